@@ -133,7 +133,7 @@ void resnet50() {
 
 /// MB in use on this rank's card, by all processes; 0 where there is none.
 double megabytes_on_card() {
-  auto* const card = dynamic_cast<runtime::Communicates*>(&default_device());
+  auto* const card = default_device().communicates();
   if (!card || small) return 0;
   std::FILE* const asked =
       ::popen(("nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits -i " + card->identity()).c_str(), "r");
@@ -216,7 +216,7 @@ void tensor_parallel(std::int64_t width, dist::Steps steps, int halves) {
 int main(int argc, char** argv) {
   count = argc, names = argv;
   bench::choose_device();
-  small = !default_device().asynchronous();
+  small = !default_device().traits().queues;
   for (const DType dtype : {f32, bf16}) bench::attempt("all_reduce", [&] { all_reduces(dtype); });
   bench::attempt("mnist-cnn", mnist_cnn);
   for (const std::int64_t batch : {32, 4}) bench::attempt("gpt2", [&] { gpt2(batch); });

@@ -33,7 +33,7 @@ void report(const char* name, Function function, const Tensor& x) {
   for (int i = 0; i < 3; ++i) once();
   std::vector<double> times;
   for (int i = 0; i < g_runs; ++i) {
-    if (default_device().asynchronous()) {
+    if (default_device().traits().queues) {
       times.push_back(1e3 * bench::timed(bench::repeated(f, x)));
       continue;
     }

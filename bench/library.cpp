@@ -51,7 +51,7 @@ Ref<Buffer> random_floats(std::int64_t count) {
 
 double time_call(const runtime::Call& call, const std::vector<void*>& buffers, int threads) {
   const auto scratch = allocate_host(call.scratch_bytes() + 64);
-  return best_seconds([&] { call.run(buffers, scratch->data(), threads); });
+  return best_seconds([&] { call.run(buffers, {.scratch = scratch->data(), .threads = threads}); });
 }
 
 double sgemm_rate = 0;
@@ -67,7 +67,7 @@ double matmul_seconds(std::int64_t m, std::int64_t n, std::int64_t k, bool a_tra
   };
   const auto a = random_floats(m * k), b = random_floats(k * n), c = random_floats(m * n);
   const auto call =
-      host::make_matmul({.dtype = dtype, .a = matrix(m, k, a_transposed), .b = matrix(k, n, b_transposed), .c = matrix(m, n, false)});
+      host::make_matmul(runtime::Matmul::of(dtype, matrix(m, k, a_transposed), matrix(k, n, b_transposed), matrix(m, n, false)));
   return time_call(*call, {a->data(), b->data(), c->data()}, threads);
 }
 

@@ -156,7 +156,7 @@ void measure(const std::string& name, Step step) {
   };
   bench::report(name + ".first", timed(), "s");
   for (int i = 0; i < 3; ++i) timed();
-  const double seconds = default_device().asynchronous() ? 1.0 : 3.0;
+  const double seconds = default_device().traits().queues ? 1.0 : 3.0;
   std::vector<double> times(static_cast<std::size_t>(std::clamp(seconds / std::max(timed(), 1e-7), 5.0, 20000.0)));
   for (double& time : times) time = timed();
   std::ranges::nth_element(times, times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2));

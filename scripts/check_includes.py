@@ -9,11 +9,11 @@ from sources import ROOT, sources
 RULES = {
     # floor 1: knows no op and no device kind
     "core": [],
-    # floor 2: the two languages; the graph's structural ops are written as tile code
+    # floor 2: programs and calls as data, and what a device is
     "tile": ["core"],
-    "graph": ["core", "tile"],
-    # floor 3
     "runtime": ["core", "tile"],
+    # floor 3: values; the graph's structural ops are written as tile code, library ops describe calls
+    "graph": ["core", "tile", "runtime"],
     "ops": ["core", "graph", "tile", "runtime"],
     # floor 4: on ops and variables
     "nn": ["core", "graph", "ops", "io", "dist"],  # save and load of modules; layers of several ranks

@@ -10,13 +10,13 @@ double sgemm_rate() {
   constexpr std::int64_t n = 2048;
   auto& device = runtime::cpu();
   const Layout square = Layout::dense({n, n});
-  const auto call = device.matmul({.dtype = DType::f32, .a = square, .b = square, .c = square, .bias = false, .activation = {}});
+  const auto call = device.make(runtime::Matmul::of(DType::f32, square, square, square));
   std::vector<float> a(n * n, 0.5f), b(n * n, 0.25f), c(n * n);
   for (std::size_t i = 0; i < a.size(); ++i) a[i] = static_cast<float>(i % 97) / 97, b[i] = static_cast<float>(i % 89) / 89;
   std::vector<char> scratch(call->scratch_bytes() + 64);
   auto* aligned = reinterpret_cast<char*>((reinterpret_cast<std::uintptr_t>(scratch.data()) + 63) / 64 * 64);
   void* buffers[] = {a.data(), b.data(), c.data()};
-  const double time = wall([&] { call->run(buffers, aligned, device.max_threads()); });
+  const double time = wall([&] { call->run(buffers, {.scratch = aligned, .threads = device.max_threads()}); });
   return 2.0 * n * n * n / time;
 }
 

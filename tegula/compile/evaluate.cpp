@@ -215,7 +215,7 @@ void run(Work& work, std::unique_lock<std::recursive_mutex>& graph, const Line& 
   {
     std::scoped_lock lock(executable->mutex());
     executable->run({.leaves = leaves, .constants = reading.constants, .outputs = outputs, .updates = {}, .nodes = reading.order});
-    if (device.asynchronous() && executable->checks()) executable->confirm_now(reading.order);
+    if (device.traits().queues && executable->checks()) executable->confirm_now(reading.order);
   }
   graph.lock();
   for (const auto& node : named) node->pass();
@@ -251,7 +251,7 @@ void compute(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& cel
 
 void prepare_evaluation(std::span<const Ref<Node>> nodes, const Line& where) {
   runtime::Device& device = default_device();
-  if (!device.asynchronous()) return;
+  if (!device.traits().queues) return;
   const std::scoped_lock lock(graph_mutex());
   if (Work work = work_for(nodes, Cell::pending()); !work.roots.empty()) compiled(work, device, where);
 }

@@ -10,6 +10,7 @@
 #include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
+#include "tegula/runtime/call_description.h"
 #include "tegula/tile/builder.h"
 
 namespace tegula::compile {
@@ -174,7 +175,7 @@ std::vector<int> ValuesOf::operator()(int i) const {
 
 bool has_check(const Item& item) {
   if (item.role() == Role::Elementwise) return item.as<ElementwiseOp>().has_check();
-  if (const LoopOp* loop = LoopOp::of(*item.op)) return loop->has_check();
+  if (item.role() == Role::Library) return item.as<LibraryOp>().has_check();
   return item.role() == Role::Kernel && item.as<KernelOp>().has_check();
 }
 
@@ -263,9 +264,9 @@ std::string to_string(const Graph& graph) {
     if (const std::string attributes = description(*item.op); !attributes.empty() && item.role() != Role::Scalar)
       text += " {" + attributes + "}";
     if (item.epilogue.bias) text += " +bias";
-    if (item.epilogue.activation) text += " +activation";
-    if (item.epilogue.gradient) text += " *gradient";
-    if (item.epilogue.arithmetic) text += " tf32";
+    if (item.epilogue.activation != runtime::Activation::None) text += " +activation";
+    if (item.epilogue.gradient != runtime::Activation::None) text += " *gradient";
+    if (item.epilogue.arithmetic == runtime::Arithmetic::TF32) text += " tf32";
     if (item.computed->input >= 0) text += " computes input " + std::to_string(item.computed->input);
     text += " : " + std::string(name(item.dtype)) + tegula::to_string(item.shape);
     for (std::size_t k = 1; k < item.results.size(); ++k)

@@ -31,7 +31,7 @@ std::size_t held_bytes(const Entry& entry) {
   const Plan& plan = entry.executable->plan();
   std::size_t bytes = plan.graph.items.size() * kBytesOfItem + entry.executable->kept_in_loops();
   for (const Step& step : plan.steps) bytes += step.program.instructions.size() * sizeof(tile::Instruction);
-  if (entry.executable->device().asynchronous()) {  // results stay in their slots
+  if (entry.executable->device().traits().queues) {  // results stay in their slots
     for (const int output : plan.graph.outputs) bytes += bytes_of(plan.graph[output]);
   }
   return bytes;
@@ -87,7 +87,7 @@ void prepare_cell(const Ref<Cell>& cell, bool written, runtime::Device& device) 
   const std::size_t bytes = copy->bytes();
   if (dense) device.copy(copy->data(), node->data(), bytes);
   else device.copy_in(copy->data(), cell->owned().to_array().buffer->data(), bytes);
-  if (!dense || shared_buffer || node->layout().offset != 0 || !device.asynchronous() || cell->handed_elsewhere()) {
+  if (!dense || shared_buffer || node->layout().offset != 0 || !device.traits().queues || cell->handed_elsewhere()) {
     rehouse(cell, std::move(copy));
   } else {  // the cell keeps its address, which is in recordings; the other handles get the copy
     const Ref<Node> others = node;
@@ -111,7 +111,7 @@ Results checked_calls(std::span<const Tensor> arguments, const JitState::Body& b
 // Where the device finds an argument.
 void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
   runtime::Device& device = entry.executable->device();
-  if (device.asynchronous()) return entry.slots.argument(leaf, *value, device);
+  if (device.traits().queues) return entry.slots.argument(leaf, *value, device);
   move_to(*value, device);
   return value->data();
 }
@@ -226,7 +226,7 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   SizeHistory::Seen& seen = sizes.of(args, kind);
   entry->executable = compile(std::move(graph), device, identities, kept, seen.ladder(signature, r.reading.order, device));
   seen.made(signature, entry->executable->plan().extents);
-  if (device.asynchronous() && entry->executable->checks()) watch_checks(entry->executable);
+  if (device.traits().queues && entry->executable->checks()) watch_checks(entry->executable);
   entry->leaves.resize(r.sources.size());
   entry->versions.resize(r.sources.size());
   entry->outputs.resize(r.outputs.size());
@@ -296,7 +296,7 @@ Results JitState::Impl::replay(Entry& entry, int times) {
   }
   for (std::size_t o = 0; o < r.outputs.size(); ++o) {
     const Node& like = *r.outputs[o];
-    entry.fresh[o] = device.asynchronous() ? entry.slots.result(o, like, device) : allocate_like(like, device);
+    entry.fresh[o] = device.traits().queues ? entry.slots.result(o, like, device) : allocate_like(like, device);
     entry.outputs[o] = entry.fresh[o]->data();
   }
   for (std::size_t u = 0; u < r.updates.size(); ++u) {
@@ -313,7 +313,7 @@ Results JitState::Impl::replay(Entry& entry, int times) {
     const Node& like = *r.outputs[o];
     Ref<Node> node = make<Node>(leaf_op(), std::span<const Ref<Node>>(), like.shape(), like.dtype(), like.origin());
     node->set_value(std::move(entry.fresh[o]), Layout::dense(like.shape()));
-    if (device.asynchronous()) entry.slots.given(o, node);
+    if (device.traits().queues) entry.slots.given(o, node);
     results.emplace_back(std::move(node));
   }
   return {std::move(results), r.form};
@@ -324,7 +324,7 @@ void JitState::Impl::keep_arguments() {
   constexpr std::size_t kMost = std::size_t{64} << 20;
   std::size_t bytes = 0;
   for (const Tensor& argument : arguments) bytes += bytes_of(*argument.node());
-  if (bytes > kMost || default_device().asynchronous()) return arguments.clear();
+  if (bytes > kMost || default_device().traits().queues) return arguments.clear();
   for (Tensor& argument : arguments)
     if (argument.node()->place() != 0) argument = Tensor();  // a Variable's value, which may be written in place while nobody holds it
 }
@@ -363,7 +363,7 @@ Results JitState::call(std::span<const Tensor> arguments, std::span<const std::u
   impl.kind = std::span(impl.signature).first(1 + kind.size());
   Entry* entry = impl.find();
   // What has to be compiled is compiled side by side.
-  const bool waits = !pending.empty() || Cell::any_pending(), first = !entry && default_device().asynchronous();
+  const bool waits = !pending.empty() || Cell::any_pending(), first = !entry && default_device().traits().queues;
   if (waits && first) prepare_evaluation(pending, impl.where);
   if (waits && !first) evaluate(pending, impl.where);
   if (!entry) {

@@ -66,7 +66,7 @@ std::string JitState::Impl::times(Entry& entry) {
     } else if (source.kind == Source::Kind::Captured) {
       move_to(*source.captured, device);
       leaves.push_back(source.captured->data());
-    } else if (void* const slot = device.asynchronous() ? entry.slots.copied(i) : nullptr) {
+    } else if (void* const slot = device.traits().queues ? entry.slots.copied(i) : nullptr) {
       leaves.push_back(slot);
     } else if (index < arguments.size() && arguments[index].defined()) {
       move_to(*arguments[index].node(), device);

@@ -51,7 +51,7 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
   });
   show("memory", [&] { return memory_table(plan); });
   if (checking(Check::Plan)) {
-    check_plan(plan, device.asynchronous());
+    check_plan(plan, device.traits().queues);
     if (once) check_kept(plan, *once);
   }
   return std::make_unique<Executable>(std::move(plan), device, std::move(kept), arena_of);

@@ -42,6 +42,17 @@ std::optional<int> normalize_axis(std::int64_t axis, int rank) {
   return static_cast<int>(axis < 0 ? axis + rank : axis);
 }
 
+Layout Layout::channels_last(const Shape& shape) {
+  Strides strides = Dims::filled(shape.rank(), 1);
+  std::int64_t step = shape[1];
+  for (int i = shape.rank() - 1; i >= 2; --i) {
+    strides[i] = step;
+    step *= shape[i];
+  }
+  strides[0] = step;
+  return {shape, strides, 0};
+}
+
 bool Layout::is_dense() const {
   std::int64_t expected = 1;
   for (int i = shape.rank() - 1; i >= 0; --i) {

@@ -113,6 +113,8 @@ struct Layout {
   std::int64_t offset = 0;
 
   static Layout dense(const Shape& shape) { return {shape, dense_strides(shape), 0}; }
+  /// Dense in the order (axis 0, axes 2…, axis 1): channels innermost, of images (N, C, spatial…) and weights.
+  static Layout channels_last(const Shape& shape);
   /// Row-major, without gaps or overlap; strides of axes of size 1 do not matter.
   bool is_dense() const;
   bool operator==(const Layout&) const = default;

@@ -8,7 +8,6 @@
 #include "tegula/cpu/executor/executor.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/cpu/properties.h"
-#include "tegula/runtime/operand_layout.h"
 
 namespace tegula::host {
 namespace {
@@ -20,14 +19,13 @@ void require_instruction_set() {
 #endif
 }
 
-class CpuDevice final : public runtime::Device, public runtime::Attends, public runtime::LaysOutOperands, public runtime::PricesHalves {
+class CpuDevice final : public runtime::Device {
  public:
   CpuDevice() { require_instruction_set(); }
 
   std::string name() const override { return "cpu"; }
   int number() const override { return 0; }
-  Ref<Buffer> allocate(std::size_t bytes) override { return allocate_for({}, bytes); }
-  Ref<Buffer> allocate_for(const runtime::Purpose& purpose, std::size_t bytes) override {
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {}) override {
     Ref<Buffer> buffer = try_allocate_host(bytes);
     if (!buffer) throw runtime::OutOfMemory(no_host_memory(bytes, purpose.what, purpose.where));
     return buffer;
@@ -45,26 +43,15 @@ class CpuDevice final : public runtime::Device, public runtime::Attends, public 
             .call_operations_per_second = 80e9,
             .threads_seconds = 40e-6,
             .awake_seconds = 10e-6,
-            .streaming_bytes = 24 << 20};
+            .streaming_bytes = 24 << 20,
+            .transposed_per_second = 0.65e9};
   }
 
-  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override { return make_matmul(description); }
-  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return make_convolution(description); }
-  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return make_pooling(description); }
-  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return make_scatter_sum(description); }
-  /// Halves are here for trying out, and no group of products leaves them for speed.
-  Seconds price_product(const runtime::Matmul&) const override { return {.in_f32 = std::numeric_limits<double>::infinity()}; }
-  Seconds price_convolution(double, double) const override { return {.in_f32 = std::numeric_limits<double>::infinity()}; }
-  /// A training step in bf16 and in f32 on one thread: an autoencoder of convolutions 12.3 and 9.8 ms, a text CNN 14.7 and 13.6 (Zen 5), a small ResNet 96
-  /// and 75 (a Xeon); an MLP 0.66 and 1.06, a ViT 73 and 106 (Zen 5). In f16, which is here for trying out, they are what they are on a GPU.
-  bool converts_convolutions(DType half) const override { return half == bf16; }
-  bool wants_rows(const runtime::Matmul& description, int index, std::int64_t products) const override {
-    return host::wants_rows(description, index, products);
+  std::vector<runtime::Candidate> candidates(const runtime::CallDescription& description) const override {
+    return host::candidates(description);
   }
-  bool attends(const runtime::Attention&) const override { return true; }
-  std::unique_ptr<runtime::Call> attention(const runtime::Attention& description) override { return make_attention(description); }
-  bool prefers_channels_last(const runtime::Convolution& description) const override {
-    return convolution_prefers_channels_last(description);
+  std::unique_ptr<runtime::Call> make(const runtime::CallDescription& description) override {
+    return std::visit([this, &description](const auto& d) { return made(d, description); }, description);
   }
 
   int max_threads() const override { return num_threads(); }
@@ -74,6 +61,20 @@ class CpuDevice final : public runtime::Device, public runtime::Attends, public 
   }
 
  private:
+  using Asked = runtime::CallDescription;
+  using Made = std::unique_ptr<runtime::Call>;
+  Made made(const runtime::Matmul& d, const Asked& asked) const {
+    return d.multiplies_codes() || d.gradient != runtime::Activation::None ? made(std::monostate(), asked) : make_matmul(d);
+  }
+  Made made(const runtime::Convolution& d, const Asked&) const { return make_convolution(d); }
+  Made made(const runtime::Pooling& d, const Asked&) const { return make_pooling(d); }
+  Made made(const runtime::Attention& d, const Asked&) const { return make_attention(d); }
+  Made made(const runtime::ScatterSum& d, const Asked&) const { return make_scatter_sum(d); }
+  template <class None>
+  Made made(const None&, const Asked& asked) const {
+    runtime::throw_no_call(*this, asked);
+  }
+
   runtime::QueuesOf<runtime::ImmediateQueue> queues_{*this};
 };
 

@@ -5,10 +5,12 @@
 #include <new>
 #include <utility>
 
+#include "tegula/core/error.h"
 #include "tegula/graph/recent_scalars.h"
 #include "tegula/graph/regions/new_nodes.h"
 #include "tegula/graph/tensor.h"
 #include "tegula/graph/trace.h"
+#include "tegula/runtime/call_description.h"
 
 namespace tegula {
 namespace {
@@ -52,6 +54,15 @@ void KernelOp::reference(std::span<const std::span<const double>> x, std::span<c
 }
 void LibraryOp::references(std::span<const std::span<const double>>, std::span<const Shape>, std::span<const std::span<double>>) const {}
 void KernelOp::references(std::span<const std::span<const double>>, std::span<const Shape>, std::span<const std::span<double>>) const {}
+runtime::CallDescription LibraryOp::describe(const Setting&) const { return {}; }
+
+std::unique_ptr<runtime::Call> LibraryOp::prepare(runtime::Device&, const Setting&) const {
+  throw Error({.op = std::string(name()),
+               .got = "an op taken for a call of the device",
+               .expected = "one that describes a call, or prepares its own",
+               .advice = "this is a bug in Tegula"});
+}
+
 std::vector<Tensor> LibraryOp::spelled_out(const runtime::Device&, std::span<const Tensor>) const { return {}; }
 
 std::string Op::check_advice() const { return "check the data that was passed in"; }

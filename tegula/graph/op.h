@@ -23,6 +23,8 @@ namespace tegula::runtime {
 class Call;
 class Device;
 enum class Activation : std::uint8_t;
+enum class Arithmetic : std::uint8_t;
+struct CallDescription;
 }  // namespace tegula::runtime
 
 namespace tegula {
@@ -171,22 +173,26 @@ class LibraryOp : public Op {
   struct Epilogue {
     bool bias = false;  // input 2
     bool addend = false;  // the last input: of the result's shape and layout, added before the activation
-    std::uint8_t activation = 0;  // runtime::Activation
-    std::uint8_t arithmetic = 0;  // runtime::Arithmetic
-    std::uint8_t gradient = 0;  // runtime::Activation: the result is multiplied by its derivative at the last input
-    std::uint8_t unwanted = 0;  // results that nobody reads, a bit each: no buffer comes for them
+    runtime::Activation activation{};
+    runtime::Arithmetic arithmetic{};
+    runtime::Activation gradient{};  // the result is multiplied by its derivative at the last input
+    bool folded() const { return bias || addend || activation != runtime::Activation{} || gradient != runtime::Activation{}; }
   };
-  virtual std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
-                                                 Epilogue epilogue) const = 0;
+  /// How everything lies around a call.
+  struct Setting {
+    std::span<const Layout> inputs;
+    std::span<const Layout> results;  // of those that nobody reads, how they would lie
+    DType dtype = DType::f32;         // of the first result
+    std::uint8_t unwanted = 0;        // results that nobody reads, a bit each: no buffer comes for them
+  };
+  /// The call as data, without an epilogue: which one a device computes with it is asked with Device::takes. Nothing of an op that prepares its own.
+  virtual runtime::CallDescription describe(const Setting& setting) const;
+  /// The call of an op that describes none: an exchange, what the host does.
+  virtual std::unique_ptr<runtime::Call> prepare(runtime::Device& device, const Setting& setting) const;
+  /// Whether the call reports failures (runtime::RunOptions::failure): it runs before state is changed.
+  virtual bool has_check() const { return false; }
   /// Whether input `index` may be handed over with this layout; otherwise the compiler makes a dense copy.
   virtual bool accepts(const runtime::Device& device, int index, const Layout& layout) const = 0;
-  /// Whether `activation` (runtime::Activation) and a bias of shape (size of axis bias_axis()) can be folded in.
-  virtual bool accepts_activation(std::uint8_t activation) const = 0;
-  virtual bool accepts_addend() const { return false; }
-  /// Whether the device prefers this call with its `gradient` (runtime::Device::prefers_gradient).
-  virtual bool prefers_gradient(runtime::Device&, std::span<const Layout> /*inputs*/, const Layout& /*output*/, DType, Epilogue) const {
-    return false;
-  }
   /// The dtype that input `index` must have in a call with this result; an index is i64.
   virtual DType input_dtype(int /*index*/, DType result) const { return result; }
   /// The same in other ops, without numbers among them, where the device runs those faster because they fuse with what is around them;
@@ -194,7 +200,7 @@ class LibraryOp : public Op {
   virtual std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const;
   /// (…, M, K) · (…, K, N): the compiler may multiply other forms of the operands.
   virtual bool multiplies_matrices() const { return false; }
-  virtual int bias_axis() const { return -1; }  // -1: no bias
+  virtual int bias_axis() const { return -1; }  // along which a bias of that size can be folded in; -1: none
   /// The axis of input 1 along which bias_axis() of the result runs, if a factor along it may as well be multiplied into input 1; or -1.
   virtual int weight_axis() const { return -1; }
   /// Whether the result may lie where input 0 does, if nobody reads that behind the call.

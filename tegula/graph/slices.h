@@ -24,15 +24,6 @@ class TakesSlices {
   virtual bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const = 0;
 };
 
-/// What an op with several results is as well, where those may be slices.
-class PreparesWithin {
- public:
-  virtual ~PreparesWithin() = default;
-  /// LibraryOp::prepare, given where each result lies.
-  virtual std::unique_ptr<runtime::Call> prepare_within(runtime::Device& device, std::span<const Layout> inputs,
-                                                        std::span<const Layout> results, DType dtype) const = 0;
-};
-
 /// What a KernelOp with several results is as well where some of them take over the storage of inputs (KernelOp::overwrites).
 class OverwritesInputs {
  public:

@@ -11,9 +11,7 @@
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/ops/op_families.h"
-#include "tegula/runtime/call_site.h"
 #include "tegula/runtime/device.h"
-#include "tegula/runtime/host_turn.h"
 
 namespace tegula {
 namespace {
@@ -38,9 +36,9 @@ struct Printed {
 class PrintCall final : public runtime::Call {
  public:
   explicit PrintCall(Printed printed) : printed_(std::move(printed)) {}
-  void run(std::span<void* const> buffers, void*, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     if (buffers.back() != buffers.front() && printed_.bytes() > 0) std::memcpy(buffers.back(), buffers.front(), printed_.bytes());
-    printed_.show(buffers.front(), runtime::CallSite::current());
+    printed_.show(buffers.front(), options.line);
   }
   std::string describe() const override { return "debug_print " + printed_.name; }
 
@@ -48,16 +46,16 @@ class PrintCall final : public runtime::Call {
   Printed printed_;
 };
 
-std::unique_ptr<runtime::Call> turn_of_host(runtime::GivesHostTurns& device, const Printed& printed) {
-  return device.host_turn({.input_bytes = printed.bytes(),
-                           .output_bytes = printed.bytes(),
-                           .text = "debug_print " + printed.name + ", by the host",
-                           .queued = [printed]() -> runtime::HostTurn::Work {
-                             return [printed, where = runtime::CallSite::current()](const void* input, void* output) {
-                               if (printed.bytes() > 0) std::memcpy(output, input, printed.bytes());
-                               printed.show(input, where);
-                             };
-                           }});
+runtime::HostTurn turn_of_host(const Printed& printed) {
+  return {.input_bytes = printed.bytes(),
+          .output_bytes = printed.bytes(),
+          .text = "debug_print " + printed.name + ", by the host",
+          .queued = [printed](const Line& where) -> runtime::HostTurn::Work {
+            return [printed, where](const void* input, void* output) {
+              if (printed.bytes() > 0) std::memcpy(output, input, printed.bytes());
+              printed.show(input, where);
+            };
+          }};
 }
 
 class DebugPrintOp final : public LibraryOp {
@@ -72,14 +70,11 @@ class DebugPrintOp final : public LibraryOp {
   Effect effect() const override { return effect_; }
   bool may_be_in_place() const override { return true; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
-  bool accepts_activation(std::uint8_t) const override { return false; }
   double operations(std::span<const Shape>, const Shape&) const override { return 0; }
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout>, const Layout& result, DType dtype,
-                                         Epilogue) const override {
-    const Printed printed{text_, dtype, result.shape};
-    if (!device.asynchronous()) return std::make_unique<PrintCall>(printed);
-    if (auto* const queue = dynamic_cast<runtime::GivesHostTurns*>(&device)) return turn_of_host(*queue, printed);
-    throw Error({.op = "debug_print", .got = "a tensor on " + device.name(), .expected = "one on the cpu or a GPU"});
+  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, const Setting& setting) const override {
+    const Printed printed{text_, setting.dtype, setting.results[0].shape};
+    if (device.traits().queues) return device.make(turn_of_host(printed));
+    return std::make_unique<PrintCall>(printed);
   }
   void reference(std::span<const std::span<const double>> x, std::span<const Shape>, std::span<double> y, const Shape&) const override {
     std::ranges::copy(x[0], y.begin());

@@ -2,10 +2,11 @@
 // Attention as a call of a device, which holds no matrix of scores.
 
 #include <array>
-#include <memory>
+#include <cstdint>
 #include <optional>
 
-#include "tegula/runtime/device.h"
+#include "tegula/core/dtype.h"
+#include "tegula/core/shape.h"
 
 namespace tegula::runtime {
 
@@ -13,6 +14,10 @@ namespace tegula::runtime {
 /// "FlashAttention", 2022). Query i of sample b stands at place start[b] + i among the keys and sees key j where
 ///   j < lengths[b],  causal: j <= place,  window > 0: |j - place| < window,  mask[b, h, i, j].
 /// A query that sees no key gives zeros and -inf. Query head h reads head h / (H / G) of the keys and values.
+/// buffers: q, k, v[, mask][, bias][, lengths][, start][, seed, position], then
+///   forward: o (B, M, H, E), sum (B, H, M), which is f32 (f64 for f64);
+///   backward: o, sum, gradient of o[, of sum], then those of q (B, M, H, D), k (B, N, G, D), v (B, N, G, E) and the scores (B, H, M, N).
+/// Results are dense where the description says nothing else; those that nobody wants are null.
 /// Layouts have any strides, but the last axis of q, k, v, o and its gradient is dense. Offsets in them are ignored.
 struct Attention {
   bool backward = false;
@@ -31,6 +36,7 @@ struct Attention {
   // Probability of a zero; the words of Philox are those at position + the dense index in (B, H, M, N), as dropout() would take them.
   double dropout = 0;
   bool sum_gradient = false;  // backward: of the logarithm, too
+  bool operator==(const Attention&) const = default;
 
   /// Where the gradient of q (0), k (1) or v (2) lies.
   Layout gradient(int index) const {
@@ -38,19 +44,6 @@ struct Attention {
     const Shape& of = index == 0 ? q.shape : index == 1 ? k.shape : v.shape;
     return given.shape.rank() > 0 ? given : Layout::dense({of[0], of[2], of[1], of[3]});
   }
-};
-
-/// What a device is as well that has this call. Elsewhere the plain ops are run.
-class Attends {
- public:
-  virtual ~Attends() = default;
-  /// Whether the device wants this one as a call; strides do not count.
-  virtual bool attends(const Attention& description) const = 0;
-  /// buffers: q, k, v[, mask][, bias][, lengths][, start][, seed, position], then
-  ///   forward: o (B, M, H, E), sum (B, H, M), which is f32 (f64 for f64);
-  ///   backward: o, sum, gradient of o[, of sum], then those of q (B, M, H, D), k (B, N, G, D), v (B, N, G, E) and the scores (B, H, M, N).
-  /// Results are dense where the description says nothing else; those that nobody wants are null.
-  virtual std::unique_ptr<Call> attention(const Attention& description) = 0;
 };
 
 }  // namespace tegula::runtime

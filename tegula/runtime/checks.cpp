@@ -16,17 +16,20 @@ struct Refuse {
 
 void check(const Matmul& d) {
   const Refuse refuse{"matmul"};
-  const int rank = d.c.shape.rank();
-  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  if (rank < 2 || d.a.shape.rank() != rank || d.b.shape.rank() != rank) refuse("operands of different rank", "equal ranks of at least 2");
-  if (d.a.shape[rank - 1] != d.b.shape[rank - 2] || d.a.shape[rank - 2] != d.c.shape[rank - 2] ||
-      d.b.shape[rank - 1] != d.c.shape[rank - 1]) {
-    refuse("shapes " + to_string(d.a.shape) + " and " + to_string(d.b.shape) + " into " + to_string(d.c.shape), "(M, K), (K, N), (M, N)");
+  const Shape &a = d.a.layout.shape, &b = d.b.layout.shape, &c = d.c.layout.shape;
+  const int rank = c.rank();
+  if (!is_float(d.dtype())) refuse("dtype " + std::string(name(d.dtype())), "a float type");
+  const DType wanted = d.multiplies_codes() ? DType::u8 : d.dtype();
+  if (d.a.dtype != wanted || d.b.dtype != wanted || d.a.scale != d.b.scale || d.c.scale != Scale::None) {
+    refuse("operands of " + std::string(name(d.a.dtype)) + " and " + std::string(name(d.b.dtype)) + " into " + std::string(name(d.dtype())),
+           "one dtype, or two operands in codes of E4M3");
   }
+  if (rank < 2 || a.rank() != rank || b.rank() != rank) refuse("operands of different rank", "equal ranks of at least 2");
+  if (a[rank - 1] != b[rank - 2] || a[rank - 2] != c[rank - 2] || b[rank - 1] != c[rank - 1])
+    refuse("shapes " + to_string(a) + " and " + to_string(b) + " into " + to_string(c), "(M, K), (K, N), (M, N)");
   for (int i = 0; i + 2 < rank; ++i) {
-    for (const Layout* layout : {&d.a, &d.b}) {
-      if (layout->shape[i] != d.c.shape[i] && layout->shape[i] != 1)
-        refuse("batch axes " + to_string(layout->shape), "those of " + to_string(d.c.shape));
+    for (const Shape* shape : {&a, &b}) {
+      if ((*shape)[i] != c[i] && (*shape)[i] != 1) refuse("batch axes " + to_string(*shape), "those of " + to_string(c));
     }
   }
 }

@@ -43,7 +43,7 @@ struct Collective {
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  /// Whether it has this one; the others are the host's (GivesHostTurns).
+  /// Whether it has this one; the others are the host's (HostTurn).
   virtual bool has(const Collective& what) const = 0;
   /// What goes in is its first buffer, what comes out its last. Queued like any call, and part of a recording. Sums of halves may be rounded at every step.
   virtual std::unique_ptr<Call> call(const Collective& what) = 0;
@@ -53,7 +53,7 @@ class Communicator {
   virtual void abort() noexcept = 0;
 };
 
-/// What a device is as well that exchanges with others of its make by itself.
+/// How a device exchanges with others of its make by itself (Device::communicates).
 class Communicates {
  public:
   using Id = std::array<char, 128>;

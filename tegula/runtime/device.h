@@ -2,8 +2,6 @@
 // What a machine is: memory, tile programs, and a handful of library calls. cpu/ and cuda/ implement it and know no op.
 
 #include <array>
-#include <functional>
-#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -13,6 +11,8 @@
 
 #include "tegula/core/buffer.h"
 #include "tegula/core/error.h"
+#include "tegula/runtime/call.h"
+#include "tegula/runtime/call_description.h"
 #include "tegula/runtime/queue.h"
 #include "tegula/tile/ir.h"
 #include "tegula/tile/preference.h"
@@ -32,13 +32,6 @@ union Argument {
 struct ArgumentSet {
   const Argument* arguments = nullptr;  // one per Program::parameters
   std::array<std::int64_t, 3> grid{1, 1, 1};
-};
-
-/// The first failed Assert of a launch, in an unspecified order among program instances. id is -1 while nothing failed.
-struct Failure {
-  std::int64_t id = -1;
-  std::int64_t value = 0;
-  Failure* report = nullptr;  // gets the same, for a host that cannot read this one
 };
 
 struct LaunchOptions {
@@ -97,105 +90,6 @@ class Kernel {
   virtual std::optional<KernelFigures> figures(const PlannedLaunch& /*launch*/) const { return {}; }
 };
 
-/// What may be rounded inside a product of f32 operands: nothing, or the operands to 10 bits of mantissa (tensor cores). The other dtypes
-/// take no notice.
-enum class Arithmetic : std::uint8_t { Full, TF32 };
-
-enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, Sigmoid, Tanh };
-
-/// C = activation(A · B + bias), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64).
-/// Layouts have the same rank >= 2: (batch…, M, K), (batch…, K, N), (batch…, M, N). Batch strides of a and b may be 0 (broadcast).
-/// Of the last two strides of each of a, b and c one is 1 (or its size is 1) and the other is at least the size it spans.
-/// Offsets in the layouts are ignored: buffers point at the first element.
-struct Matmul {
-  DType dtype = DType::f32;
-  Layout a, b, c;
-  bool bias = false;  // (N), dense
-  Activation activation = Activation::None;
-  Arithmetic arithmetic = Arithmetic::Full;
-  // C is multiplied by the derivative of this at x, a tensor that lies as C does. Only where Device::prefers_gradient says so, with neither
-  // bias nor activation.
-  Activation gradient = Activation::None;
-  bool operator==(const Matmul&) const = default;
-};
-
-/// C = A · Bᵀ * factor of A * factor of B for codes of E4M3 (graph/e4m3.h): A (M, K), B (N, K), C (M, N), the last axes dense, the others with
-/// these strides in elements. Sums in f32. K, N and the strides of A and B are multiples of 16.
-struct MatmulE4m3 {
-  DType dtype = DType::bf16;  // of C: f32, f16 or bf16
-  std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t a_stride = 0, b_stride = 0, c_stride = 0;
-  bool operator==(const MatmulE4m3&) const = default;
-};
-
-enum class ConvolutionPass : std::uint8_t { Forward, BackwardData, BackwardWeight };
-
-/// Cross-correlation over 1 to 3 spatial axes. input (N, C, spatial…), weight (K, C/groups, kernel…), output (N, K, spatial…):
-/// the shapes are always in this order, the strides say how each lies in memory (any dense permutation; the weight is row-major
-/// or, where the device wants that, channels-last). Size: (input + low + high - dilation*(kernel-1) - 1) / stride + 1.
-struct Convolution {
-  ConvolutionPass pass = ConvolutionPass::Forward;
-  DType dtype = DType::f32;
-  Layout input, weight, output;
-  Dims stride, dilation, pad_low, pad_high;
-  std::int64_t groups = 1;
-  bool bias = false;  // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
-  bool addend = false;  // Forward: a tensor that lies as the output does is added, before the activation (Device::fuses_addend)
-  Activation activation = Activation::None;  // Forward only: None or Relu
-  Arithmetic arithmetic = Arithmetic::Full;
-  bool operator==(const Convolution&) const = default;
-};
-
-enum class PoolingKind : std::uint8_t {
-  Max,
-  AverageWithPadding /* divides by the window */,
-  AverageWithoutPadding /* by the elements inside */
-};
-
-/// Pooling over the spatial axes of (N, C, spatial…); layouts as for Convolution. Padding counts as -inf for Max, 0 for averages.
-/// Forward: (input) -> output, of Max also -> taps where it has them. Backward: Max (taps, output gradient) -> input gradient, without taps
-/// (input, output gradient) -> input gradient; averages (output gradient) -> input gradient.
-struct Pooling {
-  PoolingKind kind = PoolingKind::Max;
-  bool backward = false;
-  DType dtype = DType::f32;
-  Layout input, output;
-  Dims window, stride, dilation, pad_low, pad_high;
-  bool wants_values = true, wants_taps = false;  // of Max, forward: a buffer that is not wanted may be null
-  Layout taps = {};  // where they lie otherwise than the output
-  bool operator==(const Pooling&) const = default;
-
-  /// A tap names the first maximum of a window (a NaN counts as maximum) by its row-major place in the window: a byte;
-  /// kNoTap where all of the window is padding. Larger windows have none, and the backward pass searches the input again.
-  bool has_taps() const { return kind == PoolingKind::Max && numel(window) <= kNoTap; }
-  const Layout& taps_layout() const { return taps.shape.rank() == 0 ? output : taps; }
-  static constexpr int kNoTap = 255;
-};
-
-/// sums[o, r, :] = Σ of source[o, k, :] over all k with index[k] == r, added in the order of k: halves in f32, rounded once; integers wrap
-/// around. Rows that nobody names are zero, an index outside of [0, length) is left out. index i64 (count), source (outer, count, width),
-/// sums (outer, length, width), all dense. The same bits at every run.
-struct ScatterSum {
-  DType dtype = DType::f32;  // any but boolean
-  std::int64_t outer = 1, count = 0, length = 0, width = 1;
-  bool operator==(const ScatterSum&) const = default;
-};
-
-/// A prepared library call. Thread-safe as long as each caller brings its own scratch.
-class Call {
- public:
-  virtual ~Call() = default;
-  /// Bytes of 64-byte aligned scratch that run() needs.
-  virtual std::size_t scratch_bytes() const { return 0; }
-  /// buffers: Matmul (a, b[, bias][, x], c). MatmulE4m3 (a, b, factor of a, factor of b, c), the factors f32. Convolution Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight,
-  /// input gradient); BackwardWeight (input, output gradient, weight gradient[, bias gradient]). Pooling as said there, result last.
-  /// ScatterSum (index, source, sums).
-  /// For Queue::run; by itself, by the device's queue of Use::Compute.
-  virtual void run(std::span<void* const> buffers, void* scratch, int threads) const = 0;
-  /// "brgemm:avx512_core 64x128x784", for printed plans.
-  virtual std::string describe() const = 0;
-};
-
 /// What a device is, for people and as the limit that results are shares of. A rate of 0 is not known.
 struct DeviceProperties {
   std::string model = {};  // "NVIDIA H200"
@@ -217,34 +111,66 @@ struct StepCosts {
   double threads_seconds = 0;
   double awake_seconds = 0;  // … nor one shorter than this where they are awake
   double streaming_bytes = 0;  // results of a step from here on leave the caches anyway
+  double transposed_per_second = 0;  // elements that one thread copies into another order of axes; 0: too many to count
   double loop_nodes = 0;  // a loop of at most so many nodes, those of all steps, is compiled written out: its steps fuse with each other
 };
+
+/// When calls take slices of larger tensors (graph/slices.h) as fast as tensors of their own, and which weights they take.
+struct LayoutRules {
+  std::size_t alignment = 64;  // bytes, of where rows begin
+  // Bytes: rows that are apart by a multiple of it share few places of the cache (64 rows of 256 at a distance of 64 KiB: a product takes 1.3
+  // times as long). 0: none.
+  std::size_t worst_distance = 4096;
+  bool reads_pixels_apart = false;  // convolutions, channels-last images with room between the pixels; where not, they copy them
+  bool weights_channels_last = false;  // convolutions, weights that lie as (K, kernel…, C/groups)
+};
+
+/// What a device is like, for those who plan its work.
+struct DeviceTraits {
+  bool queues = false;             // launches, calls and copies are queued and run in order later
+  bool numbers_in_memory = false;  // numbers that change from run to run come from memory (pointers to rank-0 values), so that work can be recorded
+  bool launches_are_dear = false;  // beside the work of a short step: fewer, larger ones are better
+  bool many_instances = false;     // thousands of program instances run at once: what a library does one by one is better split
+  LayoutRules layouts = {};
+};
+
+/// A way in which a device computes what it was asked for.
+struct Candidate {
+  CallDescription description = {};  // operands may lie otherwise or have another dtype than was asked for, an epilogue may be left to tile programs
+  std::optional<double> seconds = {};  // roughly, beside those of the other candidates; without casts and copies. Nothing: not told
+  bool programs_are_faster = false;  // tile programs in its place, which fuse with what is around them
+};
+
+class TimeMark;
+class Communicates;
 
 class Device {
  public:
   virtual ~Device() = default;
   virtual std::string name() const = 0;  // "cpu", "cuda:0"
   virtual int number() const = 0;  // Buffer::device()
-  virtual Ref<Buffer> allocate(std::size_t bytes) = 0;
-  /// The same; `purpose` is told when memory runs out. Throws OutOfMemory.
-  virtual Ref<Buffer> allocate_for(const Purpose& /*purpose*/, std::size_t bytes) { return allocate(bytes); }
+  virtual DeviceTraits traits() const { return {}; }
+
+  /// `purpose` is told when memory runs out. Throws OutOfMemory.
+  virtual Ref<Buffer> allocate(std::size_t bytes, const Purpose& purpose = {}) = 0;
+  /// Memory that host and device both read and write at the same address; 64-byte aligned.
+  virtual Ref<Buffer> allocate_shared(std::size_t bytes) { return allocate(bytes); }
   /// How often allocate had to ask the system (a steady state asks never), bytes in use and kept for reuse.
   virtual PoolCounters memory() const { return host_pool_counters(); }
   /// Gives all kept blocks back to the system.
   virtual void trim_memory() { trim_host_pool(); }
+
   virtual Queue& queue(Use use = Use::Compute) = 0;
   /// By the queue of Use::Compute.
   void copy_in(void* device, const void* host, std::size_t bytes);
   void copy_out(void* host, const void* device, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes);
+  /// Queues a copy of bytes of another device's memory to memory of this one, behind what was queued on both so far. What is queued on either from now on comes
+  /// behind the copy: `from` may be given back on return. False where the two cannot, or one of them records: then nothing was queued.
+  virtual bool copy_from(void* /*to*/, Device& /*other*/, const void* /*from*/, std::size_t /*bytes*/) { return false; }
   /// Waits for everything that was put into its queues. Throws Error when something of it failed.
   virtual void synchronize() = 0;
 
-  /// True where launches, calls and copies are queued and run in order later. Numbers that change from run to run then come from memory
-  /// (pointers to rank-0 values) instead of arguments, so that work can be recorded.
-  virtual bool asynchronous() const { return false; }
-  /// Memory that host and device both read and write at the same address; 64-byte aligned.
-  virtual Ref<Buffer> allocate_shared(std::size_t bytes) { return allocate(bytes); }
   /// Remembered by the caller. Throws Error when the program uses what the device cannot do. A device may put off the work until prepare()
   /// or the first launch.
   virtual std::unique_ptr<Kernel> compile(const tile::Program& program) = 0;
@@ -256,33 +182,26 @@ class Device {
   virtual TilePreference tiles() const = 0;
   virtual StepCosts costs() const = 0;
 
-  virtual std::unique_ptr<Call> matmul(const Matmul& description) = 0;
-  /// Whether products of E4M3 codes are calls of this device; elsewhere the rounded values are multiplied in their own dtype.
-  virtual bool multiplies_e4m3() const { return false; }
-  virtual std::unique_ptr<Call> matmul_e4m3(const MatmulE4m3& /*description*/) { return nullptr; }
-  virtual std::unique_ptr<Call> convolution(const Convolution& description) = 0;
-  virtual std::unique_ptr<Call> pooling(const Pooling& description) = 0;
-  virtual std::unique_ptr<Call> scatter_sum(const ScatterSum& description) = 0;
-  /// Whether products of this dtype apply the activation before the result is stored. Where not, it is left to the tile programs behind it.
-  virtual bool fuses(DType /*dtype*/, Activation /*activation*/) const { return true; }
-  /// Whether this product with a `gradient` is faster than one without and the tile program that would multiply by it.
-  virtual bool prefers_gradient(const Matmul& /*description*/) { return false; }
-  /// Whether a product of so few results with so many terms each is faster as a sum of products in a tile program, which fuses with what
-  /// is around it, than as a library call.
-  virtual bool prefers_sums(std::int64_t /*results*/, std::int64_t /*terms*/) const { return false; }
-  /// Whether a convolution of this dtype adds a whole tensor to its result before the activation.
-  virtual bool fuses_addend(DType /*dtype*/) const { return false; }
-  /// Whether activations of this convolution should lie channels-last (N, spatial…, C), given how those that are read lie now.
-  virtual bool prefers_channels_last(const Convolution& description) const = 0;
-  /// Whether the weights of those convolutions should, too: (K, kernel…, C/groups).
-  virtual bool prefers_weights_channels_last() const { return false; }
+  /// The ways in which the device computes this, the best for the call alone first. A way may have another form: operands that lie otherwise, another dtype,
+  /// less of an epilogue. None: the device has no such call. May take a moment where it is measured.
+  virtual std::vector<Candidate> candidates(const CallDescription& description) const = 0;
+  /// Whether it is among them as it is.
+  bool takes(const CallDescription& description) const;
+  /// The call, prepared. Throws Error for a description that breaks its own rules, and for one that the device cannot compute.
+  virtual std::unique_ptr<Call> make(const CallDescription& description) = 0;
 
-  /// The most threads a step may use (1 on devices where the word has no meaning), and work below which a step should take one.
-  virtual int max_threads() const = 0;
-
+  /// The most threads a step may use (1 on devices where the word has no meaning).
+  virtual int max_threads() const { return 1; }
   /// May take a moment at the first call: where a maker states no rate it is measured.
   virtual DeviceProperties properties() { return {.model = name()}; }
+  /// A place in its work that tells when it was reached; null where it tells no times.
+  virtual std::unique_ptr<TimeMark> time_mark();
+  /// How it exchanges with others of its make, without the host; null where it does not.
+  virtual Communicates* communicates() { return nullptr; }
 };
+
+/// Error of make() for what a device has no call for.
+[[noreturn]] void throw_no_call(const Device& device, const CallDescription& description);
 
 /// The CPU; defined in cpu/.
 Device& cpu();

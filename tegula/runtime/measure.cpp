@@ -57,7 +57,7 @@ Timing measure(Device& device, const std::function<void()>& work, const MeasureO
 
 double copy_rate(Device& device, std::size_t bytes, const MeasureOptions& options) {
   const Ref<Buffer> from = device.allocate(bytes), to = device.allocate(bytes);
-  if (!device.asynchronous()) {
+  if (!device.traits().queues) {
     std::memset(from->data(), 1, bytes);  // else all pages would be the one of zeros
     std::memset(to->data(), 2, bytes);
   }
@@ -66,7 +66,7 @@ double copy_rate(Device& device, std::size_t bytes, const MeasureOptions& option
       measure(
           device,
           [&] {
-            if (device.asynchronous()) device.copy(to->data(), from->data(), bytes);
+            if (device.traits().queues) device.copy(to->data(), from->data(), bytes);
             else copy_by_threads(static_cast<std::byte*>(to->data()), static_cast<const std::byte*>(from->data()), bytes, threads);
           },
           options)

@@ -1,8 +1,10 @@
 #include "tegula/runtime/queue.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/time_marks.h"
 
 namespace tegula::runtime {
 std::unique_ptr<Recording> Queue::record(std::span<const RecordedStep> steps) {
@@ -14,11 +16,22 @@ std::unique_ptr<Recording> Queue::record(std::span<const RecordedStep> steps) {
 void ImmediateQueue::launch(const Kernel& kernel, std::span<const ArgumentSet> sets, const LaunchOptions& options) {
   kernel.launch(sets, options);
 }
-void ImmediateQueue::run(const Call& call, std::span<void* const> buffers, void* scratch, int threads) {
-  call.run(buffers, scratch, threads);
-}
+void ImmediateQueue::run(const Call& call, std::span<void* const> buffers, const RunOptions& options) { call.run(buffers, options); }
 void ImmediateQueue::copy(void* to, const void* from, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);
+}
+
+bool Device::takes(const CallDescription& description) const {
+  return std::ranges::any_of(candidates(description), [&](const Candidate& way) { return way.description == description; });
+}
+std::unique_ptr<TimeMark> Device::time_mark() { return nullptr; }
+
+void throw_no_call(const Device& device, const CallDescription& description) {
+  constexpr const char* kNames[] = {"a call", "matmul", "convolution", "pooling", "attention", "scatter_sum", "host_turn"};
+  throw Error({.op = device.name(),
+               .got = std::string("a description of ") + kNames[description.index()],
+               .expected = "one of a call that this device has",
+               .advice = "Device::candidates lists them"});
 }
 
 void Device::copy_in(void* device, const void* host, std::size_t bytes) { queue().copy_in(device, host, bytes); }

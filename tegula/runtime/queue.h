@@ -16,6 +16,7 @@ class Device;
 class Kernel;
 struct ArgumentSet;
 struct LaunchOptions;
+struct RunOptions;
 
 /// What a queue is for. Plans compute in Compute, and memory is handed out and taken back in its order: who uses memory by another queue lets that wait for Compute first,
 /// and Compute for it before the memory is given back.
@@ -70,7 +71,7 @@ class Queue {  // any thread may put work in: a launch, a call, a copy stays who
 
   /// Of kernels and calls of the device. A call goes into one queue at a time: into another behind an event.
   virtual void launch(const Kernel& kernel, std::span<const ArgumentSet> sets, const LaunchOptions& options) = 0;
-  virtual void run(const Call& call, std::span<void* const> buffers, void* scratch, int threads = 1) = 0;
+  virtual void run(const Call& call, std::span<void* const> buffers, const RunOptions& options) = 0;
   /// Host memory may be reused when copy_in returns; copy_out waits until the bytes are there.
   virtual void copy_in(void* device, const void* host, std::size_t bytes) = 0;
   virtual void copy_out(void* host, const void* device, std::size_t bytes) = 0;
@@ -100,7 +101,7 @@ class ImmediateQueue final : public Queue {
  public:
   using Queue::Queue;
   void launch(const Kernel& kernel, std::span<const ArgumentSet> sets, const LaunchOptions& options) override;
-  void run(const Call& call, std::span<void* const> buffers, void* scratch, int threads) override;
+  void run(const Call& call, std::span<void* const> buffers, const RunOptions& options) override;
   void copy_in(void* device, const void* host, std::size_t bytes) override { copy(device, host, bytes); }
   void copy_out(void* host, const void* device, std::size_t bytes) override { copy(host, device, bytes); }
   void copy(void* to, const void* from, std::size_t bytes) override;

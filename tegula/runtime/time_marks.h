@@ -18,11 +18,4 @@ class TimeMark {
   virtual std::int64_t since(const TimeMark& earlier) const = 0;
 };
 
-/// What a device is as well that queues its work and tells when it came where.
-class MarksTimes {
- public:
-  virtual ~MarksTimes() = default;
-  virtual std::unique_ptr<TimeMark> time_mark() = 0;
-};
-
 }  // namespace tegula::runtime

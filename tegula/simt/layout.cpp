@@ -145,7 +145,11 @@ bool worth_staging(const TileUse& use) {
   return bytes > kBytesInRegisters || (beside && (use.direct_loads > 1 || bytes < kBytesOfFewThreads));
 }
 
-bool prefers_sums(std::int64_t results, std::int64_t terms) { return results * terms <= (terms <= 128 ? 1 << 21 : 1 << 18); }
+bool programs_are_faster(const runtime::Matmul& d) {
+  const bool plain = !d.bias && d.activation == runtime::Activation::None && d.gradient == runtime::Activation::None && !d.multiplies_codes();
+  const std::int64_t results = numel(d.c.layout.shape), terms = d.a.layout.shape.back();
+  return plain && results > 0 && terms > 0 && results * terms <= (terms <= 128 ? 1 << 21 : 1 << 18);
+}
 
 ThreadGrid choose_threads(const TileUse& use) {
   const std::int64_t row_bytes = use.columns * use.staged_bytes;

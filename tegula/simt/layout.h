@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "tegula/core/shape.h"
+#include "tegula/runtime/call_description.h"
 #include "tegula/simt/card.h"
 #include "tegula/tile/preference.h"
 
@@ -69,8 +70,9 @@ struct TileUse {
 int blocks_of_row(int architecture);
 /// How programs are cut for a card: so many instances keep all of its multiprocessors busy, each with few registers for its tile.
 tile::TilePreference tiles_for(const Card& card);
-/// Whether a product of so few results is better a sum in a tile program: a library call costs a few microseconds whatever it does.
-bool prefers_sums(std::int64_t results, std::int64_t terms);
+/// Whether a plain product has so few results that it is better a sum in a tile program (runtime::Candidate::programs_are_faster): a library call costs
+/// a few microseconds whatever it does.
+bool programs_are_faster(const runtime::Matmul& description);
 
 /// Whether rows are staged rather than held in registers, where they can be.
 bool worth_staging(const TileUse& use);

@@ -63,7 +63,7 @@ TimelineRecorder::TimelineRecorder(std::string path, dist::Group group, Line whe
                  .expected = "a name that ends in .json (a trace), .png or .svg (a picture)",
                  .where = where});
   }
-  if (runtime::Device& device = default_device(); device.asynchronous() && !dynamic_cast<runtime::MarksTimes*>(&device)) {
+  if (runtime::Device& device = default_device(); device.traits().queues && !device.time_mark()) {
     throw Error({.op = "timeline",
                  .got = "work on " + device.name() + ", which is queued",
                  .expected = "a device that tells when it came to it",

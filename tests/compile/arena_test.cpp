@@ -161,8 +161,7 @@ TEST(Arena, ThreadsShareOneQueue) {
 class SmallDevice final : public test::QueuedDevice {
  public:
   static SmallDevice& create() { return *new SmallDevice; }
-  Ref<Buffer> allocate(std::size_t bytes) override { return allocate_for({}, bytes); }
-  Ref<Buffer> allocate_for(const runtime::Purpose& purpose, std::size_t bytes) override {
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {}) override {
     const std::scoped_lock lock(mutex_);
     std::erase_if(given_, [](const Ref<Buffer>& buffer) { return buffer->use_count() == 1; });
     std::size_t used = bytes;

@@ -24,7 +24,7 @@ namespace {
 class OnQueue : public testing::Test {
  protected:
   OnQueue() : before_(default_device()) {
-    if (!before_.asynchronous()) set_default_device(queued());
+    if (!before_.traits().queues) set_default_device(queued());
   }
   static test::QueuedDevice& queued() {
     static test::QueuedDevice& device = test::QueuedDevice::create();

@@ -45,7 +45,7 @@ Cost cost_of(const std::vector<Tensor>& results, runtime::Device& device) {
   if (!graph.leaves.empty()) graph.leaves[0].steady = true;  // as a Variable that nothing writes
   cut_steady(graph);
   const Plan plan = make_plan(std::move(graph), device);
-  if (device.asynchronous()) recorded_runs(plan, dependencies(plan), 1);
+  if (device.traits().queues) recorded_runs(plan, dependencies(plan), 1);
   cost.seconds = seconds() - begin;
   return cost;
 }

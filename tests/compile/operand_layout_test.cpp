@@ -75,16 +75,19 @@ TEST_P(OperandLayout, OfAWrittenOutRecurrenceIsOneCopyForAllSteps) {
 
 TEST(OperandLayouts, WhatTheCpuWants) {
   const Layout rows = Layout::dense({8, 32}), operand = Layout::dense({32, 64}), turned{{32, 64}, {1, 32}, 0};
-  const auto wants = [&](DType dtype, const Layout& a, const Layout& b, int index, std::int64_t products) {
-    return host::wants_rows({.dtype = dtype, .a = a, .b = b, .c = Layout::dense({a.shape[0], 64})}, index, products);
+  const auto ways = [&](DType dtype, const Layout& a, const Layout& b) {
+    return runtime::cpu().candidates(runtime::Matmul::of(dtype, a, b, Layout::dense({a.shape[0], 64})));
   };
-  EXPECT_TRUE(wants(f32, rows, turned, 1, kEnough));
-  EXPECT_TRUE(wants(f64, rows, turned, 1, kEnough));
-  EXPECT_FALSE(wants(f32, rows, turned, 1, kEnough - 1));
-  EXPECT_FALSE(wants(f32, rows, operand, 1, 100));                       // lies so
-  EXPECT_FALSE(wants(f32, Layout::dense({3, 32}), turned, 1, 100));      // few rows: columns are read as they lie
-  EXPECT_FALSE(wants(bf16, rows, turned, 1, 100));
-  EXPECT_FALSE(wants(f32, rows, turned, 0, 100));
+  for (const DType dtype : {f32, f64}) {
+    const auto both = ways(dtype, rows, turned);
+    ASSERT_EQ(both.size(), 2U);
+    EXPECT_EQ(std::get<runtime::Matmul>(both[0].description).b.layout, operand);
+    EXPECT_EQ(std::get<runtime::Matmul>(both[1].description).b.layout, turned);
+    EXPECT_GT(both[1].seconds.value(), both[0].seconds.value());
+  }
+  EXPECT_EQ(ways(f32, rows, operand).size(), 1U);                     // lies so
+  EXPECT_EQ(ways(f32, Layout::dense({3, 32}), turned).size(), 1U);  // few rows: columns are read as they lie
+  EXPECT_EQ(ways(bf16, rows, turned).size(), 1U);
 }
 
 }  // namespace

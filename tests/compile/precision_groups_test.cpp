@@ -8,7 +8,6 @@
 
 #include "tegula/compile/passes/assign_precision.h"
 #include "tegula/graph/structural.h"
-#include "tegula/runtime/operand_layout.h"
 #include "tegula/tegula.h"
 #include "tests/support/flat_graph.h"
 #include "tests/support/on_device.h"
@@ -18,17 +17,18 @@ namespace tegula::compile {
 namespace {
 
 /// As a GPU: halves are slow in rows of no multiple of 8, and fast in others. To launch takes a second, so does a product.
-class SlowInOddHalves : public test::QueuedDevice, public runtime::PricesHalves {
+class SlowInOddHalves : public test::QueuedDevice {
  public:
   static SlowInOddHalves& device() {
     static auto& one = *new SlowInOddHalves;  // see QueuedDevice::create
     return one;
   }
-  Seconds price_product(const runtime::Matmul& d) const override {
-    const bool odd = d.a.shape.back() % 8 != 0 && d.c.shape.back() % 8 != 0;
-    return odd ? Seconds{1, 1.25} : Seconds{1, in_even_halves};
+  std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
+    const auto* const product = std::get_if<runtime::Matmul>(&d);
+    if (!product || !is_half(product->dtype())) return QueuedDevice::candidates(d);
+    const bool odd = product->a.layout.shape.back() % 8 != 0 && product->c.layout.shape.back() % 8 != 0;
+    return {{d, odd ? 1.25 : in_even_halves}, {product->in(f32), 1.0}};
   }
-  Seconds price_convolution(double, double) const override { return {}; }
   runtime::StepCosts costs() const override {
     runtime::StepCosts costs = QueuedDevice::costs();
     costs.launch_seconds = 1, costs.bytes_per_second = 1e12;

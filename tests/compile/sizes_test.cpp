@@ -42,11 +42,11 @@ class PaperDevice final : public test::QueuedDevice {
     }
   }
   runtime::TilePreference tiles() const override { return gpu::tiles_for(gpu::Card()); }
-  bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
-  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul&) override { return std::make_unique<PaperCall>(); }
-  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution&) override { return std::make_unique<PaperCall>(); }
-  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling&) override { return std::make_unique<PaperCall>(); }
-  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum&) override { return std::make_unique<PaperCall>(); }
+  std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
+    const auto* const product = std::get_if<runtime::Matmul>(&d);
+    return product ? std::vector<runtime::Candidate>{{d, {}, gpu::programs_are_faster(*product)}} : QueuedDevice::candidates(d);
+  }
+  std::unique_ptr<runtime::Call> make(const runtime::CallDescription&) override { return std::make_unique<PaperCall>(); }
 
   int sources() const { return static_cast<int>(sources_.size()); }
 
@@ -59,7 +59,7 @@ class PaperDevice final : public test::QueuedDevice {
     tile::Program program;
   };
   struct PaperCall final : runtime::Call {
-    void run(std::span<void* const>, void*, int) const override {}
+    void run(std::span<void* const>, const runtime::RunOptions&) const override {}
     std::string describe() const override { return "nothing"; }
   };
 

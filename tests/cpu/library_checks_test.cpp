@@ -11,7 +11,7 @@ namespace tegula::runtime {
 namespace {
 
 Matmul products(std::int64_t a, std::int64_t b, std::int64_t c) {
-  return {.dtype = f32, .a = Layout::dense({a, 3, 4}), .b = Layout::dense({b, 4, 5}), .c = Layout::dense({c, 3, 5})};
+  return Matmul::of(f32, Layout::dense({a, 3, 4}), Layout::dense({b, 4, 5}), Layout::dense({c, 3, 5}));
 }
 
 TEST(LibraryChecks, OperandsHaveTheBatchOfTheResultOrOne) {
@@ -21,6 +21,23 @@ TEST(LibraryChecks, OperandsHaveTheBatchOfTheResultOrOne) {
   EXPECT_ERROR(check(products(2, 4, 4)), "batch axes (2, 3, 4), expected those of (4, 3, 5)");
   EXPECT_ERROR(check(products(4, 3, 4)), "batch axes (3, 4, 5)");
   EXPECT_ERROR(check(products(8, 4, 4)), "batch axes (8, 3, 4)");
+}
+
+TEST(LibraryChecks, OperandsAreOfOneDtypeOrBothCodes) {
+  Matmul d = Matmul::of(f32, Layout::dense({3, 4}), Layout::dense({4, 5}), Layout::dense({3, 5}));
+  EXPECT_NO_THROW(check(d));
+  d.a.dtype = bf16;
+  EXPECT_ERROR(check(d), "operands of bf16 and f32 into f32, expected one dtype, or two operands in codes of E4M3");
+  d.a = {u8, d.a.layout, Scale::Factor}, d.b = {u8, d.b.layout, Scale::Factor};
+  EXPECT_NO_THROW(check(d));
+  d.b.scale = Scale::None;
+  EXPECT_ERROR(check(d), "operands of u8 and u8 into f32");
+}
+
+TEST(LibraryChecks, ADeviceWithoutTheCallSaysSo) {
+  EXPECT_TRUE(cpu().candidates(HostTurn{}).empty());
+  EXPECT_ERROR(cpu().make(HostTurn{}), "cpu: got a description of host_turn, expected one of a call that this device has");
+  EXPECT_ERROR(cpu().make({}), "cpu: got a description of a call");
 }
 
 Convolution grouped(std::int64_t inputs, std::int64_t outputs, std::int64_t groups) {

@@ -33,7 +33,7 @@ TEST_P(MatmulTest, LargeProductsMatchOnOneAndTwoThreads) {
        {std::array{200, 150, 300}, std::array{13, 500, 700}, std::array{300, 37, 513}, std::array{1, 900, 1000}, std::array{2, 64, 3000}}) {
     for (int order = 0; order < 8; ++order) {
       const auto of = [&](int bit) { return order >> bit & 1 ? Order::Rows : Order::Columns; };
-      Matmul d{.dtype = GetParam(), .a = matrix({m, k}, of(0)), .b = matrix({k, n}, of(1)), .c = matrix({m, n}, of(2)), .bias = true};
+      Matmul d{.a = {GetParam(), matrix({m, k}, of(0))}, .b = {GetParam(), matrix({k, n}, of(1))}, .c = {GetParam(), matrix({m, n}, of(2))}, .bias = true};
       expect_matmul(runtime::cpu(), d, 1 + order % 2);
     }
   }
@@ -41,28 +41,26 @@ TEST_P(MatmulTest, LargeProductsMatchOnOneAndTwoThreads) {
 
 TEST_P(MatmulTest, AnEmptyInnerAxisGivesTheBiasAndEmptyResultsWriteNothing) {
   expect_matmul(runtime::cpu(),
-                {.dtype = GetParam(),
-                 .a = matrix({3, 0}, Order::Rows),
-                 .b = matrix({0, 4}, Order::Rows),
-                 .c = matrix({3, 4}, Order::Rows),
+                {.a = {GetParam(), matrix({3, 0}, Order::Rows)},
+                 .b = {GetParam(), matrix({0, 4}, Order::Rows)},
+                 .c = {GetParam(), matrix({3, 4}, Order::Rows)},
                  .bias = true},
                 1);
   expect_matmul(
       runtime::cpu(),
-      {.dtype = GetParam(), .a = matrix({3, 0}, Order::Rows), .b = matrix({0, 4}, Order::Rows), .c = matrix({3, 4}, Order::Columns)}, 2);
+      {.a = {GetParam(), matrix({3, 0}, Order::Rows)}, .b = {GetParam(), matrix({0, 4}, Order::Rows)}, .c = {GetParam(), matrix({3, 4}, Order::Columns)}}, 2);
   expect_matmul(runtime::cpu(),
-                {.dtype = GetParam(),
-                 .a = matrix({0, 5}, Order::Rows),
-                 .b = matrix({5, 4}, Order::Rows),
-                 .c = matrix({0, 4}, Order::Rows),
+                {.a = {GetParam(), matrix({0, 5}, Order::Rows)},
+                 .b = {GetParam(), matrix({5, 4}, Order::Rows)},
+                 .c = {GetParam(), matrix({0, 4}, Order::Rows)},
                  .bias = true},
                 2);
   expect_matmul(
       runtime::cpu(),
-      {.dtype = GetParam(), .a = matrix({0, 2, 5}, Order::Rows), .b = matrix({0, 5, 4}, Order::Rows), .c = matrix({0, 2, 4}, Order::Rows)},
+      {.a = {GetParam(), matrix({0, 2, 5}, Order::Rows)}, .b = {GetParam(), matrix({0, 5, 4}, Order::Rows)}, .c = {GetParam(), matrix({0, 2, 4}, Order::Rows)}},
       1);
   expect_matmul(runtime::cpu(),
-                {.dtype = GetParam(), .a = matrix({4, 5}, Order::Rows), .b = matrix({5, 0}, Order::Rows), .c = matrix({4, 0}, Order::Rows)},
+                {.a = {GetParam(), matrix({4, 5}, Order::Rows)}, .b = {GetParam(), matrix({5, 0}, Order::Rows)}, .c = {GetParam(), matrix({4, 0}, Order::Rows)}},
                 1);
 }
 
@@ -70,7 +68,7 @@ TEST(Matmul, SameThreadCountGivesTheSameBits) {
   const Layout layout = matrix({256, 256}, Order::Rows);
   Tensor a(f32, layout), b(f32, layout), first(f32, layout), second(f32, layout);
   a.randomize(), b.randomize();
-  const auto call = make_matmul({.dtype = f32, .a = layout, .b = layout, .c = layout});
+  const auto call = make_matmul({.a = {f32, layout}, .b = {f32, layout}, .c = {f32, layout}});
   for (int threads : {1, 2}) {
     test::run_guarded(runtime::cpu(), *call, {&a, &b, &first}, threads);
     for (int i = 0; i < 5; ++i) {
@@ -83,16 +81,15 @@ TEST(Matmul, SameThreadCountGivesTheSameBits) {
 TEST(Matmul, ActivationsKeepNanAndSurviveLargeValues) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
   for (int activation = 1; activation <= 5; ++activation) {
-    Matmul d{.dtype = f32,
-             .a = matrix({1, 1}, Order::Rows),
-             .b = matrix({1, 6}, Order::Rows),
-             .c = matrix({1, 6}, Order::Rows),
+    Matmul d{.a = {f32, matrix({1, 1}, Order::Rows)},
+             .b = {f32, matrix({1, 6}, Order::Rows)},
+             .c = {f32, matrix({1, 6}, Order::Rows)},
              .activation = static_cast<Activation>(activation)};
     float one = 1, x[] = {nan, 1000, -1000, inf, -0.0f, 1e-20f}, y[6];
     std::array<void*, 3> buffers{&one, x, y};
     const auto call = make_matmul(d);
     const auto scratch = allocate_host(call->scratch_bytes());
-    call->run(buffers, scratch->data(), 1);
+    call->run(buffers, {.scratch = scratch->data()});
     EXPECT_TRUE(std::isnan(y[0])) << activation;
     for (int i = 1; i < 3; ++i) EXPECT_NEAR(y[i], reference_activation(x[i], d.activation), 1e-4) << activation;
     EXPECT_EQ(y[3], activation <= 3 ? inf : 1.0f) << activation;
@@ -102,9 +99,9 @@ TEST(Matmul, ActivationsKeepNanAndSurviveLargeValues) {
 
 TEST(Matmul, WhatIsNotAFloatIsRefused) {
   const Layout layout = matrix({2, 2}, Order::Rows);
-  EXPECT_THROW(make_matmul({.dtype = i32, .a = layout, .b = layout, .c = layout}), Error);
-  EXPECT_THROW(make_matmul({.dtype = f32, .a = layout, .b = matrix({3, 2}, Order::Rows), .c = layout}), Error);
-  EXPECT_THROW(make_matmul({.dtype = f32, .a = Layout{{2, 2}, {4, 2}}, .b = layout, .c = layout}), Error);
+  EXPECT_THROW(make_matmul({.a = {i32, layout}, .b = {i32, layout}, .c = {i32, layout}}), Error);
+  EXPECT_THROW(make_matmul({.a = {f32, layout}, .b = {f32, matrix({3, 2}, Order::Rows)}, .c = {f32, layout}}), Error);
+  EXPECT_THROW(make_matmul({.a = {f32, Layout{{2, 2}, {4, 2}}}, .b = {f32, layout}, .c = {f32, layout}}), Error);
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ using test::pick;
 using test::random_rows;
 
 void check(const ScatterSum& d, Named named, int threads) {
-  expect_scatter_sum(runtime::cpu(), *runtime::cpu().scatter_sum(d), d, random_rows(named, d.count, d.length), threads);
+  expect_scatter_sum(runtime::cpu(), *runtime::cpu().make(d), d, random_rows(named, d.count, d.length), threads);
 }
 
 class ScatterSumTest : public testing::TestWithParam<DType> {};

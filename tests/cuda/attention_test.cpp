@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "tegula/runtime/attention.h"
+#include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
 #include "tegula/tegula.h"
 #include "tests/support/on_device.h"
@@ -30,8 +30,7 @@ class GpuAttention : public testing::TestWithParam<std::tuple<Sizes, DType>> {
     std::string why;
     if (cuda_count(&why) == 0) GTEST_SKIP() << why;
     const Layout x = Layout::dense({1, 1, 128, 64});
-    const auto* const attends = dynamic_cast<runtime::Attends*>(&cuda());
-    if (!attends || !attends->attends({.dtype = bf16, .q = x, .k = x, .v = x})) GTEST_SKIP() << "no cuDNN that has attention";
+    if (!cuda().takes(runtime::Attention{.dtype = bf16, .q = x, .k = x, .v = x})) GTEST_SKIP() << "no cuDNN that has attention";
   }
 };
 

@@ -19,10 +19,10 @@ class EmulatedCall final : public runtime::Call {
  public:
   explicit EmulatedCall(const FewChannels& few) : few_(few) {}
   std::size_t scratch_bytes() const override { return few_.scratch; }
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     if (!few_.sum) return emulate(few_.kernel, buffers);
-    void* const products[] = {buffers[0], buffers[1], scratch};
-    void* const sums[] = {scratch, buffers[2]};
+    void* const products[] = {buffers[0], buffers[1], options.scratch};
+    void* const sums[] = {options.scratch, buffers[2]};
     emulate(few_.kernel, products);
     emulate(*few_.sum, sums);
   }

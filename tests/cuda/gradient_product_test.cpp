@@ -30,14 +30,13 @@ INSTANTIATE_TEST_SUITE_P(Floats, GpuGradientProduct, testing::Values(f32, f16, b
 
 TEST_P(GpuGradientProduct, IsTheProductTimesTheDerivative) {
   const DType dtype = GetParam();
-  Matmul d{.dtype = dtype,
-           .a = matrix({256, 64}, MatrixOrder::Rows),
-           .b = matrix({64, 192}, MatrixOrder::Rows),
-           .c = matrix({256, 192}, MatrixOrder::Rows),
+  Matmul d{.a = {dtype, matrix({256, 64}, MatrixOrder::Rows)},
+           .b = {dtype, matrix({64, 192}, MatrixOrder::Rows)},
+           .c = {dtype, matrix({256, 192}, MatrixOrder::Rows)},
            .gradient = Activation::GeluTanh};
-  Tensor a(dtype, d.a), b(dtype, d.b), x(dtype, d.c), got(dtype, d.c), expected(dtype, d.c);
+  Tensor a(dtype, d.a.layout), b(dtype, d.b.layout), x(dtype, d.c.layout), got(dtype, d.c.layout), expected(dtype, d.c.layout);
   a.randomize(), b.randomize(), x.randomize();
-  const auto call = cuda().matmul(d);
+  const auto call = cuda().make(d);
   ASSERT_TRUE(test::run_guarded(cuda(), *call, {&a, &b, &x, &got}, 1)) << call->describe();
   ASSERT_TRUE(test::run_guarded(cpu(), test::GradientProduct(cpu(), d), {&a, &b, &x, &expected}, 1));
   const double tolerance = dtype == f32 ? 1e-5 : dtype == f16 ? 2e-3 : 2e-2;
@@ -49,12 +48,11 @@ TEST_P(GpuGradientProduct, IsTheProductTimesTheDerivative) {
 }
 
 TEST_P(GpuGradientProduct, SmallOnesAreNotPreferredAndNothingIsMeasured) {
-  const Matmul d{.dtype = GetParam(),
-                 .a = matrix({64, 64}, MatrixOrder::Rows),
-                 .b = matrix({64, 64}, MatrixOrder::Rows),
-                 .c = matrix({64, 64}, MatrixOrder::Rows),
+  const Matmul d{.a = {GetParam(), matrix({64, 64}, MatrixOrder::Rows)},
+                 .b = {GetParam(), matrix({64, 64}, MatrixOrder::Rows)},
+                 .c = {GetParam(), matrix({64, 64}, MatrixOrder::Rows)},
                  .gradient = Activation::GeluTanh};
-  EXPECT_FALSE(cuda().prefers_gradient(d));
+  EXPECT_FALSE(cuda().takes(d));
 }
 
 }  // namespace

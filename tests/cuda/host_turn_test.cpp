@@ -1,12 +1,12 @@
 // The host's turn in a GPU's queue. Over the driver of the tests, too.
 
-#include "tegula/runtime/host_turn.h"
 
 #include <gtest/gtest.h>
 
 #include <functional>
 
 #include "tegula/core/error.h"
+#include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
 
 namespace tegula {
@@ -31,12 +31,12 @@ class CudaHostTurn : public ::testing::Test {
     return values;
   }
   std::unique_ptr<runtime::Call> turn(Work work) {
-    return dynamic_cast<runtime::GivesHostTurns&>(*gpu).host_turn(
-        {.input_bytes = kBytes, .output_bytes = kBytes, .text = "a test", .queued = [work] {
+    return gpu->make(runtime::HostTurn
+        {.input_bytes = kBytes, .output_bytes = kBytes, .text = "a test", .queued = [work](const Line&) {
            return [work](const void* in, void* out) { work(static_cast<const float*>(in), static_cast<float*>(out)); };
          }});
   }
-  void run(const runtime::Call& call) const { call.run(std::vector<void*>{x->data(), y->data()}, nullptr, 1); }
+  void run(const runtime::Call& call) const { call.run(std::vector<void*>{x->data(), y->data()}, {}); }
 
   runtime::Device* gpu = nullptr;
   Ref<Buffer> x, y;

@@ -59,24 +59,24 @@ void expect_product(const Matmul& d) {
   const BlasProduct p = blas_product(d);
   for (const BlasMatrix* m : {&p.left, &p.right, &p.result}) EXPECT_GE(m->leading, std::max<std::int64_t>(1, m->rows));
   EXPECT_FALSE(p.result.transposed);
-  Tensor a(f64, d.a), b(f64, d.b), c(f64, d.c);
+  Tensor a(f64, d.a.layout), b(f64, d.b.layout), c(f64, d.c.layout);
   a.randomize(), b.randomize();
   multiply(p, static_cast<double*>(a.data()), static_cast<double*>(b.data()), static_cast<double*>(c.data()));
   EXPECT_TRUE(c.untouched_outside());
-  const int rank = d.c.shape.rank();
+  const int rank = d.c.layout.shape.rank();
   double worst = 0;
   c.for_each([&](const Dims& index) {
     Dims in_a = index, in_b = index;
     double sum = 0;
-    for (int i = 0; i + 2 < rank; ++i) in_a[i] = d.a.shape[i] == 1 ? 0 : index[i], in_b[i] = d.b.shape[i] == 1 ? 0 : index[i];
-    for (std::int64_t k = 0; k < d.a.shape[rank - 1]; ++k) {
+    for (int i = 0; i + 2 < rank; ++i) in_a[i] = d.a.layout.shape[i] == 1 ? 0 : index[i], in_b[i] = d.b.layout.shape[i] == 1 ? 0 : index[i];
+    for (std::int64_t k = 0; k < d.a.layout.shape[rank - 1]; ++k) {
       in_a[rank - 1] = in_b[rank - 2] = k;
       sum += a(in_a) * b(in_b);
     }
     worst = std::max(worst, std::abs(sum - c(index)));
   });
-  EXPECT_LE(worst, 1e-12) << to_string(d.a.shape) << to_string(d.a.strides) << to_string(d.b.shape) << to_string(d.b.strides)
-                          << to_string(d.c.strides);
+  EXPECT_LE(worst, 1e-12) << to_string(d.a.layout.shape) << to_string(d.a.layout.strides) << to_string(d.b.layout.shape) << to_string(d.b.layout.strides)
+                          << to_string(d.c.layout.strides);
 }
 
 TEST(BlasLayout, EveryDescriptionBecomesTheSameProduct) {
@@ -84,26 +84,25 @@ TEST(BlasLayout, EveryDescriptionBecomesTheSameProduct) {
 }
 
 TEST(BlasLayout, BatchesThatShareTheRightOperandBecomeOneProduct) {
-  const Matmul d{.dtype = f32,
-                 .a = Layout::dense({4, 5, 6, 7}),
-                 .b = matrix({4, 5, 7, 8}, MatrixOrder::Rows, 0, true),
-                 .c = Layout::dense({4, 5, 6, 8})};
+  const Matmul d{.a = {f32, Layout::dense({4, 5, 6, 7})},
+                 .b = {f32, matrix({4, 5, 7, 8}, MatrixOrder::Rows, 0, true)},
+                 .c = {f32, Layout::dense({4, 5, 6, 8})}};
   const BlasProduct p = blas_product(d);
   EXPECT_EQ(p.n, 4 * 5 * 6);
   EXPECT_EQ(p.batch, 1);
   EXPECT_EQ(p.offsets.size(), 1u);
   EXPECT_TRUE(p.swapped);
-  expect_product({.dtype = f64, .a = d.a, .b = d.b, .c = d.c});
+  expect_product({.a = {f64, d.a.layout}, .b = {f64, d.b.layout}, .c = {f64, d.c.layout}});
 }
 
 TEST(BlasLayout, BatchAxesThatLieBehindOneAnotherBecomeOneBatch) {
   EXPECT_EQ(
-      blas_product({.dtype = f32, .a = Layout::dense({4, 5, 6, 7}), .b = Layout::dense({4, 5, 7, 8}), .c = Layout::dense({4, 5, 6, 8})})
+      blas_product({.a = {f32, Layout::dense({4, 5, 6, 7})}, .b = {f32, Layout::dense({4, 5, 7, 8})}, .c = {f32, Layout::dense({4, 5, 6, 8})}})
           .batch,
       20);
   // The heads of attention lie between the rows: the longer axis is the batch, the other is walked.
   const Layout a{{2, 4, 16, 8}, {16 * 32, 8, 32, 1}}, b{{2, 4, 8, 16}, {16 * 32, 8, 1, 32}};
-  const Matmul attention{.dtype = f64, .a = a, .b = b, .c = Layout::dense({2, 4, 16, 16})};
+  const Matmul attention{.a = {f64, a}, .b = {f64, b}, .c = {f64, Layout::dense({2, 4, 16, 16})}};
   const BlasProduct p = blas_product(attention);
   EXPECT_EQ(p.batch, 4);
   EXPECT_EQ(p.offsets.size(), 2u);
@@ -114,7 +113,7 @@ TEST(BlasLayout, ResultsByRowsHaveTheirBiasAlongTheRowsOfTheProblem) {
   for (const std::int64_t columns : {1, 5}) {
     for (const std::int64_t rows : {1, 3}) {
       EXPECT_TRUE(
-          blas_product({.dtype = f32, .a = Layout::dense({rows, 4}), .b = Layout::dense({4, columns}), .c = Layout::dense({rows, columns})})
+          blas_product({.a = {f32, Layout::dense({rows, 4})}, .b = {f32, Layout::dense({4, columns})}, .c = {f32, Layout::dense({rows, columns})}})
               .swapped);
     }
   }
@@ -122,10 +121,10 @@ TEST(BlasLayout, ResultsByRowsHaveTheirBiasAlongTheRowsOfTheProblem) {
 
 TEST(BlasLayout, LayoutsThatOverlapAreRefused) {
   const Layout dense = Layout::dense({4, 4});
-  EXPECT_THROW(blas_product({.dtype = f32, .a = Layout{{4, 4}, {2, 1}}, .b = dense, .c = dense}), Error);
-  EXPECT_THROW(blas_product({.dtype = f32, .a = Layout{{4, 4}, {8, 2}}, .b = dense, .c = dense}), Error);
-  EXPECT_THROW(blas_product({.dtype = i32, .a = dense, .b = dense, .c = dense}), Error);
-  EXPECT_THROW(blas_product({.dtype = f32, .a = dense, .b = Layout::dense({3, 4}), .c = dense}), Error);
+  EXPECT_THROW(blas_product({.a = {f32, Layout{{4, 4}, {2, 1}}}, .b = {f32, dense}, .c = {f32, dense}}), Error);
+  EXPECT_THROW(blas_product({.a = {f32, Layout{{4, 4}, {8, 2}}}, .b = {f32, dense}, .c = {f32, dense}}), Error);
+  EXPECT_THROW(blas_product({.a = {i32, dense}, .b = {i32, dense}, .c = {i32, dense}}), Error);
+  EXPECT_THROW(blas_product({.a = {f32, dense}, .b = {f32, Layout::dense({3, 4})}, .c = {f32, dense}}), Error);
 }
 
 TEST(DnnLayout, EveryAttemptHasTheDescribedOutputs) {
@@ -196,10 +195,9 @@ TEST(SplitProduct, EveryCutIsTheNaiveSum) {
   for (const auto& [m, n, k] : {std::array<std::int64_t, 3>{33, 40, 260}, {64, 36, 128}, {7, 65, 513}, {100, 1, 96}}) {
     for (int order = 0; order < 8; ++order) {
       const auto of = [&](int bit) { return order >> bit & 1 ? MatrixOrder::Rows : MatrixOrder::Columns; };
-      const runtime::Matmul d{.dtype = f32,
-                              .a = matrix({2, m, k}, of(0)),
-                              .b = matrix({2, k, n}, of(1)),
-                              .c = matrix({2, m, n}, of(2)),
+      const runtime::Matmul d{.a = {f32, matrix({2, m, k}, of(0))},
+                              .b = {f32, matrix({2, k, n}, of(1))},
+                              .c = {f32, matrix({2, m, n}, of(2))},
                               .bias = order % 2 == 0,
                               .activation = order % 3 == 0 ? runtime::Activation::Relu : runtime::Activation::None};
       const BlasProduct p = blas_product(d);
@@ -219,9 +217,9 @@ TEST(SplitProduct, EveryCutIsTheNaiveSum) {
                   x[static_cast<std::size_t>(batch * layout.strides[0] + r * layout.strides[1] + col * layout.strides[2])]);
             };
             double sum = d.bias ? static_cast<double>(bias[static_cast<std::size_t>(j)]) : 0;
-            for (std::int64_t l = 0; l < k; ++l) sum += at(a, d.a, i, l) * at(b, d.b, l, j);
+            for (std::int64_t l = 0; l < k; ++l) sum += at(a, d.a.layout, i, l) * at(b, d.b.layout, l, j);
             if (d.activation == runtime::Activation::Relu) sum = std::max(sum, 0.0);
-            ASSERT_NEAR(at(c, d.c, i, j), sum, 1e-4) << choice.text() << " order " << order << " of " << m << "x" << n << "x" << k;
+            ASSERT_NEAR(at(c, d.c.layout, i, j), sum, 1e-4) << choice.text() << " order " << order << " of " << m << "x" << n << "x" << k;
           }
         }
       }

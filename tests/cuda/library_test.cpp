@@ -19,6 +19,7 @@ using runtime::Arithmetic;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 using runtime::Matmul;
+using runtime::Scale;
 using runtime::Pooling;
 using runtime::PoolingKind;
 using test::activations;
@@ -64,10 +65,9 @@ TEST_P(GpuMatmul, EveryEpilogueMatches) {
     for (const bool bias : {false, true}) {
       for (const MatrixOrder order : {MatrixOrder::Rows, MatrixOrder::Columns}) {
         test::expect_matmul(cuda(),
-                            {.dtype = GetParam(),
-                             .a = matrix({64, 72}, MatrixOrder::Rows),
-                             .b = matrix({72, 48}, MatrixOrder::Columns),
-                             .c = matrix({64, 48}, order),
+                            {.a = {GetParam(), matrix({64, 72}, MatrixOrder::Rows)},
+                             .b = {GetParam(), matrix({72, 48}, MatrixOrder::Columns)},
+                             .c = {GetParam(), matrix({64, 48}, order)},
                              .bias = bias,
                              .activation = static_cast<Activation>(activation)},
                             1);
@@ -82,7 +82,7 @@ TEST_P(GpuMatmul, LargeProductsMatchInFullPrecision) {
     for (int order = 0; order < 8; ++order) {
       const auto of = [&](int bit) { return order >> bit & 1 ? MatrixOrder::Rows : MatrixOrder::Columns; };
       test::expect_matmul(
-          cuda(), {.dtype = GetParam(), .a = matrix({m, k}, of(0)), .b = matrix({k, n}, of(1)), .c = matrix({m, n}, of(2)), .bias = true},
+          cuda(), {.a = {GetParam(), matrix({m, k}, of(0))}, .b = {GetParam(), matrix({k, n}, of(1))}, .c = {GetParam(), matrix({m, n}, of(2))}, .bias = true},
           1);
     }
   }
@@ -93,10 +93,9 @@ TEST_P(GpuMatmul, ProductsOfMiddleSizeMatch) {
   for (const auto& [m, n, k] : {std::array{128, 784, 1024}, std::array{250, 260, 700}, std::array{96, 640, 2050}}) {
     for (const MatrixOrder order : {MatrixOrder::Rows, MatrixOrder::Columns}) {
       test::expect_matmul(cuda(),
-                          {.dtype = GetParam(),
-                           .a = matrix({m, k}, MatrixOrder::Columns),
-                           .b = matrix({k, n}, order),
-                           .c = matrix({m, n}, MatrixOrder::Rows),
+                          {.a = {GetParam(), matrix({m, k}, MatrixOrder::Columns)},
+                           .b = {GetParam(), matrix({k, n}, order)},
+                           .c = {GetParam(), matrix({m, n}, MatrixOrder::Rows)},
                            .bias = order == MatrixOrder::Columns,
                            .arithmetic = Arithmetic::TF32},
                           1);
@@ -108,16 +107,15 @@ TEST_P(GpuMatmul, BatchesInSeveralAxesWithBroadcastOperandsMatch) {
   for (const bool broadcast_a : {false, true}) {
     for (const bool broadcast_b : {false, true}) {
       test::expect_matmul(cuda(),
-                          {.dtype = GetParam(),
-                           .a = matrix({3, 5, 16, 24}, MatrixOrder::Rows, 8, broadcast_a),
-                           .b = matrix({3, 5, 24, 8}, MatrixOrder::Rows, 0, broadcast_b),
-                           .c = matrix({3, 5, 16, 8}, MatrixOrder::Rows, 8),
+                          {.a = {GetParam(), matrix({3, 5, 16, 24}, MatrixOrder::Rows, 8, broadcast_a)},
+                           .b = {GetParam(), matrix({3, 5, 24, 8}, MatrixOrder::Rows, 0, broadcast_b)},
+                           .c = {GetParam(), matrix({3, 5, 16, 8}, MatrixOrder::Rows, 8)},
                            .bias = true,
                            .activation = Activation::Relu},
                           1);
       // (batch, head) of attention: the heads lie between the rows
       const Layout a{{2, 4, 16, 8}, {16 * 32, 8, 32, 1}}, b{{2, 4, 8, 16}, {16 * 32, 8, 1, 32}};
-      test::expect_matmul(cuda(), {.dtype = GetParam(), .a = a, .b = b, .c = Layout::dense({2, 4, 16, 16})}, 1);
+      test::expect_matmul(cuda(), {.a = {GetParam(), a}, .b = {GetParam(), b}, .c = {GetParam(), Layout::dense({2, 4, 16, 16})}}, 1);
     }
   }
 }
@@ -125,14 +123,14 @@ TEST_P(GpuMatmul, BatchesInSeveralAxesWithBroadcastOperandsMatch) {
 TEST_P(GpuMatmul, EmptyAxes) {
   const auto rows = MatrixOrder::Rows;
   test::expect_matmul(
-      cuda(), {.dtype = GetParam(), .a = matrix({3, 0}, rows), .b = matrix({0, 4}, rows), .c = matrix({3, 4}, rows), .bias = true}, 1);
+      cuda(), {.a = {GetParam(), matrix({3, 0}, rows)}, .b = {GetParam(), matrix({0, 4}, rows)}, .c = {GetParam(), matrix({3, 4}, rows)}, .bias = true}, 1);
   test::expect_matmul(
-      cuda(), {.dtype = GetParam(), .a = matrix({3, 0}, rows), .b = matrix({0, 4}, rows), .c = matrix({3, 4}, MatrixOrder::Columns)}, 1);
+      cuda(), {.a = {GetParam(), matrix({3, 0}, rows)}, .b = {GetParam(), matrix({0, 4}, rows)}, .c = {GetParam(), matrix({3, 4}, MatrixOrder::Columns)}}, 1);
   test::expect_matmul(
-      cuda(), {.dtype = GetParam(), .a = matrix({0, 5}, rows), .b = matrix({5, 4}, rows), .c = matrix({0, 4}, rows), .bias = true}, 1);
+      cuda(), {.a = {GetParam(), matrix({0, 5}, rows)}, .b = {GetParam(), matrix({5, 4}, rows)}, .c = {GetParam(), matrix({0, 4}, rows)}, .bias = true}, 1);
   test::expect_matmul(cuda(),
-                      {.dtype = GetParam(), .a = matrix({0, 2, 5}, rows), .b = matrix({0, 5, 4}, rows), .c = matrix({0, 2, 4}, rows)}, 1);
-  test::expect_matmul(cuda(), {.dtype = GetParam(), .a = matrix({4, 5}, rows), .b = matrix({5, 0}, rows), .c = matrix({4, 0}, rows)}, 1);
+                      {.a = {GetParam(), matrix({0, 2, 5}, rows)}, .b = {GetParam(), matrix({0, 5, 4}, rows)}, .c = {GetParam(), matrix({0, 2, 4}, rows)}}, 1);
+  test::expect_matmul(cuda(), {.a = {GetParam(), matrix({4, 5}, rows)}, .b = {GetParam(), matrix({5, 0}, rows)}, .c = {GetParam(), matrix({4, 0}, rows)}}, 1);
 }
 
 /// What `call` makes of operands that begin `shift` elements behind a 16-byte boundary.
@@ -151,7 +149,7 @@ std::vector<float> shifted_result(const runtime::Call& call, const std::vector<s
   }
   place(results);
   const auto scratch = device.allocate(call.scratch_bytes() + 1);
-  call.run(buffers, scratch->data(), 1);
+  call.run(buffers, {.scratch = scratch->data()});
   std::vector<float> result(results);
   device.synchronize();
   device.copy_out(result.data(), buffers.back(), results * sizeof(float));
@@ -173,14 +171,14 @@ using GpuLibrary = OnGpu;
 INSTANTIATE_TEST_SUITE_P(F32, GpuLibrary, testing::Values(f32), dtype_name);
 
 TEST_P(GpuLibrary, OperandsMayBeginAnywhere) {
-  const Matmul d{.dtype = f32, .a = Layout::dense({64, 32}), .b = Layout::dense({32, 16}), .c = Layout::dense({64, 16}), .bias = true};
-  const auto product = cuda().matmul(d);
+  const Matmul d{.a = {f32, Layout::dense({64, 32})}, .b = {f32, Layout::dense({32, 16})}, .c = {f32, Layout::dense({64, 16})}, .bias = true};
+  const auto product = cuda().make(d);
   const std::vector inputs{numbers(64 * 32), numbers(32 * 16), numbers(16)};
   const auto expected = shifted_result(*product, inputs, 64 * 16, 0);
   for (const std::size_t shift : {1, 2, 3}) expect_close(shifted_result(*product, inputs, 64 * 16, shift), expected, 1e-5f);
 
   const Convolution c = test::describe(square(2, 8, 10, 16, 3, 1, 1, 1), ConvolutionPass::Forward);
-  const auto convolution = cuda().convolution(c);
+  const auto convolution = cuda().make(c);
   const std::vector operands{numbers(2 * 8 * 100), numbers(16 * 8 * 9), numbers(16)};
   const auto wanted = shifted_result(*convolution, operands, 2 * 16 * 100, 0);
   for (const std::size_t shift : {1, 2, 3}) expect_close(shifted_result(*convolution, operands, 2 * 16 * 100, shift), wanted, 1e-5f);
@@ -190,10 +188,12 @@ TEST_P(GpuLibrary, OperandsMayBeginAnywhere) {
 TEST_P(GpuLibrary, ProductsOfCodesCarryBothFactors) {
   constexpr std::int64_t kRows = 64, kColumns = 48, kInner = 80;
   Device& device = cuda();
-  if (!device.multiplies_e4m3()) GTEST_SKIP() << "no products of codes";
   for (const DType dtype : {f32, bf16}) {
-    const auto call = device.matmul_e4m3(
-        {.dtype = dtype, .m = kRows, .n = kColumns, .k = kInner, .a_stride = kInner, .b_stride = kInner, .c_stride = kColumns});
+    const Matmul codes{.a = {u8, Layout::dense({kRows, kInner}), Scale::Factor},
+                       .b = {u8, matrix({kInner, kColumns}, MatrixOrder::Columns), Scale::Factor},
+                       .c = {dtype, Layout::dense({kRows, kColumns})}};
+    if (!device.takes(codes)) GTEST_SKIP() << "no products of codes";
+    const auto call = device.make(codes);
     EXPECT_NE(call->describe().find("algorithm"), std::string::npos) << call->describe();
     const std::vector<std::uint8_t> a(kRows * kInner, 0x38), b(kColumns * kInner, 0x3c);
     const std::array<float, 2> factors{2, 0.5};
@@ -206,7 +206,7 @@ TEST_P(GpuLibrary, ProductsOfCodesCarryBothFactors) {
                second = place(&factors[1], 4), c = place(nullptr, kRows * kColumns * size_of(dtype)),
                scratch = place(nullptr, call->scratch_bytes() + 1);
     const std::array<void*, 5> buffers{at_a->data(), at_b->data(), first->data(), second->data(), c->data()};
-    call->run(buffers, scratch->data(), 1);
+    call->run(buffers, {.scratch = scratch->data()});
     std::vector<std::byte> got(kRows * kColumns * size_of(dtype));
     device.synchronize();
     device.copy_out(got.data(), c->data(), got.size());
@@ -223,15 +223,14 @@ TEST_P(GpuLibrary, ActivationsKeepNanAndSurviveLargeValues) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const std::array values{nan, 1000.0, -1000.0, inf, -0.0, 1e-20};
   for (int activation = 1; activation <= 5; ++activation) {
-    const Matmul d{.dtype = f32,
-                   .a = matrix({1, 1}, MatrixOrder::Rows),
-                   .b = matrix({1, 6}, MatrixOrder::Rows),
-                   .c = matrix({1, 6}, MatrixOrder::Rows),
+    const Matmul d{.a = {f32, matrix({1, 1}, MatrixOrder::Rows)},
+                   .b = {f32, matrix({1, 6}, MatrixOrder::Rows)},
+                   .c = {f32, matrix({1, 6}, MatrixOrder::Rows)},
                    .activation = static_cast<Activation>(activation)};
-    Tensor one(f32, d.a), x(f32, d.b), y(f32, d.c);
+    Tensor one(f32, d.a.layout), x(f32, d.b.layout), y(f32, d.c.layout);
     one.set({0, 0}, 1);
     for (int i = 0; i < 6; ++i) x.set({0, i}, values[static_cast<std::size_t>(i)]);
-    const auto call = cuda().matmul(d);
+    const auto call = cuda().make(d);
     ASSERT_TRUE(test::run_guarded(cuda(), *call, {&one, &x, &y}, 1));
     EXPECT_TRUE(std::isnan(y({0, 0}))) << call->describe() << activation;
     for (int i = 1; i < 3; ++i) EXPECT_NEAR(y({0, i}), test::reference_activation(x({0, i}), d.activation), 1e-4) << activation;
@@ -249,7 +248,7 @@ TEST_P(GpuLibrary, ReluOfAConvolutionKeepsNan) {
     Tensor x(dtype, d.input), w(dtype, d.weight), bias(dtype, Layout::dense({32})), y(dtype, d.output);
     x.randomize(), w.randomize(), bias.randomize();
     x.set({1, 3, 4, 4}, std::numeric_limits<double>::quiet_NaN());
-    const auto call = cuda().convolution(d);
+    const auto call = cuda().make(d);
     ASSERT_TRUE(test::run_guarded(cuda(), *call, {&x, &w, &bias, &y}, 1));
     EXPECT_TRUE(std::isnan(y({1, 7, 4, 4}))) << call->describe();
     EXPECT_FALSE(std::isnan(y({0, 7, 4, 4}))) << call->describe();
@@ -268,7 +267,7 @@ TEST_P(GpuLibrary, TheSameCallGivesTheSameBits) {
           again(dtype, result);
       Tensor x(dtype, d.input);
       a.randomize(), b.randomize(), bias.randomize(), x.randomize();
-      const auto call = cuda().convolution(d);
+      const auto call = cuda().make(d);
       const auto run = [&](Tensor& to) {
         if (forward) return test::run_guarded(cuda(), *call, {&a, &b, &bias, &to}, 1);
         if (pass == ConvolutionPass::BackwardData) return test::run_guarded(cuda(), *call, {&a, &b, &to}, 1);
@@ -285,14 +284,13 @@ TEST_P(GpuLibrary, TheSameCallGivesTheSameBits) {
 
 TEST_P(GpuLibrary, CallsCanBeRecorded) {
   Device& device = cuda();
-  const Matmul d{.dtype = f32,
-                 .a = Layout::dense({64, 32}),
-                 .b = Layout::dense({32, 48}),
-                 .c = Layout::dense({64, 48}),
+  const Matmul d{.a = {f32, Layout::dense({64, 32})},
+                 .b = {f32, Layout::dense({32, 48})},
+                 .c = {f32, Layout::dense({64, 48})},
                  .activation = Activation::Sigmoid};
   const Convolution c = test::describe(square(4, 8, 12, 16, 3, 1, 1, 1), ConvolutionPass::BackwardWeight);
-  const auto product = device.matmul(d);
-  const auto convolution = device.convolution(c);
+  const auto product = device.make(d);
+  const auto convolution = device.make(c);
   std::vector<Ref<Buffer>> memory;
   const auto filled = [&](std::size_t count) {
     const auto values = numbers(count);
@@ -301,26 +299,26 @@ TEST_P(GpuLibrary, CallsCanBeRecorded) {
     return memory.back()->data();
   };
   const auto size = [](const Layout& layout) { return static_cast<std::size_t>(numel(layout.shape)); };
-  std::vector<void*> matrices{filled(size(d.a)), filled(size(d.b)), filled(size(d.c))};
+  std::vector<void*> matrices{filled(size(d.a.layout)), filled(size(d.b.layout)), filled(size(d.c.layout))};
   std::vector<void*> images{filled(size(c.input)), filled(size(c.output)), filled(size(c.weight)), filled(16)};
   const auto scratch = device.allocate(product->scratch_bytes() + convolution->scratch_bytes() + 512);
   const auto work = [&] {
-    product->run(matrices, scratch->data(), 1);
-    convolution->run(images, scratch->data(), 1);
+    product->run(matrices, {.scratch = scratch->data()});
+    convolution->run(images, {.scratch = scratch->data()});
   };
   const auto results = [&] {
     device.synchronize();
-    std::vector<float> values(size(d.c) + size(c.weight));
-    device.copy_out(values.data(), matrices[2], size(d.c) * sizeof(float));
-    device.copy_out(values.data() + size(d.c), images[2], size(c.weight) * sizeof(float));
+    std::vector<float> values(size(d.c.layout) + size(c.weight));
+    device.copy_out(values.data(), matrices[2], size(d.c.layout) * sizeof(float));
+    device.copy_out(values.data() + size(d.c.layout), images[2], size(c.weight) * sizeof(float));
     return values;
   };
   work();
   const auto expected = results();
   const auto recording = device.queue().record(work);
   ASSERT_TRUE(recording);
-  const std::vector<float> zeros(std::max(size(d.c), size(c.weight)), 0.0f);
-  device.copy_in(matrices[2], zeros.data(), size(d.c) * sizeof(float));
+  const std::vector<float> zeros(std::max(size(d.c.layout), size(c.weight)), 0.0f);
+  device.copy_in(matrices[2], zeros.data(), size(d.c.layout) * sizeof(float));
   device.copy_in(images[2], zeros.data(), size(c.weight) * sizeof(float));
   recording->replay();
   EXPECT_EQ(results(), expected);
@@ -330,7 +328,7 @@ void expect_all_passes(const ConvolutionOptions& o) {
   for (const auto pass : test::kPasses) {
     const Convolution d = test::describe(o, pass);
     std::vector<std::unique_ptr<runtime::Call>> calls;
-    calls.push_back(cuda().convolution(d));
+    calls.push_back(cuda().make(d));
     test::expect_convolution(cuda(), d, calls, 1);
   }
 }
@@ -416,7 +414,7 @@ TEST_P(GpuPooling, NanCountsAsMaximumAndTheFirstOfEqualsIsTaken) {
 TEST_P(GpuScatterSum, RowsOfAllLengthsMatchTheNaiveLoops) {
   const auto check = [&](runtime::ScatterSum d, test::Named named) {
     d.dtype = GetParam();
-    test::expect_scatter_sum(cuda(), *cuda().scatter_sum(d), d, test::random_rows(named, d.count, d.length), 1);
+    test::expect_scatter_sum(cuda(), *cuda().make(d), d, test::random_rows(named, d.count, d.length), 1);
   };
   for (int round = 0; round < 3; ++round) {  // each shape is compiled
     check({.outer = pick(1, 3), .count = pick(0, 3000), .length = pick(1, 900), .width = pick(1, 20)}, static_cast<test::Named>(round));
@@ -429,14 +427,14 @@ TEST_P(GpuScatterSum, RowsOfAllLengthsMatchTheNaiveLoops) {
 
 TEST_P(GpuLibrary, WhatIsNotAFloatIsRefused) {
   const Layout layout = matrix({2, 2}, MatrixOrder::Rows);
-  EXPECT_THROW(cuda().matmul({.dtype = i32, .a = layout, .b = layout, .c = layout}), Error);
-  EXPECT_THROW(cuda().matmul({.dtype = f32, .a = layout, .b = matrix({3, 2}, MatrixOrder::Rows), .c = layout}), Error);
+  EXPECT_THROW(cuda().make(Matmul{.a = {i32, layout}, .b = {i32, layout}, .c = {i32, layout}}), Error);
+  EXPECT_THROW(cuda().make(Matmul{.a = {f32, layout}, .b = {f32, matrix({3, 2}, MatrixOrder::Rows)}, .c = {f32, layout}}), Error);
   Pooling d = test::random_pooling(f32);
   d.dtype = i32;
-  EXPECT_THROW(cuda().pooling(d), Error);
+  EXPECT_THROW(cuda().make(d), Error);
   Convolution c = test::describe(square(1, 2, 5, 4, 3, 1, 1, 1), ConvolutionPass::Forward);
   c.dtype = u8;
-  EXPECT_THROW(cuda().convolution(c), Error);
+  EXPECT_THROW(cuda().make(c), Error);
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ class CudaNccl : public ::testing::Test {
   void SetUp() override {
     if (std::string why; cuda_count(&why) == 0) GTEST_SKIP() << why;
     gpu = &cuda();
-    engine = &dynamic_cast<runtime::Communicates&>(*gpu);
+    engine = gpu->communicates();
     try {
       EXPECT_EQ(engine->engine().substr(0, 7), "NCCL 2.");
     } catch (const Error& error) {
@@ -39,7 +39,7 @@ class CudaNccl : public ::testing::Test {
     y->read(0, values.data(), kBytes);
     return values;
   }
-  void run(const runtime::Call& call) const { call.run(std::vector<void*>{x->data(), y->data()}, nullptr, 1); }
+  void run(const runtime::Call& call) const { call.run(std::vector<void*>{x->data(), y->data()}, {}); }
 
   runtime::Device* gpu = nullptr;
   runtime::Communicates* engine = nullptr;

@@ -11,7 +11,6 @@
 #include "tegula/compile/run/placement.h"
 #include "tegula/graph/structural.h"
 #include "tegula/runtime/device.h"
-#include "tegula/runtime/peer_copies.h"
 #include "tegula/runtime/registry.h"
 #include "tegula/tegula.h"
 #include "tests/support/on_device.h"
@@ -38,7 +37,7 @@ class CudaPeers : public ::testing::Test {
     return values;
   }
   static bool fetch(Device& to, const Ref<Buffer>& memory, Device& from, const Ref<Buffer>& source) {
-    return dynamic_cast<runtime::CopiesPeers&>(to).copy_from(memory->data(), from, source->data(), source->bytes());
+    return to.copy_from(memory->data(), from, source->data(), source->bytes());
   }
   /// How often the driver of the tests was asked; nothing on a GPU.
   static std::optional<std::size_t> peer_copies() {

@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "tegula/runtime/device.h"
-#include "tegula/runtime/host_turn.h"
 #include "tegula/tegula.h"
 
 namespace tegula {
@@ -109,8 +108,8 @@ TEST_F(CudaQueues, TheDeviceWaitsForAllOfThem) {
 
 TEST_F(CudaQueues, CallsGoWhereTheyArePut) {
   const auto bytes = kCount * sizeof(int);
-  const auto call = dynamic_cast<runtime::GivesHostTurns&>(*gpu).host_turn(
-      {.input_bytes = bytes, .output_bytes = bytes, .text = "one more", .queued = [] {
+  const auto call = gpu->make(
+      runtime::HostTurn{.input_bytes = bytes, .output_bytes = bytes, .text = "one more", .queued = [](const Line&) {
          return [](const void* input, void* output) {
            const auto* const from = static_cast<const int*>(input);
            std::transform(from, from + kCount, static_cast<int*>(output), [](int value) { return value + 1; });
@@ -119,7 +118,7 @@ TEST_F(CudaQueues, CallsGoWhereTheyArePut) {
   const std::array<void*, 2> buffers{a->data(), b->data()};
   for (const Use use : {Use::Exchange, Use::Copy, Use::Compute}) {
     put(queue(use), a, 10);
-    queue(use).run(*call, buffers, nullptr);
+    queue(use).run(*call, buffers, {});
     put(queue(use), a, 0);
     EXPECT_EQ(get(queue(use), b), counting(11));
   }
@@ -159,7 +158,7 @@ TEST_F(CudaQueues, TheDeviceWaitsForReplaysInAnyOfThem) {
 TEST_F(CudaQueues, TheDeviceWaitsForWhatIsPutInBehindAWait) {
   struct Waits final : runtime::Call {
     Waits(Device& gpu, std::function<void()> work) : gpu(gpu), work(std::move(work)) {}
-    void run(std::span<void* const>, void*, int) const override {
+    void run(std::span<void* const>, const runtime::RunOptions&) const override {
       gpu.synchronize();
       work();
     }
@@ -169,11 +168,11 @@ TEST_F(CudaQueues, TheDeviceWaitsForWhatIsPutInBehindAWait) {
   };
   put(queue(Use::Exchange), a, 9);
   const auto turn =
-      dynamic_cast<runtime::GivesHostTurns&>(*gpu).host_turn({.input_bytes = 4, .output_bytes = 4, .text = "the first", .queued = [] {
+      gpu->make(runtime::HostTurn{.input_bytes = 4, .output_bytes = 4, .text = "the first", .queued = [](const Line&) {
                                                                 return [](const void* from, void* to) { std::memcpy(to, from, 4); };
                                                               }});
   const std::array<void*, 2> buffers{a->data(), b->data()};
-  queue(Use::Exchange).run(Waits(*gpu, [&] { turn->run(buffers, nullptr, 1); }), {}, nullptr);
+  queue(Use::Exchange).run(Waits(*gpu, [&] { turn->run(buffers, {}); }), {}, {});
   const Event over = queue(Use::Exchange).mark();
   gpu->synchronize();
   EXPECT_TRUE(over.reached());

@@ -16,8 +16,8 @@ class EmulatedScatterSum final : public runtime::Call {
  public:
   explicit EmulatedScatterSum(const ScatterSum& d) : kernels_(scatter_kernels(d)) {}
   std::size_t scratch_bytes() const override { return kernels_.scratch_bytes; }
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
-    kernels_.run(buffers, scratch, [&](std::size_t k, std::initializer_list<void*> pointers) {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    kernels_.run(buffers, options.scratch, [&](std::size_t k, std::initializer_list<void*> pointers) {
       if (kernels_.kernels[k].blocks > 0) emulate(kernels_.kernels[k], {pointers.begin(), pointers.size()});
     });
   }

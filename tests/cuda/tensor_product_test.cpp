@@ -20,10 +20,9 @@ class Case {
  public:
   Case(std::int64_t m, std::int64_t n, std::int64_t k, int order, bool bias) : m_(m), n_(n), k_(k) {
     const auto of = [&](int bit) { return order >> bit & 1 ? MatrixOrder::Rows : MatrixOrder::Columns; };
-    d_ = {.dtype = f32,
-          .a = matrix({2, m, k}, of(0)),
-          .b = matrix({2, k, n}, of(1)),
-          .c = matrix({2, m, n}, of(2)),
+    d_ = {.a = {f32, matrix({2, m, k}, of(0))},
+          .b = {f32, matrix({2, k, n}, of(1))},
+          .c = {f32, matrix({2, m, n}, of(2))},
           .bias = bias,
           .activation = bias ? runtime::Activation::Relu : runtime::Activation::None,
           .arithmetic = runtime::Arithmetic::TF32};
@@ -53,9 +52,9 @@ class Case {
       for (std::int64_t i = 0; i < m_; ++i) {
         for (std::int64_t j = 0; j < n_; ++j) {
           float sum = d_.bias ? bias[static_cast<std::size_t>(j)] : 0;
-          for (std::int64_t l = 0; l < k_; ++l) sum += at(a, d_.a, batch, i, l) * at(b, d_.b, batch, l, j);
+          for (std::int64_t l = 0; l < k_; ++l) sum += at(a, d_.a.layout, batch, i, l) * at(b, d_.b.layout, batch, l, j);
           if (d_.bias) sum = std::max(sum, 0.0f);
-          ASSERT_EQ(at(c, d_.c, batch, i, j), sum) << choice.text() << " of " << m_ << "x" << n_ << "x" << k_ << " at " << i << ", " << j;
+          ASSERT_EQ(at(c, d_.c.layout, batch, i, j), sum) << choice.text() << " of " << m_ << "x" << n_ << "x" << k_ << " at " << i << ", " << j;
         }
       }
     }
@@ -104,10 +103,8 @@ TEST(TensorProduct, OnlyProductsThatMayRoundTheirOperandsAreOffered) {
 
 /// Whether (m, k) times (k, n) takes longer in halves than in f32.
 bool halves_cost_more(std::int64_t m, std::int64_t n, std::int64_t k) {
-  const auto price = price_product({.dtype = f32,
-                                    .a = matrix({m, k}, MatrixOrder::Rows),
-                                    .b = matrix({k, n}, MatrixOrder::Columns),
-                                    .c = matrix({m, n}, MatrixOrder::Rows)},
+  const auto price = price_product(runtime::Matmul::of(f32, matrix({m, k}, MatrixOrder::Rows), matrix({k, n}, MatrixOrder::Columns),
+                                                       matrix({m, n}, MatrixOrder::Rows)),
                                    Card());
   return price.in_f32 < price.in_halves;
 }

@@ -15,7 +15,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tegula/runtime/host_turn.h"
+#include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
 #include "tegula/runtime/timeline.h"
 #include "tegula/tegula.h"
@@ -31,12 +31,12 @@ class CudaTimeMarks : public ::testing::Test {
   void SetUp() override {
     if (std::string why; cuda_count(&why) == 0) GTEST_SKIP() << why;
     gpu = &cuda();
-    for (auto* mark : {&before, &between, &behind}) *mark = dynamic_cast<runtime::MarksTimes&>(*gpu).time_mark();
+    for (auto* mark : {&before, &between, &behind}) *mark = gpu->time_mark();
   }
   /// The queue stands still for so long.
   std::unique_ptr<runtime::Call> pause(const std::chrono::milliseconds& length) {
-    return dynamic_cast<runtime::GivesHostTurns&>(*gpu).host_turn(
-        {.text = "a pause", .queued = [&length] { return [&length](const void*, void*) { std::this_thread::sleep_for(length); }; }});
+    return gpu->make(
+        runtime::HostTurn{.text = "a pause", .queued = [&length](const Line&) { return [&length](const void*, void*) { std::this_thread::sleep_for(length); }; }});
   }
   static double milliseconds(const runtime::TimeMark& from, const runtime::TimeMark& to) {
     return static_cast<double>(to.since(from)) * 1e-6;
@@ -46,7 +46,7 @@ class CudaTimeMarks : public ::testing::Test {
   std::unique_ptr<runtime::TimeMark> before, between, behind;
 };
 
-void run(const runtime::Call& call) { call.run(std::vector<void*>{nullptr, nullptr}, nullptr, 1); }
+void run(const runtime::Call& call) { call.run(std::vector<void*>{nullptr, nullptr}, {}); }
 
 TEST_F(CudaTimeMarks, TellWhenTheQueueCameToThem) {
   const std::chrono::milliseconds length = 20ms;

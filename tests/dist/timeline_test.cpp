@@ -149,20 +149,16 @@ TEST(Timeline, WhatIsComputedSideBySideIsShownSideBySide) {
 struct Timeless final : runtime::Device {
   std::string name() const override { return "timeless"; }
   int number() const override { return -1; }
-  bool asynchronous() const override { return true; }
-  Ref<Buffer> allocate(std::size_t bytes) override { return allocate_host(bytes); }
+  runtime::DeviceTraits traits() const override { return {.queues = true}; }
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& = {}) override { return allocate_host(bytes); }
   runtime::Queue& queue(runtime::Use use) override { return queues[use]; }
   void synchronize() override {}
   std::unique_ptr<runtime::Kernel> compile(const tile::Program&) override { return nullptr; }
   runtime::TilePreference tiles() const override { return {}; }
   runtime::StepCosts costs() const override { return {}; }
-  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul&) override { return nullptr; }
-  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution&) override { return nullptr; }
-  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling&) override { return nullptr; }
-  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum&) override { return nullptr; }
-  bool prefers_channels_last(const runtime::Convolution&) const override { return false; }
+  std::vector<runtime::Candidate> candidates(const runtime::CallDescription&) const override { return {}; }
+  std::unique_ptr<runtime::Call> make(const runtime::CallDescription&) override { return nullptr; }
   runtime::QueuesOf<runtime::ImmediateQueue> queues{*this};
-  int max_threads() const override { return 1; }
 };
 
 TEST(Timeline, ADeviceThatTellsNoTimesIsAnErrorAtOnce) {

@@ -103,7 +103,13 @@ class ChannelsLast : public test::QueuedDevice {
     static auto& one = *new ChannelsLast;  // see QueuedDevice::create
     return one;
   }
-  bool prefers_channels_last(const runtime::Convolution& d) const override { return d.dtype != f64; }
+  std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
+    const auto* const asked = std::get_if<runtime::Convolution>(&d);
+    if (!asked || asked->dtype == f64 || !runtime::cpu().takes(d)) return QueuedDevice::candidates(d);
+    runtime::Convolution best = *asked;
+    best.input = Layout::channels_last(best.input.shape), best.output = Layout::channels_last(best.output.shape);
+    return {{best}, {d}};
+  }
 };
 
 /// Three of them between 1 x 1 convolutions, with a transposed one behind; a loss, then its gradients.

@@ -127,7 +127,7 @@ TEST(Extremes, MemoryThatIsCachedIsNotMissed) {
 
 // What is asked for by name, and what lies between the steps of a plan.
 TEST(Extremes, FullMemoryNamesTheOpAndTheLine) {
-  if (default_device().asynchronous()) GTEST_SKIP() << "a child of this process has no GPU, nor is its memory the host's";
+  if (default_device().traits().queues) GTEST_SKIP() << "a child of this process has no GPU, nor is its memory the host's";
   const auto attempt = [] {
     const rlimit limit{rlim_t{4} << 30, rlim_t{4} << 30};
     if (setrlimit(RLIMIT_AS, &limit) != 0) std::_Exit(2);

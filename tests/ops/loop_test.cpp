@@ -291,7 +291,7 @@ TEST(Scan, WhatIsCarriedIsNotRoundedToHalf) {
 }
 
 TEST(Scan, APlanDoesNotGrowWithTheNumberOfSteps) {
-  if (default_device().asynchronous()) GTEST_SKIP() << "this device writes all steps out";
+  if (default_device().traits().launches_are_dear) GTEST_SKIP() << "this device writes all steps out";
   const Tensor w = normal({8, 8}) * 0.3;
   const auto steps = [&](std::int64_t length) {
     auto run = jit([&](Tensor xs) {
@@ -394,7 +394,7 @@ TEST_P(Chunks, AreTheSameLoop) {
 }
 
 TEST(Scan, ChunksNeedTheMemoryOfFewSteps) {
-  if (default_device().asynchronous()) GTEST_SKIP() << "this device writes all steps out";
+  if (default_device().traits().launches_are_dear) GTEST_SKIP() << "this device writes all steps out";
   const Tensor w = normal({16, 16}) * 0.2, x = normal({256, 8, 16});
   eval(w, x);
   const auto mebibytes = [&](bool chunks) {

@@ -30,6 +30,7 @@ class CommunicatingDevice final : public QueuedDevice, public runtime::Communica
   std::string card = "the GPU " + std::to_string(number());  // identity(): which one is pretended
   std::atomic<int> exchanges{0};  // by the communicator, that have begun
 
+  runtime::Communicates* communicates() override { return this; }
   std::string identity() override { return card; }
   std::string engine() override { return gpu::nccl_name(); }
   Id draw_id() override { return gpu::draw_nccl_id(); }
@@ -72,10 +73,10 @@ class CommunicatingDevice final : public QueuedDevice, public runtime::Communica
   class Timed final : public runtime::Call {
    public:
     Timed(CommunicatingDevice& device, std::unique_ptr<runtime::Call> call) : device_(device), call_(std::move(call)) {}
-    void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+    void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
       device_.exchanges++;
       device_.begun_ = Clock::now();
-      call_->run(buffers, scratch, threads);
+      call_->run(buffers, options);
       device_.begun_ = Clock::time_point();
     }
     std::string describe() const override { return call_->describe(); }

@@ -22,7 +22,12 @@ class EmulatedQueue final : public QueuedDevice {
     gpu::compile_together(all);
   }
   runtime::TilePreference tiles() const override { return gpu::tiles_for(gpu::Card()); }
-  bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
+  std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
+    std::vector<runtime::Candidate> out = QueuedDevice::candidates(d);
+    const auto* const product = std::get_if<runtime::Matmul>(&d);
+    for (runtime::Candidate& way : out) way.programs_are_faster = product && gpu::programs_are_faster(*product);
+    return out;
+  }
 };
 
 }  // namespace tegula::test

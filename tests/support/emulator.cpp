@@ -14,6 +14,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/simt/layout.h"
+#include "tests/support/cpu_candidates.h"
 #include "tests/support/gradient_product.h"
 
 namespace tegula::gpu {
@@ -195,16 +196,18 @@ float e4m3_value(std::uint8_t code) {
 
 class CodesProduct final : public runtime::Call {
  public:
-  explicit CodesProduct(const runtime::MatmulE4m3& d) : d_(d) {}
-  void run(std::span<void* const> buffers, void*, int) const override {
+  explicit CodesProduct(const runtime::Matmul& d) : d_(d) {}
+  void run(std::span<void* const> buffers, const runtime::RunOptions&) const override {
     const auto *a = static_cast<const std::uint8_t*>(buffers[0]), *b = static_cast<const std::uint8_t*>(buffers[1]);
     const float factor = *static_cast<const float*>(buffers[2]) * *static_cast<const float*>(buffers[3]);
-    for (std::int64_t i = 0; i < d_.m; ++i) {
-      for (std::int64_t j = 0; j < d_.n; ++j) {
+    const Shape& c = d_.c.layout.shape;
+    for (std::int64_t i = 0; i < c[0]; ++i) {
+      for (std::int64_t j = 0; j < c[1]; ++j) {
         float sum = 0;
-        for (std::int64_t k = 0; k < d_.k; ++k) sum += e4m3_value(a[i * d_.a_stride + k]) * e4m3_value(b[j * d_.b_stride + k]);
-        visit(d_.dtype, [&](auto zero) {
-          static_cast<decltype(zero)*>(buffers[4])[i * d_.c_stride + j] = from_double<decltype(zero)>(sum * factor);
+        for (std::int64_t k = 0; k < d_.a.layout.shape[1]; ++k)
+          sum += e4m3_value(a[i * d_.a.layout.strides[0] + k]) * e4m3_value(b[j * d_.b.layout.strides[1] + k]);
+        visit(d_.dtype(), [&](auto zero) {
+          static_cast<decltype(zero)*>(buffers[4])[i * d_.c.layout.strides[0] + j] = from_double<decltype(zero)>(sum * factor);
         });
       }
     }
@@ -212,7 +215,7 @@ class CodesProduct final : public runtime::Call {
   std::string describe() const override { return "naive product of codes"; }
 
  private:
-  runtime::MatmulE4m3 d_;
+  runtime::Matmul d_;
 };
 
 class CpuWithKernels final : public runtime::Device {
@@ -221,27 +224,24 @@ class CpuWithKernels final : public runtime::Device {
   explicit CpuWithKernels(Compile compile) : compile_(std::move(compile)) {}
   std::string name() const override { return "emulated"; }
   int number() const override { return 0; }
-  Ref<Buffer> allocate(std::size_t bytes) override { return cpu_.allocate(bytes); }
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& = {}) override { return cpu_.allocate(bytes); }
   runtime::Queue& queue(runtime::Use use) override { return queues_[use]; }
   void synchronize() override {}
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
-  bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
   runtime::TilePreference tiles() const override { return tiles_for(Card()); }
   runtime::StepCosts costs() const override { return cpu_.costs(); }
-  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& d) override {
-    if (d.gradient == runtime::Activation::None) return cpu_.matmul(d);
-    return std::make_unique<test::GradientProduct>(cpu_, d);
+  /// Products as a GPU has them, sums, derivatives and codes included; attention is plain ops.
+  std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
+    const auto* const product = std::get_if<runtime::Matmul>(&d);
+    if (!product) return test::cpu_candidates(d);
+    return {{d, {}, programs_are_faster(*product)}};
   }
-  bool prefers_gradient(const runtime::Matmul&) override { return true; }
-  bool multiplies_e4m3() const override { return true; }
-  std::unique_ptr<runtime::Call> matmul_e4m3(const runtime::MatmulE4m3& description) override {
-    return std::make_unique<CodesProduct>(description);
+  std::unique_ptr<runtime::Call> make(const runtime::CallDescription& d) override {
+    const auto* const product = std::get_if<runtime::Matmul>(&d);
+    if (product && product->multiplies_codes()) return std::make_unique<CodesProduct>(*product);
+    if (product && product->gradient != runtime::Activation::None) return std::make_unique<test::GradientProduct>(cpu_, *product);
+    return cpu_.make(d);
   }
-  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override { return cpu_.convolution(description); }
-  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return cpu_.pooling(description); }
-  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return cpu_.scatter_sum(description); }
-  bool prefers_channels_last(const runtime::Convolution& description) const override { return cpu_.prefers_channels_last(description); }
-  int max_threads() const override { return 1; }
 
  private:
   runtime::Device& cpu_ = runtime::cpu();

@@ -11,7 +11,7 @@ constexpr std::size_t kScratchGuard = 256;
 void run_on_host(const runtime::Call& call, const std::vector<Tensor*>& tensors, void* scratch, int threads) {
   std::vector<void*> buffers;
   for (const Tensor* tensor : tensors) buffers.push_back(tensor->data());
-  call.run(buffers, scratch, threads);
+  call.run(buffers, {.scratch = scratch, .threads = threads});
 }
 
 void run_on_device(runtime::Device& device, const runtime::Call& call, const std::vector<Tensor*>& tensors, void* scratch, int threads) {
@@ -23,7 +23,7 @@ void run_on_device(runtime::Device& device, const runtime::Call& call, const std
     const auto before = static_cast<char*>(tensor->data()) - static_cast<char*>(tensor->storage());
     buffers.push_back(static_cast<char*>(copies.back()->data()) + before);
   }
-  call.run(buffers, scratch, threads);
+  call.run(buffers, {.scratch = scratch, .threads = threads});
   device.synchronize();
   for (std::size_t i = 0; i < tensors.size(); ++i) device.copy_out(tensors[i]->storage(), copies[i]->data(), tensors[i]->storage_bytes());
 }

@@ -34,16 +34,16 @@ double reference_activation(double x, Activation activation) {
 }
 
 void expect_matmul(runtime::Device& device, const Matmul& d, int threads) {
-  Tensor a(d.dtype, d.a), b(d.dtype, d.b), c(d.dtype, d.c), bias(d.dtype, Layout::dense({d.c.shape.back()}));
+  Tensor a(d.dtype(), d.a.layout), b(d.dtype(), d.b.layout), c(d.dtype(), d.c.layout), bias(d.dtype(), Layout::dense({d.c.layout.shape.back()}));
   a.randomize(), b.randomize(), bias.randomize();
-  const auto call = device.matmul(d);
+  const auto call = device.make(d);
   std::vector<Tensor*> tensors{&a, &b};
   if (d.bias) tensors.push_back(&bias);
   tensors.push_back(&c);
   ASSERT_TRUE(run_guarded(device, *call, tensors, threads)) << "wrote behind its scratch";
   EXPECT_TRUE(c.untouched_outside());
-  const int rank = d.c.shape.rank();
-  const std::int64_t depth = d.a.shape[rank - 1];
+  const int rank = d.c.layout.shape.rank();
+  const std::int64_t depth = d.a.layout.shape[rank - 1];
   double worst = 0;
   c.for_each([&](const Dims& index) {
     double sum = d.bias ? bias({index[rank - 1]}) : 0;
@@ -55,9 +55,9 @@ void expect_matmul(runtime::Device& device, const Matmul& d, int threads) {
     const double error = std::abs(c(index) - reference_activation(sum, d.activation));
     worst = std::isnan(error) ? error : std::max(worst, error);
   });
-  EXPECT_LE(worst, tolerance(d.dtype, d.arithmetic, static_cast<double>(depth)))
-      << call->describe() << ' ' << to_string(d.a.shape) << to_string(d.a.strides) << ' ' << to_string(d.b.shape) << to_string(d.b.strides)
-      << ' ' << to_string(d.c.shape) << to_string(d.c.strides) << " bias " << d.bias << " activation " << static_cast<int>(d.activation);
+  EXPECT_LE(worst, tolerance(d.dtype(), d.arithmetic, static_cast<double>(depth)))
+      << call->describe() << ' ' << to_string(d.a.layout.shape) << to_string(d.a.layout.strides) << ' ' << to_string(d.b.layout.shape) << to_string(d.b.layout.strides)
+      << ' ' << to_string(d.c.layout.shape) << to_string(d.c.layout.strides) << " bias " << d.bias << " activation " << static_cast<int>(d.activation);
 }
 
 Matmul random_matmul(DType dtype, int largest) {
@@ -72,10 +72,9 @@ Matmul random_matmul(DType dtype, int largest) {
   }
   a.push_back(m), a.push_back(k), b.push_back(k), b.push_back(n), c.push_back(m), c.push_back(n);
   const auto order = [] { return pick(0, 1) ? MatrixOrder::Rows : MatrixOrder::Columns; };
-  return {.dtype = dtype,
-          .a = matrix(a, order(), pick(0, 1) * pick(1, 5), pick(0, 3) == 0),
-          .b = matrix(b, order(), pick(0, 1) * pick(1, 5), pick(0, 3) == 0),
-          .c = matrix(c, order(), pick(0, 1) * 3),
+  return {.a = {dtype, matrix(a, order(), pick(0, 1) * pick(1, 5), pick(0, 3) == 0)},
+          .b = {dtype, matrix(b, order(), pick(0, 1) * pick(1, 5), pick(0, 3) == 0)},
+          .c = {dtype, matrix(c, order(), pick(0, 1) * 3)},
           .bias = pick(0, 1) == 1,
           .activation = static_cast<Activation>(pick(0, 5))};
 }

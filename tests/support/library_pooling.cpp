@@ -83,7 +83,7 @@ void expect_pooling(runtime::Device& device, const Pooling& d, int threads, doub
   else if (d.kind == PoolingKind::Max) tensors = {d.has_taps() ? &taps : &x, &y, &result};
   else tensors = {&y, &result};
   if (!d.backward && d.has_taps()) tensors.push_back(&taps);
-  const auto call = device.pooling(d);
+  const auto call = device.make(d);
   ASSERT_TRUE(run_guarded(device, *call, tensors, threads));
   EXPECT_TRUE(result.untouched_outside());
   int wrong = 0;

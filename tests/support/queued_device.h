@@ -17,13 +17,13 @@
 #include <vector>
 
 #include "tegula/runtime/device.h"
-#include "tegula/runtime/host_turn.h"
 #include "tegula/runtime/time_marks.h"
 #include "tegula/runtime/timeline.h"
+#include "tests/support/cpu_candidates.h"
 
 namespace tegula::test {
 
-class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, public runtime::MarksTimes {
+class QueuedDevice : public runtime::Device {
  public:
   using Work = std::function<void()>;
 
@@ -62,9 +62,12 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
 
   std::string name() const override { return "queued"; }
   int number() const override { return number_; }
-  Ref<Buffer> allocate(std::size_t bytes) override {
+  runtime::DeviceTraits traits() const override {
+    return {.queues = true, .numbers_in_memory = true, .launches_are_dear = true, .many_instances = true};
+  }
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& = {}) override {
     counters.allocations++;
-    return make<Memory>(*this, bytes);
+    return tegula::make<Memory>(*this, bytes);
   }
   runtime::Queue& queue(runtime::Use use) override { return lanes_[use]; }
   /// Runs what is in the queues, one piece after another of any that need not wait for an event: of which is drawn.
@@ -85,7 +88,6 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
     }
     if (!std::ranges::all_of(all, &std::list<Piece>::empty)) throw std::logic_error("queues wait for each other");
   }
-  bool asynchronous() const override { return true; }
   Ref<Buffer> allocate_shared(std::size_t bytes) override { return allocate_host(bytes); }
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return queued(make_kernel(program), program); }
@@ -106,14 +108,15 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
             .loop_nodes = loop_nodes};
   }
 
-  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& d) override { return wrap(runtime::cpu().matmul(d)); }
-  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& d) override { return wrap(runtime::cpu().convolution(d)); }
-  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& d) override { return wrap(runtime::cpu().pooling(d)); }
-  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& d) override { return wrap(runtime::cpu().scatter_sum(d)); }
-  std::unique_ptr<runtime::Call> host_turn(runtime::HostTurn turn) override { return std::make_unique<QueuedTurn>(*this, std::move(turn)); }
+  std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
+    if (std::holds_alternative<runtime::HostTurn>(d)) return {{d}};
+    return cpu_candidates(d);
+  }
+  std::unique_ptr<runtime::Call> make(const runtime::CallDescription& d) override {
+    if (const auto* const turn = std::get_if<runtime::HostTurn>(&d)) return std::make_unique<QueuedTurn>(*this, *turn);
+    return wrap(runtime::cpu().make(d));
+  }
   std::unique_ptr<runtime::TimeMark> time_mark() override { return std::make_unique<Mark>(*this); }
-  bool prefers_channels_last(const runtime::Convolution& d) const override { return runtime::cpu().prefers_channels_last(d); }
-  int max_threads() const override { return 1; }
 
  protected:
   QueuedDevice() = default;
@@ -171,10 +174,10 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
       const Fed fed(*this);
       kernel.launch(sets, options);
     }
-    void run(const runtime::Call& call, std::span<void* const> buffers, void* scratch, int threads) override {
+    void run(const runtime::Call& call, std::span<void* const> buffers, const runtime::RunOptions& options) override {
       const Fed fed(*this);
       if (use() == runtime::Use::Exchange) device_.counters.beside++;
-      call.run(buffers, scratch, threads);
+      call.run(buffers, options);
     }
     void copy_in(void* device, const void* host, std::size_t bytes) override {
       device_.counters.uploads++;
@@ -342,10 +345,10 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
    public:
     QueuedCall(QueuedDevice& device, std::unique_ptr<runtime::Call> call) : device_(device), call_(std::move(call)) {}
     std::size_t scratch_bytes() const override { return call_->scratch_bytes(); }
-    void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+    void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
       device_.counters.calls++;
-      device_.submit([call = call_, copy = std::vector<void*>(buffers.begin(), buffers.end()), scratch, threads] {
-        call->run(copy, scratch, threads);
+      device_.submit([call = call_, copy = std::vector<void*>(buffers.begin(), buffers.end()), options] {
+        call->run(copy, options);
       });
     }
     std::string describe() const override { return call_->describe(); }
@@ -357,9 +360,9 @@ class QueuedDevice : public runtime::Device, public runtime::GivesHostTurns, pub
   class QueuedTurn final : public runtime::Call {
    public:
     QueuedTurn(QueuedDevice& device, runtime::HostTurn turn) : device_(device), turn_(std::move(turn)) {}
-    void run(std::span<void* const> buffers, void*, int) const override {
+    void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
       device_.counters.calls++;
-      device_.submit([work = turn_.queued(), input = buffers.front(), output = buffers.back()] { work(input, output); });
+      device_.submit([work = turn_.queued(options.line), input = buffers.front(), output = buffers.back()] { work(input, output); });
     }
     std::string describe() const override { return turn_.text; }
 

@@ -182,7 +182,7 @@ class Caster {
     }
     const bool product = item.op->numerics() == Numerics::TensorCore;
     if (product && item.dtype == f32 && (item.precision == Precision::tf32 || chooser_.is_tf32(i))) {
-      item.epilogue.arithmetic = static_cast<std::uint8_t>(runtime::Arithmetic::TF32);
+      item.epilogue.arithmetic = runtime::Arithmetic::TF32;
     }
   }
 
@@ -245,7 +245,7 @@ std::string arithmetic_of(const Item& item) {
   const std::string type(name(tile::compute_type(item.dtype)));
   if (item.role() != Role::Library || item.op->numerics() != Numerics::TensorCore) return type;
   if (item.precision == Precision::fp8 && item.as<LibraryOp>().multiplies_matrices()) return "e4m3, sums " + type;
-  const bool tf32 = item.epilogue.arithmetic == static_cast<std::uint8_t>(runtime::Arithmetic::TF32);
+  const bool tf32 = item.epilogue.arithmetic == runtime::Arithmetic::TF32;
   return (tf32 ? "tf32" : std::string(name(item.dtype))) + ", sums " + type;
 }
 

@@ -11,7 +11,6 @@
 #include "tegula/compile/passes/rows/takes_numbers.h"
 #include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
-#include "tegula/runtime/operand_layout.h"
 #include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
@@ -90,8 +89,9 @@ class Materializer {
         in_place_(in_place(from)),
         joined_as_(joined_as(from)),
         anyhow_(read_anyhow(from)),
-        device_(device) {
-    if ((lays_out_ = dynamic_cast<const runtime::LaysOutOperands*>(&device))) count_products(runs);
+        device_(device),
+        transposed_per_second_(device.costs().transposed_per_second) {
+    if (transposed_per_second_ > 0) count_products(runs);
   }
 
   Graph run() {
@@ -233,7 +233,7 @@ class Materializer {
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       int& input = item.inputs[k];
       const bool is_last = k + 1 == item.inputs.size(), is_bias = item.epilogue.bias && k == 2, is_addend = item.epilogue.addend && is_last;
-      const bool is_factor = item.epilogue.gradient != 0 && is_last;  // whatever its shape
+      const bool is_factor = item.epilogue.gradient != runtime::Activation::None && is_last;  // whatever its shape
       const bool fits = is_bias     ? layout(input).is_dense()
                         : is_addend ? lies_as(layout(input), layout_of(item))
                         : is_factor ? lies_as(layout(input), Layout::dense(layout(input).shape))
@@ -259,7 +259,7 @@ class Materializer {
   static bool is_product(const Item& item) { return item.role() == Role::Library && item.as<LibraryOp>().multiplies_matrices(); }
 
   void lay_out_operand(int i, Item& item) {
-    if (!lays_out_ || !is_product(item) || is_half(item.dtype)) return;
+    if (transposed_per_second_ == 0 || !is_product(item) || is_half(item.dtype)) return;
     const int operand = rewriter_.from()[i].inputs[1];
     if (const auto known = rows_.find(operand); known != rows_.end()) {
       item.inputs[1] = known->second;
@@ -267,10 +267,22 @@ class Materializer {
     }
     const Layout a = layout(item.inputs[0]), b = layout(item.inputs[1]);
     const bool fits = item.as<LibraryOp>().accepts(device_, 0, a) && item.as<LibraryOp>().accepts(device_, 1, b);
-    const runtime::Matmul product{.dtype = item.dtype, .a = a, .b = b, .c = layout_of(item)};
-    if (!fits || b.is_dense() || !is_memory(item.inputs[1]) || !lays_out_->wants_rows(product, 1, products_.at(operand))) return;
+    if (!fits || b.is_dense() || !is_memory(item.inputs[1])) return;
+    if (products_.at(operand) * saved_by_rows(item.dtype, a, b, layout_of(item)) < static_cast<double>(numel(b.shape)) / transposed_per_second_) return;
     item.inputs[1] = copy(item.inputs[1]);
     rows_.emplace(operand, item.inputs[1]);
+  }
+
+  // Seconds that a product takes less with a second operand in rows.
+  double saved_by_rows(DType dtype, const Layout& a, const Layout& b, const Layout& c) const {
+    const runtime::CallDescription as_it_lies = runtime::Matmul::of(dtype, a, b, c),
+                                   in_rows = runtime::Matmul::of(dtype, a, Layout::dense(b.shape), c);
+    std::optional<double> now, then;
+    for (const runtime::Candidate& way : device_.candidates(as_it_lies)) {
+      if (way.description == as_it_lies) now = way.seconds;
+      if (way.description == in_rows) then = way.seconds;
+    }
+    return now && then ? *now - *then : 0;
   }
 
   // Axes of size 1 have no say.
@@ -307,7 +319,7 @@ class Materializer {
   std::vector<DType> joined_as_;
   std::vector<bool> anyhow_;
   const runtime::Device& device_;
-  const runtime::LaysOutOperands* lays_out_ = nullptr;
+  double transposed_per_second_;  // StepCosts
   std::unordered_map<int, std::int64_t> products_;  // that read an old item as their second operand
   std::unordered_map<int, int> rows_;  // old items that are laid out for all of those: the copies
   std::unordered_map<int, int> copies_;  // for kernels

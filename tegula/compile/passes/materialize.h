@@ -12,7 +12,7 @@ std::vector<bool> in_place(const Graph& graph);
 
 /// Inserts copies where a view cannot be expressed by strides, where a library call or kernel does not take a layout, and where an
 /// output would not be a value of its own, and where what an op writes over is still needed; and where many products read an operand that the device
-/// would rather have in rows (runtime::LaysOutOperands), one copy for all of them. `runs`: of the graph while its steady leaves stay as they are, as far as
+/// would rather have in rows (runtime::Device::candidates), one copy for all of them. `runs`: of the graph while its steady leaves stay as they are, as far as
 /// is known. After this every view resolves to (value, layout).
 void materialize(Graph& graph, const runtime::Device& device, std::int64_t runs = 1);
 

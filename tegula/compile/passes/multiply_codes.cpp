@@ -20,20 +20,18 @@ constexpr std::int64_t kMultiple = 16;  // of sizes that lie innermost: what the
 class CodesProduct final : public LibraryOp {
  public:
   std::string_view name() const override { return "matmul_e4m3"; }
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
-                                         Epilogue) const override {
-    return device.matmul_e4m3({.dtype = dtype,
-                               .m = output.shape[0],
-                               .n = output.shape[1],
-                               .k = inputs[0].shape[1],
-                               .a_stride = row_stride(inputs[0]),
-                               .b_stride = row_stride(inputs[1]),
-                               .c_stride = row_stride(output)});
+  runtime::CallDescription describe(const Setting& setting) const override {
+    const Layout &a = setting.inputs[0], &b = setting.inputs[1], &c = setting.results[0];
+    return product(rows(a), rows(b), {setting.dtype, rows(c)});
+  }
+  /// Of codes (M, K) and (N, K) into c.
+  static runtime::Matmul product(const Layout& a, const Layout& b, const runtime::Operand& c) {
+    const Layout turned{{b.shape[1], b.shape[0]}, {b.strides[1], b.strides[0]}};
+    return {.a = {u8, a, runtime::Scale::Factor}, .b = {u8, turned, runtime::Scale::Factor}, .c = c};
   }
   bool accepts(const runtime::Device&, int index, const Layout& layout) const override {
     return index >= 2 || (layout.strides[1] == 1 && row_stride(layout) % kMultiple == 0 && row_stride(layout) >= layout.shape[1]);
   }
-  bool accepts_activation(std::uint8_t) const override { return false; }
   DType input_dtype(int index, DType) const override { return index < 2 ? u8 : f32; }
   double operations(std::span<const Shape> inputs, const Shape& output) const override {
     return 2.0 * static_cast<double>(numel(output)) * static_cast<double>(inputs[0][1]);
@@ -44,11 +42,12 @@ class CodesProduct final : public LibraryOp {
 
  private:
   static std::int64_t row_stride(const Layout& layout) { return layout.shape[0] == 1 ? layout.shape[1] : layout.strides[0]; }
+  static Layout rows(const Layout& layout) { return {layout.shape, {row_stride(layout), 1}}; }
 };
 
 class Encoder {
  public:
-  explicit Encoder(const Graph& from) : from_(from), rewriter_(from) {}
+  Encoder(const Graph& from, const runtime::Device& device) : from_(from), rewriter_(from), device_(device) {}
 
   Graph run() {
     rewriter_.each([this](int i, Item& item) { encode(i, item); });
@@ -96,12 +95,14 @@ class Encoder {
   void encode(int i, Item& item) {
     if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return;
     if (item.precision != Precision::fp8 || item.dtype == f64) return;
-    if (item.epilogue.bias || item.epilogue.addend || item.epilogue.activation != 0) return;
+    if (item.epilogue.folded()) return;
     const std::vector<int>& inputs = from_[i].inputs;
     const std::int64_t k = from_[inputs[0]].shape[1];
     if (item.shape[0] == 0 || item.shape[1] == 0 || k == 0 || k % kMultiple != 0 || item.shape[1] % kMultiple != 0) return;
     const auto a = operand(inputs[0]), b = operand(inputs[1]);
     if (!a || !b) return;
+    const std::int64_t m = item.shape[0], n = item.shape[1];
+    if (!device_.takes(CodesProduct::product(Layout::dense({m, k}), Layout::dense({n, k}), {item.dtype, Layout::dense({m, n})}))) return;
     const auto [a_codes, a_factor] = codes(*a);
     const auto [b_codes, b_factor] = codes(*b);
     Item turned = item;
@@ -116,15 +117,15 @@ class Encoder {
 
   const Graph& from_;
   Rewriter rewriter_;
+  const runtime::Device& device_;
   std::map<int, int> codes_;
 };
 
 }  // namespace
 
 void multiply_codes(Graph& graph, const runtime::Device& device) {
-  if (!device.multiplies_e4m3()) return;
   if (std::ranges::none_of(graph.items, [](const Item& item) { return item.op == e4m3_round_op(); })) return;
-  graph = Encoder(graph).run();
+  graph = Encoder(graph, device).run();
   remove_dead(graph);
 }
 

@@ -1,17 +1,17 @@
 #include "tegula/compile/passes/products_in_f32.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <set>
 #include <unordered_map>
 
+#include "tegula/compile/description.h"
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/graph/structural.h"
-#include "tegula/runtime/operand_layout.h"
 
 namespace tegula::compile {
 namespace {
-
-using runtime::PricesHalves;
 
 /// Sets of items, each known by one of them.
 class Sets {
@@ -41,9 +41,29 @@ bool hands_on(const Item& item) {
   return item.op->numerics() == Numerics::Either && item.dtype == f32 && is_half(storage_of(item.precision));
 }
 
+/// How the device would compute the call in halves.
+std::vector<runtime::Candidate> ways_of_halves(const Graph& graph, const Item& item, const runtime::Device& device) {
+  Item halves = item;
+  halves.dtype = storage_of(item.precision);
+  return device.candidates(description_of(graph, halves, device));
+}
+runtime::CallDescription best(const std::vector<runtime::Candidate>& ways) {
+  return ways.empty() ? runtime::CallDescription() : ways.front().description;
+}
+bool is_f32(const runtime::CallDescription& call) {
+  if (const auto* const product = std::get_if<runtime::Matmul>(&call)) return product->dtype() == f32;
+  const auto* const convolution = std::get_if<runtime::Convolution>(&call);
+  return convolution && convolution->dtype == f32;
+}
+
+/// The seconds of a call in f32 and in halves.
+struct Price {
+  double in_f32 = 0, in_halves = 0;
+};
+
 /// What a group takes, and what of it is cast.
 struct Group {
-  PricesHalves::Seconds products;
+  Price products;
   std::set<int> cast;   // leaves that are, in each run
   double cast_elements = 0;
   bool stays_half = false;
@@ -58,8 +78,7 @@ struct Group {
 /// The groups of a graph, each known by one of its items.
 class Groups {
  public:
-  Groups(const Graph& graph, const runtime::Device& device, const PricesHalves& prices)
-      : graph_(graph), device_(device), prices_(prices), sets_(graph.items.size()) {
+  Groups(const Graph& graph, const runtime::Device& device) : graph_(graph), device_(device), sets_(graph.items.size()) {
     std::unordered_map<int, int> readers;  // of leaves that are cast in each run: a product
     for (int i = 0; i < graph.size(); ++i) {
       if (!joins(graph[i])) continue;
@@ -104,7 +123,7 @@ class Groups {
     if (!would_be_half(item)) return;
     Group& group = groups_[sets_.find(i)];
     if (item.precision == Precision::fp8) group.stays_half = true;  // what is rounded to codes stays so
-    const PricesHalves::Seconds seconds = price(item);
+    const Price seconds = price(item);
     group.products.in_f32 += seconds.in_f32, group.products.in_halves += seconds.in_halves;
     for (const int input : item.inputs) {
       const int leaf = below(input);
@@ -112,27 +131,20 @@ class Groups {
     }
   }
 
-  PricesHalves::Seconds price(const Item& item) const {
+  /// A device that does not tell has halves that gain.
+  Price price(const Item& item) const {
     if (item.role() != Role::Library || !item.results.empty()) return {};
-    const auto& op = item.as<LibraryOp>();
-    if (op.multiplies_matrices()) {
-      const auto layout = [&](int k) {
-        const int input = item.inputs[static_cast<std::size_t>(k)];
-        Layout lies = access_of(graph_, input).layout;
-        lies.offset = 0;
-        return op.accepts(device_, k, lies) ? lies : Layout::dense(graph_[input].shape);
-      };
-      return prices_.price_product({.dtype = f32, .a = layout(0), .b = layout(1), .c = layout_of(item)});
+    std::optional<double> in_f32, in_halves;
+    for (const runtime::Candidate& way : ways_of_halves(graph_, item, device_)) {
+      std::optional<double>& seconds = is_f32(way.description) ? in_f32 : in_halves;
+      if (!seconds) seconds = way.seconds;
     }
-    std::vector<Shape> shapes;
-    auto elements = static_cast<double>(numel(item.shape));
-    for (const int input : item.inputs) shapes.push_back(graph_[input].shape), elements += static_cast<double>(numel(shapes.back()));
-    return prices_.price_convolution(op.operations(shapes, item.shape), elements);
+    if (!in_f32 || !in_halves) return {.in_f32 = std::numeric_limits<double>::infinity()};
+    return {*in_f32, *in_halves};
   }
 
   const Graph& graph_;
   const runtime::Device& device_;
-  const PricesHalves& prices_;
   Sets sets_;
   std::unordered_map<int, Group> groups_;
 };
@@ -140,8 +152,6 @@ class Groups {
 }  // namespace
 
 bool halves_lose(const Graph& graph, const runtime::Device& device) {
-  const auto* const prices = dynamic_cast<const PricesHalves*>(&device);
-  if (!prices) return false;
   double of_products = 0, of_convolutions = 0;
   for (const Item& item : graph.items) {
     if (!would_be_half(item) || item.role() != Role::Library || !item.results.empty()) continue;
@@ -150,16 +160,15 @@ bool halves_lose(const Graph& graph, const runtime::Device& device) {
     std::vector<Shape> shapes;
     for (const int input : item.inputs) shapes.push_back(graph[input].shape);
     if (op.multiplies_matrices()) of_products += op.operations(shapes, item.shape);
-    else if (prices->converts_convolutions(storage_of(item.precision))) of_convolutions += op.operations(shapes, item.shape);
+    else if (is_f32(best(ways_of_halves(graph, item, device)))) of_convolutions += op.operations(shapes, item.shape);
   }
   return of_convolutions > of_products;
 }
 
 std::vector<bool> products_in_f32(const Graph& graph, const runtime::Device& device) {
   std::vector<bool> out(graph.items.size());
-  const auto* const prices = dynamic_cast<const PricesHalves*>(&device);
-  if (!prices || std::ranges::none_of(graph.items, would_be_half)) return out;
-  Groups groups(graph, device, *prices);
+  if (std::ranges::none_of(graph.items, would_be_half)) return out;
+  Groups groups(graph, device);
   const runtime::StepCosts costs = device.costs();
   for (int i = 0; i < graph.size(); ++i) {
     if (would_be_half(graph[i])) out[static_cast<std::size_t>(i)] = groups.of(i).is_faster_in_f32(costs);

@@ -87,7 +87,7 @@ std::optional<Ops> ops_for(const Item& call, const Graph& inputs_in, const runti
 }  // namespace
 
 bool stays_loop(const LoopOp& loop, const runtime::Device& device) {
-  if (!device.asynchronous()) return true;
+  if (!device.traits().launches_are_dear) return true;
   if (loop.has_check()) return false;
   static const auto forced = word_set("TEGULA_LOOPS", {"steps", "written"}, "jit");
   if (forced) return *forced == 0;

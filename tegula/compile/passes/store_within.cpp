@@ -8,7 +8,7 @@
 #include "tegula/core/memory_rows.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
-#include "tegula/runtime/operand_layout.h"
+#include "tegula/runtime/device.h"
 #include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
@@ -72,7 +72,7 @@ class Storer {
   Storer(const Graph& graph, const runtime::Device& device)
       : graph_(graph),
         device_(device),
-        alignment_(static_cast<std::int64_t>(runtime::slice_rules(device).alignment)),
+        alignment_(static_cast<std::int64_t>(device.traits().layouts.alignment)),
         result_(graph.items.size()),
         written_over_(graph.items.size()),
         is_join_(graph.items.size()),
@@ -223,7 +223,7 @@ class Storer {
   bool stores(int value, const SlicePlace& slice) const {
     const Item& call = graph_[producer_of(graph_, value)];
     const TakesSlices* const takes = takes_slices(call);
-    if (!takes || call.epilogue.addend || call.epilogue.gradient != 0) return false;  // which lie as the result does
+    if (!takes || call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None) return false;  // which lie as the result does
     const int result = result_of(graph_, value);
     return takes->takes_slice(device_, TakesSlices::kResult - result, slice);
   }
@@ -231,7 +231,7 @@ class Storer {
   /// Whether a call reads it there as its input k, as fast as if it were alone.
   bool reads(const Item& call, std::size_t k, const SlicePlace& slice) const {
     const bool is_last = k + 1 == call.inputs.size();
-    const bool is_beside = (call.epilogue.bias && k == 2) || (is_last && (call.epilogue.addend || call.epilogue.gradient != 0));
+    const bool is_beside = (call.epilogue.bias && k == 2) || (is_last && (call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None));
     const TakesSlices* const takes = takes_slices(call);
     return takes && !is_beside && takes->takes_slice(device_, static_cast<int>(k), slice);
   }

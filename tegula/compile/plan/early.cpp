@@ -99,7 +99,7 @@ std::vector<bool> steady_leaves(const Graph& graph) {
 }  // namespace
 
 void begin_early(Plan& plan, const runtime::Device& device) {
-  if (!device.asynchronous()) return;
+  if (!device.traits().queues) return;
   static const auto forced = word_set("TEGULA_EARLY", {"off", "on"}, "jit");
   if (forced ? *forced == 0 : !is_chain_of_short_launches(plan)) return;
   const std::vector<bool> steady = steady_leaves(plan.graph);

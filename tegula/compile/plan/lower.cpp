@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <deque>
 
+#include "tegula/compile/description.h"
 #include "tegula/compile/parameter.h"
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
@@ -33,13 +34,13 @@ std::vector<Layout> layouts_of_results(const Graph& graph, int i, const std::vec
 }
 
 std::unique_ptr<runtime::Call> prepare_call(const Graph& graph, int i, std::span<const Layout> inputs, const std::vector<int>& values,
-                                            LibraryOp::Epilogue epilogue, runtime::Device& device) {
+                                            std::uint8_t unwanted, runtime::Device& device) {
   const Item& item = graph[i];
   const auto& op = item.as<LibraryOp>();
   const std::vector<Layout> results = layouts_of_results(graph, i, values);
-  if (const auto* const within = dynamic_cast<const PreparesWithin*>(&op))
-    return within->prepare_within(device, inputs, results, item.dtype);
-  return op.prepare(device, inputs, results[0], item.dtype, epilogue);
+  const LibraryOp::Setting setting{.inputs = inputs, .results = results, .dtype = item.dtype, .unwanted = unwanted};
+  const runtime::CallDescription description = description_of(op, setting, item.epilogue);
+  return description ? device.make(description) : op.prepare(device, setting);
 }
 
 void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& device) {
@@ -59,7 +60,7 @@ void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& d
     step.reads.push_back(access.base);
     step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
   }
-  LibraryOp::Epilogue epilogue = item.epilogue;
+  std::uint8_t unwanted = 0;
   const std::vector<int> values = values_of(i);
   std::vector<bool> wanted;
   for (std::size_t k = 0; k < values.size(); ++k) {
@@ -67,7 +68,7 @@ void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& d
     wanted.push_back(value >= 0);
     step.buffers.push_back({value < 0 ? Reference::Kind::Nothing : Reference::Kind::Value, value, 0, 0});
     if (value < 0) {
-      if (k < 8) epilogue.unwanted |= static_cast<std::uint8_t>(1u << k);  // of a call; a loop looks at its buffers
+      if (k < 8) unwanted |= static_cast<std::uint8_t>(1u << k);  // of a call; a loop looks at its buffers
       continue;
     }
     step.writes.push_back(value);
@@ -77,7 +78,8 @@ void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& d
   step.operations = op.operations(shapes, item.shape);
   step.origin = item.origin;
   step.checks = has_check(item);
-  step.call = loop ? prepare_loop(*loop, wanted, device) : prepare_call(plan.graph, i, layouts, values, epilogue, device);
+  step.call = loop ? prepare_loop(*loop, wanted, device) : prepare_call(plan.graph, i, layouts, values, unwanted, device);
+  if (step.checks && !loop) step.check_item = i;
   plan.steps.push_back(std::move(step));
 }
 
@@ -160,7 +162,7 @@ void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device&
     wanted.push_back(values[k] >= 0);
   }
   KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), plan.tiles);
-  if (item.computed->input >= 0) context.set_computed(item.computed->input, element_of(item, device.asynchronous()));
+  if (item.computed->input >= 0) context.set_computed(item.computed->input, element_of(item, device.traits().numbers_in_memory));
   context.set_changing(extents_that_change(plan, i));
   item.as<KernelOp>().lower(context);
   plan.extents.insert(plan.extents.end(), context.extents().begin(), context.extents().end());
@@ -253,7 +255,7 @@ void lower(Plan& plan, runtime::Device& device) {
   }
   round_stored(plan.graph, plan.fusion);
   const ValuesOf values_of(plan.graph);
-  for (const Unit& unit : units_in_order(plan, device.asynchronous() ? Steps::Launches : Steps::Calls)) {
+  for (const Unit& unit : units_in_order(plan, device.traits().launches_are_dear ? Steps::Launches : Steps::Calls)) {
     if (unit.group >= 0) lower_group(plan, unit.group, device);
     else if (computes_nothing(plan.graph, unit.item, values_of)) continue;
     else if (plan.graph[unit.item].assembled) lower_join(plan, unit.item);
@@ -269,7 +271,7 @@ void compile_kernels(Plan& plan, runtime::Device& device) {
 }
 
 void request_kernels(const Plan& plan, runtime::Device& device) {
-  if (!device.asynchronous()) return;
+  if (!device.traits().queues) return;
   auto* const memory = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 20);  // as if all values were one, well aligned
   std::deque<std::vector<runtime::Argument>> arguments;
   std::deque<std::vector<runtime::ArgumentSet>> sets;

@@ -435,7 +435,7 @@ void lower_group(Plan& plan, int number, runtime::Device& device) {
   const Group& group = plan.fusion.groups[static_cast<std::size_t>(number)];
   if (!group.has_reduction && numel(group.domain) == 0) return;
   const runtime::TilePreference& tiles = plan.tiles;
-  const auto lowering = [&](const LoopNest& nest, Portion portion) { return Lowering(plan, group, nest, portion, device.asynchronous()); };
+  const auto lowering = [&](const LoopNest& nest, Portion portion) { return Lowering(plan, group, nest, portion, device.traits().numbers_in_memory); };
   LoopNest nest = make_loop_nest(plan, group);
   choose_tiles(nest, tiles);
   const auto follow = [&](const LoopNest& cut) {

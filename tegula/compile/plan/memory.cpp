@@ -317,12 +317,12 @@ class Planner {
 
 }  // namespace
 
-void place_results(Plan& plan, runtime::Device& device) { Planner(plan, device.asynchronous()).place_results(); }
+void place_results(Plan& plan, runtime::Device& device) { Planner(plan, device.traits().queues).place_results(); }
 
-void plan_memory(Plan& plan, runtime::Device& device) { Planner(plan, device.asynchronous()).place_arena(); }
+void plan_memory(Plan& plan, runtime::Device& device) { Planner(plan, device.traits().queues).place_arena(); }
 
 void lower_late_updates(Plan& plan, runtime::Device& device) {
-  if (!device.asynchronous()) return;
+  if (!device.traits().queues) return;
   const bool checks = std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.checks; });
   std::map<DType, Step> copies;
   const std::vector<int> leaves = items_of_leaves(plan.graph);

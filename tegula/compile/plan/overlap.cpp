@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "tegula/compile/plan/prepare_loop.h"
-#include "tegula/runtime/begins.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula::compile {
@@ -25,7 +24,7 @@ bool gives_less(const Plan& plan, const Step& step) {
 /// A loop with an exchange in its body cannot: that is a step like others.
 bool can_begin(const Plan& plan, const Step& step, bool asynchronous) {
   if (!exchanges(plan, step)) return false;
-  return asynchronous ? !dynamic_cast<const BodyCall*>(step.call.get()) : dynamic_cast<const runtime::Begins*>(step.call.get()) != nullptr;
+  return asynchronous ? !dynamic_cast<const BodyCall*>(step.call.get()) : step.call->begins();
 }
 
 }  // namespace

@@ -119,7 +119,7 @@ Arena* ArenaUse::take(bool waits) {
   Ref<Buffer> small;
   {
     std::unique_lock lock(arenas_.mutex);
-    const auto is_free = [&] { return !device_.asynchronous() || arenas_.all.empty() || !arenas_.all[0]->lent; };
+    const auto is_free = [&] { return !device_.traits().queues || arenas_.all.empty() || !arenas_.all[0]->lent; };
     if (!waits && !is_free()) return nullptr;
     arenas_.returned.wait(lock, is_free);
     arena = arenas_.idle(bytes_, last_);

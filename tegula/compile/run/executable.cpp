@@ -12,8 +12,7 @@
 #include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/setting.h"
-#include "tegula/runtime/begins.h"
-#include "tegula/runtime/call_site.h"
+#include "tegula/runtime/device.h"
 #include "tegula/runtime/timeline.h"
 #include "tegula/tile/builder.h"
 
@@ -32,10 +31,10 @@ Executable::Executable(Plan plan, runtime::Device& device, Kept kept, ArenaOf ar
     recordable_ = false;  // memory is filled between steps that are queued one by one
     dead_ = dead_after(plan_);
   }
-  if (device_.asynchronous()) prepare_queue();
+  if (device_.traits().queues) prepare_queue();
   prepare();
-  if (!poisons_ && word_set("TEGULA_OVERLAP", {"on", "off"}, "compile").value_or(0) == 0) overlap_ = overlap(plan_, device_.asynchronous());
-  if (device_.asynchronous()) return;
+  if (!poisons_ && word_set("TEGULA_OVERLAP", {"on", "off"}, "compile").value_or(0) == 0) overlap_ = overlap(plan_, device_.traits().queues);
+  if (device_.traits().queues) return;
   show_kernels(plan_, launches());
 }
 
@@ -175,10 +174,10 @@ void Executable::run(const Bindings& given) {
   if (changed || numbers_.size() != plan_.graph.constants.size()) {
     given_.assign(bindings.constants.begin(), bindings.constants.end());
     derive_constants(plan_.graph, given_, numbers_);
-    if (device_.asynchronous()) upload_constants();
+    if (device_.traits().numbers_in_memory) upload_constants();
   }
   for (int left = bindings.times; left > 0;) {
-    if (device_.asynchronous()) left -= queue(bindings, left);
+    if (device_.traits().queues) left -= queue(bindings, left);
     else walk(bindings), --left;
   }
 }
@@ -210,17 +209,21 @@ void Executable::walk(const Bindings& bindings) {
     const Prepared& prepared = prepared_[s];
     if (!overlap_.waits.empty()) in_flight.finish(overlap_.waits[s]);
     if (step.call) {
-      const Line where = line_of(s, bindings);
-      const runtime::CallSite site(where);
-      const bool begins = !overlap_.begins.empty() && overlap_.begins[s];
-      if (const auto* call = begins ? dynamic_cast<const runtime::Begins*>(step.call.get()) : nullptr) {
-        in_flight.add(static_cast<int>(s), [call, ticket = call->begin(prepared.buffers, prepared.scratch)] { call->finish(ticket); });
+      runtime::Failure failure;
+      const runtime::RunOptions options{.scratch = prepared.scratch,
+                                        .threads = step.threads,
+                                        .failure = step.checks ? &failure : nullptr,
+                                        .line = line_of(s, bindings)};
+      if (!overlap_.begins.empty() && overlap_.begins[s] && step.call->begins()) {
+        const runtime::Call* const call = step.call.get();
+        in_flight.add(static_cast<int>(s), [call, ticket = call->begin(prepared.buffers, options)] { call->finish(ticket); });
       } else {
         using Kind = runtime::TimelineEvent::Kind;
         const runtime::TimelineSpan span(timeline, timeline && exchanges(plan_, step) ? Kind::Wait : Kind::Call, step.name,
-                                         timeline ? tegula::to_string(where) : "");
-        queue.run(*step.call, prepared.buffers, prepared.scratch, step.threads);
+                                         timeline ? tegula::to_string(options.line) : "");
+        queue.run(*step.call, prepared.buffers, options);
       }
+      if (failure.id >= 0) throw_check(step, failure, bindings);
     } else {
       const runtime::TimelineSpan span(timeline, runtime::TimelineEvent::Kind::Program, step.name,
                                        timeline ? tegula::to_string(line_of(s, bindings)) : "");
@@ -352,10 +355,11 @@ std::vector<runtime::PlannedLaunch> Executable::launches() const {
 void Executable::issue(std::size_t s, runtime::Queue& queue, const StepTimes* times) {
   const Step& step = plan_.steps[s];
   const Prepared& prepared = prepared_[s];
-  const runtime::CallSite site(step.origin.where);
   const auto work = [&] {
-    if (step.call) queue.run(*step.call, prepared.buffers, prepared.scratch, step.threads);
-    else queue.launch(*step.kernel, prepared.sets, options_of(s));
+    const runtime::LaunchOptions options = options_of(s);
+    if (!step.call) return queue.launch(*step.kernel, prepared.sets, options);
+    queue.run(*step.call, prepared.buffers,
+              {.scratch = prepared.scratch, .threads = step.threads, .failure = options.failure, .line = step.origin.where});
   };
   times ? times->around(s, queue, work) : work();
 }
@@ -385,7 +389,7 @@ void Executable::issue(const StepTimes* times) {
 }
 
 void Executable::poison(void* memory, std::size_t bytes) {
-  if (!device_.asynchronous()) {
+  if (!device_.traits().queues) {
     std::memset(memory, kPoison, bytes);
     return;
   }

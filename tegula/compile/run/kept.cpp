@@ -51,7 +51,7 @@ class Meaning {
     const auto& e = item.epilogue;
     for (const std::uint64_t word : {static_cast<std::uint64_t>(item.dtype), std::uint64_t{item.rounds},
                                      static_cast<std::uint64_t>(item.precision), std::uint64_t{e.bias}, std::uint64_t{e.addend},
-                                     std::uint64_t{e.activation}, std::uint64_t{e.arithmetic}, std::uint64_t{e.gradient}})
+                                     static_cast<std::uint64_t>(e.activation), static_cast<std::uint64_t>(e.arithmetic), static_cast<std::uint64_t>(e.gradient)})
       words_.push_back(word);
     if (item.role() == Role::Leaf) {
       const std::uint64_t identity = identities_.leaves[static_cast<std::size_t>(item.slot)];

@@ -51,8 +51,8 @@ class LoopCall final : public BodyCall {
     return std::to_string(length_) + " x " + (plan_ ? std::to_string(plan_->plan().steps.size()) + " steps" : "nothing");
   }
 
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
-    Run now{buffers, static_cast<std::byte*>(scratch), {}, {}, {}, {}};
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    Run now{buffers, static_cast<std::byte*>(options.scratch), {}, {}, {}, {}};
     for (std::size_t p = 0; p < inputs_.size(); ++p) now.at.push_back(static_cast<const std::byte*>(buffers[p]));
     now.outputs.resize(output_bytes_.size());
     now.leaves.resize(leaf_parameters_.size());

@@ -9,7 +9,7 @@
 #include "tegula/compile/run/slots.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/tensor.h"
-#include "tegula/runtime/peer_copies.h"
+#include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
 
 namespace tegula {
@@ -30,13 +30,13 @@ Watched& watched() {
 
 Ref<Buffer> allocate(runtime::Device& device, std::size_t bytes, const runtime::Purpose& purpose) {
   try {
-    return device.allocate_for(purpose, bytes);
+    return device.allocate(bytes, purpose);
   } catch (const runtime::OutOfMemory&) {
     // All three, one after another: what an executable leaves behind may be an arena that nobody runs in any more.
     const bool forgot = forget_executables(), left = Slots::release_idle(), gave_back = release_idle_arenas();
     if (!forgot && !left && !gave_back) throw;
   }
-  return device.allocate_for(purpose, bytes);
+  return device.allocate(bytes, purpose);
 }
 
 std::size_t bytes_of(const Node& node) { return static_cast<std::size_t>(numel(node.shape())) * size_of(node.dtype()); }
@@ -49,9 +49,8 @@ HostArray on_host(const Node& value) { return Tensor(Ref<Node>(const_cast<Node*>
 
 bool fetch_from_peer(const Node& value, runtime::Device& device, void* to) {
   const int other = value.buffer()->device();
-  auto* const peers = dynamic_cast<runtime::CopiesPeers*>(&device);
-  if (!peers || other == 0 || !value.layout().is_dense() || !runtime::has_device(other)) return false;
-  return peers->copy_from(to, runtime::device_of(other), value.data(), bytes_of(value));
+  if (other == 0 || !value.layout().is_dense() || !runtime::has_device(other)) return false;
+  return device.copy_from(to, runtime::device_of(other), value.data(), bytes_of(value));
 }
 
 bool move_to(Node& leaf, runtime::Device& device) {

@@ -5,6 +5,7 @@
 
 #include "tegula/compile/run/executable.h"
 #include "tegula/core/host_array.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula::compile {
 

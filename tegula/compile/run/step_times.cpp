@@ -26,17 +26,17 @@ void describe_exchange(const Plan& plan, const Step& step, TimelineEvent& event)
 }  // namespace
 
 std::unique_ptr<StepTimes> StepTimes::of(runtime::Device& device, const Plan& plan) {
-  auto* const marks = dynamic_cast<runtime::MarksTimes*>(&device);
-  return marks ? std::unique_ptr<StepTimes>(new StepTimes(device, plan, *marks)) : nullptr;
+  auto origin = device.time_mark();
+  return origin ? std::unique_ptr<StepTimes>(new StepTimes(device, plan, std::move(origin))) : nullptr;
 }
 
-StepTimes::StepTimes(runtime::Device& device, const Plan& plan, runtime::MarksTimes& marks)
+StepTimes::StepTimes(runtime::Device& device, const Plan& plan, std::unique_ptr<runtime::TimeMark> origin)
     : device_(device),
       plan_(plan),
-      origin_(marks.time_mark()) {
+      origin_(std::move(origin)) {
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
-    begins_.push_back(marks.time_mark());
-    ends_.push_back(marks.time_mark());
+    begins_.push_back(device.time_mark());
+    ends_.push_back(device.time_mark());
   }
 }
 

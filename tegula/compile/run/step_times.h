@@ -27,7 +27,7 @@ class StepTimes {
   void end(runtime::Timeline& timeline, const std::function<Line(std::size_t step)>& where) const;
 
  private:
-  StepTimes(runtime::Device& device, const Plan& plan, runtime::MarksTimes& marks);
+  StepTimes(runtime::Device& device, const Plan& plan, std::unique_ptr<runtime::TimeMark> origin);
 
   runtime::Device& device_;
   const Plan& plan_;

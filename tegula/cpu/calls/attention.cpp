@@ -8,7 +8,6 @@
 
 namespace tegula::host {
 namespace {
-
 Rows rows_of(const Layout& x, const void* data) { return {data, x.strides[0], x.strides[1], x.strides[2], x.shape[3]}; }
 /// (B, M, H, E).
 Rows by_place(const Layout& x, const void* data) { return {data, x.strides[0], x.strides[2], x.strides[1], x.shape[3]}; }
@@ -35,10 +34,10 @@ class AttentionCall final : public runtime::Call {
 
   std::size_t scratch_bytes() const override { return static_cast<std::size_t>(most_threads_) * per_thread_; }
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
-    threads = std::clamp(threads, 1, most_threads_);
-    if (d_.dtype == f64) run_as<double>(buffers, scratch, threads);
-    else run_as<float>(buffers, scratch, threads);
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    const int threads = std::clamp(options.threads, 1, most_threads_);
+    if (d_.dtype == f64) run_as<double>(buffers, options.scratch, threads);
+    else run_as<float>(buffers, options.scratch, threads);
   }
 
   std::string describe() const override {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "tegula/runtime/attention.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula::host {
 

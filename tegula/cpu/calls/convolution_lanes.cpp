@@ -126,7 +126,7 @@ class LaneSums : public runtime::Call {
   std::size_t scratch_bytes() const override { return static_cast<std::size_t>(per_thread() * most_threads_) * 4; }
   std::string describe() const override { return "images in lanes, " + to_string(description_); }
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     const auto* source = static_cast<const float*>(buffers[0]);
     const auto* weight = static_cast<const float*>(buffers[1]);
     const auto* bias = description_.bias ? static_cast<const float*>(buffers[2]) : nullptr;
@@ -134,10 +134,10 @@ class LaneSums : public runtime::Call {
     const std::int64_t blocks = (g_.n + lanes_ - 1) / lanes_;
     const std::int64_t source_image = description_.pass == ConvolutionPass::Forward ? g_.input.n : g_.output.n;
     const std::int64_t result_image = description_.pass == ConvolutionPass::Forward ? g_.output.n : g_.input.n;
-    parallel(std::clamp(threads, 1, most_threads_), [&](int thread, int count) {
+    parallel(std::clamp(options.threads, 1, most_threads_), [&](int thread, int count) {
       const Range mine = share(blocks, thread, count);
       if (mine.begin == mine.end) return;
-      float* packed = static_cast<float*>(scratch) + thread * per_thread();
+      float* packed = static_cast<float*>(options.scratch) + thread * per_thread();
       float* block = packed + packed_;
       float* stage = block + source_.positions * lanes_;
       pack(weight, packed);
@@ -335,15 +335,15 @@ class LaneGradient : public runtime::Call {
   std::size_t scratch_bytes() const override { return static_cast<std::size_t>(per_thread() * most_threads_) * 4; }
   std::string describe() const override { return "images in lanes, " + to_string(description_); }
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     const auto* input = static_cast<const float*>(buffers[0]);
     const auto* gradient = static_cast<const float*>(buffers[1]);
     auto* result = static_cast<float*>(buffers[2]);
     auto* bias = description_.bias ? static_cast<float*>(buffers[3]) : nullptr;
-    float* space = static_cast<float*>(scratch);
+    float* space = static_cast<float*>(options.scratch);
     const std::int64_t blocks = (g_.n + lanes_ - 1) / lanes_, input_image = g_.input.n, output_image = g_.output.n;
     int taken = 1;
-    parallel(std::clamp(threads, 1, most_threads_), [&](int thread, int count) {
+    parallel(std::clamp(options.threads, 1, most_threads_), [&](int thread, int count) {
       if (thread == 0) taken = count;
       float* sums = space + thread * per_thread();
       float* x = sums + aligned(sums_ + g_.k);

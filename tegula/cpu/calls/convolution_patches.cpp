@@ -10,7 +10,6 @@
 
 namespace tegula::host {
 namespace {
-
 using runtime::ConvolutionPass;
 
 constexpr std::int64_t kPatchBytes = 1 << 20;  // of the matrix of patches that one thread holds
@@ -42,9 +41,9 @@ class PatchConvolution : public runtime::Call {
   std::size_t scratch_bytes() const override { return static_cast<std::size_t>(per_thread() * most_threads_) * sizeof(T); }
   std::string describe() const override { return "patches " + to_string(description_); }
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
-    threads = std::clamp(threads, 1, most_threads_);
-    T* space = static_cast<T*>(scratch);
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    const int threads = std::clamp(options.threads, 1, most_threads_);
+    T* space = static_cast<T*>(options.scratch);
     const bool bias = description_.bias;
     switch (description_.pass) {
       case ConvolutionPass::Forward:

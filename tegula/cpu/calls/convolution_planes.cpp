@@ -105,12 +105,12 @@ class PlaneConvolution : public runtime::Call {
   std::size_t scratch_bytes() const override { return static_cast<std::size_t>(planes_.floats * most_threads_) * 4; }
   std::string describe() const override { return "planes, " + to_string(description_); }
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     const bool sums_up = description_.pass == ConvolutionPass::BackwardWeight;
     // Each thread has channels of its own, whose weights' gradients no other adds to.
-    parallel(static_cast<int>(std::clamp<std::int64_t>(threads, 1, std::min<std::int64_t>(most_threads_, g_.c))),
+    parallel(static_cast<int>(std::clamp<std::int64_t>(options.threads, 1, std::min<std::int64_t>(most_threads_, g_.c))),
              [&](int thread, int count) {
-               float* padded = static_cast<float*>(scratch) + thread * planes_.floats;
+               float* padded = static_cast<float*>(options.scratch) + thread * planes_.floats;
                std::fill_n(padded, planes_.floats, 0.0f);
                const Range channels = share(g_.c, thread, count);
                if (sums_up) add_up(buffers, channels, padded);

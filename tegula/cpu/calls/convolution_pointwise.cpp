@@ -23,9 +23,9 @@ class PointwiseConvolution : public runtime::Call {
     const Layout x{{pixels, g_.c}, {pixel_distance(g_.n, g_.c, g_.in, g_.input), 1}}, y{{pixels, g_.k}, {gradient_row_, 1}};
     const Layout w = Layout::dense({g_.k, g_.c});
     if (d.pass == ConvolutionPass::BackwardData) {
-      product_ = make_matmul({.dtype = d.dtype, .a = y, .b = w, .c = x});
+      product_ = make_matmul({.a = {d.dtype, y}, .b = {d.dtype, w}, .c = {d.dtype, x}});
     } else {  // transposed, so that the buffers come in the order of the convolution's
-      product_ = make_matmul({.dtype = d.dtype, .a = transposed(x), .b = y, .c = transposed(w)});
+      product_ = make_matmul({.a = {d.dtype, transposed(x)}, .b = {d.dtype, y}, .c = {d.dtype, transposed(w)}});
     }
   }
 
@@ -34,15 +34,15 @@ class PointwiseConvolution : public runtime::Call {
   }
   std::string describe() const override { return "product, " + to_string(description_); }
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
-    product_->run(buffers.first(3), scratch, threads);
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    product_->run(buffers.first(3), options);
     if (!description_.bias) return;
     // The bias gradient: sums over the pixels, in the order of the threads.
     const auto* dy = static_cast<const float*>(buffers[1]);
     auto* bias = static_cast<float*>(buffers[3]);
-    auto* partial = reinterpret_cast<float*>(static_cast<char*>(scratch) + product_->scratch_bytes());
+    auto* partial = reinterpret_cast<float*>(static_cast<char*>(options.scratch) + product_->scratch_bytes());
     int taken = 1;
-    parallel(std::clamp(threads, 1, most_threads_), [&](int thread, int count) {
+    parallel(std::clamp(options.threads, 1, most_threads_), [&](int thread, int count) {
       if (thread == 0) taken = count;
       float* sum = partial + thread * sums();
       std::fill_n(sum, g_.k, 0.0f);

@@ -2,6 +2,7 @@
 // The CPU's library calls: matmul, convolution, pooling and sums by index as runtime/device.h describes them.
 
 #include <memory>
+#include <vector>
 
 #include "tegula/runtime/device.h"
 
@@ -13,8 +14,10 @@ std::unique_ptr<runtime::Call> make_convolution(const runtime::Convolution& desc
 std::unique_ptr<runtime::Call> make_pooling(const runtime::Pooling& description);
 std::unique_ptr<runtime::Call> make_scatter_sum(const runtime::ScatterSum& description);
 
-/// As runtime::LaysOutOperands.
-bool wants_rows(const runtime::Matmul& description, int index, std::int64_t products);
+/// As runtime::Device.
+std::vector<runtime::Candidate> candidates(const runtime::CallDescription& description);
+/// Whether the product copies its second operand, which lies by columns, into rows each time.
+bool wants_rows(const runtime::Matmul& description);
 
 /// Whether the activations of this convolution should lie (N, spatial…, C).
 bool convolution_prefers_channels_last(const runtime::Convolution& description);

@@ -16,7 +16,6 @@
 
 namespace tegula::host {
 namespace {
-
 using runtime::Activation;
 
 /// A matrix in memory: element (i, j) at i*row + j*column.
@@ -46,7 +45,7 @@ Matrix matrix_of(const Layout& layout) {
 
 void check_layouts(const runtime::Matmul& d) {
   runtime::check(d);
-  for (const Layout* layout : {&d.a, &d.b, &d.c}) {
+  for (const Layout* layout : {&d.a.layout, &d.b.layout, &d.c.layout}) {
     const Matrix matrix = matrix_of(*layout);
     if (matrix.row != 1 && matrix.column != 1) {
       throw Error({.op = "matmul", .got = "strides " + to_string(layout->strides), .expected = "one of the last two to be 1"});
@@ -56,12 +55,12 @@ void check_layouts(const runtime::Matmul& d) {
 
 /// Batch axes that continue the rows of A and C while B stays the same become rows: one large product instead of many.
 int fold_batch_into_rows(const runtime::Matmul& d, Product& p) {
-  int axes = d.c.shape.rank() - 2;
+  int axes = d.c.layout.shape.rank() - 2;
   if (p.c.column != 1) return axes;
   for (; axes > 0; --axes) {
-    const std::int64_t size = d.c.shape[axes - 1], a = d.a.strides[axes - 1], c = d.c.strides[axes - 1];
+    const std::int64_t size = d.c.layout.shape[axes - 1], a = d.a.layout.strides[axes - 1], c = d.c.layout.strides[axes - 1];
     if (size == 1) continue;
-    if (d.b.strides[axes - 1] != 0 && d.b.shape[axes - 1] != 1) break;
+    if (d.b.layout.strides[axes - 1] != 0 && d.b.layout.shape[axes - 1] != 1) break;
     if (p.m == 1 && p.a.column == 1 && a >= p.k) p.a.row = a, p.c.row = c;
     else if (a != p.m * p.a.row || c != p.m * p.c.row) break;
     p.m *= size;
@@ -70,9 +69,9 @@ int fold_batch_into_rows(const runtime::Matmul& d, Product& p) {
 }
 
 Product normalize(const runtime::Matmul& d) {
-  const int rank = d.c.shape.rank();
-  Product p{.m = d.c.shape[rank - 2], .n = d.c.shape[rank - 1], .k = d.a.shape[rank - 1]};
-  p.a = matrix_of(d.a), p.b = matrix_of(d.b), p.c = matrix_of(d.c);
+  const int rank = d.c.layout.shape.rank();
+  Product p{.m = d.c.layout.shape[rank - 2], .n = d.c.layout.shape[rank - 1], .k = d.a.layout.shape[rank - 1]};
+  p.a = matrix_of(d.a.layout), p.b = matrix_of(d.b.layout), p.c = matrix_of(d.c.layout);
   const int axes = p.m > 0 && p.n > 0 ? fold_batch_into_rows(d, p) : rank - 2;
   // A single column is a row of the transposed product: one long row suits the kernels.
   if (p.c.column != 1 || (p.n == 1 && p.c.row == 1 && p.m > 1)) {
@@ -82,15 +81,15 @@ Product normalize(const runtime::Matmul& d) {
     p.transposed = true;
   }
   std::int64_t count = 1;
-  for (int axis = 0; axis < axes; ++axis) count *= d.c.shape[axis];
+  for (int axis = 0; axis < axes; ++axis) count *= d.c.layout.shape[axis];
   for (std::int64_t i = 0; i < count; ++i) {
     std::int64_t rest = i, a = 0, b = 0, c = 0;
     for (int axis = axes - 1; axis >= 0; --axis) {
-      const std::int64_t index = rest % d.c.shape[axis];
-      rest /= d.c.shape[axis];
-      a += d.a.shape[axis] == 1 ? 0 : index * d.a.strides[axis];
-      b += d.b.shape[axis] == 1 ? 0 : index * d.b.strides[axis];
-      c += index * d.c.strides[axis];
+      const std::int64_t index = rest % d.c.layout.shape[axis];
+      rest /= d.c.layout.shape[axis];
+      a += d.a.layout.shape[axis] == 1 ? 0 : index * d.a.layout.strides[axis];
+      b += d.b.layout.shape[axis] == 1 ? 0 : index * d.b.layout.strides[axis];
+      c += index * d.c.layout.strides[axis];
     }
     if (p.transposed) std::swap(a, b);
     p.a_offset.push_back(a), p.b_offset.push_back(b), p.c_offset.push_back(c);
@@ -195,7 +194,7 @@ void onednn_product(const Product& p, const Operands<float>& o, int threads) {
 class MatmulCall : public runtime::Call {
  public:
   explicit MatmulCall(const runtime::Matmul& d)
-      : dtype_(d.dtype),
+      : dtype_(d.dtype()),
         bias_(d.bias),
         activation_(d.activation),
         product_(normalize(d)),
@@ -216,14 +215,14 @@ class MatmulCall : public runtime::Call {
 
   std::size_t scratch_bytes() const override { return static_cast<std::size_t>(most_threads_) * (gemm_bytes_ + widened_bytes_); }
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     if (product_.m == 0 || product_.n == 0 || product_.batch() == 0) return;
-    threads = std::clamp(threads, 1, most_threads_);
+    const int threads = std::clamp(options.threads, 1, most_threads_);
     std::optional<HeldSignals> held;  // once for all products of this call
     if (onednn_) held.emplace();
-    if (dtype_ == f64) run_as<double>(buffers, static_cast<char*>(scratch), threads);
-    else if (dtype_ == f32) run_as<float>(buffers, static_cast<char*>(scratch), threads);
-    else run_half(buffers, static_cast<char*>(scratch), threads);
+    if (dtype_ == f64) run_as<double>(buffers, static_cast<char*>(options.scratch), threads);
+    else if (dtype_ == f32) run_as<float>(buffers, static_cast<char*>(options.scratch), threads);
+    else run_half(buffers, static_cast<char*>(options.scratch), threads);
   }
 
   std::string describe() const override {
@@ -349,9 +348,8 @@ class MatmulCall : public runtime::Call {
 
 }  // namespace
 
-// A transposed B is copied anew for each product. What that takes, a tenth to a third of a nanosecond an element, is saved; the copy takes one or two.
-bool wants_rows(const runtime::Matmul& description, int index, std::int64_t products) {
-  if (index != 1 || is_half(description.dtype) || products < 16) return false;
+bool wants_rows(const runtime::Matmul& description) {
+  if (is_half(description.dtype())) return false;
   const Product p = normalize(description);
   return !p.transposed && p.batch() == 1 && p.m > 3 && p.b.column != 1;
 }

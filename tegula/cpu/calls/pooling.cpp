@@ -87,7 +87,7 @@ class PoolingCall : public runtime::Call {
            to_string(d_.input.shape) + " -> " + to_string(d_.output.shape);
   }
 
-  void run(std::span<void* const> buffers, void*, int threads) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     const bool max = d_.kind == PoolingKind::Max, by_taps = d_.has_taps();
     const T* first = static_cast<const T*>(buffers[0]);
     const T* second = static_cast<const T*>(buffers[1]);
@@ -95,7 +95,7 @@ class PoolingCall : public runtime::Call {
     auto* const taps = static_cast<std::uint8_t*>(d_.backward ? buffers[0] : by_taps && buffers.size() > 2 ? buffers[2] : nullptr);
     const std::int64_t blocks = (c_ + channels_per_item_ - 1) / channels_per_item_;
     // One item is one image's block of channels: its gradients overlap with no other's.
-    parallel(std::clamp(threads, 1, most_threads_), [&](int thread, int count) {
+    parallel(std::clamp(options.threads, 1, most_threads_), [&](int thread, int count) {
       const Range mine = share(n_ * blocks, thread, count);
       for (std::int64_t item = mine.begin; item < mine.end; ++item) {
         const std::int64_t image = item / blocks, channel = item % blocks * channels_per_item_;

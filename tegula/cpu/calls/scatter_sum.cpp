@@ -48,13 +48,13 @@ class ScatterSumCall final : public runtime::Call {
     return "counting sort " + std::to_string(d_.count) + " lines of " + std::to_string(d_.width) + " into " + std::to_string(d_.length);
   }
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     const auto* index = static_cast<const std::int64_t*>(buffers[0]);
     const T* source = static_cast<const T*>(buffers[1]);
     T* sums = static_cast<T*>(buffers[2]);
-    auto* ends = static_cast<Number*>(scratch);  // (length): where each row's part of `lines` ends
+    auto* ends = static_cast<Number*>(options.scratch);  // (length): where each row's part of `lines` ends
     auto* lines = ends + d_.length;              // (count): grouped by row, in ascending order
-    threads = std::clamp(threads, 1, most_threads_);
+    const int threads = std::clamp(options.threads, 1, most_threads_);
     parallel(threads, [&](int thread, int team) { group(index, ends, lines, share(d_.length, thread, team)); });
     const std::int64_t pieces = d_.outer * column_blocks_;
     parallel(threads, [&](int thread, int team) {

@@ -37,10 +37,10 @@ class WidenedCall : public runtime::Call {
   }
   std::string describe() const override { return std::string(name(dtype_)) + " widened: " + inner_->describe(); }
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
-    threads = std::clamp(threads, 1, most_threads_);
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    const int threads = std::clamp(options.threads, 1, most_threads_);
     std::array<void*, kMostBuffers> wide{};
-    char* at = static_cast<char*>(scratch);
+    char* at = static_cast<char*>(options.scratch);
     const auto converted = [&](std::size_t i) { return rows_[i] && buffers[i]; };
     for (std::size_t i = 0; i < buffers.size(); ++i) {
       wide[i] = converted(i) ? at : buffers[i];
@@ -53,7 +53,7 @@ class WidenedCall : public runtime::Call {
       each_piece(*rows_[i], threads,
                  [&](std::int64_t lies, std::int64_t dense, std::int64_t count) { widen(dtype_, from + lies, to + dense, count); });
     }
-    inner_->run({wide.data(), buffers.size()}, at, threads);
+    inner_->run({wide.data(), buffers.size()}, {.scratch = at, .threads = threads});
     for (std::size_t i = read_; i < buffers.size(); ++i) {
       if (!converted(i)) continue;
       const auto* const from = static_cast<const float*>(wide[i]);

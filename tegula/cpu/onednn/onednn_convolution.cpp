@@ -168,16 +168,16 @@ class OneDnnConvolution : public runtime::Call {
   std::string describe() const override { return "oneDNN " + primitive_.implementation() + " " + to_string(description_); }
   bool is_fast() const { return primitive_.is_fast(); }
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
-    if (description_.activation != runtime::Activation::Relu) return primitive_.run(buffers, scratch, threads);
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    if (description_.activation != runtime::Activation::Relu) return primitive_.run(buffers, options.scratch, options.threads);
     // Not as oneDNN's post-op: that one turns NaN into 0 and so hides a network that has diverged.
     auto* y = static_cast<float*>(buffers.back());
     const auto relu = [this, y](std::int64_t begin, std::int64_t end) {
       apply_epilogue(Epilogue<float>{.activation = runtime::Activation::Relu}, y + begin * image_.count * image_.distance,
                      (end - begin) * image_.count, image_.length, image_.distance);
     };
-    if (description_.output.shape[0] == units_) return primitive_.run(buffers, scratch, threads, relu);
-    primitive_.run(buffers, scratch, threads);
+    if (description_.output.shape[0] == units_) return primitive_.run(buffers, options.scratch, options.threads, relu);
+    primitive_.run(buffers, options.scratch, options.threads);
     relu(0, units_);
   }
 

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tegula/core/error.h"
+#include "tegula/cuda/blas/blas_e4m3.h"
 #include "tegula/cuda/blas/blas_gradient.h"
 #include "tegula/cuda/blas/blas_layout.h"
 #include "tegula/cuda/blas/blas_problem.h"
@@ -76,7 +77,7 @@ std::optional<cublasLtEpilogue_t> epilogue_of(const runtime::Matmul& d, const Bl
     case Activation::None: return d.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
     case Activation::Relu: return d.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
     case Activation::GeluTanh:
-      if (d.dtype == f64) return std::nullopt;
+      if (d.dtype() == f64) return std::nullopt;
       return d.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
     default: return std::nullopt;
   }
@@ -96,16 +97,16 @@ class MatmulCall : public runtime::Call {
 
   std::size_t scratch_bytes() const override { return aligned_ ? aligned_->workspaceSize : 0; }
 
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     if (product_.empty()) return;
     context_.enter();
-    queue(buffers, scratch);
+    queue(buffers, options.scratch);
     context_.queued("matmul");
   }
 
   std::string describe() const override {
     std::string text =
-        std::string(name(d_.dtype)) + (d_.arithmetic == Arithmetic::TF32 && d_.dtype == f32 ? " (tf32) " : " ") + to_string(product_);
+        std::string(name(d_.dtype())) + (d_.arithmetic == Arithmetic::TF32 && d_.dtype() == f32 ? " (tf32) " : " ") + to_string(product_);
     if (product_.empty()) return "nothing " + text;
     if (direct_) return "plain kernel " + text;
     if (split_) return split_->text + " " + text;
@@ -122,7 +123,7 @@ class MatmulCall : public runtime::Call {
     void* const c = buffers.back();
     if (split_ && is_aligned({buffers[0], buffers[1], c})) return run_split(*split_, buffers, bias, c);
     if (direct_) return d_.bias ? direct_->launch({buffers[0], buffers[1], bias, c}) : direct_->launch({buffers[0], buffers[1], c});
-    const auto element = static_cast<std::int64_t>(size_of(d_.dtype));
+    const auto element = static_cast<std::int64_t>(size_of(d_.dtype()));
     for (const auto& offset : product_.offsets) {
       char* const a = static_cast<char*>(buffers[0]) + offset.a * element;
       char* const b = static_cast<char*>(buffers[1]) + offset.b * element;
@@ -135,7 +136,7 @@ class MatmulCall : public runtime::Call {
     if (const auto epilogue = epilogue_of(d_, product_)) choose(*epilogue);
     if (!aligned_ && !split_ && (d_.bias || d_.activation != Activation::None)) {
       choose(CUBLASLT_EPILOGUE_DEFAULT);
-      if (aligned_) after_.emplace(context_, epilogue_kernel({d_.dtype, d_.c, d_.bias ? d_.c.shape.rank() - 1 : -1, false, d_.activation}));
+      if (aligned_) after_.emplace(context_, epilogue_kernel({d_.dtype(), d_.c.layout, d_.bias ? d_.c.layout.shape.rank() - 1 : -1, false, d_.activation}));
     }
   }
 
@@ -183,7 +184,7 @@ class MatmulCall : public runtime::Call {
 
   /// For operands at any address; found when the first of them comes, within the scratch that there is.
   const std::optional<Choice>& unaligned() const {
-    if (!unaligned_) unaligned_ = first_usable(problem().candidates(size_of(d_.dtype), scratch_bytes()), false);
+    if (!unaligned_) unaligned_ = first_usable(problem().candidates(size_of(d_.dtype()), scratch_bytes()), false);
     return unaligned_;
   }
 
@@ -191,8 +192,8 @@ class MatmulCall : public runtime::Call {
   bool keeps_nan(const Choice& choice) const {
     if (is_recording(context_)) return false;
     try {
-      const std::size_t element = size_of(d_.dtype), a_bytes = extent_bytes(d_.dtype, d_.a), b_bytes = extent_bytes(d_.dtype, d_.b),
-                        c_bytes = extent_bytes(d_.dtype, d_.c), bias_bytes = element * static_cast<std::size_t>(d_.c.shape.back());
+      const std::size_t element = size_of(d_.dtype()), a_bytes = extent_bytes(d_.dtype(), d_.a.layout), b_bytes = extent_bytes(d_.dtype(), d_.b.layout),
+                        c_bytes = extent_bytes(d_.dtype(), d_.c.layout), bias_bytes = element * static_cast<std::size_t>(d_.c.layout.shape.back());
       const auto a = allocate(context_, a_bytes), b = allocate(context_, b_bytes), c = allocate(context_, c_bytes),
                  bias = allocate(context_, bias_bytes), workspace = allocate(context_, kBlasWorkspace);
       const auto fill = [&](const Ref<Buffer>& buffer, unsigned char byte, std::size_t bytes) {
@@ -257,8 +258,8 @@ class MatmulCall : public runtime::Call {
   }
 
   std::vector<std::size_t> buffer_sizes() const {
-    return {extent_bytes(d_.dtype, d_.a), extent_bytes(d_.dtype, d_.b), extent_bytes(d_.dtype, d_.c),
-            size_of(d_.dtype) * static_cast<std::size_t>(d_.c.shape.back())};
+    return {extent_bytes(d_.dtype(), d_.a.layout), extent_bytes(d_.dtype(), d_.b.layout), extent_bytes(d_.dtype(), d_.c.layout),
+            size_of(d_.dtype()) * static_cast<std::size_t>(d_.c.layout.shape.back())};
   }
 
   static bool is_aligned(std::initializer_list<const void*> addresses) {
@@ -306,6 +307,7 @@ void request_matmul(Context& context, const runtime::Matmul& description) {
 
 std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description) {
   context.enter();
+  if (description.multiplies_codes()) return make_matmul_e4m3(context, description);
   if (description.gradient != Activation::None) return make_gradient_matmul(context, description);
   return std::make_unique<MatmulCall>(context, description);
 }

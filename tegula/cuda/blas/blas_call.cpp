@@ -56,9 +56,9 @@ class LibraryCall final : public runtime::Call {
 
   std::size_t scratch_bytes() const override { return choice_.workspaceSize; }
 
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     context_.enter();
-    problem_.run(choice_, call_.addresses(buffers), scratch, context_.stream());
+    problem_.run(choice_, call_.addresses(buffers), options.scratch, context_.stream());
     context_.queued("matmul");
   }
 

@@ -10,6 +10,6 @@ namespace tegula::gpu {
 
 /// The fastest algorithm of cuBLASLt, measured once (tuning.h); sums in f32 throughout (no fast accumulation). Throws Error where the library
 /// has none.
-std::unique_ptr<runtime::Call> make_matmul_e4m3(Context& context, const runtime::MatmulE4m3& description);
+std::unique_ptr<runtime::Call> make_matmul_e4m3(Context& context, const runtime::Matmul& description);
 
 }  // namespace tegula::gpu

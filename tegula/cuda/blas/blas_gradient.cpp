@@ -20,7 +20,7 @@ constexpr double kShareOfPeak = 0.8;  // of the memory's rate that generated ker
 /// Nothing where cuBLASLt has no such epilogue. Its sums of columns beside the derivative are left alone: with them it takes three times as
 /// long as without (an H200, cuBLASLt 13.1).
 std::optional<LtForm> gradient_form(const runtime::Matmul& d, const BlasProduct& p) {
-  const bool fits = !d.bias && d.activation == Activation::None && d.gradient == Activation::GeluTanh && d.dtype != f64;
+  const bool fits = !d.bias && d.activation == Activation::None && d.gradient == Activation::GeluTanh && d.dtype() != f64;
   if (!fits || p.empty() || p.k == 0 || p.batch != 1 || p.offsets.size() != 1) return std::nullopt;
   LtForm form = form_of(d, CUBLASLT_EPILOGUE_DGELU);
   form.aux_leading = p.result.leading;
@@ -55,7 +55,7 @@ bool prefers_gradient(Context& context, const runtime::Matmul& d) {
   const auto without = with ? microseconds(context, form_of(plain, CUBLASLT_EPILOGUE_DEFAULT), p, plain) : std::nullopt;
   if (!without) return false;
   // The kernel would read both and write one; but what it may add up meanwhile, as a bias' gradient is, has to be read again.
-  const double moved = 2 * static_cast<double>(extent_bytes(d.dtype, d.c));
+  const double moved = 2 * static_cast<double>(extent_bytes(d.dtype(), d.c.layout));
   return *with < *without + kLaunch + 1e6 * moved / (kShareOfPeak * find_properties(context).bytes_per_second);
 }
 
@@ -64,16 +64,16 @@ std::unique_ptr<runtime::Call> make_gradient_matmul(Context& context, const runt
   const auto form = gradient_form(d, p);
   if (!form)
     throw Error({.op = "matmul", .got = "a derivative behind " + to_string(p), .expected = "a product that the device prefers so"});
-  const std::size_t c_bytes = extent_bytes(d.dtype, d.c);
+  const std::size_t c_bytes = extent_bytes(d.dtype(), d.c.layout);
   return make_library_call(context, {.form = *form,
                                      .product = p,
-                                     .bytes = {extent_bytes(d.dtype, d.a), extent_bytes(d.dtype, d.b), c_bytes, c_bytes},
+                                     .bytes = {extent_bytes(d.dtype(), d.a.layout), extent_bytes(d.dtype(), d.b.layout), c_bytes, c_bytes},
                                      .addresses =
                                          [swapped = p.swapped](std::span<void* const> x) {
                                            return LtAddresses{
                                                .left = x[swapped ? 1 : 0], .right = x[swapped ? 0 : 1], .result = x[3], .aux = x[2]};
                                          },
-                                     .text = std::string(name(d.dtype)) + " " + to_string(p) + " times a derivative"});
+                                     .text = std::string(name(d.dtype())) + " " + to_string(p) + " times a derivative"});
 }
 
 }  // namespace tegula::gpu

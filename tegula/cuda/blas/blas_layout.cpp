@@ -42,11 +42,11 @@ struct BatchAxis {
 /// Axes that lie behind one another in all three become one; those of size 1 vanish.
 std::vector<BatchAxis> batch_axes(const runtime::Matmul& d) {
   std::vector<BatchAxis> axes;
-  for (int i = 0; i + 2 < d.c.shape.rank(); ++i) {
-    const std::int64_t size = d.c.shape[i];
+  for (int i = 0; i + 2 < d.c.layout.shape.rank(); ++i) {
+    const std::int64_t size = d.c.layout.shape[i];
     if (size == 1) continue;
     const auto stride = [&](const Layout& layout) { return layout.shape[i] == 1 ? 0 : layout.strides[i]; };
-    const BatchAxis axis{size, {stride(d.a), stride(d.b), d.c.strides[i]}};
+    const BatchAxis axis{size, {stride(d.a.layout), stride(d.b.layout), d.c.layout.strides[i]}};
     bool joins = !axes.empty();
     for (std::size_t t = 0; joins && t < 3; ++t) joins = axes.back().strides[t] == axis.strides[t] * size;
     if (joins) axes.back() = {axes.back().size * size, axis.strides};
@@ -79,11 +79,11 @@ BlasMatrix column_major(const Matrix& m) {
 
 BlasProduct blas_product(const runtime::Matmul& d) {
   runtime::check(d);
-  Matrix a = matrix_of(d.a), c = matrix_of(d.c);
-  const Matrix b = matrix_of(d.b);
+  Matrix a = matrix_of(d.a.layout), c = matrix_of(d.c.layout);
+  const Matrix b = matrix_of(d.b.layout);
   BlasProduct p;
   std::vector<BatchAxis> axes = batch_axes(d);
-  if (numel(d.c.shape) > 0) fold_into_rows(axes, a, c);
+  if (numel(d.c.layout.shape) > 0) fold_into_rows(axes, a, c);
   p.k = a.columns;
   p.left = column_major(a), p.right = column_major(b), p.result = column_major(c);
   p.m = c.rows, p.n = c.columns;

@@ -43,9 +43,9 @@ cudaDataType_t blas_type(DType dtype) {
 }
 
 LtForm form_of(const runtime::Matmul& d, cublasLtEpilogue_t epilogue) {
-  LtForm form{.operand = blas_type(d.dtype), .result = blas_type(d.dtype), .epilogue = epilogue};
-  if (d.dtype == f64) form.compute = CUBLAS_COMPUTE_64F;
-  if (d.dtype == f32 && d.arithmetic == runtime::Arithmetic::TF32) form.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
+  LtForm form{.operand = blas_type(d.dtype()), .result = blas_type(d.dtype()), .epilogue = epilogue};
+  if (d.dtype() == f64) form.compute = CUBLAS_COMPUTE_64F;
+  if (d.dtype() == f32 && d.arithmetic == runtime::Arithmetic::TF32) form.compute = CUBLAS_COMPUTE_32F_FAST_TF32;
   return form;
 }
 

@@ -97,17 +97,17 @@ class AttentionCall final : public runtime::Call {
 
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
 
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     context_.enter();
     std::vector<DnnAddress> at;
     const auto give = [&](AttentionTensor tensor, const void* address) {
       at.push_back({static_cast<std::int64_t>(tensor), const_cast<void*>(address)});
     };
-    const auto part = [&](std::size_t offset) { return static_cast<char*>(scratch) + offset; };
+    const auto part = [&](std::size_t offset) { return static_cast<char*>(options.scratch) + offset; };
     const std::size_t rest = 3 + d_.lengths;
-    give(AttentionTensor::Q, operand(0, buffers[0], scratch));
-    give(AttentionTensor::K, operand(1, buffers[1], scratch));
-    give(AttentionTensor::V, operand(2, buffers[2], scratch));
+    give(AttentionTensor::Q, operand(0, buffers[0], options.scratch));
+    give(AttentionTensor::K, operand(1, buffers[1], options.scratch));
+    give(AttentionTensor::V, operand(2, buffers[2], options.scratch));
     give(AttentionTensor::Scale, &scale_);
     give(AttentionTensor::Sums, buffers[rest + 1] ? buffers[rest + 1] : blocks_.block(8, 4 * rows()));
     if (d_.causal || d_.window > 0 || d_.lengths) give(AttentionTensor::Nothing, &nothing_);
@@ -122,8 +122,8 @@ class AttentionCall final : public runtime::Call {
     const std::size_t first = d_.backward ? rest + 3 : rest;
     for (std::size_t i = 0; i < (d_.backward ? 3 : 1); ++i) results[i] = result(i, buffers[first + i]);
     if (d_.backward) {
-      give(AttentionTensor::O, operand(3, buffers[rest], scratch));
-      give(AttentionTensor::OGradient, operand(4, buffers[rest + 2], scratch));
+      give(AttentionTensor::O, operand(3, buffers[rest], options.scratch));
+      give(AttentionTensor::OGradient, operand(4, buffers[rest + 2], options.scratch));
       give(AttentionTensor::One, &one_);
       give(AttentionTensor::Means, part(means_));
       give(AttentionTensor::QGradientSum, part(sum_));

@@ -93,7 +93,7 @@ class ConvolutionCall : public runtime::Call {
 
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
 
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     context_.enter();
     // (input, weight, output) in this order, whatever the pass.
     std::array<void*, 3> pointers{};
@@ -107,7 +107,7 @@ class ConvolutionCall : public runtime::Call {
       case ConvolutionPass::BackwardData: pointers = {buffers[2], buffers[1], buffers[0]}; break;
       default: pointers = {buffers[0], buffers[2], buffers[1]}; break;
     }
-    execute(pointers, bias, addend, static_cast<char*>(scratch));
+    execute(pointers, bias, addend, static_cast<char*>(options.scratch));
     if (bias_gradient_) bias_gradient_->launch({pointers[2], buffers[3]});
     context_.queued(kName);
   }
@@ -478,6 +478,5 @@ std::unique_ptr<runtime::Call> make_convolution(Context& context, const Convolut
   return std::make_unique<ConvolutionCall>(context, description);
 }
 
-bool convolution_prefers_channels_last(const Context&, const Convolution& description) { return description.dtype != f64; }
 
 }  // namespace tegula::gpu

@@ -58,7 +58,7 @@ class CopiedExchanges::Exchange final : public runtime::Call {
     if (what.kind == CollectiveKind::ReduceScatter) sent_ = (1 - rank) * bytes_, kept_ = rank * bytes_;
   }
 
-  void run(std::span<void* const> buffers, void*, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions&) const override {
     const CUstream stream = all_->context_.stream();
     const CUdeviceptr in = device_pointer(buffers.front()), here = all_->here_ + all_->meeting_, there = all_->there_ + all_->meeting_;
     void* const meeting = reinterpret_cast<void*>(here);

@@ -1,6 +1,4 @@
 #include "tegula/cuda/driver/device.h"
-#include "tegula/cuda/blas/blas_e4m3.h"
-#include "tegula/cuda/blas/blas_gradient.h"
 
 #include <functional>
 #include <future>
@@ -11,6 +9,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/nvrtc.h"
+#include "tegula/cuda/driver/candidates.h"
 #include "tegula/cuda/driver/host_turn.h"
 #include "tegula/cuda/driver/joining.h"
 #include "tegula/cuda/driver/kernel.h"
@@ -23,10 +22,8 @@
 #include "tegula/cuda/driver/recording.h"
 #include "tegula/cuda/driver/time_marks.h"
 #include "tegula/cuda/handwritten/library.h"
-#include "tegula/cuda/handwritten/plain_split_product.h"
 #include "tegula/cuda/nccl/communicator.h"
-#include "tegula/runtime/operand_layout.h"
-#include "tegula/runtime/peer_copies.h"
+#include "tegula/runtime/device.h"
 #include "tegula/simt/layout.h"
 
 namespace tegula::gpu {
@@ -94,14 +91,7 @@ std::vector<CUdevice> usable_devices() {
       {.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Ampere) or newer"});
 }
 
-class CudaDevice final : public runtime::Device,
-                         public runtime::Attends,
-                         public runtime::GivesHostTurns,
-                         public runtime::Communicates,
-                         public runtime::MarksTimes,
-                         public runtime::PricesHalves,
-                         public runtime::HasSliceRules,
-                         public runtime::CopiesPeers {
+class CudaDevice final : public runtime::Device, public runtime::Communicates {
  public:
   CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
     context_.device = device;
@@ -120,10 +110,15 @@ class CudaDevice final : public runtime::Device,
 
   std::string name() const override { return context_.device_name(); }
   int number() const override { return 1 + context_.index; }
-  bool asynchronous() const override { return true; }
+  runtime::DeviceTraits traits() const override {
+    return {.queues = true,
+            .numbers_in_memory = true,
+            .launches_are_dear = true,
+            .many_instances = true,
+            .layouts = {.alignment = 16, .worst_distance = 0, .reads_pixels_apart = true, .weights_channels_last = true}};
+  }
 
-  Ref<Buffer> allocate(std::size_t bytes) override { return pool_.allocate(bytes); }
-  Ref<Buffer> allocate_for(const runtime::Purpose& purpose, std::size_t bytes) override { return pool_.allocate(bytes, purpose); }
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {}) override { return pool_.allocate(bytes, purpose); }
   Ref<Buffer> allocate_shared(std::size_t bytes) override { return gpu::allocate_shared(context_, bytes); }
   PoolCounters memory() const override { return pool_.counters(); }
   void trim_memory() override { pool_.trim(); }
@@ -151,34 +146,21 @@ class CudaDevice final : public runtime::Device,
             .call_operations_per_second = 2e13,
             .loop_nodes = 16384};
   }
-  bool prefers_sums(std::int64_t results, std::int64_t terms) const override { return gpu::prefers_sums(results, terms); }
 
-  std::unique_ptr<runtime::Call> matmul(const runtime::Matmul& description) override {
-    return later(request_matmul, make_matmul, description);
+  std::vector<runtime::Candidate> candidates(const runtime::CallDescription& description) const override {
+    const std::scoped_lock lock(context_.order);
+    return gpu::candidates(context_, description);
   }
-  bool prefers_gradient(const runtime::Matmul& description) override {
+  std::unique_ptr<runtime::Call> make(const runtime::CallDescription& description) override {
     const std::scoped_lock lock(context_.order);
     context_.enter();
-    return gpu::prefers_gradient(context_, description);
+    return std::visit([&](const auto& d) -> std::unique_ptr<runtime::Call> { return std::make_unique<OrderedCall>(context_, made(d)); },
+                      description);
   }
-  Seconds price_product(const runtime::Matmul& description) const override { return gpu::price_product(description, context_.card); }
-  Seconds price_convolution(double operations, double elements) const override { return gpu::price_convolution(operations, elements); }
-  runtime::SliceRules slice_rules() const override { return {.alignment = 16, .worst_distance = 0, .reads_pixels_apart = true}; }
-  std::unique_ptr<runtime::Call> convolution(const runtime::Convolution& description) override {
-    return later(request_convolution, make_convolution, description);
-  }
-  std::unique_ptr<runtime::Call> pooling(const runtime::Pooling& description) override { return now(make_pooling, description); }
-  std::unique_ptr<runtime::Call> scatter_sum(const runtime::ScatterSum& description) override { return now(make_scatter_sum, description); }
-  bool attends(const runtime::Attention& description) const override {
-    const std::scoped_lock lock(context_.order);
-    context_.enter();
-    return gpu::attends(context_, description);
-  }
-  std::unique_ptr<runtime::Call> attention(const runtime::Attention& description) override { return now(make_attention, description); }
-  std::unique_ptr<runtime::Call> host_turn(runtime::HostTurn turn) override { return now(make_host_turn, turn); }
 
   std::unique_ptr<runtime::TimeMark> time_mark() override { return make_time_mark(context_); }
 
+  runtime::Communicates* communicates() override { return this; }
   std::string identity() override { return identity_of(context_.device); }
   std::string engine() override { return nccl_name(); }
   Id draw_id() override {
@@ -198,34 +180,24 @@ class CudaDevice final : public runtime::Device,
   void confirm_by(std::function<void()> confirm) override { context_.confirm_by(std::move(confirm)); }
   void fail(std::exception_ptr failure) noexcept override { context_.host_failed(std::move(failure)); }
 
-  bool multiplies_e4m3() const override { return context_.card.architecture >= 89; }
-  std::unique_ptr<runtime::Call> matmul_e4m3(const runtime::MatmulE4m3& description) override { return now(make_matmul_e4m3, description); }
-  bool fuses(DType dtype, runtime::Activation activation) const override { return fuses_activation(dtype, activation); }
-  bool fuses_addend(DType dtype) const override { return is_half(dtype); }
-  bool prefers_weights_channels_last() const override { return true; }
-  bool prefers_channels_last(const runtime::Convolution& description) const override {
-    return convolution_prefers_channels_last(context_, description);
-  }
-
-  int max_threads() const override { return 1; }
   runtime::DeviceProperties properties() override { return find_properties(context_); }
 
  private:
-  template <class Description>
-  std::unique_ptr<runtime::Call> now(std::unique_ptr<runtime::Call> (*make)(Context&, const Description&), const Description& description) {
-    const std::scoped_lock lock(context_.order);
-    context_.enter();
-    return std::make_unique<OrderedCall>(context_, make(context_, description));
+  using Made = std::unique_ptr<runtime::Call>;
+  using Later = OrderedCall::Make;  // when it is first looked at, when all calls of a plan have been asked for
+  Later made(const runtime::Matmul& d) {
+    if (!d.multiplies_codes()) request_matmul(context_, d);
+    return [this, d] { return make_matmul(context_, d); };
   }
-  template <class Description>
-  std::unique_ptr<runtime::Call> later(void (*request)(Context&, const Description&),
-                                       std::unique_ptr<runtime::Call> (*make)(Context&, const Description&),
-                                       const Description& description) {
-    const std::scoped_lock lock(context_.order);
-    context_.enter();
-    request(context_, description);
-    return std::make_unique<OrderedCall>(context_, [this, make, description] { return make(context_, description); });
+  Later made(const runtime::Convolution& d) {
+    request_convolution(context_, d);
+    return [this, d] { return make_convolution(context_, d); };
   }
+  Made made(const runtime::Pooling& d) { return make_pooling(context_, d); }
+  Made made(const runtime::Attention& d) { return make_attention(context_, d); }
+  Made made(const runtime::ScatterSum& d) { return make_scatter_sum(context_, d); }
+  Made made(const runtime::HostTurn& d) { return make_host_turn(context_, d); }
+  Made made(const std::monostate&) { runtime::throw_no_call(*this, {}); }
 
   mutable Context context_;  // asking a library opens it
   Pool pool_;

@@ -23,11 +23,11 @@ class HostTurnCall final : public runtime::Call {
   /// The queue may still come to it.
   ~HostTurnCall() override { context_.drain(); }
 
-  void run(std::span<void* const> buffers, void*, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     context_.enter();
     if (turn_.input_bytes > 0)
       check(cuMemcpyDtoHAsync(input_->data(), device_pointer(buffers.front()), turn_.input_bytes, context_.stream()), kName);
-    auto taken = std::make_unique<Taken>(Taken{this, turn_.queued()});
+    auto taken = std::make_unique<Taken>(Taken{this, turn_.queued(options.line)});
     const bool recorded = Capture::current(context_) != nullptr;
     check(cuLaunchHostFunc(context_.stream(), recorded ? &take : &take_once, taken.get()), kName);
     if (recorded) recorded_.push_back(std::move(taken));

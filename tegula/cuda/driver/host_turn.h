@@ -4,11 +4,11 @@
 #include <memory>
 
 #include "tegula/cuda/driver/context.h"
-#include "tegula/runtime/host_turn.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula::gpu {
 
-/// runtime::GivesHostTurns. Keeps pinned memory for what comes and goes.
+/// The call of a runtime::HostTurn. Keeps pinned memory for what comes and goes.
 std::unique_ptr<runtime::Call> make_host_turn(Context& context, const runtime::HostTurn& turn);
 
 }  // namespace tegula::gpu

@@ -23,9 +23,9 @@ class OrderedCall final : public runtime::Call {
     const std::scoped_lock lock(context_.order);
     return call().scratch_bytes();
   }
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     const std::scoped_lock lock(context_.order);
-    call().run(buffers, scratch, threads);
+    call().run(buffers, options);
   }
   std::string describe() const override {
     const std::scoped_lock lock(context_.order);

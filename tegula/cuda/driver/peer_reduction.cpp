@@ -80,7 +80,7 @@ std::vector<T> gathered(Boxes& boxes, const T& mine) {
     boxes.context.enter();
     boxes.context.staging->copy_in(device_pointer(in->data()), &mine, sizeof(T));
     const std::array<void*, 2> buffers{in->data(), out->data()};
-    call->run(buffers, nullptr, 1);
+    call->run(buffers, {});
   }
   copy_out(boxes.context, all.data(), device_pointer(out->data()), count * sizeof(T));
   return all;
@@ -142,7 +142,7 @@ class PeerReduction final : public runtime::Call {
       : boxes_(std::move(boxes)),
         kernel_(boxes_->context, all_reduce_kernel(what)) {}
 
-  void run(std::span<void* const> buffers, void*, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions&) const override {
     boxes_->context.enter();
     if (*static_cast<volatile std::uint32_t*>(boxes_->stop) != 0) return;  // as after Communicator::abort()
     kernel_.launch({buffers.front(), buffers.back(), boxes_->state});
@@ -161,10 +161,10 @@ class PeerExchange final : public runtime::Call {
   PeerExchange(std::shared_ptr<Boxes> boxes, const Collective& what)
       : boxes_(std::move(boxes)),
         call_(CopiedExchanges::call(boxes_->copies, what)) {}
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     boxes_->context.enter();
     if (*static_cast<volatile std::uint32_t*>(boxes_->stop) != 0) return;  // as after Communicator::abort()
-    call_->run(buffers, scratch, threads);
+    call_->run(buffers, options);
     boxes_->queued();
   }
   std::string describe() const override { return call_->describe(); }

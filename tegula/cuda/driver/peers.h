@@ -1,5 +1,5 @@
 #pragma once
-// Copies between two GPUs of this process (runtime::CopiesPeers).
+// Copies between two GPUs of this process (runtime::Device::copy_from).
 
 #include "tegula/cuda/driver/context.h"
 

@@ -38,9 +38,9 @@ void CudaQueue::launch(const runtime::Kernel& kernel, std::span<const runtime::A
   kernel.launch(sets, options);
 }
 
-void CudaQueue::run(const runtime::Call& call, std::span<void* const> buffers, void* scratch, int threads) {
+void CudaQueue::run(const runtime::Call& call, std::span<void* const> buffers, const runtime::RunOptions& options) {
   const Feeding feeding(context_, use());
-  call.run(buffers, scratch, threads);
+  call.run(buffers, options);
 }
 
 void CudaQueue::copy_in(void* device, const void* host, std::size_t bytes) {

@@ -13,7 +13,7 @@ class CudaQueue final : public runtime::Queue {
  public:
   CudaQueue(runtime::Device& device, runtime::Use use, Context& context) : Queue(device, use), context_(context) {}
   void launch(const runtime::Kernel& kernel, std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) override;
-  void run(const runtime::Call& call, std::span<void* const> buffers, void* scratch, int threads) override;
+  void run(const runtime::Call& call, std::span<void* const> buffers, const runtime::RunOptions& options) override;
   void copy_in(void* device, const void* host, std::size_t bytes) override;
   void copy_out(void* host, const void* device, std::size_t bytes) override;
   void copy(void* to, const void* from, std::size_t bytes) override;

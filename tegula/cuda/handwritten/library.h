@@ -22,6 +22,5 @@ bool attends(Context& context, const runtime::Attention& description);
 std::unique_ptr<runtime::Call> make_attention(Context& context, const runtime::Attention& description);
 /// Whether cuBLASLt and cuDNN have the activation as an epilogue. The others are run as a kernel behind the call.
 bool fuses_activation(DType dtype, runtime::Activation activation);
-bool convolution_prefers_channels_last(const Context& context, const runtime::Convolution& description);
 
 }  // namespace tegula::gpu

@@ -25,7 +25,7 @@ class PoolingCall : public runtime::Call {
     else kernel_.emplace(context, pooling_kernel(d));
   }
 
-  void run(std::span<void* const> buffers, void*, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions&) const override {
     context_.enter();
     const bool pieces = pieces_ && in_pieces(buffers);
     if (!pieces && !kernel_) kernel_.emplace(context_, pooling_kernel(d_));  // for slices that begin anywhere

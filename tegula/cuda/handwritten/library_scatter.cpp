@@ -20,9 +20,9 @@ class ScatterSumCall final : public runtime::Call {
     for (const PlainKernel& kernel : kernels_.kernels) loaded_.emplace_back(context, kernel);
   }
   std::size_t scratch_bytes() const override { return kernels_.scratch_bytes; }
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     context_.enter();
-    kernels_.run(buffers, scratch, [&](std::size_t k, std::initializer_list<void*> pointers) { loaded_[k].launch(pointers); });
+    kernels_.run(buffers, options.scratch, [&](std::size_t k, std::initializer_list<void*> pointers) { loaded_[k].launch(pointers); });
     context_.queued("scatter_sum");
   }
   std::string describe() const override {
@@ -40,7 +40,7 @@ class ScatterSumCall final : public runtime::Call {
 /// The result has no elements.
 class NothingToAdd final : public runtime::Call {
  public:
-  void run(std::span<void* const>, void*, int) const override {}
+  void run(std::span<void* const>, const runtime::RunOptions&) const override {}
   std::string describe() const override { return "nothing to add"; }
 };
 

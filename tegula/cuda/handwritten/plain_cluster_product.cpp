@@ -25,7 +25,7 @@ std::vector<SplitChoice> cluster_choices(const BlasProduct& p, const Card& card)
 }
 
 PlainKernel cluster_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice) {
-  PlainSource source(d.dtype, {});
+  PlainSource source(d.dtype(), {});
   const std::int64_t slice = divide_up(divide_up(p.k, choice.parts), 8) * 8, steps = divide_up(slice, kStep);
   const auto floats = [](std::int64_t lines, bool along_inner) { return along_inner ? lines * (kStep + 4) : kStep * (lines + 8); };
   const std::int64_t slot = floats(choice.tile_m, p.left.transposed) + floats(choice.tile_n, !p.right.transposed);

@@ -136,7 +136,7 @@ PlainKernel bias_gradient_kernel(const runtime::Convolution& d) {
 }
 
 PlainKernel direct_matmul_kernel(const runtime::Matmul& d) {
-  const int rank = d.c.shape.rank();
+  const int rank = d.c.layout.shape.rank();
   Names names;
   for (int i = 0; i + 2 < rank; ++i) names.push_back("i" + std::to_string(i));
   names.insert(names.end(), {"row", "column"});
@@ -144,16 +144,16 @@ PlainKernel direct_matmul_kernel(const runtime::Matmul& d) {
     for (int i = 0; i + 2 < rank; ++i) layout.strides[i] = layout.shape[i] == 1 ? 0 : layout.strides[i];
     return layout;
   };
-  PlainSource source(d.dtype, {d.a, d.b, d.c});
-  source.define("INNER", d.a.shape[rank - 1]);
+  PlainSource source(d.dtype(), {d.a.layout, d.b.layout, d.c.layout});
+  source.define("INNER", d.a.layout.shape[rank - 1]);
   source.define("BIAS", d.bias);
   activation_function(source, d.activation);
-  source.add(kMatmul, {{"COORDINATES", thread_coordinates(d.c, names)},
+  source.add(kMatmul, {{"COORDINATES", thread_coordinates(d.c.layout, names)},
                        {"BIAS", d.bias ? ", const Element* bias" : ""},
-                       {"A", renamed(batched(d.a), names, {{rank - 1, "inner"}})},
-                       {"B", renamed(batched(d.b), names, {{rank - 2, "inner"}})},
-                       {"C", offset_text(d.c, names)}});
-  return per_element(source, "matmul", numel(d.c.shape));
+                       {"A", renamed(batched(d.a.layout), names, {{rank - 1, "inner"}})},
+                       {"B", renamed(batched(d.b.layout), names, {{rank - 2, "inner"}})},
+                       {"C", offset_text(d.c.layout, names)}});
+  return per_element(source, "matmul", numel(d.c.layout.shape));
 }
 
 PlainKernel epilogue_kernel(const PlainEpilogue& e) {

@@ -47,7 +47,7 @@ std::optional<SplitChoice> SplitChoice::from(const std::string& text) {
 
 std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProduct& p, const Card& card) {
   std::vector<SplitChoice> choices;
-  if (d.dtype != f32 || p.empty() || p.k == 0 || p.offsets.size() != 1 || p.operations() > kSmall) return choices;
+  if (d.dtype() != f32 || p.empty() || p.k == 0 || p.offsets.size() != 1 || p.operations() > kSmall) return choices;
   constexpr std::int64_t kLongest = std::int64_t{1} << 28;  // offsets within an operand are 32 bits wide
   for (const BlasMatrix* m : {&p.left, &p.right}) {
     if (m->leading * std::max(m->columns, m->rows) > kLongest) return choices;
@@ -68,11 +68,11 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
   return choices;
 }
 
-runtime::PricesHalves::Seconds price_convolution(double operations, double elements) {
+Price price_convolution(double operations, double elements) {
   return {std::max(operations / kTf32, 4 * elements / kMemory), std::max(operations / kHalves, 2 * elements / kMemory)};
 }
 
-runtime::PricesHalves::Seconds price_product(runtime::Matmul description, const Card& card) {
+Price price_product(runtime::Matmul description, const Card& card) {
   description.arithmetic = runtime::Arithmetic::TF32;
   const BlasProduct p = blas_product(description);
   if (p.empty()) return {};
@@ -122,7 +122,7 @@ void add_product(PlainSource& source, const runtime::Matmul& d, const BlasProduc
 
 PlainKernel split_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice) {
   if (choice.warps > 0) return choice.is_large() ? cluster_product_kernel(d, p, choice) : tensor_product_kernel(d, p, choice);
-  PlainSource source(d.dtype, {});
+  PlainSource source(d.dtype(), {});
   // Within `parts` slices of the inner axis, in whole chunks of 32 so that both operands stay aligned.
   const std::int64_t slice = divide_up(divide_up(p.k, choice.parts), 32) * 32;
   const std::int64_t chunk = std::min<std::int64_t>(slice, choice.tile_m + choice.tile_n > 64 ? kChunk / 2 : kChunk);

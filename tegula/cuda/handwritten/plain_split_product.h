@@ -9,7 +9,6 @@
 
 #include "tegula/cuda/blas/blas_layout.h"
 #include "tegula/cuda/handwritten/plain_kernels.h"
-#include "tegula/runtime/operand_layout.h"
 #include "tegula/simt/card.h"
 
 namespace tegula::gpu {
@@ -30,10 +29,15 @@ struct SplitChoice {
 /// The cuts that are worth trying; none where the product is not small, not f32, or (parts > 1) the card has no clusters.
 std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProduct& p, const Card& card);
 
-/// As runtime::PricesHalves. A product that is cut so begins sooner in f32 than a call of cuBLASLt's in halves. Where neither operand nor the result has
+/// The seconds of a call in f32 (as TF32) and in halves, casts not counted: small products are slower in halves.
+struct Price {
+  double in_f32 = 0, in_halves = 0;
+};
+/// Of a product of f32 that lies so. One that is cut so begins sooner in f32 than a call of cuBLASLt's in halves. Where neither operand nor the result has
 /// rows that would begin at multiples of 16 bytes as halves, cuBLASLt reads these one by one.
-runtime::PricesHalves::Seconds price_product(runtime::Matmul description, const Card& card);
-runtime::PricesHalves::Seconds price_convolution(double operations, double elements);
+Price price_product(runtime::Matmul description, const Card& card);
+/// By its operations and by how many elements it reads and gives.
+Price price_convolution(double operations, double elements);
 
 /// Defines NAME_LEADING, NAME_BATCH, NAME_INNER (the inner axis is contiguous) and NAME_WIDE (neighbours can be read four at a time).
 void define_operand(PlainSource& source, const std::string& name, const BlasMatrix& x, bool along_inner);

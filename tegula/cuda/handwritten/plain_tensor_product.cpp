@@ -28,7 +28,7 @@ std::vector<SplitChoice> tensor_choices(const BlasProduct& p) {
 }
 
 PlainKernel tensor_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice) {
-  PlainSource source(d.dtype, {});
+  PlainSource source(d.dtype(), {});
   const std::int64_t rounds = divide_up(divide_up(p.k, kStep), choice.warps);
   const std::int64_t tiles_m = divide_up(p.m, choice.tile_m), tiles_n = divide_up(p.n, choice.tile_n);
   constexpr std::int64_t kRegisters = 96;  // for what is under way

@@ -57,7 +57,7 @@ class NcclCall final : public runtime::Call {
  public:
   NcclCall(std::shared_ptr<Joined> joined, Collective what) : joined_(std::move(joined)), what_(std::move(what)) {}
 
-  void run(std::span<void* const> buffers, void*, int) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions&) const override {
     Joined& j = *joined_;
     j.queue.enter();
     const std::lock_guard lock(j.calling);

@@ -54,11 +54,9 @@ class CollectiveOp final : public LibraryOp, public TakesTurns {
   bool takes_turns() const override { return turn_ == Turn::AmongLayers; }
   bool may_be_in_place() const override { return what_.kind == Kind::AllReduce; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
-  bool accepts_activation(std::uint8_t) const override { return false; }
   double operations(std::span<const Shape> inputs, const Shape&) const override { return static_cast<double>(numel(inputs[0])); }
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout>, const Layout& result, DType,
-                                         Epilogue) const override {
-    return collective_call(device, group_, what_, result.shape);
+  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, const Setting& setting) const override {
+    return collective_call(device, group_, what_, setting.results[0].shape);
   }
   /// Of a group of one.
   void reference(std::span<const std::span<const double>> x, std::span<const Shape>, std::span<double> y, const Shape&) const override {

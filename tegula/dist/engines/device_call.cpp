@@ -6,24 +6,23 @@
 
 #include "tegula/core/error.h"
 #include "tegula/dist/engines/engines.h"
-#include "tegula/runtime/begins.h"
-#include "tegula/runtime/call_site.h"
-#include "tegula/runtime/host_turn.h"
+#include "tegula/runtime/device.h"
 #include "tegula/runtime/timeline.h"
 
 namespace tegula::dist {
 namespace {
 
 /// Over host memory.
-class HostCall final : public runtime::Call, public runtime::Begins {
+class HostCall final : public runtime::Call {
  public:
   HostCall(Group group, Collective what) : group_(std::move(group)), what_(std::move(what)) {}
   std::size_t scratch_bytes() const override { return dist::scratch_bytes(what_, group_.size()); }
-  void run(std::span<void* const> buffers, void* scratch, int) const override {
-    carry_out(group_, what_, buffers.front(), buffers.back(), scratch, runtime::CallSite::current());
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    carry_out(group_, what_, buffers.front(), buffers.back(), options.scratch, options.line);
   }
-  std::uint64_t begin(std::span<void* const> buffers, void* scratch) const override {
-    return dist::begin(group_, what_, buffers.front(), buffers.back(), scratch, runtime::CallSite::current());
+  bool begins() const override { return true; }
+  std::uint64_t begin(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    return dist::begin(group_, what_, buffers.front(), buffers.back(), options.scratch, options.line);
   }
   void finish(std::uint64_t ticket) const override { dist::finish(group_, ticket); }
   std::string describe() const override {
@@ -35,22 +34,20 @@ class HostCall final : public runtime::Call, public runtime::Begins {
   Collective what_;
 };
 
-std::unique_ptr<runtime::Call> turn_of_host(runtime::GivesHostTurns& queue, const Group& group, const Collective& what,
-                                            const Shape& result) {
+runtime::HostTurn turn_of_host(const Group& group, const Collective& what, const Shape& result) {
   const auto shared = std::make_shared<const HostCall>(group, what);
   const auto bytes = [&](const Shape& shape) { return static_cast<std::size_t>(numel(shape)) * size_of(what.dtype); };
   const Ref<Buffer> scratch = allocate_host(shared->scratch_bytes());
-  return queue.host_turn({.input_bytes = what.kind == Kind::Receive ? 0 : bytes(what.shape),
-                          .output_bytes = bytes(result),
-                          .text = shared->describe() + ", by the host",
-                          .queued = [shared, scratch]() -> runtime::HostTurn::Work {
-                            return [shared, scratch, where = runtime::CallSite::current()](const void* input, void* output) {
-                              const runtime::CallSite site(where);
-                              const runtime::TimelineScope unseen(nullptr);  // when it was, the device's queue tells
-                              const std::array buffers{const_cast<void*>(input), output};
-                              shared->run(buffers, scratch->data(), 1);
-                            };
-                          }});
+  return {.input_bytes = what.kind == Kind::Receive ? 0 : bytes(what.shape),
+          .output_bytes = bytes(result),
+          .text = shared->describe() + ", by the host",
+          .queued = [shared, scratch](const Line& where) -> runtime::HostTurn::Work {
+            return [shared, scratch, where](const void* input, void* output) {
+              const runtime::TimelineScope unseen(nullptr);  // when it was, the device's queue tells
+              const std::array buffers{const_cast<void*>(input), output};
+              shared->run(buffers, {.scratch = scratch->data(), .line = where});
+            };
+          }};
 }
 
 class DeviceCall final : public runtime::Call {
@@ -61,12 +58,11 @@ class DeviceCall final : public runtime::Call {
         what_(std::move(what)),
         result_(std::move(result)) {}
 
-  void run(std::span<void* const> buffers, void* scratch, int threads) const override {
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     const std::lock_guard lock(mutex_);
-    const Line where = runtime::CallSite::current();
-    if (!call_) decide(where);
-    if (communicator_) Engines::of(*group_.state()->world).queue(group_, device_, intent_at(where));
-    call_->run(buffers, scratch, threads);
+    if (!call_) decide(options.line);
+    if (communicator_) Engines::of(*group_.state()->world).queue(group_, device_, intent_at(options.line));
+    call_->run(buffers, options);
   }
 
   std::string describe() const override {
@@ -84,7 +80,7 @@ class DeviceCall final : public runtime::Call {
       return;
     }
     communicator_ = nullptr;
-    call_ = turn_of_host(dynamic_cast<runtime::GivesHostTurns&>(device_), group_, what_, result_);
+    call_ = device_.make(turn_of_host(group_, what_, result_));
   }
 
   const std::shared_ptr<const Intent>& intent_at(const Line& where) const {
@@ -108,10 +104,7 @@ class DeviceCall final : public runtime::Call {
 }  // namespace
 
 std::unique_ptr<runtime::Call> collective_call(runtime::Device& device, const Group& group, const Collective& what, const Shape& result) {
-  if (!device.asynchronous()) return std::make_unique<HostCall>(group, what);
-  if (!dynamic_cast<runtime::GivesHostTurns*>(&device)) {
-    throw Error({.op = std::string(name(what.kind)), .got = "a tensor on " + device.name(), .expected = "one on the cpu or a GPU"});
-  }
+  if (!device.traits().queues) return std::make_unique<HostCall>(group, what);
   return std::make_unique<DeviceCall>(device, group, what, result);
 }
 

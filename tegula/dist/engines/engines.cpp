@@ -25,7 +25,7 @@ constexpr double kStatusSeconds = 0.5;
 /// A device may work for long at what all ranks have queued; four times the timeout is too long.
 constexpr double kPatience = 4;
 
-runtime::Communicates* engine_of(runtime::Device& device) { return dynamic_cast<runtime::Communicates*>(&device); }
+runtime::Communicates* engine_of(runtime::Device& device) { return device.communicates(); }
 
 std::string list_of(const std::vector<int>& ranks) {
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";

@@ -155,13 +155,6 @@ void add_region_ops(OpTable& table) {
   table.add_several<CheckpointsOp>("checkpoints", OpTable::kAnyInputs, std::vector<DType>());
 }
 
-std::unique_ptr<runtime::Call> SameOp::prepare(runtime::Device&, std::span<const Layout>, const Layout&, DType, Epilogue) const {
-  throw Error({.op = std::string(name()),
-               .got = "an op taken for a call of the device",
-               .expected = "nothing left of it",
-               .advice = "this is a bug in Tegula"});
-}
-
 std::vector<Tensor> checkpoints(const Functions& f, const std::vector<Tensor>& inputs, Line where) {
   const NewNodes made;
   std::vector<Tensor> ys = f(inputs);

@@ -75,10 +75,6 @@ double LoopOp::operations(std::span<const Shape>, const Shape&) const {
   return sum * static_cast<double>(form_.length);
 }
 
-std::unique_ptr<runtime::Call> LoopOp::prepare(runtime::Device&, std::span<const Layout>, const Layout&, DType, Epilogue) const {
-  throw_no_call();
-}
-
 void LoopOp::reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const {
   throw_no_call();
 }

@@ -29,7 +29,7 @@ class LoopOp : public LibraryOp {
   const Region& body() const { return *form_.body; }
   Input input(std::size_t i) const { return form_.inputs[i]; }
   std::size_t carries() const { return static_cast<std::size_t>(std::ranges::count(form_.inputs, Input::Carry)); }
-  bool has_check() const { return body().has_check(); }
+  bool has_check() const override { return body().has_check(); }
   /// The loop's results in the ops of all of its steps, one after another: where the device has no loops. Loops within it, too.
   virtual std::vector<Tensor> written_out(std::span<const Tensor> inputs) const = 0;
 
@@ -41,11 +41,8 @@ class LoopOp : public LibraryOp {
   Effect effect() const override;  // Ordered when its body has one
   void attributes(Attributes& a) override;
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
-  bool accepts_activation(std::uint8_t) const override { return false; }
   DType input_dtype(int index, DType result) const override;
   double operations(std::span<const Shape> inputs, const Shape& output) const override;
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
-                                         Epilogue epilogue) const override;
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                  const Shape& shape) const override;
 

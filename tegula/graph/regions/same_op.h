@@ -23,10 +23,8 @@ class SameOp : public LibraryOp {
   }
   Numerics numerics() const override { return Numerics::Full; }
   bool accepts(const runtime::Device&, int, const Layout&) const override { return true; }
-  bool accepts_activation(std::uint8_t) const override { return false; }
   DType input_dtype(int index, DType) const override { return dtypes_[static_cast<std::size_t>(index)]; }
   double operations(std::span<const Shape>, const Shape&) const override { return 0; }
-  std::unique_ptr<runtime::Call> prepare(runtime::Device&, std::span<const Layout>, const Layout&, DType, Epilogue) const override;
   void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override {}
 
  private:

@@ -10,8 +10,7 @@
 #include "tegula/ops/op_families.h"
 #include "tegula/ops/products/attention_decode.h"
 #include "tegula/ops/shape/shape.h"
-#include "tegula/runtime/attention.h"
-#include "tegula/runtime/operand_layout.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula::ops {
 namespace {
@@ -19,7 +18,7 @@ namespace {
 DType sum_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
 
 /// What both passes share. An op computes from its inputs alone: the backward pass takes the forward's results as it takes q.
-class AnyAttention : public LibraryOp, public Composed, public TakesSlices, public PreparesWithin {
+class AnyAttention : public LibraryOp, public Composed, public TakesSlices {
  public:
   AnyAttention(const AttentionForm& form, bool backward) : form_(form), backward_(backward) {}
 
@@ -68,11 +67,9 @@ class AnyAttention : public LibraryOp, public Composed, public TakesSlices, publ
     return backward_ ? plain_attention_gradients(form_, inputs) : plain_attention(form_, inputs);
   }
   bool is_call_of(const runtime::Device& device, std::span<const Tensor> inputs) const override {
-    const auto* const attends = dynamic_cast<const runtime::Attends*>(&device);
-    if (!attends) return false;
     std::vector<Layout> layouts;
     for (const Tensor& x : inputs) layouts.push_back(Layout::dense(x.shape()));
-    return attends->attends(description(layouts, inputs[0].dtype()));
+    return !device.candidates(description(layouts, inputs[0].dtype())).empty();
   }
 
   std::vector<Tensor> in_halves(DType half, const runtime::Device& device, std::span<const Tensor> inputs) const override {
@@ -89,10 +86,6 @@ class AnyAttention : public LibraryOp, public Composed, public TakesSlices, publ
   /// Of this op over other inputs.
   virtual std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const = 0;
 
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout&, DType dtype,
-                                         Epilogue) const override {
-    return dynamic_cast<runtime::Attends&>(device).attention(description(inputs, dtype));
-  }
   bool accepts(const runtime::Device&, int index, const Layout& layout) const override {
     const Role role = role_of(index);
     if (role == Role::Scores) return true;
@@ -102,21 +95,19 @@ class AnyAttention : public LibraryOp, public Composed, public TakesSlices, publ
   bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
     const Layout& layout = slice.layout;
     const bool rows = which <= kResult ? backward_ && static_cast<std::size_t>(kResult - which) < kGradients : role_of(which) == Role::Rows;
-    return rows && layout.strides.back() == 1 && runs_are_aligned(slice, runtime::slice_rules(device).alignment);
+    return rows && layout.strides.back() == 1 && runs_are_aligned(slice, device.traits().layouts.alignment);
   }
-  std::unique_ptr<runtime::Call> prepare_within(runtime::Device& device, std::span<const Layout> inputs, std::span<const Layout> results,
-                                                DType dtype) const override {
-    runtime::Attention d = description(inputs, dtype);
+  runtime::CallDescription describe(const Setting& setting) const override {
+    runtime::Attention d = description(setting.inputs, setting.dtype);
     for (std::size_t k = 0; backward_ && k < kGradients; ++k) {
-      if (!results[k].is_dense()) d.gradients[k] = results[k];
+      if (!setting.results[k].is_dense()) d.gradients[k] = setting.results[k];
     }
-    return dynamic_cast<runtime::Attends&>(device).attention(d);
+    return d;
   }
   DType input_dtype(int index, DType result) const override {
     if (role_of(index) == Role::Sums) return sum_dtype(result);
     return form_.mask && index == 3 ? boolean : result;
   }
-  bool accepts_activation(std::uint8_t) const override { return false; }
   double operations(std::span<const Shape> inputs, const Shape&) const override {
     const double products = backward_ ? 5 : 2, scores = static_cast<double>(numel(inputs[0])) * static_cast<double>(inputs[1][2]);
     return 2 * products * scores * (form_.causal && inputs[0][2] > 1 ? 0.5 : 1);

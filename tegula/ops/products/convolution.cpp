@@ -17,7 +17,6 @@
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/runtime/device.h"
-#include "tegula/runtime/operand_layout.h"
 
 namespace tegula {
 namespace {
@@ -71,21 +70,16 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels, public Takes
     return out;
   }
 
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
-                                         Epilogue epilogue) const override {
-    runtime::Convolution d = describe(inputs[0], inputs[1], output, dtype);
-    d.bias = epilogue.bias, d.addend = epilogue.addend;
-    d.activation = static_cast<runtime::Activation>(epilogue.activation);
-    d.arithmetic = static_cast<runtime::Arithmetic>(epilogue.arithmetic);
-    return device.convolution(d);
+  runtime::CallDescription describe(const Setting& setting) const override {
+    return describe(setting.inputs[0], setting.inputs[1], setting.results[0], setting.dtype);
   }
   bool accepts(const runtime::Device& device, int index, const Layout& layout) const override {
     const bool is_weight = pass_ != ConvolutionPass::BackwardWeight && index == 1;
-    return layout.is_dense() || ((!is_weight || device.prefers_weights_channels_last()) && lies_channels_last(layout));
+    return layout.is_dense() || ((!is_weight || device.traits().layouts.weights_channels_last) && lies_channels_last(layout));
   }
   bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
     const bool is_weight = which == (pass_ == ConvolutionPass::BackwardWeight ? kResult : 1);
-    const runtime::SliceRules rules = runtime::slice_rules(device);
+    const runtime::LayoutRules rules = device.traits().layouts;
     if (is_weight || !runs_are_aligned(slice, rules.alignment)) return false;
     if (with_room_between_images(slice.layout)) return true;
     return with_room_between_pixels(slice.layout) && (which <= kResult || rules.reads_pixels_apart);
@@ -94,23 +88,21 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels, public Takes
   std::vector<Tensor> by_own_kernels(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const override {
     const Shape &first = inputs[0].shape(), &second = inputs[1].shape();
     const bool is_depthwise = ops::describes_depthwise(first, pass_ == ConvolutionPass::BackwardWeight ? shape : second, groups_);
-    if (!is_depthwise || !device.asynchronous()) return {};
-    if (!device.prefers_channels_last(describe(Layout::dense(first), Layout::dense(second), Layout::dense(shape), inputs[0].dtype())))
-      return {};
+    if (!is_depthwise || !device.traits().many_instances) return {};
+    const auto way = best(device, describe(Layout::dense(first), Layout::dense(second), Layout::dense(shape), inputs[0].dtype()));
+    if (!way || way->input != Layout::channels_last(way->input.shape)) return {};
     return {ops::depthwise(pass_, window_, inputs[0], inputs[1], shape)};
   }
-  bool accepts_activation(std::uint8_t activation) const override {
-    return pass_ == ConvolutionPass::Forward && activation == static_cast<std::uint8_t>(runtime::Activation::Relu);
-  }
-  bool accepts_addend() const override { return pass_ == ConvolutionPass::Forward; }
   int bias_axis() const override { return pass_ == ConvolutionPass::Forward ? 1 : -1; }
   int weight_axis() const override { return pass_ == ConvolutionPass::Forward ? 0 : -1; }
   std::uint32_t channels_last(runtime::Device& device, std::span<const Layout> inputs, const Shape& output, DType dtype) const override {
-    if (!device.prefers_channels_last(describe(inputs[0], inputs[1], Layout::dense(output), dtype))) return 0;
-    constexpr std::uint32_t kFirst = 1, kSecond = 2, kOutput = 1u << 31;
+    const auto way = best(device, describe(inputs[0], inputs[1], Layout::dense(output), dtype));
+    if (!way) return 0;
+    const bool data = pass_ == ConvolutionPass::BackwardData, weight = pass_ == ConvolutionPass::BackwardWeight;
+    const Layout &first = data ? way->output : way->input, &second = weight ? way->output : way->weight;
     // A weight's gradient is row-major like the Variable that it changes: the optimiser then walks all of them alike.
-    if (pass_ == ConvolutionPass::BackwardWeight) return kFirst | kSecond;
-    return device.prefers_weights_channels_last() ? kFirst | kSecond | kOutput : kFirst | kOutput;
+    const bool result = !weight && lies_channels_last(data ? way->input : way->output);
+    return (lies_channels_last(first) ? 1u : 0u) | (lies_channels_last(second) ? 2u : 0u) | (result ? 1u << 31 : 0u);
   }
   double operations(std::span<const Shape> inputs, const Shape& output) const override {
     const Shape& weight = pass_ == ConvolutionPass::BackwardWeight ? output : inputs[1];
@@ -135,6 +127,12 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels, public Takes
   }
 
  private:
+  /// As the device would rather have it.
+  static std::optional<runtime::Convolution> best(const runtime::Device& device, const runtime::Convolution& asked) {
+    const std::vector<runtime::Candidate> ways = device.candidates(asked);
+    if (ways.empty()) return std::nullopt;
+    return std::get<runtime::Convolution>(ways.front().description);
+  }
   runtime::Convolution describe(const Layout& first, const Layout& second, const Layout& output, DType dtype) const {
     runtime::Convolution d{.pass = pass_,
                            .dtype = dtype,

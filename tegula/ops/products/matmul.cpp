@@ -14,7 +14,6 @@
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/op_families.h"
 #include "tegula/runtime/device.h"
-#include "tegula/runtime/operand_layout.h"
 
 namespace tegula {
 namespace {
@@ -69,17 +68,12 @@ class MatmulOp final : public LibraryOp, public TakesSlices {
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override;
   std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const override;
 
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
-                                         Epilogue epilogue) const override {
-    return device.matmul(description(inputs, output, dtype, epilogue));
-  }
-  bool prefers_gradient(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
-                        Epilogue epilogue) const override {
-    return device.prefers_gradient(description(inputs, output, dtype, epilogue));
+  runtime::CallDescription describe(const Setting& setting) const override {
+    return runtime::Matmul::of(setting.dtype, settled(setting.inputs[0]), settled(setting.inputs[1]), settled(setting.results[0]));
   }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return is_matrix(layout); }
   bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
-    const runtime::SliceRules rules = runtime::slice_rules(device);
+    const runtime::LayoutRules rules = device.traits().layouts;
     const Layout& layout = slice.layout;
     if (!is_matrix(layout) || !runs_are_aligned(slice, rules.alignment)) return false;
     if (which <= kResult) return layout.strides.back() == 1 && layout.strides[layout.shape.rank() - 2] >= layout.shape.back();
@@ -89,7 +83,6 @@ class MatmulOp final : public LibraryOp, public TakesSlices {
     };
     return rules.worst_distance == 0 || std::none_of(layout.strides.end() - 2, layout.strides.end(), is_bad);
   }
-  bool accepts_activation(std::uint8_t) const override { return true; }
   bool multiplies_matrices() const override { return true; }
   int bias_axis() const override { return bias_axis_; }
   double operations(std::span<const Shape> inputs, const Shape& output) const override {
@@ -111,17 +104,6 @@ class MatmulOp final : public LibraryOp, public TakesSlices {
   explicit MatmulOp(int rank) : bias_axis_(rank - 1) {}
 
  private:
-  static runtime::Matmul description(std::span<const Layout> inputs, const Layout& output, DType dtype, Epilogue epilogue) {
-    return {.dtype = dtype,
-            .a = settled(inputs[0]),
-            .b = settled(inputs[1]),
-            .c = settled(output),
-            .bias = epilogue.bias,
-            .activation = static_cast<runtime::Activation>(epilogue.activation),
-            .arithmetic = static_cast<runtime::Arithmetic>(epilogue.arithmetic),
-            .gradient = static_cast<runtime::Activation>(epilogue.gradient)};
-  }
-
   int bias_axis_;  // the last: a function of the inputs' rank, which the structural key holds
 };
 
@@ -169,8 +151,11 @@ Tensor sum_of_products(const Tensor& a, const Tensor& b, const Line& where) {
 
 std::vector<Tensor> MatmulOp::spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const {
   const Tensor &a = inputs[0], &b = inputs[1];
-  const std::int64_t terms = a.shape().back();
-  if (a.numel() == 0 || !device.prefers_sums(a.numel() / terms * b.shape().back(), terms)) return {};
+  Shape shape = a.shape();
+  shape[shape.rank() - 1] = b.shape().back();
+  const auto ways =
+      device.candidates(runtime::Matmul::of(a.dtype(), Layout::dense(a.shape()), Layout::dense(b.shape()), Layout::dense(shape)));
+  if (ways.empty() || !ways.front().programs_are_faster) return {};
   const DType dtype = is_half(a.dtype()) ? f32 : a.dtype();
   return {graph::cast(sum_of_products(graph::cast(a, dtype), graph::cast(b, dtype), {}), a.dtype())};
 }

@@ -48,8 +48,9 @@ class PoolingOp final : public LibraryOp, public TakesSlices {
   std::vector<Tensor> gradient(const Node& result, const Tensor& g, const std::vector<bool>& wanted) const override;
   std::vector<Tensor> gradients(const Node& result, std::span<const Tensor> gs, const std::vector<bool>& wanted) const override;
 
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout> inputs, const Layout& output, DType dtype,
-                                         Epilogue epilogue) const override {
+  runtime::CallDescription describe(const Setting& setting) const override {
+    const std::span<const Layout> inputs = setting.inputs;
+    const Layout& output = setting.results[0];
     if (kind_ == PoolingKind::Max && backward_ && !has_taps() && settle(inputs[0]) != settle(output)) {
       throw Error({.op = "max_pool_backward",
                    .got = "an input with strides " + to_string(inputs[0].strides),
@@ -57,9 +58,9 @@ class PoolingOp final : public LibraryOp, public TakesSlices {
     }
     const Layout& small = backward_ ? inputs.back() : output;
     const Layout& large = backward_ ? output : inputs[0];
-    return device.pooling({.kind = kind_,
+    return runtime::Pooling{.kind = kind_,
                            .backward = backward_,
-                           .dtype = dtype,
+                           .dtype = setting.dtype,
                            .input = settle(large),
                            .output = settle(small),
                            .window = window_.size,
@@ -67,9 +68,9 @@ class PoolingOp final : public LibraryOp, public TakesSlices {
                            .dilation = window_.dilation,
                            .pad_low = window_.low,
                            .pad_high = window_.high,
-                           .wants_values = (epilogue.unwanted & 1) == 0,
-                           .wants_taps = has_taps() && !backward_ && (epilogue.unwanted & 2) == 0,
-                           .taps = has_taps() && backward_ ? settle(inputs[0]) : of_their_own(settle(small))});
+                           .wants_values = (setting.unwanted & 1) == 0,
+                           .wants_taps = has_taps() && !backward_ && (setting.unwanted & 2) == 0,
+                           .taps = has_taps() && backward_ ? settle(inputs[0]) : of_their_own(settle(small))};
   }
   DType input_dtype(int index, DType result) const override { return backward_ && has_taps() && index == 0 ? u8 : result; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
@@ -94,10 +95,10 @@ class PoolingOp final : public LibraryOp, public TakesSlices {
                                          .dilation = Dims::filled(axes, 1),
                                          .pad_low = Dims::filled(axes, 0),
                                          .pad_high = Dims::filled(axes, 0)};
-    if (!device.prefers_channels_last(neighbour)) return 0;
+    const std::vector<runtime::Candidate> ways = device.candidates(neighbour);
+    if (ways.empty() || !lies_channels_last(std::get<runtime::Convolution>(ways.front().description).input)) return 0;
     return (1u << 31) | (inputs.size() == 2 ? 3u : 1u);
   }
-  bool accepts_activation(std::uint8_t) const override { return false; }
   double operations(std::span<const Shape> inputs, const Shape& output) const override {
     return static_cast<double>(numel(backward_ ? inputs.back() : output)) * static_cast<double>(numel(window_.size));
   }

@@ -10,20 +10,8 @@ namespace tegula {
 /// The spatial part of (N, C, spatial…).
 inline Dims spatial(const Shape& shape) { return Dims(std::span(shape.begin() + 2, static_cast<std::size_t>(shape.rank() - 2))); }
 
-/// Dense in the order (N, spatial…, C).
-inline Strides channels_last_strides(const Shape& shape) {
-  Strides strides = Dims::filled(shape.rank(), 1);
-  std::int64_t step = shape[1];
-  for (int i = shape.rank() - 1; i >= 2; --i) {
-    strides[i] = step;
-    step *= shape[i];
-  }
-  strides[0] = step;
-  return strides;
-}
-
 inline bool lies_channels_last(const Layout& layout) {
-  const Strides strides = channels_last_strides(layout.shape);
+  const Strides strides = Layout::channels_last(layout.shape).strides;
   for (int i = 0; i < layout.shape.rank(); ++i) {
     if (layout.shape[i] != 1 && layout.strides[i] != strides[i]) return false;
   }

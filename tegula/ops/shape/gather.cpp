@@ -181,14 +181,12 @@ class ScatterSumOp final : public LibraryOp {
     return {Tensor(),
             graph::reshape(ops::gather_along(lines, 1, Tensor(y.inputs()[0]), IndexForm::Shared, where), y.input(1).shape(), where)};
   }
-  std::unique_ptr<runtime::Call> prepare(runtime::Device& device, std::span<const Layout>, const Layout&, DType dtype,
-                                         Epilogue) const override {
+  runtime::CallDescription describe(const Setting& setting) const override {
     Form form = form_;
-    form.dtype = dtype;
-    return device.scatter_sum(form);
+    form.dtype = setting.dtype;
+    return form;
   }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
-  bool accepts_activation(std::uint8_t) const override { return false; }
   const Form& form() const { return form_; }
   double operations(std::span<const Shape> inputs, const Shape&) const override { return static_cast<double>(numel(inputs[1])); }
   void reference(std::span<const std::span<const double>> x, std::span<const Shape>, std::span<double> y, const Shape&) const override {

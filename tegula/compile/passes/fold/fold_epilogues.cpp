@@ -2,23 +2,29 @@
 
 #include <optional>
 
+#include "tegula/compile/description.h"
 #include "tegula/compile/passes/materialize.h"
 
 namespace tegula::compile {
 namespace {
 
+using runtime::Activation;
 using Kind = ElementwiseOp::Epilogue;
 
-std::uint8_t activation_of(Kind kind) {
-  using runtime::Activation;
+Activation activation_of(Kind kind) {
   switch (kind) {
-    case Kind::Relu: return static_cast<std::uint8_t>(Activation::Relu);
-    case Kind::Gelu: return static_cast<std::uint8_t>(Activation::Gelu);
-    case Kind::GeluTanh: return static_cast<std::uint8_t>(Activation::GeluTanh);
-    case Kind::Sigmoid: return static_cast<std::uint8_t>(Activation::Sigmoid);
-    case Kind::Tanh: return static_cast<std::uint8_t>(Activation::Tanh);
-    default: return 0;
+    case Kind::Relu: return Activation::Relu;
+    case Kind::Gelu: return Activation::Gelu;
+    case Kind::GeluTanh: return Activation::GeluTanh;
+    case Kind::Sigmoid: return Activation::Sigmoid;
+    case Kind::Tanh: return Activation::Tanh;
+    default: return Activation::None;
   }
+}
+
+// Whether the device has the call with its epilogue.
+bool takes(const Graph& graph, const Item& call, const runtime::Device& device) {
+  return call.as<LibraryOp>().bias_axis() >= 0 && device.takes(description_of(graph, call, device));
 }
 
 // Whether a value of the result's dtype and size lies somewhere in memory, so that a call can add it.
@@ -50,21 +56,22 @@ namespace {
 // An activation of views of a call that nothing else reads: the call has it, and the item is the last of the views.
 bool fold_below_views(Graph& graph, int i, const std::vector<int>& uses, const runtime::Device& device) {
   const Item& item = graph[i];
-  const std::uint8_t activation = activation_of(item.as<ElementwiseOp>().epilogue());
-  if (activation == 0 || item.inputs.size() != 1 || graph[item.inputs[0]].role() != Role::View) return false;
+  const Activation activation = activation_of(item.as<ElementwiseOp>().epilogue());
+  if (activation == Activation::None || item.inputs.size() != 1 || graph[item.inputs[0]].role() != Role::View) return false;
   int producer = item.inputs[0];
   for (; graph[producer].role() == Role::View; producer = graph[producer].inputs[0]) {
     const bool adds = numel(graph[producer].shape) != numel(graph[graph[producer].inputs[0]].shape);
     if (uses[static_cast<std::size_t>(producer)] != 1 || adds || graph[producer].as<ViewOp>().waits()) return false;
   }
   const Item& library = graph[producer];
-  const bool fits = library.role() == Role::Library && library.results.empty() && library.epilogue.activation == 0 &&
-                    library.dtype == item.dtype && uses[static_cast<std::size_t>(producer)] == 1 &&
-                    library.as<LibraryOp>().accepts_activation(activation) &&
-                    device.fuses(library.dtype, static_cast<runtime::Activation>(activation));
+  const bool fits = library.role() == Role::Library && library.results.empty() && library.epilogue.activation == Activation::None &&
+                    library.dtype == item.dtype && uses[static_cast<std::size_t>(producer)] == 1;
   if (!fits) return false;
-  graph[producer].epilogue.activation = activation;
-  graph[producer].origin = item.origin;
+  Item merged = library;
+  merged.epilogue.activation = activation;
+  merged.origin = item.origin;
+  if (!takes(graph, merged, device)) return false;
+  graph[producer] = std::move(merged);
   const Item& view = graph[item.inputs[0]];
   graph[i].op = view.op, graph[i].inputs = view.inputs;
   return true;
@@ -84,7 +91,7 @@ void fold_epilogues(Graph& graph, const runtime::Device& device) {
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       const int producer = item.inputs[k];
       const Item& library = graph[producer];
-      if (library.role() != Role::Library || library.epilogue.activation != 0 || library.dtype != item.dtype) continue;
+      if (library.role() != Role::Library || library.epilogue.activation != Activation::None || library.dtype != item.dtype) continue;
       if (uses[static_cast<std::size_t>(producer)] != 1) continue;
       Item merged = library;
       merged.origin = item.origin;
@@ -95,18 +102,16 @@ void fold_epilogues(Graph& graph, const runtime::Device& device) {
         if (bias && !library.epilogue.bias && graph[*bias].dtype == library.dtype) {
           merged.inputs.insert(merged.inputs.begin() + 2, *bias);
           merged.epilogue.bias = true;
-        } else if (!library.epilogue.addend && library.as<LibraryOp>().accepts_addend() && device.fuses_addend(library.dtype) &&
-                   is_addend(graph, other, library)) {
+        } else if (!library.epilogue.addend && is_addend(graph, other, library)) {
           merged.inputs.push_back(other);
           merged.epilogue.addend = true;
+          if (!takes(graph, merged, device)) continue;
         } else {
           continue;
         }
       } else {
-        const std::uint8_t activation = activation_of(kind);
-        if (!library.as<LibraryOp>().accepts_activation(activation)) continue;
-        if (!device.fuses(library.dtype, static_cast<runtime::Activation>(activation))) continue;
-        merged.epilogue.activation = activation;
+        merged.epilogue.activation = activation_of(kind);
+        if (!takes(graph, merged, device)) continue;
       }
       graph[i] = std::move(merged);
       break;

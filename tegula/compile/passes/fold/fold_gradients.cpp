@@ -2,6 +2,7 @@
 
 #include "tegula/compile/passes/fold/fold_gradients.h"
 
+#include "tegula/compile/description.h"
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/graph/structural.h"
@@ -14,19 +15,17 @@ bool is_row_major(const Layout& layout) { return layout.is_dense() && layout.off
 /// A product that nothing was folded into.
 bool is_plain_product(const Item& item) {
   if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || !item.order.empty()) return false;
-  return !item.epilogue.bias && !item.epilogue.addend && item.epilogue.activation == 0 && item.epilogue.gradient == 0;
+  return !item.epilogue.folded();
 }
 
 bool prefers(const Graph& graph, runtime::Device& device, const Item& call) {
-  std::vector<Layout> layouts;
   for (int k = 0; k < static_cast<int>(call.inputs.size()); ++k) {
     const Access access = access_of(graph, call.inputs[static_cast<std::size_t>(k)]);
     const Role role = graph[access.base].role();
     if (role == Role::Scalar || role == Role::Index || access.layout.offset != 0) return false;  // a call wants aligned memory
     if (k < 2 && !call.as<LibraryOp>().accepts(device, k, access.layout)) return false;
-    layouts.push_back(access.layout);
   }
-  return is_row_major(layouts.back()) && call.as<LibraryOp>().prefers_gradient(device, layouts, layout_of(call), call.dtype, call.epilogue);
+  return is_row_major(access_of(graph, call.inputs.back()).layout) && device.takes(description_of(graph, call, device));
 }
 
 // The call takes the place of the derivative's item, or of the reshape before it, which then comes behind the call.
@@ -42,7 +41,7 @@ void fold(Graph& graph, runtime::Device& device, const std::vector<int>& uses, i
   Item call = graph[product];
   call.inputs.push_back(x);
   call.origin = item.origin;
-  call.epilogue.gradient = static_cast<std::uint8_t>(runtime::Activation::GeluTanh);
+  call.epilogue.gradient = runtime::Activation::GeluTanh;
   if (!prefers(graph, device, call)) return;
   if (reshaped) {
     graph[i] = inserted(reshape_op(item.shape), {place}, item);

@@ -98,7 +98,7 @@ class Folder {
       const Item& call = from_[found.call];
       if (call.dtype != product.dtype) continue;
       const auto& op = call.as<LibraryOp>();
-      const bool plain = !call.epilogue.bias && !call.epilogue.addend && call.epilogue.activation == 0;
+      const bool plain = !call.epilogue.folded();
       if (op.weight_axis() < 0 || !plain || !is_steady(factor) || !is_steady(call.inputs[1])) continue;
       const auto vector = channel_vector(from_, factor, op.bias_axis(), call.shape);
       if (!vector) continue;

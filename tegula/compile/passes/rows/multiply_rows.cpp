@@ -69,7 +69,7 @@ class Finder {
     if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return false;
     if (item.precision == Precision::fp8 || !item.order.empty() || item.inputs.size() != 2) return false;
     const std::int64_t m = item.shape[0], n = item.shape[1], k = from_[item.inputs[0]].shape.back();
-    const bool plain = !item.epilogue.bias && !item.epilogue.addend && item.epilogue.activation == 0 && item.epilogue.gradient == 0;
+    const bool plain = !item.epilogue.folded();
     return plain && is_float(item.dtype) && from_[item.inputs[0]].dtype == item.dtype && from_[item.inputs[1]].dtype == item.dtype &&
            m > 0 && m <= kFewRows && n * k >= kSmallestWeight && is_memory(item.inputs[0]) && is_memory(item.inputs[1]);
   }
@@ -82,7 +82,7 @@ class Finder {
     const Item& item = from_[i];
     Chosen out;
     out.program.rows = item.shape[0], out.program.columns = item.shape[1], out.program.terms = from_[item.inputs[0]].shape.back();
-    out.program.dtype = item.dtype, out.program.asynchronous = device_.asynchronous();
+    out.program.dtype = item.dtype, out.program.asynchronous = device_.traits().numbers_in_memory;
     out.inputs = {item.inputs[1]};
     out.end = i;
     return out;
@@ -270,7 +270,7 @@ void store_slices(Chosen& one, SliceInserters& inserters, std::map<int, std::pai
 
 void multiply_rows(Graph& graph, const runtime::Device& device) {
   static const auto forced = word_set("TEGULA_ROW_PRODUCTS", {"calls", "tiles"}, "jit");
-  if (forced ? *forced == 0 : !device.asynchronous()) return;
+  if (forced ? *forced == 0 : !device.traits().many_instances) return;
   auto chosen = Finder(graph, device).run();
   if (chosen.empty()) return;
   std::map<int, std::pair<int, int>> results;  // old items that insert a slice -> the one whose product does, and which result of it

@@ -1,0 +1,68 @@
+#include "tegula/cuda/driver/candidates.h"
+
+#include <algorithm>
+
+#include "tegula/cuda/blas/blas_gradient.h"
+#include "tegula/cuda/handwritten/library.h"
+#include "tegula/cuda/handwritten/plain_split_product.h"
+#include "tegula/simt/layout.h"
+
+namespace tegula::gpu {
+namespace {
+
+using runtime::Activation;
+using runtime::Candidate;
+using runtime::Convolution;
+using runtime::Matmul;
+
+constexpr int kFirstWithE4m3 = 89;  // architecture
+
+std::vector<Candidate> ways(Context& context, const Matmul& d) {
+  if (d.multiplies_codes()) return std::vector<Candidate>(context.card.architecture >= kFirstWithE4m3 ? 1 : 0, {d});
+  Matmul plain = d;
+  plain.activation = plain.gradient = Activation::None;
+  if (d.activation != Activation::None && !fuses_activation(d.dtype(), d.activation)) return {{plain}};
+  if (d.gradient != Activation::None && !prefers_gradient(context, d)) return {{plain}};
+  const bool small = programs_are_faster(d);
+  if (!is_half(d.dtype())) return {{d, {}, small}};
+  const Price price = price_product(d.in(f32), context.card);
+  return {{d, price.in_halves, small}, {d.in(f32), price.in_f32, small}};
+}
+
+std::vector<Candidate> ways(Context&, const Convolution& d) {
+  Convolution best = d;
+  const bool forward = d.pass == runtime::ConvolutionPass::Forward;
+  if (!forward || d.activation != Activation::Relu || !fuses_activation(d.dtype, d.activation)) best.activation = Activation::None;
+  best.addend = d.addend && forward && is_half(d.dtype);
+  Convolution as_it_lies = best;
+  if (d.dtype != f64)
+    best.input = Layout::channels_last(d.input.shape), best.weight = Layout::channels_last(d.weight.shape),
+    best.output = Layout::channels_last(d.output.shape);
+  std::vector<Candidate> out{{best}};
+  if (best != as_it_lies) out.push_back({as_it_lies});
+  if (!is_half(d.dtype)) return out;
+  const auto elements = static_cast<double>(numel(d.input.shape) + numel(d.weight.shape) + numel(d.output.shape));
+  const double operations = 2.0 * static_cast<double>(numel(d.output.shape)) * static_cast<double>(numel(d.weight.shape)) /
+                            static_cast<double>(std::max<std::int64_t>(d.weight.shape[0], 1));
+  const Price price = price_convolution(operations, elements);
+  for (Candidate& way : out) way.seconds = price.in_halves;
+  best.dtype = f32;
+  out.push_back({best, price.in_f32});
+  return out;
+}
+
+std::vector<Candidate> ways(Context& context, const runtime::Attention& d) { return std::vector<Candidate>(attends(context, d) ? 1 : 0, {d}); }
+std::vector<Candidate> ways(Context&, const std::monostate&) { return {}; }
+template <class Description>
+std::vector<Candidate> ways(Context&, const Description& d) {
+  return {{d}};
+}
+
+}  // namespace
+
+std::vector<Candidate> candidates(Context& context, const runtime::CallDescription& description) {
+  context.enter();
+  return std::visit([&context](const auto& d) { return ways(context, d); }, description);
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,47 @@
+#pragma once
+// A library call that a device has prepared.
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "tegula/core/line.h"
+
+namespace tegula::runtime {
+
+/// The first failed check of a launch or call, in an unspecified order among program instances. id is -1 while nothing failed.
+struct Failure {
+  std::int64_t id = -1;
+  std::int64_t value = 0;
+  Failure* report = nullptr;  // gets the same, for a host that cannot read this one
+};
+
+/// What a run has beside its buffers.
+struct RunOptions {
+  void* scratch = nullptr;     // Call::scratch_bytes(), 64-byte aligned
+  int threads = 1;             // CPU: how many may share the work
+  Failure* failure = nullptr;  // where a call that checks reports what failed (Op::check_message); in the device's memory. Null of calls that do not
+  Line line = {};              // of the user's program that the step comes from, for errors
+};
+
+/// Thread-safe as long as each caller brings its own scratch.
+class Call {
+ public:
+  virtual ~Call() = default;
+  virtual std::size_t scratch_bytes() const { return 0; }
+  /// buffers: as the description says (runtime/call_description.h). For Queue::run; by itself, by the device's queue of Use::Compute.
+  virtual void run(std::span<void* const> buffers, const RunOptions& options) const = 0;
+  /// "brgemm:avx512_core 64x128x784", for printed plans.
+  virtual std::string describe() const = 0;
+
+  /// Whether the call need not be over when it returns.
+  virtual bool begins() const { return false; }
+  /// Of such: begins what run() does and returns at once, with what finish() takes. Until it is finished the memory is the call's: nobody writes what it
+  /// reads, or touches what it writes. One thread begins and finishes.
+  virtual std::uint64_t begin(std::span<void* const> buffers, const RunOptions& options) const { return run(buffers, options), 0; }
+  /// Waits for what was begun, and for what was begun before it. Throws what it threw.
+  virtual void finish(std::uint64_t /*ticket*/) const {}
+};
+
+}  // namespace tegula::runtime

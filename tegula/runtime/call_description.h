@@ -1,0 +1,134 @@
+#pragma once
+// Calls as data: what a library does better than a tile program. An op describes its call, a device says how it would compute it and makes it.
+
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <variant>
+
+#include "tegula/core/dtype.h"
+#include "tegula/core/line.h"
+#include "tegula/core/shape.h"
+#include "tegula/runtime/attention.h"
+
+namespace tegula::runtime {
+
+/// What may be rounded inside a product of f32 operands: nothing, or the operands to 10 bits of mantissa (tensor cores). The other dtypes
+/// take no notice.
+enum class Arithmetic : std::uint8_t { Full, TF32 };
+
+enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, Sigmoid, Tanh };
+
+/// How the elements of an operand stand for numbers.
+enum class Scale : std::uint8_t {
+  None,    // as they are
+  Factor,  // u8 codes of E4M3 (graph/e4m3.h), times one f32 number that lies in a buffer of its own
+};
+
+/// A tensor that a call reads or writes. Offsets in layouts are ignored: buffers point at the first element.
+struct Operand {
+  DType dtype = DType::f32;
+  Layout layout = {};
+  Scale scale = Scale::None;
+  bool operator==(const Operand&) const = default;
+};
+
+/// C = activation(A · B + bias), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64). All of one dtype; or A and B codes with factors, C any of the
+/// others but f64, without bias and activation, of two axes, K, N and the strides of A and B multiples of 16, B transposed.
+/// Layouts have the same rank >= 2: (batch…, M, K), (batch…, K, N), (batch…, M, N). Batch strides of a and b may be 0 (broadcast).
+/// Of the last two strides of each of a, b and c one is 1 (or its size is 1) and the other is at least the size it spans.
+/// buffers: (a, b[, factor of a, factor of b][, bias][, x], c).
+struct Matmul {
+  Operand a, b, c;
+  bool bias = false;  // (N), dense
+  Activation activation = Activation::None;
+  Arithmetic arithmetic = Arithmetic::Full;
+  Activation gradient = Activation::None;  // C is multiplied by the derivative of this at x, a tensor that lies as C does; without bias and activation
+  bool operator==(const Matmul&) const = default;
+  /// Operands and result of one dtype.
+  static Matmul of(DType dtype, const Layout& a, const Layout& b, const Layout& c) {
+    return {.a = {dtype, a}, .b = {dtype, b}, .c = {dtype, c}};
+  }
+  /// The same product with operands and result of another dtype.
+  Matmul in(DType dtype) const {
+    Matmul out = *this;
+    out.a.dtype = out.b.dtype = out.c.dtype = dtype;
+    return out;
+  }
+  DType dtype() const { return c.dtype; }
+  bool multiplies_codes() const { return a.scale == Scale::Factor; }
+};
+
+enum class ConvolutionPass : std::uint8_t { Forward, BackwardData, BackwardWeight };
+
+/// Cross-correlation over 1 to 3 spatial axes. input (N, C, spatial…), weight (K, C/groups, kernel…), output (N, K, spatial…):
+/// the shapes are always in this order, the strides say how each lies in memory (any dense permutation; the weight is row-major
+/// or, where the device wants that, channels-last). Size: (input + low + high - dilation*(kernel-1) - 1) / stride + 1.
+/// buffers: Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight, input gradient); BackwardWeight (input,
+/// output gradient, weight gradient[, bias gradient]).
+struct Convolution {
+  ConvolutionPass pass = ConvolutionPass::Forward;
+  DType dtype = DType::f32;
+  Layout input, weight, output;
+  Dims stride, dilation, pad_low, pad_high;
+  std::int64_t groups = 1;
+  bool bias = false;  // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
+  bool addend = false;  // Forward: a tensor that lies as the output does is added, before the activation
+  Activation activation = Activation::None;  // Forward only: None or Relu
+  Arithmetic arithmetic = Arithmetic::Full;
+  bool operator==(const Convolution&) const = default;
+};
+
+enum class PoolingKind : std::uint8_t {
+  Max,
+  AverageWithPadding /* divides by the window */,
+  AverageWithoutPadding /* by the elements inside */
+};
+
+/// Pooling over the spatial axes of (N, C, spatial…); layouts as for Convolution. Padding counts as -inf for Max, 0 for averages.
+/// Forward: (input) -> output, of Max also -> taps where it has them. Backward: Max (taps, output gradient) -> input gradient, without taps
+/// (input, output gradient) -> input gradient; averages (output gradient) -> input gradient.
+struct Pooling {
+  PoolingKind kind = PoolingKind::Max;
+  bool backward = false;
+  DType dtype = DType::f32;
+  Layout input, output;
+  Dims window, stride, dilation, pad_low, pad_high;
+  bool wants_values = true, wants_taps = false;  // of Max, forward: a buffer that is not wanted may be null
+  Layout taps = {};  // where they lie otherwise than the output
+  bool operator==(const Pooling&) const = default;
+
+  /// A tap names the first maximum of a window (a NaN counts as maximum) by its row-major place in the window: a byte;
+  /// kNoTap where all of the window is padding. Larger windows have none, and the backward pass searches the input again.
+  bool has_taps() const { return kind == PoolingKind::Max && numel(window) <= kNoTap; }
+  const Layout& taps_layout() const { return taps.shape.rank() == 0 ? output : taps; }
+  static constexpr int kNoTap = 255;
+};
+
+/// sums[o, r, :] = Σ of source[o, k, :] over all k with index[k] == r, added in the order of k: halves in f32, rounded once; integers wrap
+/// around. Rows that nobody names are zero, an index outside of [0, length) is left out. buffers: (index, source, sums); index i64 (count), source (outer, count, width),
+/// sums (outer, length, width), all dense. The same bits at every run.
+struct ScatterSum {
+  DType dtype = DType::f32;  // any but boolean
+  std::int64_t outer = 1, count = 0, length = 0, width = 1;
+  bool operator==(const ScatterSum&) const = default;
+};
+
+/// The host's turn in the queue of a device that queues its work: so many bytes come to it, so many go back.
+struct HostTurn {
+  using Work = std::function<void(const void* input, void* output)>;
+  std::size_t input_bytes = 0, output_bytes = 0;
+  std::string text = {};  // Call::describe()
+  /// Asked whenever the turn is queued, on the thread that queues it, with the step's line: the work. It is done on a thread of the device, nothing of the
+  /// queue beside it, and must not use the device. What it throws the next synchronize() throws.
+  std::function<Work(const Line&)> queued = {};
+  bool operator==(const HostTurn&) const { return false; }  // functions do not compare
+};
+
+/// monostate: no call of a device.
+struct CallDescription : std::variant<std::monostate, Matmul, Convolution, Pooling, Attention, ScatterSum, HostTurn> {
+  using variant::variant;
+  explicit operator bool() const { return !std::holds_alternative<std::monostate>(*this); }
+};
+
+}  // namespace tegula::runtime

@@ -1,0 +1,20 @@
+#pragma once
+// What pretended devices say of calls that the CPU runs for them.
+
+#include <vector>
+
+#include "tegula/runtime/device.h"
+
+namespace tegula::test {
+
+/// The CPU's candidates, without the dtypes and the orders of operands that only a CPU would rather have; attention is plain ops.
+inline std::vector<runtime::Candidate> cpu_candidates(const runtime::CallDescription& d) {
+  if (std::holds_alternative<runtime::Attention>(d)) return {};
+  if (std::holds_alternative<runtime::Matmul>(d)) return std::vector<runtime::Candidate>(runtime::cpu().takes(d) ? 1 : 0, {d});
+  std::vector<runtime::Candidate> out = runtime::cpu().candidates(d);
+  if (const auto* const asked = std::get_if<runtime::Convolution>(&d))
+    for (runtime::Candidate& way : out) std::get<runtime::Convolution>(way.description).dtype = asked->dtype;
+  return out;
+}
+
+}  // namespace tegula::test
