@@ -17,6 +17,12 @@ struct Failure {
   Failure* report = nullptr;  // gets the same, for a host that cannot read this one
 };
 
+/// Notes a failure where it is asked for, and where the host can read it; the first one stays. A null `failure` asks for none.
+inline void report(Failure* failure, std::int64_t id, std::int64_t value) {
+  if (failure && failure->id >= 0) return;
+  for (; failure; failure = failure->report) failure->id = id, failure->value = value;
+}
+
 /// What a run has beside its buffers.
 struct RunOptions {
   void* scratch = nullptr;     // Call::scratch_bytes(), 64-byte aligned

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tegula/cpu/calls/library.h"
+#include "tegula/cpu/calls/ways.h"
 #include "tegula/cpu/calls/widened.h"
 #include "tegula/runtime/checks.h"
 
@@ -112,15 +113,24 @@ bool onednn_suits(const Convolution& d) {
   return g.stride[0] == 1 || g.low[0] <= g.stride[0];
 }
 
+bool is_patchwork(const Convolution& d) { return d.dtype == f64 || Geometry(d).empty(); }
+bool is_half_convolution(const Convolution& d) { return is_half(d.dtype); }
+bool onednn_loses(const Convolution& d) { return image_gradient(d) || !onednn_suits(d); }
+bool always(const Convolution&) { return true; }
+
+constexpr Way<Convolution> kWays[] = {
+    {"in f32, converted", is_half_convolution, [](const Convolution& d) { return widened_convolution(d); }},
+    {"patches", is_patchwork, make_patch_convolution},
+    {"images in lanes", lanes_suit, make_lanes_convolution},
+    {"planes", planes_suit, make_plane_convolution},
+    {"one product", pointwise_suits, make_pointwise_convolution},
+    {"patches", onednn_loses, make_patch_convolution},
+    {"oneDNN", always, make_onednn_convolution},
+};
+
 std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
   check_layout(d);
-  if (is_half(d.dtype)) return widened_convolution(d);
-  if (d.dtype == f64 || Geometry(d).empty()) return make_patch_convolution(d);
-  if (lanes_suit(d)) return make_lanes_convolution(d);
-  if (planes_suit(d)) return make_plane_convolution(d);
-  if (pointwise_suits(d)) return make_pointwise_convolution(d);
-  if (image_gradient(d) || !onednn_suits(d)) return make_patch_convolution(d);
-  return make_onednn_convolution(d);
+  return make_first<Convolution>(kWays, d);
 }
 
 bool convolution_prefers_channels_last(const Convolution& d) {

@@ -10,6 +10,7 @@
 #include "tegula/core/signals.h"
 #include "tegula/cpu/calls/gemm.h"
 #include "tegula/cpu/calls/library.h"
+#include "tegula/cpu/calls/ways.h"
 #include "tegula/cpu/onednn/onednn.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/runtime/checks.h"
@@ -354,9 +355,14 @@ bool wants_rows(const runtime::Matmul& description) {
   return !p.transposed && p.batch() == 1 && p.m > 3 && p.b.column != 1;
 }
 
+constexpr Way<runtime::Matmul> kWays[] = {
+    {"oneDNN, and blocks of our own", [](const runtime::Matmul&) { return true; },
+     [](const runtime::Matmul& d) -> std::unique_ptr<runtime::Call> { return std::make_unique<MatmulCall>(d); }},
+};
+
 std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description) {
   check_layouts(description);
-  return std::make_unique<MatmulCall>(description);
+  return make_first<runtime::Matmul>(kWays, description);
 }
 
 }  // namespace tegula::host

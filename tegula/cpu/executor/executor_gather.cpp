@@ -176,7 +176,7 @@ const Step* check(const Step* at, Frame& frame) {
     if (condition[i] != std::byte{0}) continue;
     Launch& launch = *frame.launch;
     if (!launch.failed.exchange(true) && launch.failure != nullptr && launch.failure->id < 0) {
-      for (runtime::Failure* to = launch.failure; to; to = to->report) to->id = step.id, to->value = value[i * step.value_advances];
+      runtime::report(launch.failure, step.id, value[i * step.value_advances]);
     }
     return nullptr;  // the rest of this instance counts on what was asserted
   }
