@@ -50,7 +50,8 @@ std::vector<std::pair<std::string, AttentionOptions>> ways_to_hide() {
 bool is_on_cpu() { return &default_device() == &cpu(); }
 /// … and all keys in cuDNN's call, of halves without mask, lengths and start.
 bool is_call_of_cudnn(const AttentionOptions& options, DType dtype) {
-  return !is_on_cpu() && dynamic_cast<const runtime::Attends*>(&default_device()) && is_half(dtype) && !options.mask.defined() &&
+  const Layout heads = Layout::dense({1, 1, 128, 64});
+  return !is_on_cpu() && default_device().takes(runtime::Attention{.dtype = bf16, .q = heads, .k = heads, .v = heads}) && is_half(dtype) && !options.mask.defined() &&
          !options.bias.defined() && !options.lengths.defined() && !options.start.defined();
 }
 
