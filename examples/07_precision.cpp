@@ -99,10 +99,11 @@ int main() {
   if (cuda_count() == 0) assert(runs[Precision::tf32].losses == runs[Precision::fp32].losses);  // tf32 exists in tensor cores only
 
   // Which op reads which dtype, multiplies how, stores what. Convolutions, products and the activations between them are halves: half the
-  // memory, half the traffic. The loss, sums over rows and everything of the optimiser are f32.
+  // memory, half the traffic. The loss, sums over rows and everything of the optimiser are f32. A GPU keeps a net as small as this one in f32, as TF32:
+  // casts would take longer than halves save.
   std::printf("\nfp32:\n%s\nbf16:\n%s\n", runs[Precision::fp32].table.c_str(), runs[Precision::bf16].table.c_str());
   assert(runs[Precision::fp32].table.find("bf16") == std::string::npos);
-  assert(runs[Precision::bf16].table.find("bf16") != std::string::npos);
+  assert(runs[Precision::bf16].table.find(cuda_count() == 0 ? "bf16" : "tf32") != std::string::npos);
 
   // Too large a scale is found out: the first steps overflow, are left out, and halve it until gradients fit.
   const Run bold = train_in(Precision::fp16, digits, 1e9);

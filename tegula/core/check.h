@@ -16,8 +16,20 @@ enum class Check : std::uint8_t {
 
 /// Whether TEGULA_CHECK names it. Read at the first question; a word that it does not know is warned of.
 bool checking(Check check);
-/// For tests.
 void set_checking(Check check, bool on);
+
+/// While it lives a check is on, or off; then as it was before.
+class Checking {
+ public:
+  explicit Checking(Check check, bool on = true) : check_(check), before_(checking(check)) { set_checking(check, on); }
+  ~Checking() { set_checking(check_, before_); }
+  Checking(const Checking&) = delete;
+  Checking& operator=(const Checking&) = delete;
+
+ private:
+  Check check_;
+  bool before_;
+};
 
 /// Which of the checks a list names; `unknown` is called with every other word.
 std::uint32_t parse_checks(std::string_view list, void (*unknown)(std::string_view word));

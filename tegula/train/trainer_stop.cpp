@@ -167,10 +167,6 @@ void Trainer::go_back() {
 std::string Trainer::op_without_number() {
   if (!snapshot_) return "";
   const std::int64_t until = loader_->position().batch;
-  struct Looking {
-    Looking() { set_checking(Check::Nan, true); }
-    ~Looking() { set_checking(Check::Nan, false); }
-  };
   std::int64_t fine = snapshot_->position.batch;
   const auto train_until = [&](std::int64_t last) {
     go_back();
@@ -188,7 +184,7 @@ std::string Trainer::op_without_number() {
   };
   std::string made;
   try {
-    const Looking looking;
+    const Checking looking(Check::Nan);
     train_until(until);
   } catch (const Error& error) {
     const std::string place = to_string(error.report().where);

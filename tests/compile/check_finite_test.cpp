@@ -15,9 +15,8 @@ namespace {
 
 const auto kInfinity = std::numeric_limits<float>::infinity();
 
-struct Checked {
-  Checked() { set_checking(Check::Nan, true); }
-  ~Checked() { set_checking(Check::Nan, false); }
+struct Checked : Checking {
+  Checked() : Checking(Check::Nan) {}
 };
 
 /// The error that f throws; an empty one when it throws none.

@@ -357,9 +357,8 @@ TEST(CheckPlan, FindsKeptValuesThatAreNotWhatThePlanReads) {
 
 // The largest number that a plan of one result (64, 64) from one leaf of ones leaves there; NaN counts as larger.
 double largest_of(Plan plan, bool poisoned) {
-  set_checking(Check::Memory, poisoned);
+  const Checking memory(Check::Memory, poisoned);
   Executable executable(std::move(plan), runtime::cpu());
-  set_checking(Check::Memory, false);
   std::vector<float> ones(64 * 64, 1.f), result(64 * 64, -7.f);
   void *leaves[] = {ones.data()}, *outputs[] = {result.data()};
   for (int run = 0; run < 2; ++run) executable.run({.leaves = leaves, .constants = {}, .outputs = outputs, .updates = {}});

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "tegula/compile/jit.h"
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
@@ -125,6 +126,7 @@ TEST_F(OnQueue, StepsQueuedBehindAFailureDoNothing) {
 
 TEST_F(OnQueue, RepeatedRunsAreFewRecordings) {
   if (&default_device() != &queued()) GTEST_SKIP() << "counts what the queue was asked for";
+  if (checking(Check::Memory)) GTEST_SKIP() << "memory is filled between steps, which are queued one by one";
   Variable n(0.0f);
   auto step = jit([&](Tensor by) { n = n + by; });
   const Tensor by(1.0f);

@@ -64,13 +64,12 @@ TEST(Literals, InsideOfScanCheckpointAndGradients) {
 }
 
 TEST(Literals, AreComparedAtEveryCallWhereThatIsAskedFor) {
-  set_checking(Check::Jit, true);
+  const Checking literals(Check::Jit);
   float value = 1;
   auto f = jit([&](Tensor x) { return x + tensor({value, 2.f}); });
   for (int call = 0; call < 6; ++call) EXPECT_EQ(f(zeros({2})).to_host(), (std::vector<float>{1, 2}));
   value = 3;
   EXPECT_TRUE(contains(message_of([&] { f(zeros({2})); }), "holds other data than at the first call: element 0 was 1 and is 3"));
-  set_checking(Check::Jit, false);
 }
 
 TEST(Literals, OtherDataAreAnErrorThatNamesTheLineAndWhatToDo) {

@@ -111,12 +111,8 @@ TEST(TileKernelCheck, WhatItRefusesChangesNoVariable) {
 
 /// With TEGULA_CHECK=tile.
 class TileKernelPlaces : public ::testing::Test {
- protected:
-  TileKernelPlaces() : before_(checking(Check::Tile)) { set_checking(Check::Tile, true); }
-  ~TileKernelPlaces() override { set_checking(Check::Tile, before_); }
-
  private:
-  bool before_;
+  Checking checking_{Check::Tile};
 };
 
 // numbers: how many are loaded, and stored. constants: block.
