@@ -103,6 +103,9 @@ TEST(PrecisionOfGroups, CountsTheCastsThatHalvesNeedAtEachRun) {
   EXPECT_EQ(halves_of(one()), (Halves{0, 0})) << "0.1 s and a launch of 1 s are more than 1 s";
   EXPECT_EQ(halves_of(one(), {0, 1}), (Halves{1, 3})) << "what stays is cast once";
   EXPECT_EQ(halves_of(two()), (Halves{2, 3})) << "0.2 s and one launch are less than 2 s";
+  const Tensor other = normal({40, 24});
+  eval(other);
+  EXPECT_EQ(halves_of({matmul(in[0], transpose(in[1])), matmul(in[0], other)}).products, 2) << "they share the cast of what they read";
 }
 
 TEST(PrecisionOfGroups, NeedsNoCastBetweenTwoProducts) {
