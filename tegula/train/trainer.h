@@ -120,7 +120,7 @@ class Trainer {
   /// written is tried first; one that fails later is a warning, and the older file stays, as it does when the loss is no longer a number. Parameters of the optimiser
   /// that the objective does not depend on, and those of the model that the optimiser was not given, are named once, in a warning, unless they are frozen (nn/freeze.h).
   /// Throws Error for data that model or loss do not take, for a file to resume from that does not fit, and unless options.nonfinite says otherwise for a loss that is
-  /// no number: with the op and the user's line that made it where the state is small (64 MiB) and in one process, and the model as it was in front of that step.
+  /// no number: with the op and the user's line that made it where the state is small (64 MiB) and whole on each rank, and the model as it was in front of that step.
   History fit(const data::AnyDataset& train, const data::AnyDataset& test = {});
   /// Continues at the next fit from a checkpoint that this class wrote, with the same data and options. Throws Error then.
   void resume(std::string path) { resume_ = std::move(path); }
@@ -189,6 +189,8 @@ class Trainer {
   void take_snapshot();
   void go_back();
   std::string op_without_number();
+  std::string op_without_number_on_ranks();
+  std::string op_of_own_rows(const data::Batch& batch);
   [[noreturn]] void stop_at(double loss, std::int64_t epoch, std::int64_t batch, const std::string& made);
   void warn_of(const EpochRecord& record);
   Evaluation measure(const data::AnyDataset& test);

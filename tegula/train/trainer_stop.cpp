@@ -6,22 +6,55 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <unordered_set>
 #include <utility>
 
 #include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"
+#include "tegula/dist/collectives/collectives.h"
 #include "tegula/dist/parallel/sharding.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/nonfinite.h"
+#include "tegula/graph/regions/effect.h"
 #include "tegula/nn/freeze.h"
 #include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/logic.h"
 #include "tegula/train/progress.h"
 #include "tegula/train/trainer.h"
 
 namespace tegula {
+namespace {
+
+/// While it lives all that is computed is looked at.
+struct Looking {
+  Looking() { set_checking(Check::Nan, true); }
+  ~Looking() { set_checking(Check::Nan, false); }
+};
+
+std::string op_in(const Error& error) {
+  const std::string place = to_string(error.report().where);
+  return error.report().op + (place.empty() ? "" : " at " + place) + ": " + error.report().got;
+}
+
+/// Whether other ranks take part in what is pending below these.
+bool exchanges(const std::vector<Ref<Node>>& roots) {
+  std::unordered_set<const Node*> met;
+  std::vector<const Node*> stack;
+  for (const Ref<Node>& root : roots) stack.push_back(root.get());
+  while (!stack.empty()) {
+    const Node* const node = stack.back();
+    stack.pop_back();
+    if (!met.insert(node).second) continue;
+    if (effect_of(node->op()) == Effect::Ordered) return true;
+    for (const auto& input : node->inputs()) stack.push_back(input.get());
+  }
+  return false;
+}
+
+}  // namespace
 
 double judged(const EpochRecord& record, const Judgement& value) {
   return value ? value(record) : std::isnan(record.test_loss) ? record.train_loss : record.test_loss;
@@ -141,10 +174,12 @@ void Trainer::name_those_without_gradient(const Tensor& objective) {
 
 // --- A loss that is no number.
 
-/// Handles: a step that overwrites a cell copies it once. Where copies are small, and no other rank would have to go back as well.
+/// Handles: a step that overwrites a cell copies it once. Where copies are small, and each rank has all of the state.
 void Trainer::take_snapshot() {
   constexpr std::size_t kMost = 64 << 20;  // bytes
-  if (options_.nonfinite == Nonfinite::Go || scaler_ || has_ranks() || pipeline_ || checks_nonfinite()) return;
+  if (options_.nonfinite == Nonfinite::Go || scaler_ || pipeline_ || checks_nonfinite()) return;
+  if (std::ranges::any_of(optimizer_.parameters(), [](const Parameter& p) { return p.cell->partition() != nullptr; })) return;
+  if (has_ranks() && (!parallel_ || parallel_->sharding() || !parallel_->residuals().empty())) return;
   Snapshot snapshot{.cells = nn::state(module_), .values = {}, .position = loader_->position()};
   for (const Parameter& cell : optimizer_.parameters()) snapshot.cells.push_back(cell);
   for (const Parameter& cell : optimizer_state()) snapshot.cells.push_back(cell);
@@ -166,6 +201,7 @@ void Trainer::go_back() {
 /// as it was before that step.
 std::string Trainer::op_without_number() {
   if (!snapshot_) return "";
+  if (has_ranks()) return op_without_number_on_ranks();
   const std::int64_t until = loader_->position().batch;
   std::int64_t fine = snapshot_->position.batch;
   const auto train_until = [&](std::int64_t last) {
@@ -186,11 +222,59 @@ std::string Trainer::op_without_number() {
   try {
     const Checking looking(Check::Nan);
     train_until(until);
-  } catch (const Error& error) {
-    const std::string place = to_string(error.report().where);
-    made = error.report().op + (place.empty() ? "" : " at " + place) + ": " + error.report().got;
-  }
+  } catch (const Error& error) { made = op_in(error); }
   if (!made.empty()) train_until(std::int64_t{fine});  // with the bits of the steps that were
+  return made;
+}
+
+/// The same where ranks have parts of the batches: all of them come here together, and take the steps since the snapshot again, with their exchanges. Ahead of each, every rank looks
+/// at what it computes by itself of its rows, so that nobody waits for one who has found something.
+std::string Trainer::op_without_number_on_ranks() {
+  const std::int64_t until = loader_->position().batch;
+  const int ranks = options_.group.size(), own = options_.group.rank();
+  std::vector<Ref<Node>> nodes;
+  for (go_back(); loader_->position().batch < until;) {
+    const auto batch = loader_->next();
+    if (!batch) break;
+    const std::int64_t done = loader_->position().batch;
+    std::vector<float> found(static_cast<std::size_t>(ranks));
+    std::string made;
+    {
+      const Looking looking;
+      made = op_of_own_rows(*batch);
+      found[static_cast<std::size_t>(own)] = made.empty() ? 0 : 1;
+      found = dist::all_reduce(Arg(tensor(found), where_), options_.group).to_host();
+    }
+    // Ranks of one process share the setting: none goes on while another one still looks.
+    static_cast<void>(dist::all_reduce(Arg(tensor(found), where_), options_.group).to_host());
+    if (const auto who = std::ranges::find_if(found, [](float count) { return count > 0; }); who != found.end())
+      return made.empty() ? "what rank " + std::to_string(who - found.begin()) + " names" : made;
+    if (options_.schedule) optimizer_.lr.assign(Tensor(options_.schedule(steps_done(done - 1))));
+    train_on(*batch, done);
+    nodes.clear();
+    for (const Parameter& cell : snapshot_->cells) nodes.push_back(cell.read(where_).node());
+    evaluate(nodes, where_);
+  }
+  return "";
+}
+
+/// The op that makes loss or gradients of this rank's rows NaN; empty where it is not found, and where the model itself exchanges something. The model stays as it is.
+std::string Trainer::op_of_own_rows(const data::Batch& batch) {
+  if (batch.rows == 0) return "";
+  std::vector<Tensor> values;
+  for (const Parameter& cell : snapshot_->cells) values.push_back(cell.read(where_));
+  std::string made;
+  try {
+    const std::vector<Tensor> outputs = evaluator_.outputs(batch.tensors), targets = evaluator_.targets(batch.tensors);
+    const std::vector<Tensor> measured = evaluator_.measured(outputs, targets);
+    const Tensor objective = options_.objective ? options_.objective(outputs, targets, where_) : measured[0];
+    if (!options_.count || cast(measured.back(), f64).item<double>() > 0) {  // the mean of nothing is NaN
+      std::vector<Ref<Node>> nodes{objective.node()};
+      for (const Tensor& gradient : grad(objective, parallel_->leaves(), where_)) nodes.push_back(gradient.node());
+      if (!exchanges(nodes)) evaluate(nodes, where_);
+    }
+  } catch (const Error& error) { made = op_in(error); }
+  for (std::size_t i = 0; i < values.size(); ++i) snapshot_->cells[i].assign(values[i], where_);
   return made;
 }
 
