@@ -6,8 +6,10 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/file_model.h"
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/core/warning.h"
 #include "tegula/formats/graph_file.h"
 #include "tegula/graph/autodiff/grad.h"
@@ -27,7 +29,7 @@ const std::vector<std::string> kStages{"graph",  "simplify", "precision", "epilo
 
 struct GraphChoice {
   ModelChoice model;
-  std::int64_t batch = 64;
+  std::int64_t batch = 64, length = 16;
   bool step = false, dot = false;
   std::string stage = "graph";
 };
@@ -88,6 +90,23 @@ Shown shown_file(const GraphChoice& choice) {
   return out;
 }
 
+Shown shown_own(const GraphChoice& choice, const FileModel& model) {
+  if (choice.step) {
+    throw Error({.op = "tegula graph",
+                 .got = "--step with " + printable(choice.model.name_or_file) + ", a model of the kind " + model.kind,
+                 .expected = "a model of images that is listed",
+                 .advice = "TEGULA_PRINT=" + choice.stage + " before tegula train shows the steps of other trainings"});
+  }
+  const auto forward = [call = model.forward](const std::vector<Tensor>& in) { return std::vector{call(in)}; };
+  return {forward, model.inputs, model.state, model.kind};
+}
+
+Shown what_to_show(const GraphChoice& choice) {
+  if (is_graph_file(choice.model.name_or_file)) return shown_file(choice);
+  if (const auto own = model_in(choice.model.name_or_file, choice.batch, choice.length)) return shown_own(choice, *own);
+  return shown_model(choice);
+}
+
 void run(const GraphChoice& choice) {
   if (choice.dot && choice.stage != "graph" && choice.stage != "plan" && choice.stage != "tile") {
     throw Error({.op = "tegula graph",
@@ -95,7 +114,7 @@ void run(const GraphChoice& choice) {
                  .expected = "the stage graph, plan or tile",
                  .advice = "the others are text: leave --dot out"});
   }
-  Shown what = is_graph_file(choice.model.name_or_file) ? shown_file(choice) : shown_model(choice);
+  Shown what = what_to_show(choice);
   for (const Parameter& p : what.state) eval(p.read());  // the printed graph begins at their values
   for (Tensor& x : what.arguments) x = from_array(x.to_array());
   if (choice.dot && choice.stage != "graph") {
@@ -127,7 +146,8 @@ void add_graph(Command& app) {
   auto choice = std::make_shared<GraphChoice>();
   Command command = app.command("graph", "the graph of a model or a graph file, its plan, its tile programs");
   add_options(command, choice->model, ModelFiles::Yes);
-  command.option("--batch", choice->batch, "images at once").check(positive()).shows_default().type("N");
+  command.option("--batch", choice->batch, "images, rows or texts at once").check(positive()).shows_default().type("N");
+  command.option("--length", choice->length, "tokens of each text").check(positive()).shows_default().type("N");
   command.flag("--step", choice->step, "a whole training step with Adam instead of the forward pass");
   command.option("--stage", choice->stage, "what to print").check(one_of(kStages)).shows_default();
   add_precision(command);

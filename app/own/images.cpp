@@ -109,9 +109,7 @@ std::optional<std::pair<std::string, std::string>> own_parts(const std::string& 
 void run_train_images(ImagesChoice& choice) {
   OwnTraining& training = choice.training;
   refuse_ranks(kTrainImages, "pictures of one's own are trained on by one process");
-  io::require_writable(training.out, kTrainImages);
-  io::require_picture(training.plot);
-  manual_seed(training.seed);
+  begin(training);
   const auto own = own_parts(choice.folder);
   if (choice.size == 0) choice.size = usual_size(own ? own->first : choice.folder, choice.stages);
   if (choice.size >> choice.stages < 1)
@@ -163,6 +161,7 @@ void run_train_images(ImagesChoice& choice) {
                                                  .total = std::max<std::int64_t>(2, training.epochs * (train.size() / batch)),
                                                  .pct_start = 0.2},
                    .workers = static_cast<int>(choice.workers),
+                   .checkpoint = training.checkpoint,
                    .stop_on_interrupt = true,
                    .early_stopping = best_of(training, right_answers()),
                    .progress = Progress::No});

@@ -102,9 +102,7 @@ io::Table labelled_rows(const models::TableLayout& layout, const io::Table& tabl
 void run_train_table(TableChoice& choice) {
   OwnTraining& training = choice.training;
   refuse_ranks(kTrainTable, "a table is trained on by one process");
-  io::require_writable(training.out, kTrainTable);
-  io::require_picture(training.plot);
-  manual_seed(training.seed);
+  begin(training);
   const io::CsvOptions csv = csv_options(choice);
   const io::Table all = io::read_csv(choice.file, csv);
   models::TableLayoutOptions columns{.ignore = choice.ignore};
@@ -145,6 +143,7 @@ void run_train_table(TableChoice& choice) {
       .seed = training.seed,
       .schedule = optim::CosineLR{.base = training.lr, .total = std::max<std::int64_t>(2, training.epochs * (train.rows() / batch))},
       .clip_norm = 1,
+      .checkpoint = training.checkpoint,
       .stop_on_interrupt = true,
       .early_stopping = best_of(training, goodness),
       .progress = Progress::No};

@@ -32,9 +32,18 @@ void add_options(Command& command, OwnTraining& c, const std::string& rows) {
   command.option("--seed", c.seed, "the same seed gives the same bits").check(any_count()).shows_default().type("S");
   command.option("--out", c.out, "the model with all that belongs to it").check(not_empty()).shows_default().type("FILE");
   command.option("--plot", c.plot, "the learning curve").check(not_empty()).shows_default().type("FILE");
+  add_checkpoint(command, c.checkpoint, c.resume);
   add_options(command, c.log);
   add_precision(command);
   add_device_option(command);
+}
+
+void begin(const OwnTraining& choice) {
+  for (const std::string& file : {choice.out, choice.checkpoint}) {
+    if (!file.empty()) io::require_writable(file, choice.op);
+  }
+  io::require_picture(choice.plot);
+  manual_seed(choice.seed);
 }
 
 Goodness right_answers() {
@@ -82,6 +91,7 @@ History train_with_report(Trainer& trainer, const OwnTraining& choice, const Goo
                            duration(r.seconds), quantity(r.rows_per_second)}));
     log.epoch(r);
   };
+  if (!choice.resume.empty()) trainer.resume(choice.resume);
   return fit(trainer, train, test, choice.op, choice.lr);
 }
 

@@ -20,11 +20,14 @@ struct OwnTraining {
   std::int64_t epochs = 100, batch = 32, patience = 10;
   double lr = 1e-3, weight_decay = 0.01;
   std::uint64_t seed = 0;
-  std::string out, plot;
+  std::string out, plot, checkpoint, resume;
   TrainLogChoice log;
 };
 /// `rows`: what is trained on, "rows" or "pictures".
 void add_options(Command& command, OwnTraining& choice, const std::string& rows);
+
+/// What must not fail behind an hour of training: its files are tried. Seeds the generator.
+void begin(const OwnTraining& choice);
 
 /// How good an epoch was, for the table and for the choice of the best one.
 struct Goodness {
@@ -43,7 +46,7 @@ Parts split_rows(std::int64_t rows, const OwnTraining& choice, const std::vector
 
 /// For TrainerOptions: it ends when `patience` epochs have brought nothing better, with the best weights.
 EarlyStopping best_of(const OwnTraining& choice, const Goodness& goodness);
-/// Trains, with a line for each epoch. Throws Error when the loss is no number.
+/// Trains, with a line for each epoch, from `resume` on where that is given. Throws Error when the loss is no number.
 History train_with_report(Trainer& trainer, const OwnTraining& choice, const Goodness& goodness, const std::string& rows,
                           const data::AnyDataset& train, const data::AnyDataset& test);
 /// The learning curve as a picture; that it cannot be drawn is a warning.

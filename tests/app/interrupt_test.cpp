@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "tegula/io/file.h"
+#include "tegula/io/png.h"
 #include "tests/app/cli.h"
 #include "tests/io/files.h"
 
@@ -71,6 +72,44 @@ TEST(App, CtrlCSavesACheckpointFromWhichTheTrainingGoesOnToTheBit) {
   EXPECT_EQ(tegula_cli(with({"--out", folder / "resumed", "--resume", folder / "run"})).status, 0);
   EXPECT_EQ(tegula_cli(with({"--out", folder / "whole"})).status, 0);
   EXPECT_EQ(io::read_file(folder / "whole"), io::read_file(folder / "resumed"));
+}
+
+/// Stopped behind some epochs and gone on with, a training over data of one's own ends in the same file as one that was not stopped.
+void expect_to_go_on(const TemporaryFolder& folder, const std::vector<std::string>& common) {
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), common.begin(), common.end());
+    return more;
+  };
+  const int status =
+      interrupted_training(with({"--out", folder / "part", "--checkpoint", folder / "run", "--log", folder / "log"}), folder / "log", 6);
+  EXPECT_EQ(status, 128 + SIGINT);
+  EXPECT_EQ(tegula_cli(with({"--out", folder / "resumed", "--resume", folder / "run"})).status, 0);
+  EXPECT_EQ(tegula_cli(with({"--out", folder / "whole"})).status, 0);
+  EXPECT_EQ(io::read_file(folder / "whole"), io::read_file(folder / "resumed"));
+}
+
+TEST(App, CtrlCEndsATrainingOverATableThatGoesOnToTheBit) {
+  const TemporaryFolder folder;
+  std::string text = "x,y,kind\n";
+  for (int i = 0; i < 3000; ++i) text += std::to_string(i % 97) + "," + std::to_string(i % 31) + "," + (i % 97 + i % 31 < 60 ? "a" : "b") + "\n";
+  io::write_atomically(folder / "t.csv", testing::bytes_of(text));
+  expect_to_go_on(folder, {"train", "table", folder / "t.csv", "--target", "kind", "--epochs", "40", "--patience", "40", "--batch", "16", "--plot",
+                           folder / "t.png"});
+}
+
+TEST(App, CtrlCEndsATrainingOverPicturesThatGoesOnToTheBit) {
+  const TemporaryFolder folder;
+  for (const std::string kind : {"dark", "light"}) {
+    std::filesystem::create_directories(folder / ("pictures/" + kind));
+    for (int i = 0; i < 40; ++i) {
+      HostArray picture = HostArray::empty(u8, {8, 8, 3});
+      for (std::int64_t k = 0; k < picture.size(); ++k)
+        picture.values<std::uint8_t>()[static_cast<std::size_t>(k)] = static_cast<std::uint8_t>((kind == "dark" ? 60 : 120) + (i * 37 + k * 11) % 90);
+      io::write_png(folder / ("pictures/" + kind + "/" + std::to_string(i) + ".png"), picture);
+    }
+  }
+  expect_to_go_on(folder, {"train", "images", folder / "pictures", "--size", "8", "--width", "4", "--stages", "2", "--batch", "4", "--epochs", "30",
+                           "--patience", "30", "--plot", folder / "p.png"});
 }
 
 }  // namespace

@@ -44,6 +44,15 @@ TEST_P(LanguageCommands, TrainSaveAndWriteOn) {
   EXPECT_HAS(trained.out, "validation loss");
   EXPECT_TRUE(std::filesystem::exists(folder / "p.png"));
   EXPECT_HAS(testing::text_of(io::read_file(folder / "log")), "\"event\":\"validation\"");
+  const Ran summary = tegula_cli({"summary", folder / "m.st", "--batch", "2", "--length", "5"});
+  EXPECT_EQ(summary.status, 0) << summary.err;
+  EXPECT_HAS(summary.out, "m.st: " + std::string(GetParam() == "gpt" ? "gpt2" : "lstm") + "\n\n");
+  EXPECT_HAS(summary.out, "(2, 5, ");
+  const Ran plan = tegula_cli({"graph", folder / "m.st", "--stage", "plan"});
+  EXPECT_EQ(plan.status, 0) << plan.err;
+  EXPECT_HAS(plan.out, "call matmul");
+  EXPECT_HAS(tegula_cli({"graph", folder / "m.st", "--dot"}).out, "digraph tegula");
+  EXPECT_HAS(tegula_cli({"graph", folder / "m.st", "--step"}).err, "--step with ");
   const Ran wrote = tegula_cli({"generate", folder / "m.st", "--prompt", "the cat sat ", "--tokens", "40", "--temperature", "0"});
   ASSERT_EQ(wrote.status, 0) << wrote.err;
   EXPECT_TRUE(wrote.out.starts_with("the cat sat on the mat.\nthe ")) << wrote.out;  // 40 tokens are more than the context of 16
@@ -246,6 +255,8 @@ TEST(ClassifyCommands, TrainOnLinesAndNameTheClasses) {
     ASSERT_EQ(trained.status, 0) << trained.err;
     EXPECT_HAS(trained.out, "144 texts to train on, 16 to validate, 2 classes");
     EXPECT_HAS(trained.out, "test accuracy 100.00 % of 40 texts");
+    EXPECT_HAS(tegula_cli({"summary", folder / "m.st"}).out, "m.st: " + net + "-classifier\n");
+    EXPECT_EQ(tegula_cli({"graph", folder / "m.st"}).status, 0);
     const Ran named = tegula_cli({"classify", folder / "m.st", "they speak of rain", "Cheese and SOUP"});
     EXPECT_EQ(named.status, 0) << named.err;
     EXPECT_TRUE(named.out.starts_with("weather ")) << named.out;

@@ -63,6 +63,10 @@ TEST(OwnTables, ARegressionIsTrainedSavedMeasuredAndUsed) {
   ASSERT_EQ(predict.status, 0) << predict.err;
   EXPECT_HAS(predict.out, "number,area,age,town,built,note,predicted\n0,");
   EXPECT_EQ(std::count(predict.out.begin(), predict.out.end(), '\n'), 4);
+  const Ran summary = tegula_cli({"summary", model});
+  EXPECT_EQ(summary.status, 0) << summary.err;
+  EXPECT_HAS(summary.out, "h.safetensors: table\n");
+  EXPECT_EQ(tegula_cli({"graph", model}).status, 0);
   const Ran info = tegula_cli({"info", model});
   EXPECT_HAS(info.out, "the model table, ");
   EXPECT_HAS(info.out, "scale.deviation");
@@ -156,6 +160,9 @@ TEST(OwnPictures, AFolderIsTrainedOnSavedMeasuredAndUsed) {
   const Ran eval = tegula_cli({"eval", model, "--data", folder / "pictures"});
   EXPECT_HAS(eval.out, "of 40 pictures: accuracy 100.00 %");
   EXPECT_HAS(tegula_cli({"info", model}).out, "tegula.text.classes");
+  const Ran summary = tegula_cli({"summary", model, "--batch", "3"});
+  EXPECT_EQ(summary.status, 0) << summary.err;
+  EXPECT_HAS(summary.out, "(3, 2)");
   EXPECT_HAS(tegula_cli({"info", folder / "pictures"}).out, "a folder of 40 pictures in 2 classes\n  dark   20\n  light  20\n");
 }
 

@@ -81,6 +81,8 @@ TEST(TranslateCommands, TrainTranslateAndScore) {
                                   "--log",
                                   folder / "log"});
     ASSERT_EQ(train.status, 0) << train.err;
+    EXPECT_HAS(tegula_cli({"summary", file}).out, ".safetensors: translation-" + model + "\n");
+    EXPECT_EQ(tegula_cli({"graph", file}).status, 0);
     EXPECT_HAS(train.out, "84 pairs to learn from, 12 for validation");
     EXPECT_TRUE(std::filesystem::exists(folder / "curve.png"));
     const Ran one = tegula_cli({"translate", file, "--text", "Der alte fisch.", "--attention", folder / "map.png"});
@@ -235,6 +237,8 @@ TEST(BertCommands, PreTrainAndFineTune) {
   EXPECT_EQ(tuned.status, 0) << tuned.err;
   EXPECT_HAS(tuned.out, "best validation accuracy 100.00 %");
   EXPECT_HAS(tuned.out, "test accuracy 100.00 %");
+  EXPECT_HAS(tegula_cli({"summary", folder / "bert"}).out, "bert: bert-masked-lm\n");
+  EXPECT_HAS(tegula_cli({"summary", folder / "class"}).out, "class: bert-classifier\n");
   EXPECT_EQ(models::read_model_file(folder / "class").description.texts.at("classes"), "food\nweather");
   const Ran classes = tegula_cli({"classify", folder / "class", "rain it is", "soup it is"});
   EXPECT_TRUE(classes.out.starts_with("weather ")) << classes.out << classes.err;
