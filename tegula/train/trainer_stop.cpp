@@ -28,7 +28,8 @@
 namespace tegula {
 namespace {
 
-/// While it lives all that is computed is looked at.
+/// While it lives all that is computed is looked at; nothing was before (take_snapshot). Not Checking: ranks of one process share the setting, and none may restore what another one
+/// has set.
 struct Looking {
   Looking() { set_checking(Check::Nan, true); }
   ~Looking() { set_checking(Check::Nan, false); }
