@@ -153,6 +153,18 @@ v7 = centred v6 [0 0 0 0]
 v8 = min v7 [41 51 0 0] *
 v9 = gradients v5 [0 0 0 0]
 )"},
+      {"a choice under checkpoint that no result is in, and the second gradient by the result", R"(
+v0 = input f64 () #2
+v1 = add v0 v0 [0 0 0 0] *
+v2 = input f64 () #6
+v3 = input f64 () #77
+v4 = relu_gradient v0 v3 [0 0 0 0]
+v5 = input f64 () #9
+v6 = neg v5 [0 0 0 0] *
+v7 = neg v2 [0 0 0 0] *
+v8 = tanh v4 [0 0 0 0] *
+v9 = gradients v3 v8 [2 0 0 0]
+)"},
   };
 }
 

@@ -66,18 +66,28 @@ std::vector<Ref<Node>> inside(std::span<const Ref<Node>> results, Outside outsid
 // A leaf, or a value that is one by now.
 bool is_given(const Node& node) { return node.inputs().empty() && (node.op().role() == Role::Leaf || node.has_value()); }
 
-// The booleans and integers from which tensors are made, down to `again`.
-std::vector<Ref<Node>> choices_below(const std::vector<Tensor>& from, const std::vector<Region::StandIn>& again) {
-  std::unordered_set<const Node*> seen;
-  for (const auto& one : again) seen.insert(one.inside.get());
-  std::vector<Ref<Node>> stack, out;
+// The booleans and integers that are made of `again`, from which tensors are made.
+std::vector<Ref<Node>> choices_of(const std::vector<Region::StandIn>& again, const std::vector<Tensor>& from) {
+  std::unordered_set<const Node*> depending, seen;
+  std::uint64_t oldest = ~std::uint64_t{0};
+  for (const auto& one : again) {
+    depending.insert(one.inside.get());
+    oldest = std::min(oldest, one.inside->sequence());
+  }
+  std::vector<Ref<Node>> stack, order, out;
   for (const Tensor& one : from) stack.push_back(one.node());
   while (!stack.empty()) {
     const Ref<Node> node = stack.back();
     stack.pop_back();
-    if (!seen.insert(node.get()).second || node->inputs().empty()) continue;
+    if (node->sequence() <= oldest || !seen.insert(node.get()).second) continue;  // what depends on one is younger
+    order.push_back(node);
+    stack.insert(stack.end(), node->inputs().begin(), node->inputs().end());
+  }
+  std::ranges::sort(order, {}, [](const Ref<Node>& node) { return node->sequence(); });
+  for (const Ref<Node>& node : order) {
+    if (std::ranges::none_of(node->inputs(), [&](const Ref<Node>& input) { return depending.contains(input.get()); })) continue;
     if (node->results().empty() && !is_float(node->dtype())) out.push_back(node);
-    else stack.insert(stack.end(), node->inputs().begin(), node->inputs().end());
+    else depending.insert(node.get());
   }
   return out;
 }
@@ -90,7 +100,7 @@ std::vector<Tensor> with_results(const std::vector<Tensor>& gradients, const std
   for (const Tensor& one : gradients)
     if (one.defined()) defined.push_back(one);
   std::vector<Region::StandIn> stand_ins = again;
-  for (const Ref<Node>& choice : choices_below(defined, again)) stand_ins.push_back({choice, choice});
+  for (const Ref<Node>& choice : choices_of(again, defined)) stand_ins.push_back({choice, choice});
   const Region::Closed closed = Region::close(defined, stand_ins, 0, false);
   const auto is_again = [&](const Region::StandIn& one) { return one.inside != one.outside; };
   if (std::ranges::none_of(closed.parameters, is_again)) return gradients;
