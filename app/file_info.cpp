@@ -84,7 +84,7 @@ std::string metadata_text(const io::Metadata& metadata, std::int64_t most) {
 }
 
 std::string graph_text(const std::string& path, std::int64_t most) {
-  const GraphFunction f = load_graph(path);
+  const GraphFunction f = load_graph(path, {.tile_kernels = true});  // nothing is run
   Rows rows(most);
   const auto add = [&](const char* what, const std::string& name, DType dtype, const Shape& shape) {
     rows.add({what, printable(name), std::string(tegula::name(dtype)), shape_text(shape)});

@@ -13,6 +13,7 @@
 #include "tegula/graph/regions/effect.h"
 #include "tegula/io/file.h"
 #include "tegula/io/file_kind.h"
+#include "tegula/ops/tile_kernel_op.h"
 
 namespace tegula {
 
@@ -42,12 +43,12 @@ void require_known(const StoredGraph& graph) {
     if (node.kind != StoredNode::Kind::Op || node.op->role() == Role::Scalar) continue;
     if (node.body) require_known(*node.body);
     if (node.gradient) require_known(*node.gradient);
-    if (known_ops().contains(node.op->class_name())) continue;
+    if (known_ops().contains(node.op->class_name()) || TileKernelOp::of(*node.op)) continue;
     const bool exchanges = effect_of(*node.op) != Effect::None;
     refuse_saving("the op " + std::string(node.op->name()), "ops that files know",
                   exchanges
                       ? "what ranks do together is not in graph files: save the function of one rank"
-                      : "an op of one's own is added first: add_formula<formula::Name>(known_ops()); tile kernels are not in graph files",
+                      : "an op of one's own is added first: add_formula<formula::Name>(known_ops())",
                   node.origin.where);
   }
 }
@@ -129,7 +130,7 @@ void save(const GraphPath& path, const GraphFileOptions& options, const Paramete
   }
   tables.constants = recording.constants;
   all["graph"] = to_json(recording.graph);
-  static_cast<void>(graph_from_json(all["graph"], tables, known_ops(), path.path));  // what is written can be read
+  static_cast<void>(graph_from_json(all["graph"], tables, known_ops(), path.path, true));  // what is written can be read
 
   io::Metadata metadata = options.metadata;
   for (const auto& [key, value] : metadata)
@@ -152,7 +153,7 @@ class FileReader {
     for (auto& [name, array] : file_.tensors) arrays_.emplace(name, &array);
   }
 
-  std::shared_ptr<const GraphFunction::State> read() {
+  std::shared_ptr<const GraphFunction::State> read(const LoadGraphOptions& options) {
     const auto found = file_.metadata.find(std::string(kGraphKey));
     if (found == file_.metadata.end())
       refuse("a safetensors file without a graph", "one that save_graph has written", "load(net, path) reads the weights of a module");
@@ -177,7 +178,7 @@ class FileReader {
     for (const json& one : list(all, "constants")) out->constants.push_back(tensor(text(one)));
     tables.constants = out->constants;
     if (!all.contains("graph")) refuse("no \"graph\"", "the list of nodes");
-    out->graph = graph_from_json(all["graph"], tables, known_ops(), path_);
+    out->graph = graph_from_json(all["graph"], tables, known_ops(), path_, options.tile_kernels);
     const json& names = list(all, "outputs");
     if (names.size() != out->graph.outputs.size()) refuse(std::to_string(names.size()) + " names of results", "one for each");
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -261,8 +262,7 @@ std::vector<Tensor> GraphFunction::operator()(const std::vector<Tensor>& inputs,
   return out;
 }
 
-Tensor GraphFunction::only(const std::vector<Arg>& x) const {
-  const Line where = x[0].loc;
+Tensor GraphFunction::only(const std::vector<Arg>& x, const Line& where) const {
   if (state_->outputs.size() != 1) {
     throw Error({.op = "graph",
                  .got = "a function with " + std::to_string(state_->outputs.size()) + " results called for one",
@@ -304,6 +304,8 @@ bool is_graph_file(const std::string& path) {
   } catch (const Error&) { return false; }
 }
 
-GraphFunction load_graph(const std::string& path) { return GraphFunction(formats::FileReader(path).read()); }
+GraphFunction load_graph(const std::string& path, const LoadGraphOptions& options) {
+  return GraphFunction(formats::FileReader(path).read(options));
+}
 
 }  // namespace tegula

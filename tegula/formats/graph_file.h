@@ -62,7 +62,7 @@ compile::Results results_of(F& f, const Arguments&... arguments) {
 /// Variables that it reads and writes with the values that they have now, and captured tensors. Only shapes and dtypes of the examples matter, and they
 /// are those of every later call. f: a module, a lambda, a jit-ed function, over Tensors or structures of them; its results are a list in the file, in the order of
 /// the structure's fields. A whole training step can be saved. The file is written atomically.
-/// Throws Error for what a file cannot hold: collectives, tile kernels, ops that known_ops() has not, Variables that ranks share out.
+/// Throws Error for what a file cannot hold: collectives, ops that known_ops() has not, Variables that ranks share out.
 template <class F, class... Examples>
 void save_graph(const GraphPath& path, const GraphFileOptions& options, F&& f, const Examples&... examples) {
   using Arguments = std::tuple<compile::Traced<Examples>...>;
@@ -93,11 +93,28 @@ class GraphFunction {
  public:
   /// The results. Throws Error unless there is a tensor of its dtype and shape for each of inputs().
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs, Line where = Line::current()) const;
-  /// The result of a function that has one: Tensor y = f(x). Throws Error for one that has none or several, of which f({x}) gives a list.
-  template <class... T>
-  requires(sizeof...(T) > 0 && (std::convertible_to<const T&, Arg> && ...))
-  Tensor operator()(const T&... x) const {
-    return only({Arg(x)...});
+  /// The result of a function of up to four arguments that has one: Tensor y = f(x). Throws Error for one that has none or several, of which f({x}) gives
+  /// a list.
+  template <class A>
+  requires std::convertible_to<const A&, Arg>
+  Tensor operator()(const A& a, Line where = Line::current()) const {
+    return only({Arg(a, where)}, where);
+  }
+  template <class A, class B>
+  requires(std::convertible_to<const A&, Arg> && std::convertible_to<const B&, Arg>)
+  Tensor operator()(const A& a, const B& b, Line where = Line::current()) const {
+    return only({Arg(a, where), Arg(b, where)}, where);
+  }
+  template <class A, class B, class C>
+  requires(std::convertible_to<const A&, Arg> && std::convertible_to<const B&, Arg> && std::convertible_to<const C&, Arg>)
+  Tensor operator()(const A& a, const B& b, const C& c, Line where = Line::current()) const {
+    return only({Arg(a, where), Arg(b, where), Arg(c, where)}, where);
+  }
+  template <class A, class B, class C, class D>
+  requires(std::convertible_to<const A&, Arg> && std::convertible_to<const B&, Arg> && std::convertible_to<const C&, Arg> &&
+           std::convertible_to<const D&, Arg>)
+  Tensor operator()(const A& a, const B& b, const C& c, const D& d, Line where = Line::current()) const {
+    return only({Arg(a, where), Arg(b, where), Arg(c, where), Arg(d, where)}, where);
   }
 
   const std::vector<GraphValue>& inputs() const;
@@ -115,16 +132,21 @@ class GraphFunction {
   explicit GraphFunction(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
  private:
-  Tensor only(const std::vector<Arg>& x) const;
+  Tensor only(const std::vector<Arg>& x, const Line& where) const;
   std::shared_ptr<const State> state_;
 };
 
 /// The Variables of a float dtype that the function does not write itself: what a training of the loaded graph trains.
 Parameters parameters(const GraphFunction& f);
 
-/// Throws Error for a file that cannot be read, is no graph file, is damaged, or has ops that known_ops() has not. What a file says is checked:
-/// nobody need trust it.
-GraphFunction load_graph(const std::string& path);
+struct LoadGraphOptions {
+  /// Whether the file may have kernels of one's own (tile_kernel): code, of which nobody can check where it reads and writes.
+  bool tile_kernels = false;
+};
+
+/// Throws Error for a file that cannot be read, is no graph file, is damaged, or has ops that known_ops() has not. What a file says is checked: nobody need
+/// trust it, unless it has kernels of its own, which are refused until they are allowed.
+GraphFunction load_graph(const std::string& path, const LoadGraphOptions& options = {});
 
 /// Whether it is a safetensors file with a graph. False for what cannot be read.
 bool is_graph_file(const std::string& path);

@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/json.h"
 #include "tegula/formats/attribute_json.h"
+#include "tegula/formats/program_json.h"
 #include "tegula/graph/autodiff/custom_op.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/regions/loop_op.h"
@@ -54,6 +55,10 @@ json node_json(const StoredNode& node) {
   AttributeWriter attributes(std::move(body));
   node.op->visit(attributes);
   if (!attributes.json.empty()) out["attributes"] = std::move(attributes.json);
+  if (const TileKernelOp* const kernel = TileKernelOp::of(*node.op)) {
+    out["name"] = std::string(kernel->name());
+    out["program"] = program_json(kernel->program());
+  }
   if (CustomOp::of(*node.op)) out["name"] = std::string(node.op->name());
   if (node.gradient) out["gradient"] = to_json(*node.gradient);
   if (!node.captured.empty()) out["captured"] = node.captured;
@@ -68,7 +73,7 @@ enum class Of : std::uint8_t { Function, Body, Gradient };
 
 class Reader {
  public:
-  Reader(const OpTable& ops, const std::string& file) : ops_(ops), file_(file) {}
+  Reader(const OpTable& ops, const std::string& file, bool tile_kernels) : ops_(ops), file_(file), tile_kernels_(tile_kernels) {}
 
   StoredGraph graph(const json& given, const Tables& tables, Of of, const std::string& place) {
     Level level{tables, of, place, {}};
@@ -247,7 +252,7 @@ class Reader {
     const auto read_region = [&](const json& body) { return this->body(body, level, out); };
     const auto complain = [&](const std::string& got, const std::string& expected) { refuse(level, shown(name) + ": " + got, expected); };
     AttributeReader reader(attributes, node, read_region, complain);
-    Ref<const Op> op = ops_.make_op(name, reader);
+    Ref<const Op> op = name == "tile_kernel" ? kernel(given, node, level, reader, complain) : ops_.make_op(name, reader);
     if (!op) {
       throw Error({.op = "load_graph",
                    .got = file_ + ": " + level.place + "node " + std::to_string(level.number) + ", the op " + shown(name) +
@@ -256,6 +261,21 @@ class Reader {
                    .advice = "an op of one's own is added first: add_formula<formula::Name>(known_ops())"});
     }
     reader.require_all_read();
+    return op;
+  }
+
+  Ref<const Op> kernel(const json& given, const Signature& node, const Level& level, AttributeReader& reader, const Complain& complain) const {
+    if (!tile_kernels_) {
+      throw Error({.op = "load_graph",
+                   .got = file_ + ": " + level.place + "node " + std::to_string(level.number) + ", a kernel of the user's own, " +
+                          shown(at(given, "name", level)),
+                   .expected = "none: what a kernel reads and writes cannot be checked, so such a file is as good as a program",
+                   .advice = "load_graph(path, {.tile_kernels = true}), if you trust who has written it"});
+    }
+    auto program = program_from_json(at(given, "program", level), complain);
+    const std::string name = text(at(given, "name", level), "the name", level);
+    const Ref<TileKernelOp> op = make<TileKernelOp>(name, std::move(program), node.inputs, TileLaunch(), Line());
+    op->attributes(reader);
     return op;
   }
 
@@ -299,6 +319,7 @@ class Reader {
 
   const OpTable& ops_;
   const std::string& file_;
+  const bool tile_kernels_;
 };
 
 }  // namespace
@@ -309,8 +330,8 @@ json to_json(const StoredGraph& graph) {
   return {{"nodes", std::move(nodes)}, {"outputs", graph.outputs}};
 }
 
-StoredGraph graph_from_json(const json& given, const Tables& tables, const OpTable& ops, const std::string& file) {
-  return Reader(ops, file).graph(given, tables, Of::Function, "");
+StoredGraph graph_from_json(const json& given, const Tables& tables, const OpTable& ops, const std::string& file, bool tile_kernels) {
+  return Reader(ops, file, tile_kernels).graph(given, tables, Of::Function, "");
 }
 
 }  // namespace tegula::formats

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/ops/tile_kernel.h"
 #include "tegula/tegula.h"
 
 namespace tegula {
@@ -141,6 +142,54 @@ TEST(GraphFile, ErrorsNameTheLinesOfTheSavedProgram) {
     EXPECT_EQ(error.report().where.line(), static_cast<std::uint32_t>(line)) << error.what();
     EXPECT_NE(std::string(error.what()).find("graph_file_test.cpp"), std::string::npos) << error.what();
   }
+}
+
+void scaled(tile::Builder& b, const TileArguments& a) {
+  const auto i = b.program_id(0) * a.constants[0] + b.arange(0, a.constants[0]), within = i < a.numbers[0];
+  const auto zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64);
+  const auto x = b.load(a.inputs[0] + i, within);
+  const auto sums = b.for_(zero, b.constant(std::int64_t{3}, i64), one, {x}, [&](tile::Value, auto carried) {
+    return std::vector<tile::Value>{carried[0] * 2.0 + x};
+  });
+  b.check(a.numbers[0] < 100, a.numbers[0], "fewer than 100 numbers");
+  b.store(a.outputs[0] + i, sums[0], within);
+}
+Tensor by_kernel(const Tensor& x) {
+  const std::int64_t n = x.numel();
+  return tile_kernel("scaled", scaled, {x}, {.grid = {1}, .outputs = {{x.shape(), f32, 0}}, .numbers = {n}, .constants = {64}})[0];
+}
+// The same program by another function.
+void also_scaled(tile::Builder& b, const TileArguments& a) { scaled(b, a); }
+
+TEST(GraphFile, AKernelOfOnesOwnIsItsProgramAndHasToBeAllowed) {
+  const auto f = [](const Tensor& x) {
+    return custom_function(
+        "triple", [](const std::vector<Tensor>& in) { return by_kernel(in[0]); },
+        [](const std::vector<Tensor>&, const Tensor&, const Tensor& dy) { return std::vector{by_kernel(dy)}; }, {x});
+  };
+  const Tensor x = numbers({50});
+  save_graph(kPath, f, x);
+  EXPECT_THROW(load_graph(kPath), Error);
+  const GraphFunction g = load_graph(kPath, {.tile_kernels = true});
+  expect_same_bits(g(x), f(x));
+  expect_same_bits(grad(sum(square(g(x))), x), grad(sum(square(f(x))), x));
+  auto loaded = jit(g);
+  auto original = jit(f);
+  expect_same_bits(loaded(x), original(x));
+  EXPECT_EQ(loaded.print_kernels(), original.print_kernels());
+}
+
+TEST(GraphFile, KernelsAreToldApartByNameAndProgram) {
+  const Tensor x = numbers({50});
+  const auto key = [&](const char* name, TileKernel kernel, std::int64_t block) {
+    const Tensor y = tile_kernel(name, kernel, {x}, {.grid = {1}, .outputs = {{x.shape(), f32, 0}}, .numbers = {50}, .constants = {block}})[0];
+    Words words;
+    append(words, y.node()->op());
+    return words;
+  };
+  EXPECT_EQ(key("scaled", scaled, 64), key("scaled", also_scaled, 64));
+  EXPECT_NE(key("scaled", scaled, 64), key("scaled", scaled, 128));
+  EXPECT_NE(key("scaled", scaled, 64), key("other", scaled, 64));
 }
 
 TEST(GraphFile, OtherSizesAreRefused) {

@@ -33,7 +33,10 @@ class PadOp final : public KernelOp, public Embeds {
     if (const Signature* node = a.made_for()) {
       const Shape &x = node->inputs[0].shape, &y = node->results[0].shape;
       a.require(x.rank() == y.rank() && begin_.rank() == x.rank() && step_.rank() == x.rank(), "begin");
-      a.require(std::ranges::all_of(step_, [](std::int64_t step) { return step > 0; }), "step");
+      constexpr std::int64_t kFar = std::int64_t{1} << 40;
+      a.require(std::ranges::all_of(step_, [](std::int64_t step) { return step > 0 && step < kFar; }), "step");
+      a.require(std::ranges::all_of(begin_, [](std::int64_t begin) { return begin > -kFar && begin < kFar; }), "begin");
+      for (int i = 0; i < x.rank() && embedded_at(); ++i) a.require(begin_[i] + x[i] <= y[i], "begin");
     }
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
