@@ -6,6 +6,8 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/core/warning.h"
+#include "tegula/graph/autodiff/gradient_owners.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/frozen.h"
@@ -94,6 +96,22 @@ std::vector<Variable>* Optimizer::add_state(std::string_view name, std::optional
   return states_.back().values.get();
 }
 
+/// Gradients of a copy of the network have the right shapes, and train nothing.
+void Optimizer::warn_of_others_gradients(const std::vector<Tensor>& gradients, const Line& where) const {
+  const std::vector<const Cell*>* owners = owners_of(gradients);
+  if (!owners) return;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const Cell* owner = (*owners)[i];
+    if (!owner || owner == parameters_[i].cell.get()) continue;
+    warn("optim.others_gradients",
+         std::string(name_) + " at " + to_string(origin_at(where).where) + " got the gradient of another Variable for its parameter " +
+             parameters_[i].name +
+             ": a network that is captured or passed by value is a copy with weights of its own, which this step does not train. Take it by reference; "
+             "where gradients of another network are meant, step() of their stop_gradient says it");
+    return;
+  }
+}
+
 void Optimizer::step(const std::vector<Tensor>& gradients, Line where) {
   In frame(name_, where);
   if (gradients.size() != parameters_.size()) {
@@ -115,6 +133,7 @@ void Optimizer::step(const std::vector<Tensor>& gradients, Line where) {
     if (parameter.cell->partition() && !elementwise())
       refuse_parts(parameter.name + ", of which every rank has a part", "split no layers", where);
   }
+  warn_of_others_gradients(gradients, where);
   const bool traced = Trace::current() != nullptr;
   if (!traced) compute_step_before(where);
   const RecentScalars::Unnoted own;

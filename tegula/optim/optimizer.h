@@ -117,6 +117,7 @@ class Optimizer {
   Variable steps_;
   std::uint64_t last_step_ = 0;  // the last one outside of a trace: the sequence number of its first nodes
   void compute_step_before(const Line& where) const;
+  void warn_of_others_gradients(const std::vector<Tensor>& gradients, const Line& where) const;
   struct State {
     std::string name;
     std::unique_ptr<std::vector<Variable>> values;  // its address stays when the optimiser is moved

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <string>
+
+#include "tegula/core/error.h"
 
 namespace tegula::optim {
 namespace {
@@ -13,6 +16,15 @@ double number(std::int64_t n) { return static_cast<double>(n); }
 double between(double a, double b, double share, Anneal anneal) {
   if (anneal == Anneal::Linear) return a + (b - a) * share;
   return b + (a - b) * 0.5 * (1 + std::cos(std::numbers::pi * share));
+}
+
+/// A schedule that ends before it begins would be its least rate from the first step on.
+void require_steps(const char* schedule, std::int64_t total) {
+  if (total > 0) return;
+  throw Error({.op = schedule,
+               .got = "total " + std::to_string(total),
+               .expected = "the number of steps that it lasts, at least 1",
+               .advice = ".total = epochs * loader.batches()"});
 }
 
 }  // namespace
@@ -29,6 +41,7 @@ double MultiStepLR::operator()(std::int64_t step) const {
 double ExponentialLR::operator()(std::int64_t step) const { return base * std::pow(gamma, number(step)); }
 
 double CosineLR::operator()(std::int64_t step) const {
+  require_steps("CosineLR", total);
   if (step < warmup) return base * number(step + 1) / number(warmup);
   if (step >= total) return minimum;
   return between(base, minimum, number(step - warmup) / number(total - warmup), Anneal::Cosine);
@@ -48,6 +61,7 @@ double CosineRestartsLR::operator()(std::int64_t step) const {
 }
 
 double OneCycleLR::operator()(std::int64_t step) const {
+  require_steps("OneCycleLR", total);
   const double start = maximum / div_factor, end = start / final_div_factor;
   const double peak = pct_start * number(total) - 1, last = number(total - 1), now = std::min(number(step), last);
   if (now <= peak) return between(start, maximum, peak > 0 ? now / peak : 1, anneal);

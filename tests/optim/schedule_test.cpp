@@ -78,5 +78,17 @@ TEST(Schedule, PlateauRecoversFromAMetricThatIsNoNumber) {
   EXPECT_EQ(plateau(std::nan("")), 0.1);  // NaN is no improvement
 }
 
+TEST(Schedule, OneThatLastsNoStepIsRefused) {
+  const auto message = [](auto schedule) {
+    try {
+      schedule(0);
+    } catch (const Error& error) { return std::string(error.what()); }
+    return std::string();
+  };
+  EXPECT_NE(message(CosineLR{.base = 0.1, .total = 0}).find("CosineLR: got total 0"), std::string::npos);
+  EXPECT_NE(message(OneCycleLR{.maximum = 0.1, .total = -5}).find("OneCycleLR: got total -5"), std::string::npos);
+  EXPECT_EQ(message(CosineLR{.base = 0.1, .total = 1, .warmup = 10}), "");  // a short try of a long recipe
+}
+
 }  // namespace
 }  // namespace tegula::optim

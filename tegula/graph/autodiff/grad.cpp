@@ -7,6 +7,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/graph/autodiff/absorb.h"
+#include "tegula/graph/autodiff/gradient_owners.h"
 #include "tegula/graph/autodiff/vjp_parts.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/frozen.h"
@@ -327,6 +328,9 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
   }
   if (!missing.empty() && checks_nonfinite())
     warn("grad.unreached", "grad at " + to_string(origin_at(where).where) + ": the output does not depend on " + missing);
+  std::vector<const Cell*> cells;
+  for (const auto& x : xs) cells.push_back(x.cell());
+  note_gradients(out, std::move(cells));
   return out;
 }
 
