@@ -70,6 +70,26 @@ bool are_classes(const io::Table& table, const std::string& target) {
   return true;
 }
 
+/// Whether all texts are digits with signs in front and between: numbers as another country writes them.
+bool look_like_numbers(const std::vector<std::string>& texts) {
+  return std::all_of(texts.begin(), texts.end(), [](const std::string& text) {
+    const std::size_t begin = text.find_first_not_of("+- ");
+    return begin != std::string::npos && text.find_first_not_of("0123456789., '", begin) == std::string::npos &&
+           text.find_first_of("0123456789") != std::string::npos;
+  });
+}
+
+/// Numbers of a column, `missing` where it has none. Throws Error for infinity, of which no net makes anything.
+HostArray numbers_of(const io::Table& table, const std::string& column, std::optional<double> missing) {
+  HostArray values = table.numbers({column}, missing);
+  const auto all = values.values<float>();
+  const auto found = std::find_if(all.begin(), all.end(), [](float value) { return std::isinf(value); });
+  if (found != all.end())
+    refuse("an infinite number in column " + column + ", row " + std::to_string(found - all.begin() + 1) + " behind the names", "finite numbers",
+           "a text that stands for no value is given by --missing (io::CsvOptions)");
+  return values;
+}
+
 /// The columns one beside the other, as rows.
 HostArray side_by_side(std::int64_t rows, const std::vector<HostArray>& columns) {
   const auto count = static_cast<std::int64_t>(columns.size());
@@ -116,9 +136,10 @@ TableLayout TableLayout::of(const io::Table& table, const std::string& target, c
   if (out.task == TableTask::Regression && kind != ColumnKind::Numbers)
     refuse("a target " + target + " that holds no numbers", "numbers for a regression",
            "train a classification, or name what stands for a missing number");
+  if (out.task == TableTask::Regression) numbers_of(table, target, NAN);  // throws while rows have their own places
   if (out.task == TableTask::Classification) {
     out.classes = table.classes(target, {}, io::Unknown::MinusOne).names;
-    if (!options.task && is_free_text(out.classes.size(), table))
+    if (!options.task && kind == ColumnKind::Texts && (is_free_text(out.classes.size(), table) || look_like_numbers(out.classes)))
       refuse("a target " + target + " of " + std::to_string(out.classes.size()) + " different texts in " + std::to_string(table.rows()) +
                  " rows, such as \"" + out.classes[0] + "\"",
              "numbers, or names of classes that come again",
@@ -130,12 +151,14 @@ TableLayout TableLayout::of(const io::Table& table, const std::string& target, c
     if (name == target) continue;
     if (std::find(options.ignore.begin(), options.ignore.end(), name) != options.ignore.end()) continue;
     TableColumn column{.name = name, .kind = table.kind(name)};
+    if (column.kind == ColumnKind::Numbers) numbers_of(table, name, NAN);
     const std::string reason = reason_against(table, column, options);
     if (reason.empty()) out.columns.push_back(std::move(column));
     else out.left_out.push_back(name + " (" + reason + ")");
   }
   if (out.columns.empty())
     refuse("no column beside " + target + " that says something", "columns of numbers, dates, or texts that come more than once");
+  out.text();  // throws for texts that a file could not hold, before anything is trained
   return out;
 }
 
@@ -152,7 +175,7 @@ HostArray TableLayout::inputs(const io::Table& table) const {
     } else if (column.kind == ColumnKind::Dates) {
       numbers.push_back(as_floats<double>(table.days(column.name, io::DateOrder::YearMonthDay, NAN)));
     } else {
-      numbers.push_back(table.numbers({column.name}, NAN));
+      numbers.push_back(numbers_of(table, column.name, NAN));
     }
   }
   numbers.insert(numbers.end(), categories.begin(), categories.end());
@@ -160,7 +183,7 @@ HostArray TableLayout::inputs(const io::Table& table) const {
 }
 
 HostArray TableLayout::targets(const io::Table& table) const {
-  return task == TableTask::Regression ? table.numbers({target}) : table.classes(target, classes).labels;
+  return task == TableTask::Regression ? numbers_of(table, target, {}) : table.classes(target, classes).labels;
 }
 
 std::vector<std::int64_t> TableLayout::labelled(const io::Table& table) const {

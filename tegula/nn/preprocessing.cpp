@@ -46,8 +46,9 @@ void StandardScaler::fit(Arg x) {
   const Tensor centre = nanmean(rows, 0), spread = nanstd(rows, 0, {.correction = 0});
   const Tensor some = isnan(centre) == false;
   mean = where(some, centre, mean.read());
-  // A deviation that is rounding beside the mean is none: the column never changes.
-  deviation = where(logical_and(some, spread > 1e-6 * abs(centre)), spread, 1.0);
+  // A deviation that is rounding beside the mean is none: the column never changes. What is left of it beside a large mean, its last digits, stays small.
+  const Tensor rounding = 1e-6 * abs(centre);
+  deviation = where(logical_and(some, spread > rounding), spread, where(some, maximum(rounding, 1.0), 1.0));
 }
 
 Tensor StandardScaler::operator()(Arg x) const {

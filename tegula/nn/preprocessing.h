@@ -26,7 +26,7 @@ class StandardScaler {
   /// Does nothing until it was fitted: mean 0, deviation 1.
   explicit StandardScaler(std::int64_t features, Line where = Line::current());
   /// Takes mean and deviation (of all n rows, by n) of each feature of x (…, features); NaN does not count. A feature that never changes, or has no
-  /// number, keeps deviation 1 and the mean it has, or 0. Throws Error for another number of features, an integer type, and no row.
+  /// number, keeps deviation 1 (a millionth of a mean above 1e6, whose last digits are no number) and the mean it has, or 0. Throws Error for another number of features, an integer type, and no row.
   void fit(Arg x);
   Tensor operator()(Arg x) const;
   /// From its results back to x: what a net that was trained on scaled targets says, in their unit.

@@ -57,6 +57,20 @@ TEST(TableLayout, RefusesWhatIsNone) {
     EXPECT_ERROR(TableLayout::parse(text, "file"), "table: got file");
 }
 
+TEST(TableLayout, RefusesNumbersThatAreNoneAndTextsThatNoFileHolds) {
+  const io::Table commas = io::parse_csv("a;price\n1;1,5\n2;-2.500\n3;3,5\n", "t.csv", {.separator = ';'});
+  EXPECT_ERROR(TableLayout::of(commas, "price"), "a target price of 3 different texts in 3 rows, such as \"-2.500\"");
+  EXPECT_EQ(TableLayout::of(commas, "price", {.task = TableTask::Classification}).classes.size(), 3U);
+  const io::Table sizes = io::parse_csv("a,size\n1,40-60\n2,60-80\n3,40-60\n", "t.csv");  // no numbers
+  EXPECT_EQ(TableLayout::of(sizes, "size").classes.size(), 2U);
+  const io::Table infinite = io::parse_csv("a,y\n1,2.5\ninf,3.5\n", "t.csv");
+  EXPECT_ERROR(TableLayout::of(infinite, "y"), "an infinite number in column a, row 2");
+  EXPECT_ERROR(TableLayout::of(infinite, "a", {.task = TableTask::Regression}), "in column a, row 2");
+  const TableLayout finite = TableLayout::of(io::parse_csv("a,y\n1,2.5\n2,3.5\n", "t.csv"), "y");
+  EXPECT_ERROR(finite.inputs(infinite), "in column a, row 2");
+  EXPECT_ERROR(TableLayout::of(io::parse_csv("town,y\nK\xf6ln,1.5\nK\xf6ln,2.5\n", "t.csv"), "y"), "not UTF-8");
+}
+
 TEST(TableModel, AFileGivesTheSamePredictionsAndTheWayTheTableWasWritten) {
   const TemporaryFolder folder;
   const io::Table table = pets();

@@ -28,6 +28,12 @@ TEST(StandardScaler, AFeatureThatNeverChangesIsOnlyShifted) {
   expect_near(scale(tensor({6.f, 0.1f, 2.f}, {1, 3})), {1, 0, 2});
 }
 
+TEST(StandardScaler, LastDigitsBesideALargeMeanStaySmall) {
+  nn::StandardScaler scale{1};
+  scale.fit(tensor({1e15f, 1.0000001e15f, 1e15f, 1.0000002e15f}, {4, 1}));
+  for (const float value : scale(tensor({1e15f, 1.0000002e15f}, {2, 1})).to_host()) EXPECT_LT(std::abs(value), 1);
+}
+
 TEST(Imputer, PutsMeansOrMediansInThePlaceOfNan) {
   const Tensor x = tensor({1.f, kNone, kNone, 2.f, 4.f, kNone, 9.f, 6.f, kNone}, {3, 3});
   nn::Imputer mean{3}, median{3, nn::Fill::Median};
