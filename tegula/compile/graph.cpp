@@ -181,8 +181,7 @@ bool has_check(const Item& item) {
 
 int input_overwritten(const Op& op, int result) {
   if (op.role() != Role::Kernel) return -1;
-  if (const auto* several = dynamic_cast<const OverwritesInputs*>(&op)) return several->input_overwritten_by(result);
-  return result == 0 ? static_cast<const KernelOp&>(op).overwrites() : -1;
+  return static_cast<const KernelOp&>(op).overwrites(result);
 }
 
 std::vector<int> inputs_overwritten(const Item& item) {

@@ -145,7 +145,7 @@ class ValuesOf {
 
 /// Whether what computes the item may fail.
 bool has_check(const Item& item);
-/// Which input of the op its result takes over the storage of (KernelOp::overwrites, OverwritesInputs); -1: none.
+/// Which input of the op its result takes over the storage of (KernelOp::overwrites); -1: none.
 int input_overwritten(const Op& op, int result = 0);
 /// Those of all its results.
 std::vector<int> inputs_overwritten(const Item& item);

@@ -63,7 +63,7 @@ std::unique_ptr<runtime::Call> LibraryOp::prepare(runtime::Device&, const Settin
                .advice = "this is a bug in Tegula"});
 }
 
-std::vector<Tensor> LibraryOp::spelled_out(const runtime::Device&, std::span<const Tensor>) const { return {}; }
+std::vector<Tensor> LibraryOp::spelled_out(const runtime::Device&, std::span<const Tensor>, const Shape&) const { return {}; }
 
 std::string Op::check_advice() const { return "check the data that was passed in"; }
 std::string Op::check_message(std::int64_t, std::int64_t value) const { return "the value " + std::to_string(value) + " out of range"; }

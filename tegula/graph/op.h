@@ -31,6 +31,7 @@ namespace tegula {
 
 class Node;
 class Tensor;
+struct SlicePlace;
 
 /// How the compiler treats a node. Each role but the first has a subclass of Op.
 enum class Role : std::uint8_t {
@@ -197,7 +198,14 @@ class LibraryOp : public Op {
   virtual DType input_dtype(int /*index*/, DType result) const { return result; }
   /// The same in other ops, without numbers among them, where the device runs those faster because they fuse with what is around them;
   /// empty where not.
-  virtual std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const;
+  virtual std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const;
+  /// Numbers of results for takes_slice: operand k is k, result k is kResult - k.
+  static constexpr int kResult = -1;
+  /// Whether the call reads this operand, or writes this result, where the slice of a larger tensor lies, and loses nothing by it against a tensor of its own
+  /// and a copy.
+  virtual bool takes_slice(const runtime::Device& /*device*/, int /*which*/, const SlicePlace& /*slice*/) const { return false; }
+  /// Of an exchange, whether the compiler may let it change places with others like it: all who take part have one and the same graph, so that all choose alike.
+  virtual bool takes_turns() const { return false; }
   /// (…, M, K) · (…, K, N): the compiler may multiply other forms of the operands.
   virtual bool multiplies_matrices() const { return false; }
   virtual int bias_axis() const { return -1; }  // along which a bias of that size can be folded in; -1: none
@@ -226,9 +234,16 @@ class KernelOp : public Op {
   virtual void lower(KernelContext& context) const = 0;
   /// Whether its programs check their operands (tile::Builder::check). One that does and does not say so is refused when it is lowered.
   virtual bool has_check() const { return false; }
-  /// The input whose storage the result takes over: lower writes what changes, everything else stays as it was. -1: none. The compiler copies
+  /// The input whose storage a result takes over: lower writes what changes, everything else stays as it was. -1: none. The compiler copies
   /// the input first where somebody else still needs it.
-  virtual int overwrites() const { return -1; }
+  virtual int overwrites(int /*result*/ = 0) const { return -1; }
+  /// An input whose elements it asks for by their place (KernelContext::computed), so that they need not lie in memory; -1: none.
+  virtual int input_read_by_place() const { return -1; }
+  /// Of an op whose result is input 0, over which it is written, but for a slice along an axis, which is input 1: that axis. Input 2 (one i64) says where
+  /// the slice begins; where it would not fit, nothing is written. Who computes the slice may store it there in the first place. -1: none.
+  virtual int inserted_slice_axis() const { return -1; }
+  /// Whether its inputs may be numbers of the run, which need not lie in memory (KernelArgument::constant).
+  virtual bool takes_numbers() const { return false; }
   /// Whether input `index` may lie so (KernelContext::Operand::strides); otherwise the compiler makes a dense copy. Never asked of the one that is overwritten.
   virtual bool accepts(int /*index*/, const Layout& layout) const { return layout.is_dense(); }
   virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,

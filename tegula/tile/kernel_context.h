@@ -31,14 +31,6 @@ struct KernelArgument {
   static KernelArgument number(double value) { return {Kind::Real, 0, 0, value}; }
 };
 
-/// What a KernelOp is as well when it asks for the elements of an input by their place (KernelContext::computed), so that they need not lie
-/// in memory.
-class ReadsByPlace {
- public:
-  virtual ~ReadsByPlace() = default;
-  virtual int input_read_by_place() const = 0;
-};
-
 /// What a KernelOp is as well when its result is its input somewhere in a box, and zero around it: the sum of several such results over boxes
 /// that do not meet along an axis is a join of their inputs.
 class Embeds {

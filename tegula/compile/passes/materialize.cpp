@@ -8,7 +8,6 @@
 
 #include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/rewriter.h"
-#include "tegula/compile/passes/rows/takes_numbers.h"
 #include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/kernel_context.h"
@@ -207,7 +206,7 @@ class Materializer {
     for (int k = 0; k < static_cast<int>(item.inputs.size()); ++k) {
       int& input = item.inputs[static_cast<std::size_t>(k)];
       const bool is_below = over[static_cast<std::size_t>(k)].has_value();
-      if (!is_below && out()[input].role() == Role::Scalar && dynamic_cast<const TakesNumbers*>(item.op.get())) continue;
+      if (!is_below && out()[input].role() == Role::Scalar && item.as<KernelOp>().takes_numbers()) continue;
       const Layout at = layout(input);
       const bool kept = is_below && (!*over[static_cast<std::size_t>(k)] || at.offset != 0 || numel(at.shape) != elements_below(input));
       const bool stored_within = !item.order.empty();  // a join that is no kernel: its pieces may lie anywhere

@@ -10,7 +10,6 @@
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/core/setting.h"
 #include "tegula/graph/regions/composed.h"
-#include "tegula/graph/regions/own_kernels.h"
 #include "tegula/graph/regions/same_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
@@ -33,16 +32,13 @@ double nodes_of(const LoopOp& loop) {
 std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs, const runtime::Device& device, SmallProducts products) {
   if (const LoopOp* const loop = LoopOp::of(*call.op)) return stays_loop(*loop, device) ? std::vector<Tensor>() : loop->written_out(inputs);
   if (call.results.empty() && products == SmallProducts::Calls) return {};
-  if (const auto* const own = dynamic_cast<const HasOwnKernels*>(call.op.get())) {
-    if (auto kernels = own->by_own_kernels(device, inputs, call.shape); !kernels.empty()) return kernels;
-  }
-  if (call.results.empty()) return call.as<LibraryOp>().spelled_out(device, inputs);
+  if (call.results.empty()) return call.as<LibraryOp>().spelled_out(device, inputs, call.shape);
   const auto* const composed = dynamic_cast<const Composed*>(call.op.get());
   if (!composed || composed->is_call_of(device, inputs)) return {};
   if (const DType stored = storage_of(call.precision); is_half(stored) && call.dtype == f32) {
     if (auto halves = composed->in_halves(stored, device, inputs); !halves.empty()) return halves;
   }
-  if (auto faster = call.as<LibraryOp>().spelled_out(device, inputs); !faster.empty()) return faster;
+  if (auto faster = call.as<LibraryOp>().spelled_out(device, inputs, call.shape); !faster.empty()) return faster;
   return composed->composition(inputs);
 }
 

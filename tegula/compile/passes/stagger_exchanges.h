@@ -10,7 +10,7 @@ namespace tegula::compile {
 /// keep step with each other on a device that runs what is ready: all would wait for their exchanges at once. Exchanges with no product ahead of them, the gather
 /// behind a norm of scattered steps, follow the one they come behind at once. What no later product needs, the gradients' buckets, stays as it is.
 ///
-/// Only what says that all ranks have the same graph of it (TakesTurns) changes places, and no further than the next exchange that does not: that one's group may
+/// Only what says that all ranks have the same graph of it (LibraryOp::takes_turns) changes places, and no further than the next exchange that does not: that one's group may
 /// have ranks whose graphs are others, and they would choose another order.
 ///
 /// In front of order_effects, which puts exchanges into a chain.

@@ -215,25 +215,23 @@ class Storer {
     return can && everybody_reads(piece, slice) ? strides : std::nullopt;
   }
 
-  static const TakesSlices* takes_slices(const Item& item) {
-    return item.role() == Role::Library ? dynamic_cast<const TakesSlices*>(item.op.get()) : nullptr;
+  bool takes_slice(const Item& call, int which, const SlicePlace& slice) const {
+    return call.role() == Role::Library && call.as<LibraryOp>().takes_slice(device_, which, slice);
   }
 
   /// Whether a call writes this value there, as fast as if it were alone.
   bool stores(int value, const SlicePlace& slice) const {
     const Item& call = graph_[producer_of(graph_, value)];
-    const TakesSlices* const takes = takes_slices(call);
-    if (!takes || call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None) return false;  // which lie as the result does
+    if (call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None) return false;  // which lie as the result does
     const int result = result_of(graph_, value);
-    return takes->takes_slice(device_, TakesSlices::kResult - result, slice);
+    return takes_slice(call, LibraryOp::kResult - result, slice);
   }
 
   /// Whether a call reads it there as its input k, as fast as if it were alone.
   bool reads(const Item& call, std::size_t k, const SlicePlace& slice) const {
     const bool is_last = k + 1 == call.inputs.size();
     const bool is_beside = (call.epilogue.bias && k == 2) || (is_last && (call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None));
-    const TakesSlices* const takes = takes_slices(call);
-    return takes && !is_beside && takes->takes_slice(device_, static_cast<int>(k), slice);
+    return !is_beside && takes_slice(call, static_cast<int>(k), slice);
   }
 
   /// The same axes stay the inner ones, and so many of the innermost elements side by side.

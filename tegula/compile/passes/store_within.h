@@ -7,7 +7,7 @@
 namespace tegula::compile {
 
 /// `concat`, `stack`, and the gradient of slices are storage, not work: whoever computes a piece stores it within the join (Item::within), with
-/// the join's strides: programs, and calls that take slices (TakesSlices). A piece that cannot be stored there is copied into its part by an
+/// the join's strides: programs, and calls that take slices (LibraryOp::takes_slice). A piece that cannot be stored there is copied into its part by an
 /// elementwise item, which joins the program that computes it: it belongs to another join or is a result, it is no value of its own (a slice, an
 /// argument), its rows would be too short, or a call that reads or makes it takes no such slice, or somebody who reads it asks for another layout.
 /// A row-major join of nothing but such pieces that no program computes stays a kernel.

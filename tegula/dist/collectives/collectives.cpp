@@ -21,7 +21,7 @@ namespace tegula::dist {
 namespace {
 
 /// Axis 0 is the one that is split. Input 0 is what goes in, or, of Receive, a tensor without elements that the result comes after.
-class CollectiveOp final : public LibraryOp, public TakesTurns {
+class CollectiveOp final : public LibraryOp {
  public:
   CollectiveOp(Group group, const Collective& what, Turn turn = Turn::OfItsLine) : group_(std::move(group)), what_(what), turn_(turn) {}
   /// Of an all-gather.

@@ -18,7 +18,7 @@ namespace {
 DType sum_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
 
 /// What both passes share. An op computes from its inputs alone: the backward pass takes the forward's results as it takes q.
-class AnyAttention : public LibraryOp, public Composed, public TakesSlices {
+class AnyAttention : public LibraryOp, public Composed {
  public:
   AnyAttention(const AttentionForm& form, bool backward) : form_(form), backward_(backward) {}
 
@@ -194,7 +194,7 @@ class AttentionOp final : public AnyAttention {
  public:
   explicit AttentionOp(const AttentionForm& form) : AnyAttention(form, false) {}
   std::string_view name() const override { return "attention"; }
-  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const override {
+  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape&) const override {
     return attention_decode(form_, inputs, device).value_or(std::vector<Tensor>());
   }
   std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {

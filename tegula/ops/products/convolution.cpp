@@ -5,7 +5,6 @@
 #include "tegula/core/error.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/op_table.h"
-#include "tegula/graph/regions/own_kernels.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
@@ -25,7 +24,7 @@ using runtime::ConvolutionPass;
 
 /// One of the three sums over (x, weight, y); each is linear in both of its inputs, and its gradients are the other two.
 ///   Forward (x, w) -> y    BackwardData (y, w) -> x    BackwardWeight (x, y) -> w
-class ConvolutionOp final : public LibraryOp, public HasOwnKernels, public TakesSlices {
+class ConvolutionOp final : public LibraryOp {
  public:
   ConvolutionOp(ConvolutionPass pass, const Window& window, std::int64_t groups) : pass_(pass), window_(window), groups_(groups) {}
 
@@ -85,7 +84,7 @@ class ConvolutionOp final : public LibraryOp, public HasOwnKernels, public Takes
     return with_room_between_pixels(slice.layout) && (which <= kResult || rules.reads_pixels_apart);
   }
   /// A group for each channel, on devices whose kernels are made: those of the libraries take longer to make than to run for an epoch.
-  std::vector<Tensor> by_own_kernels(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const override {
+  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const override {
     const Shape &first = inputs[0].shape(), &second = inputs[1].shape();
     const bool is_depthwise = ops::describes_depthwise(first, pass_ == ConvolutionPass::BackwardWeight ? shape : second, groups_);
     if (!is_depthwise || !device.traits().many_instances) return {};

@@ -49,7 +49,7 @@ Tensor transposed(const Tensor& x, const Line& where) {
   return graph::permute(x, order, where);
 }
 
-class MatmulOp final : public LibraryOp, public TakesSlices {
+class MatmulOp final : public LibraryOp {
  public:
   std::string_view name() const override { return "matmul"; }
   void attributes(Attributes& a) override {
@@ -66,7 +66,7 @@ class MatmulOp final : public LibraryOp, public TakesSlices {
     bias_axis_ = rank - 1;
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override;
-  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const override;
+  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const override;
 
   runtime::CallDescription describe(const Setting& setting) const override {
     return runtime::Matmul::of(setting.dtype, settled(setting.inputs[0]), settled(setting.inputs[1]), settled(setting.results[0]));
@@ -149,10 +149,8 @@ Tensor sum_of_products(const Tensor& a, const Tensor& b, const Line& where) {
   return graph::sum(terms, {terms.rank() - 2}, where);
 }
 
-std::vector<Tensor> MatmulOp::spelled_out(const runtime::Device& device, std::span<const Tensor> inputs) const {
+std::vector<Tensor> MatmulOp::spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const {
   const Tensor &a = inputs[0], &b = inputs[1];
-  Shape shape = a.shape();
-  shape[shape.rank() - 1] = b.shape().back();
   const auto ways =
       device.candidates(runtime::Matmul::of(a.dtype(), Layout::dense(a.shape()), Layout::dense(b.shape()), Layout::dense(shape)));
   if (ways.empty() || !ways.front().programs_are_faster) return {};

@@ -26,7 +26,7 @@ using runtime::Pooling;
 using runtime::PoolingKind;
 
 /// As runtime::Pooling says; of the maximum, forward, the taps are the second result.
-class PoolingOp final : public LibraryOp, public TakesSlices {
+class PoolingOp final : public LibraryOp {
  public:
   PoolingOp(PoolingKind kind, bool backward, const Window& window) : kind_(kind), backward_(backward), window_(window) {}
 

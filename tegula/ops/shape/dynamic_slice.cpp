@@ -58,7 +58,7 @@ bool is_slice_of(const Result& slice, const Result& whole, const Result& at, int
 }
 
 /// Inputs (x, at); at has been checked.
-class DynamicSliceOp final : public KernelOp, public ReadsByPlace {
+class DynamicSliceOp final : public KernelOp {
  public:
   explicit DynamicSliceOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "dynamic_slice"; }
@@ -90,7 +90,7 @@ class DynamicSliceOp final : public KernelOp, public ReadsByPlace {
 };
 
 /// Inputs (x, source, at); at has been checked.
-class UpdateSliceOp final : public KernelOp, public ReadsByPlace, public InsertsSlice {
+class UpdateSliceOp final : public KernelOp {
  public:
   explicit UpdateSliceOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "update_slice"; }
@@ -99,8 +99,8 @@ class UpdateSliceOp final : public KernelOp, public ReadsByPlace, public Inserts
     if (const Signature* node = a.made_for())
       a.require(node->inputs[0] == node->results[0] && is_slice_of(node->inputs[1], node->inputs[0], node->inputs[2], axis_), "axis");
   }
-  int overwrites() const override { return 0; }
-  int slice_axis() const override { return axis_; }
+  int overwrites(int) const override { return 0; }
+  int inserted_slice_axis() const override { return axis_; }
   int input_read_by_place() const override { return 2; }
   /// The source may be rows within wider ones, as a part of a projection is.
   bool accepts(int index, const Layout& layout) const override {

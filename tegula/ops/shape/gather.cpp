@@ -100,7 +100,7 @@ class IndexedOp : public KernelOp {
   std::int64_t length_;
 };
 
-class GatherOp final : public IndexedOp, public ReadsByPlace {
+class GatherOp final : public IndexedOp {
  public:
   using IndexedOp::IndexedOp;
   std::string_view name() const override { return "gather"; }
@@ -218,7 +218,7 @@ class ScatterOp final : public KernelOp {
       a.require(index == y && node->inputs[2] == Result{y, node->inputs[0].dtype} && node->inputs[1].dtype == i64, "axis");
     }
   }
-  int overwrites() const override { return 0; }
+  int overwrites(int) const override { return 0; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     const auto& where = y.origin().where;
     const Tensor index(y.inputs()[1]);

@@ -22,7 +22,7 @@ class Folder {
   void run() {
     for (Item& item : graph_.items) {
       if (item.role() != Role::Kernel) continue;
-      if (const auto* reader = dynamic_cast<const ReadsByPlace*>(item.op.get())) fold(item, reader->input_read_by_place());
+      if (const int input = item.as<KernelOp>().input_read_by_place(); input >= 0) fold(item, input);
     }
     remove_dead(graph_);
   }

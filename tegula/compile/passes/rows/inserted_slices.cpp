@@ -68,15 +68,15 @@ std::vector<InsertedSlice> SliceInserters::find(int value, std::int64_t rows, st
     open.pop_back();
     const Item& item = graph_[user];
     if (item.role() == Role::View && item.inputs[0] == seen && !item.as<ViewOp>().waits()) follow(user);
-    const auto* const inserts = item.role() == Role::Kernel ? dynamic_cast<const InsertsSlice*>(item.op.get()) : nullptr;
-    if (!inserts || item.inputs[1] != seen || item.dtype != graph_[value].dtype || !item.order.empty()) continue;
+    const int axis = item.role() == Role::Kernel ? item.as<KernelOp>().inserted_slice_axis() : -1;
+    if (axis < 0 || item.inputs[1] != seen || item.dtype != graph_[value].dtype || !item.order.empty()) continue;
     const Access source = access_of(graph_, seen), at = access_of(graph_, item.inputs[2]);
     const Role of_place = graph_[at.base].role();
     if (source.base != value || graph_[item.inputs[2]].dtype != DType::i64 || of_place == Role::Index) continue;
-    auto slice = slice_of(source.layout, inserts->slice_axis(), rows, columns);
+    auto slice = slice_of(source.layout, axis, rows, columns);
     if (!slice) continue;
     slice->whole = item.inputs[0];
-    slice->length = item.shape[inserts->slice_axis()];
+    slice->length = item.shape[axis];
     const bool number = of_place == Role::Scalar;
     slice->at = {.kind = number ? RowWord::Kind::Number : RowWord::Kind::Memory,
                  .operands = {number ? at.base : item.inputs[2]},

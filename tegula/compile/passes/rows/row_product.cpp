@@ -10,7 +10,6 @@
 #include <tuple>
 
 #include "tegula/compile/parameter.h"
-#include "tegula/compile/passes/rows/takes_numbers.h"
 #include "tegula/core/divide.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/slices.h"
@@ -30,7 +29,7 @@ constexpr std::int64_t kTilesOfStep = 4;  // … or at each step, where there ar
 constexpr std::int64_t kTilesOfLines = 2;  // the same of lines, where the terms of a result lie side by side: short ones are taken together
 constexpr std::int64_t kMostLines = 16;
 
-class RowProductOp final : public KernelOp, public TakesNumbers, public OverwritesInputs {
+class RowProductOp final : public KernelOp {
  public:
   explicit RowProductOp(RowProduct product) : p_(std::move(product)) {
     const auto note = [&](const RowWord& word, std::int64_t columns) {
@@ -48,7 +47,8 @@ class RowProductOp final : public KernelOp, public TakesNumbers, public Overwrit
   bool accepts(int index, const Layout& layout) const override {
     return index == 0 || row_layout(layout.shape, layout.strides, columns_of(index, layout.shape)).has_value();
   }
-  int input_overwritten_by(int result) const override { return result == 0 ? -1 : p_.slices[static_cast<std::size_t>(result - 1)].whole; }
+  bool takes_numbers() const override { return true; }
+  int overwrites(int result) const override { return result == 0 ? -1 : p_.slices[static_cast<std::size_t>(result - 1)].whole; }
   void lower(KernelContext& context) const override { Lowering(*this, context).run(); }
 
  private:
