@@ -31,6 +31,9 @@ namespace tegula {
 
 class Node;
 class Tensor;
+class Composed;
+class Embeds;
+class Joins;
 struct SlicePlace;
 
 /// How the compiler treats a node. Each role but the first has a subclass of Op.
@@ -199,6 +202,8 @@ class LibraryOp : public Op {
   /// The same in other ops, without numbers among them, where the device runs those faster because they fuse with what is around them;
   /// empty where not.
   virtual std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const;
+  /// Of an op that says in other ops what it does (graph/regions/composed.h): itself.
+  virtual const Composed* composed() const { return nullptr; }
   /// Numbers of results for takes_slice: operand k is k, result k is kResult - k.
   static constexpr int kResult = -1;
   /// Whether the call reads this operand, or writes this result, where the slice of a larger tensor lies, and loses nothing by it against a tensor of its own
@@ -242,6 +247,9 @@ class KernelOp : public Op {
   /// Of an op whose result is input 0, over which it is written, but for a slice along an axis, which is input 1: that axis. Input 2 (one i64) says where
   /// the slice begins; where it would not fit, nothing is written. Who computes the slice may store it there in the first place. -1: none.
   virtual int inserted_slice_axis() const { return -1; }
+  /// Of an op whose result is its inputs side by side, or its input in a box of zeros (tile/kernel_context.h): itself.
+  virtual const Joins* join() const { return nullptr; }
+  virtual const Embeds* embedding() const { return nullptr; }
   /// Whether its inputs may be numbers of the run, which need not lie in memory (KernelArgument::constant).
   virtual bool takes_numbers() const { return false; }
   /// Whether input `index` may lie so (KernelContext::Operand::strides); otherwise the compiler makes a dense copy. Never asked of the one that is overwritten.

@@ -284,7 +284,8 @@ Reference::Values Reference::reduce(const Node& node) const {
 
 std::vector<Reference::Values> Reference::several(const Node& node) const {
   std::vector<Values> out;
-  if (const auto* composed = dynamic_cast<const Composed*>(&node.op())) {
+  const auto* const op = node.op().role() == Role::Library ? static_cast<const LibraryOp*>(&node.op()) : nullptr;
+  if (const Composed* const composed = op ? op->composed() : nullptr) {
     Trace trace(node.origin().where);
     Reference inner(noise_);
     for (std::size_t i = 0; i < node.inputs().size(); ++i) {

@@ -49,7 +49,7 @@ bool leaves_channels_last(const Graph& graph, const Item& item) {
   return left[1] == 1;
 }
 
-bool is_join(const Item& item) { return item.role() == Role::Kernel && dynamic_cast<const Joins*>(item.op.get()); }
+bool is_join(const Item& item) { return item.role() == Role::Kernel && item.as<KernelOp>().join(); }
 
 }  // namespace
 

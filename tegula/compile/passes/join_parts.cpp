@@ -38,7 +38,7 @@ class Joiner {
   const Graph& out() const { return rewriter_.out(); }
 
   static const Embeds* embeds(const Item& item) {
-    return item.role() == Role::Kernel ? dynamic_cast<const Embeds*>(item.op.get()) : nullptr;
+    return item.role() == Role::Kernel ? item.as<KernelOp>().embedding() : nullptr;
   }
 
   void cut(Item& sum) {
@@ -152,7 +152,7 @@ class Nester {
   void run() {
     for (int i = 0; i < graph_.size(); ++i) {
       Item& item = graph_[i];
-      const auto* join = item.role() == Role::Kernel ? dynamic_cast<const Joins*>(item.op.get()) : nullptr;
+      const auto* join = item.role() == Role::Kernel ? item.as<KernelOp>().join() : nullptr;
       if (!join || !join->joined_at().empty()) continue;
       const std::vector<int> pieces = item.inputs;
       std::vector<int> nested;

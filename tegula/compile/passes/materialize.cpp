@@ -127,7 +127,7 @@ class Materializer {
     for (const Item& item : graph.items) out.push_back(item.dtype);
     std::vector<int> uses = count_uses(graph);
     for (const Item& join : graph.items) {
-      if (join.role() != Role::Kernel || !dynamic_cast<const Joins*>(join.op.get())) continue;
+      if (join.role() != Role::Kernel || !join.as<KernelOp>().join()) continue;
       for (const int input : join.inputs) {
         const bool alone = uses[static_cast<std::size_t>(input)] == 1 && graph[input].role() == Role::View;
         if (alone) out[static_cast<std::size_t>(input)] = join.dtype;

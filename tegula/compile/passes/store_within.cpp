@@ -19,7 +19,7 @@ constexpr std::int64_t kShortestRun = 16;
 /// The same where a call stores it, in bytes: a sector of a GPU's memory.
 constexpr std::int64_t kShortestRunBytes = 32;
 
-const Joins* joins(const Item& item) { return item.role() == Role::Kernel ? dynamic_cast<const Joins*>(item.op.get()) : nullptr; }
+const Joins* joins(const Item& item) { return item.role() == Role::Kernel ? item.as<KernelOp>().join() : nullptr; }
 bool is_computed_by_a_group(const Item& item) { return item.role() == Role::Elementwise || item.role() == Role::Reduce; }
 
 /// One axis of more than one element: how many, how far apart they lie now, and how far they shall.

@@ -63,6 +63,7 @@ class AnyAttention : public LibraryOp, public Composed {
     return std::ranges::equal(node.results, parts);
   }
 
+  const Composed* composed() const override { return this; }
   std::vector<Tensor> composition(std::span<const Tensor> inputs) const override {
     return backward_ ? plain_attention_gradients(form_, inputs) : plain_attention(form_, inputs);
   }

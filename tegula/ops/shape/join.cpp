@@ -50,6 +50,7 @@ class ConcatOp final : public KernelOp, public Joins {
     }
     return !begins_.empty() || end == y[axis_];
   }
+  const Joins* join() const override { return this; }
   int joined_axis() const override { return axis_; }
   const std::vector<std::int64_t>& joined_at() const override { return begins_; }
   Ref<const Op> without_gaps() const override { return begins_.empty() ? Ref<const Op>(this) : Ref<const Op>(new ConcatOp(axis_)); }

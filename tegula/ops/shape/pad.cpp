@@ -43,6 +43,7 @@ class PadOp final : public KernelOp, public Embeds {
     return {ops::strided(dy, begin_, step_, y.input(0).shape(), y.origin().where)};
   }
 
+  const Embeds* embedding() const override { return this; }
   std::optional<Dims> embedded_at() const override {
     const bool whole = std::ranges::all_of(step_, [](std::int64_t step) { return step == 1; });
     const bool inside = std::ranges::all_of(begin_, [](std::int64_t begin) { return begin >= 0; });
