@@ -107,6 +107,35 @@ TEST(GraphFile, ALoopIsOneNodeAndHasItsGradient) {
   expect_same_bits(grad(sum(square(g(x))), x), grad(sum(square(f(x))), x));
 }
 
+// What has no declared case that can be traced.
+TEST(GraphFile, NumbersDrawnCodesCheckpointsAndPrintsComeBack) {
+  Generator generator(3);
+  const auto f = [&](const std::vector<Tensor>& x) {
+    std::vector<Tensor> out{normal({2, 3}, 0, 1, {.generator = &generator}), uniform({5}, 0, 1, {.dtype = f64, .generator = &generator}),
+                            randint(0, 1000, {4}, &generator), multinomial(abs(x[0]) + 0.1, 2, Replacement::Yes, &generator)};
+    out.push_back(unpack_e4m3(pack_e4m3(x[0], 2), 2));
+    const auto both = checkpoints([](const std::vector<Tensor>& in) { return std::vector{sin(in[0]), cos(in[0]) * in[0]}; }, {x[0]});
+    out.insert(out.end(), both.begin(), both.end());
+    out.push_back(debug_print(checkpoint([](const std::vector<Tensor>& in) { return tanh(in[0]); }, {x[0]}), "h"));
+    return out;
+  };
+  const std::vector<Tensor> x{numbers({2, 6})};
+  save_graph(kPath, f, x);
+  const GraphFunction g = load_graph(kPath);
+  auto loaded = jit(g);
+  auto original = jit(f);
+  for (int call = 0; call < 3; ++call) {
+    const auto got = loaded(x), want = original(x);
+    ASSERT_EQ(got.size(), want.size());
+    for (std::size_t i = 0; i < got.size(); ++i) expect_same_bits(got[i], want[i]);
+  }
+  const auto gradient = [&](const auto& function) {
+    const std::vector<Tensor> out = function(x);
+    return grad(sum(square(out[5]) + out[6] * out[7]), x[0]);
+  };
+  expect_same_bits(gradient(g), gradient(f));
+}
+
 TEST(GraphFile, StructuresAreListsInTheFile) {
   const auto f = [](const std::vector<Tensor>& xs) { return std::pair(xs[0] + xs[1], std::vector{xs[0] * 2, xs[1]}); };
   const std::vector<Tensor> xs{numbers({3}), numbers({3}, 5)};
