@@ -33,15 +33,16 @@ data::Arrays rows_with_a_zero(std::int64_t n, std::int64_t zero_at) {
 
 /// What each of two ranks says, and its weights afterwards, of batches of 4 rows.
 template <class Net>
-std::pair<std::vector<std::string>, std::vector<std::vector<float>>> stopped(TrainerOptions options, std::int64_t zero_at) {
+std::pair<std::vector<std::string>, std::vector<std::vector<float>>> stopped(const TrainerOptions& options, std::int64_t zero_at) {
   std::vector<std::vector<float>> weights(2);
-  const auto failures = test::failures_of(2, [&, options](int rank) mutable {
+  const auto failures = test::failures_of(2, [&](int rank) {
     manual_seed(7);
     Net net;
     if constexpr (std::is_same_v<Net, WithExchange>) nn::sync_batch_norm(net, dist::world());
     optim::Adam adam(parameters(net), {.lr = 1e-3});
-    options.batch = 4, options.shuffle = false, options.group = dist::world();
-    Trainer trainer(net, adam, mse_loss, options);
+    TrainerOptions own = options;  // both ranks are here
+    own.batch = 4, own.shuffle = false, own.group = dist::world();
+    Trainer trainer(net, adam, mse_loss, own);
     const auto keep = [&] {
       for (const Parameter& p : Parameters(parameters(net))) {
         const auto values = p.read().to_host();
