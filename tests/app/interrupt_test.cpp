@@ -51,30 +51,7 @@ int interrupted_training(const std::vector<std::string>& arguments, const std::s
   return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
 }
 
-TEST(App, CtrlCSavesACheckpointFromWhichTheTrainingGoesOnToTheBit) {
-  const TemporaryFolder folder;
-  const std::vector<std::string> common{"train", "mnist-mlp", "--limit",  "1000",         "--epochs",
-                                        "60",    "--batch",   "10",       "--plot", folder / "c.png", "--show", "0"};
-  const auto with = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), common.begin(), common.end());
-    return more;
-  };
-  const int status =
-      interrupted_training(with({"--out", folder / "part", "--checkpoint", folder / "run", "--log", folder / "log"}), folder / "log", 6);
-  EXPECT_EQ(status, 128 + SIGINT);
-  EXPECT_TRUE(std::filesystem::exists(folder / "run"));
-  const io::Bytes said = io::read_file(folder / "log.out");  // the whole command, so that no option is forgotten
-  const std::string text(reinterpret_cast<const char*>(said.data()), said.size());
-  EXPECT_NE(text.find("to go on: tegula train mnist-mlp --limit 1000 --epochs 60 --batch 10 "), std::string::npos) << text;
-  EXPECT_NE(text.find(" --resume " + (folder / "run") + "\n"), std::string::npos) << text;
-  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
-    EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
-  EXPECT_EQ(tegula_cli(with({"--out", folder / "resumed", "--resume", folder / "run"})).status, 0);
-  EXPECT_EQ(tegula_cli(with({"--out", folder / "whole"})).status, 0);
-  EXPECT_EQ(io::read_file(folder / "whole"), io::read_file(folder / "resumed"));
-}
-
-/// Stopped behind some epochs and gone on with, a training over data of one's own ends in the same file as one that was not stopped.
+/// Stopped behind some epochs and gone on with, a training ends in the same file as one that was not stopped.
 void expect_to_go_on(const TemporaryFolder& folder, const std::vector<std::string>& common) {
   const auto with = [&](std::vector<std::string> more) {
     more.insert(more.begin(), common.begin(), common.end());
@@ -83,9 +60,21 @@ void expect_to_go_on(const TemporaryFolder& folder, const std::vector<std::strin
   const int status =
       interrupted_training(with({"--out", folder / "part", "--checkpoint", folder / "run", "--log", folder / "log"}), folder / "log", 6);
   EXPECT_EQ(status, 128 + SIGINT);
+  EXPECT_TRUE(std::filesystem::exists(folder / "run"));
   EXPECT_EQ(tegula_cli(with({"--out", folder / "resumed", "--resume", folder / "run"})).status, 0);
   EXPECT_EQ(tegula_cli(with({"--out", folder / "whole"})).status, 0);
   EXPECT_EQ(io::read_file(folder / "whole"), io::read_file(folder / "resumed"));
+}
+
+TEST(App, CtrlCSavesACheckpointFromWhichTheTrainingGoesOnToTheBit) {
+  const TemporaryFolder folder;
+  expect_to_go_on(folder, {"train", "mnist-mlp", "--limit", "1000", "--epochs", "60", "--batch", "10", "--plot", folder / "c.png", "--show", "0"});
+  const io::Bytes said = io::read_file(folder / "log.out");  // the whole command, so that no option is forgotten
+  const std::string text(reinterpret_cast<const char*>(said.data()), said.size());
+  EXPECT_NE(text.find("to go on: tegula train mnist-mlp --limit 1000 --epochs 60 --batch 10 "), std::string::npos) << text;
+  EXPECT_NE(text.find(" --resume " + (folder / "run") + "\n"), std::string::npos) << text;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.path()))
+    EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
 }
 
 TEST(App, CtrlCEndsATrainingOverATableThatGoesOnToTheBit) {

@@ -119,13 +119,13 @@ bool onednn_loses(const Convolution& d) { return image_gradient(d) || !onednn_su
 bool always(const Convolution&) { return true; }
 
 constexpr Way<Convolution> kWays[] = {
-    {"in f32, converted", is_half_convolution, [](const Convolution& d) { return widened_convolution(d); }},
-    {"patches", is_patchwork, make_patch_convolution},
-    {"images in lanes", lanes_suit, make_lanes_convolution},
-    {"planes", planes_suit, make_plane_convolution},
-    {"one product", pointwise_suits, make_pointwise_convolution},
-    {"patches", onednn_loses, make_patch_convolution},
-    {"oneDNN", always, make_onednn_convolution},
+    {is_half_convolution, [](const Convolution& d) { return widened_convolution(d); }},
+    {is_patchwork, make_patch_convolution},
+    {lanes_suit, make_lanes_convolution},
+    {planes_suit, make_plane_convolution},
+    {pointwise_suits, make_pointwise_convolution},
+    {onednn_loses, make_patch_convolution},
+    {always, make_onednn_convolution},
 };
 
 std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {

@@ -356,7 +356,7 @@ bool wants_rows(const runtime::Matmul& description) {
 }
 
 constexpr Way<runtime::Matmul> kWays[] = {
-    {"oneDNN, and blocks of our own", [](const runtime::Matmul&) { return true; },
+    {[](const runtime::Matmul&) { return true; },
      [](const runtime::Matmul& d) -> std::unique_ptr<runtime::Call> { return std::make_unique<MatmulCall>(d); }},
 };
 

@@ -11,7 +11,6 @@ namespace tegula::host {
 
 template <class Description>
 struct Way {
-  const char* name;
   bool (*suits)(const Description&);
   std::unique_ptr<runtime::Call> (*make)(const Description&);
 };
