@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/io/wire.h"
 
 namespace tegula::io {
 namespace {
@@ -29,28 +30,9 @@ void append(std::string& out, T value) {  // little-endian, as this machine
   out.append(bytes, sizeof value);
 }
 
-// protobuf's wire format: a key is the field's number and how its value is written.
-enum class Wire : std::uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
-void varint(std::string& out, std::uint64_t value) {
-  for (; value >= 128; value >>= 7) out += static_cast<char>((value & 127) | 128);
-  out += static_cast<char>(value);
-}
-void key(std::string& out, unsigned field, Wire wire) { varint(out, field << 3 | static_cast<unsigned>(wire)); }
-void bytes_field(std::string& out, unsigned field, std::string_view bytes) {
-  key(out, field, Wire::Bytes);
-  varint(out, bytes.size());
-  out += bytes;
-}
-
 /// Event: 1 wall_time, 2 step, and one of 3 file_version, 5 summary.
-std::string event(std::int64_t step, unsigned field, std::string_view contents) {
-  std::string out;
-  key(out, 1, Wire::Fixed64);
-  append(out, now());
-  key(out, 2, Wire::Varint);
-  varint(out, static_cast<std::uint64_t>(step));
-  bytes_field(out, field, contents);
-  return out;
+std::string event(std::int64_t step, std::uint32_t field, std::string_view contents) {
+  return WireWriter().fixed64(1, now()).varint(2, static_cast<std::uint64_t>(step)).bytes(field, contents).text();
 }
 
 /// As TFRecords keep it, so that a CRC of data that hold CRCs stays a check.
@@ -98,12 +80,8 @@ EventFile::~EventFile() {
 EventFile::EventFile(EventFile&& other) noexcept : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)) {}
 
 void EventFile::scalar(std::string_view tag, std::int64_t step, double value) {
-  std::string entry, summary;
-  bytes_field(entry, 1, tag);
-  key(entry, 2, Wire::Fixed32);
-  append(entry, static_cast<float>(value));
-  bytes_field(summary, 1, entry);
-  write(event(step, 5, summary));
+  const std::string entry = WireWriter().bytes(1, tag).fixed32(2, static_cast<float>(value)).text();
+  write(event(step, 5, WireWriter().bytes(1, entry).text()));
 }
 
 /// A record: length, its CRC, the data, their CRC.

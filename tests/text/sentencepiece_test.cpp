@@ -5,9 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <bit>
-#include <cstring>
 #include <map>
 
+#include "tegula/io/wire.h"
 #include "tegula/text/tokens/precompiled.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 #include "tests/io/files.h"
@@ -113,17 +113,10 @@ TEST(SentencePiece, SymbolsOfTheUsersStandAnywhereAndKeepTheBlanksBesideThem) {
 }
 
 // A model file by hand: fields of protocol buffers.
-std::string varint(std::uint64_t n) {
-  std::string out;
-  for (; n > 127; n >>= 7) out += static_cast<char>(n | 128);
-  return out += static_cast<char>(n);
-}
-std::string field(std::uint64_t number, const std::string& bytes) { return varint(number << 3 | 2) + varint(bytes.size()) + bytes; }
-std::string field(std::uint64_t number, std::uint64_t value) { return varint(number << 3) + varint(value); }
+std::string field(std::uint32_t number, const std::string& bytes) { return io::WireWriter().bytes(number, bytes).text(); }
+std::string field(std::uint32_t number, std::uint64_t value) { return io::WireWriter().varint(number, value).text(); }
 std::string piece(const std::string& text, float score, std::uint64_t kind = 1) {
-  std::string bits(4, 0);
-  std::memcpy(bits.data(), &score, 4);
-  return field(1, field(1, text) + varint(2 << 3 | 5) + bits + field(3, kind));
+  return field(1, io::WireWriter().bytes(1, text).fixed32(2, score).varint(3, kind).text());
 }
 
 const std::string kMark = "\u2581", kFrame = piece("<unk>", 0, 2) + piece("<s>", 0, 3) + piece("</s>", 0, 3);

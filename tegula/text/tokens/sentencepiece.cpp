@@ -8,6 +8,7 @@
 #include "tegula/core/text.h"
 #include "tegula/io/file.h"
 #include "tegula/io/file_kind.h"
+#include "tegula/io/wire.h"
 #include "tegula/text/tokens/bpe.h"
 #include "tegula/text/tokens/precompiled.h"
 #include "tegula/text/tokens/tokenizer_files.h"
@@ -19,68 +20,14 @@ namespace {
 
 constexpr const char* kMark = "\u2581";  // ▁, the blank of SentencePiece
 
-/// One field of a protocol buffer message.
-struct Field {
-  std::uint64_t number = 0;
-  std::uint64_t value = 0;               // of a varint, or the bits of a fixed one
-  std::span<const std::byte> bytes = {};  // of a string or message
-  std::uint64_t wire = 0;                // 0 varint, 1 fixed64, 2 bytes, 5 fixed32
-};
+using io::Wire;
+using Field = io::WireField;
 
-/// Fields of a message one after the other (protobuf.dev, "Encoding").
-class Message {
- public:
-  Message(std::span<const std::byte> bytes, std::string_view name) : bytes_(bytes), name_(name) {}
-
-  bool next(Field& field) {
-    if (at_ == bytes_.size()) return false;
-    const std::uint64_t key = varint();
-    field = {.number = key >> 3, .wire = key & 7};
-    switch (field.wire) {
-      case 0: field.value = varint(); return true;
-      case 1: field.value = fixed(8); return true;
-      case 2: {
-        const std::uint64_t size = varint();
-        if (size > bytes_.size() - at_)
-          fail("a field of " + std::to_string(size) + " bytes where " + std::to_string(bytes_.size() - at_) + " are left");
-        field.bytes = bytes_.subspan(at_, static_cast<std::size_t>(size));
-        at_ += static_cast<std::size_t>(size);
-        return true;
-      }
-      case 5: field.value = fixed(4); return true;
-      default: fail("a field of wire type " + std::to_string(field.wire));
-    }
-  }
-  [[noreturn]] void fail(std::string got) const {
-    throw Error({.op = "sentencepiece",
-                 .got = std::string(name_) + ": " + std::move(got),
-                 .expected = "a SentencePiece model",
-                 .advice = "the file is truncated or no .model file"});
-  }
-
- private:
-  std::uint64_t varint() {
-    std::uint64_t value = 0;
-    for (int shift = 0; shift < 64; shift += 7) {
-      if (at_ == bytes_.size()) fail("the end of the data within a number");
-      const auto byte = static_cast<std::uint64_t>(bytes_[at_++]);
-      value |= (byte & 0x7F) << shift;
-      if (byte < 0x80) return value;
-    }
-    fail("a number of more than 64 bits");
-  }
-  std::uint64_t fixed(std::size_t size) {
-    if (bytes_.size() - at_ < size) fail("the end of the data within a number");
-    std::uint64_t value = 0;
-    std::memcpy(&value, bytes_.data() + at_, size);
-    at_ += size;
-    return value;
-  }
-
-  std::span<const std::byte> bytes_;
-  std::string_view name_;
-  std::size_t at_ = 0;
-};
+/// The fields of a message of the file `name`.
+io::WireReader fields_of(std::span<const std::byte> message, std::string_view name) {
+  return {message,
+          {.op = "sentencepiece", .name = name, .expected = "a SentencePiece model", .advice = "the file is truncated or no .model file"}};
+}
 
 std::string text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
@@ -106,15 +53,15 @@ constexpr Known kModel{"the model", {1, 2, 3, 4}}, kPiece{"a piece", {1, 2, 3}},
                               26, 30, 31, 32, 33, 34, 35, 36, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54}};
 
 void read_piece(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model) {
-  Message message(bytes, name);
+  io::WireReader message = fields_of(bytes, name);
   std::string piece;
   float score = 0;
   std::uint64_t kind = 1;
   for (Field field; message.next(field);) {
     kPiece.require(field, name);
-    if (field.number == 1 && field.wire == 2) piece = text_of(field.bytes);
-    if (field.number == 2 && field.wire == 5) score = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
-    if (field.number == 3 && field.wire == 0) kind = field.value;
+    if (field.number == 1 && field.wire == Wire::Bytes) piece = text_of(field.bytes);
+    if (field.number == 2 && field.wire == Wire::Fixed32) score = std::bit_cast<float>(static_cast<std::uint32_t>(field.value));
+    if (field.number == 3 && field.wire == Wire::Varint) kind = field.value;
   }
   if (kind < 1 || kind > 6) message.fail("a piece of kind " + std::to_string(kind));
   model.pieces.push_back(std::move(piece));
@@ -129,12 +76,12 @@ struct Promised {
 };
 
 void read_trainer(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model, Promised& promised) {
-  Message message(bytes, name);
+  io::WireReader message = fields_of(bytes, name);
   promised.told = true;
   for (Field field; message.next(field);) {
     kTrainer.require(field, name);
-    if (field.number == 44 && field.wire == 2) model.unknown_surface = text_of(field.bytes);
-    if (field.wire != 0) continue;
+    if (field.number == 44 && field.wire == Wire::Bytes) model.unknown_surface = text_of(field.bytes);
+    if (field.wire != Wire::Varint) continue;
     if (field.number == 4) promised.pieces = field.value;
     if (field.number == 24) model.blank_behind = field.value != 0;
     if (field.number == 3) {
@@ -146,11 +93,11 @@ void read_trainer(std::span<const std::byte> bytes, std::string_view name, Sente
 }
 
 void read_normalizer(std::span<const std::byte> bytes, std::string_view name, SentencePieceModel& model) {
-  Message message(bytes, name);
+  io::WireReader message = fields_of(bytes, name);
   for (Field field; message.next(field);) {
     kNormalizer.require(field, name);
-    if (field.number == 2 && field.wire == 2) model.rules = text_of(field.bytes);
-    if (field.wire != 0) continue;
+    if (field.number == 2 && field.wire == Wire::Bytes) model.rules = text_of(field.bytes);
+    if (field.wire != Wire::Varint) continue;
     if (field.number == 3) model.dummy_prefix = field.value != 0;
     if (field.number == 4) model.remove_extra_blanks = field.value != 0;
     if (field.number == 5) model.escape_blanks = field.value != 0;
@@ -240,10 +187,10 @@ Tokenizer parse_sentencepiece(std::span<const std::byte> bytes, std::string_view
   SentencePieceModel model;
   model.unknown_surface = " \u2047 ";  // ⁇
   Promised promised;
-  Message message(bytes, name);
+  io::WireReader message = fields_of(bytes, name);
   for (Field field; message.next(field);) {
     kModel.require(field, name);
-    if (field.wire != 2) continue;
+    if (field.wire != Wire::Bytes) continue;
     if (field.number == 1) read_piece(field.bytes, name, model);
     if (field.number == 2) read_trainer(field.bytes, name, model, promised);
     if (field.number == 3) read_normalizer(field.bytes, name, model);
