@@ -61,6 +61,7 @@ tegula_find_library(pcre2 pcre2.h pcre2-8 libpcre2-dev)
 tegula_find_library(csv csv.h csv libcsv-dev)
 tegula_find_library(png png.h png libpng-dev)
 tegula_find_library(zlib zlib.h z zlib1g-dev)
+tegula_find_library(crypto openssl/hmac.h crypto libssl-dev)
 set(tegula_openmp_package g++)  # GCC brings its own
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   string(REGEX MATCH "^[0-9]+" tegula_openmp_package "${CMAKE_CXX_COMPILER_VERSION}")

@@ -40,8 +40,8 @@ endif()
 set(no_openmp CMAKE_DISABLE_FIND_PACKAGE_OpenMP=ON)
 expect_missing(DEFINE ${no_openmp} PACKAGES ${openmp})
 expect_missing(DEFINE tegula_dnnl_LIBRARY=OFF tegula_hwy_INCLUDE_DIR=OFF tegula_utf8proc_LIBRARY=OFF tegula_pcre2_LIBRARY=OFF tegula_csv_LIBRARY=OFF
-                      tegula_png_LIBRARY=OFF tegula_zlib_LIBRARY=OFF ${no_openmp}
-               PACKAGES libdnnl-dev libhwy-dev libutf8proc-dev libpcre2-dev libcsv-dev libpng-dev zlib1g-dev ${openmp})
+                      tegula_png_LIBRARY=OFF tegula_zlib_LIBRARY=OFF tegula_crypto_LIBRARY=OFF ${no_openmp}
+               PACKAGES libdnnl-dev libhwy-dev libutf8proc-dev libpcre2-dev libcsv-dev libpng-dev zlib1g-dev libssl-dev ${openmp})
 if(PREFIX)  # what the installed library was built with
   expect_missing(DEFINE tegula_jpeg_LIBRARY=OFF PACKAGES libjpeg-dev)
 else()

@@ -18,7 +18,6 @@
 #include "tegula/dist/transport/endpoint.h"
 #include "tegula/dist/transport/environment.h"
 #include "tegula/dist/transport/rendezvous.h"
-#include "tegula/dist/transport/sha256.h"
 #include "tests/dist/ranks.h"
 
 namespace tegula {
@@ -318,20 +317,6 @@ TEST(Meetings, AnAddressThatIsNoneIsAnError) {
     }
   }
   EXPECT_THROW(dist::meet({.address = "unix:/tmp/x", .rank = 2, .size = 2}), Error);
-}
-
-// FIPS 180-4 and RFC 4231.
-TEST(Sha256, KnownAnswers) {
-  const auto text = [](const dist::Digest& digest) { return dist::hex({reinterpret_cast<const char*>(digest.data()), digest.size()}); };
-  EXPECT_EQ(text(dist::sha256("")), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
-  EXPECT_EQ(text(dist::sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-  EXPECT_EQ(text(dist::sha256("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq")),
-            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
-  EXPECT_EQ(text(dist::sha256(std::string(1'000'000, 'a'))), "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
-  EXPECT_EQ(text(dist::hmac_sha256("Jefe", "what do ya want for nothing?")),
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
-  EXPECT_EQ(text(dist::hmac_sha256(std::string(131, '\xaa'), "Test Using Larger Than Block-Size Key - Hash Key First")),
-            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
 std::optional<dist::Place> place_in(std::map<std::string, std::string> variables) {

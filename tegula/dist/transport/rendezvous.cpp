@@ -1,18 +1,21 @@
 #include "tegula/dist/transport/rendezvous.h"
 
+#include <openssl/crypto.h>
+#include <openssl/hmac.h>
 #include <poll.h>
 #include <sys/random.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <list>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include "tegula/core/json.h"
 #include "tegula/dist/transport/endpoint.h"
-#include "tegula/dist/transport/sha256.h"
 #include "tegula/dist/transport/sockets.h"
 
 namespace tegula::dist {
@@ -26,26 +29,38 @@ constexpr double kPatienceWithOne = 10;  // seconds in which who has connected s
 constexpr std::uint32_t kMostHello = 1 << 14;  // bytes
 constexpr std::size_t kMostGuests = 256;  // who come and say nothing must not use up the process's descriptors
 
-std::string drawn() {
-  char bytes[32];
-  for (std::size_t done = 0; done < sizeof bytes;) {
-    const ssize_t count = ::getrandom(bytes + done, sizeof bytes - done, 0);
-    if (count > 0) done += static_cast<std::size_t>(count);
+// Lower case, two digits a byte.
+std::string hex(std::span<const unsigned char> bytes) {
+  std::string text;
+  for (const unsigned char byte : bytes) {
+    text += "0123456789abcdef"[byte >> 4];
+    text += "0123456789abcdef"[byte & 15];
   }
-  return hex({bytes, sizeof bytes});
+  return text;
 }
 
+std::string drawn() {
+  std::array<unsigned char, 32> bytes;
+  for (std::size_t done = 0; done < bytes.size();) {
+    const ssize_t count = ::getrandom(bytes.data() + done, bytes.size() - done, 0);
+    if (count > 0) done += static_cast<std::size_t>(count);
+  }
+  return hex(bytes);
+}
+
+// HMAC-SHA256 (RFC 2104, FIPS 180-4).
 std::string seal(const std::string& secret, const std::string& text) {
-  const Digest digest = hmac_sha256(secret, text);
-  return hex({reinterpret_cast<const char*>(digest.data()), digest.size()});
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  if (HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()), reinterpret_cast<const unsigned char*>(text.data()), text.size(),
+           digest.data(), &size) == nullptr) {
+    throw Error({.op = "dist", .got = "no SHA-256 from OpenSSL's libcrypto", .expected = "a library that has it"});
+  }
+  return hex({digest.data(), size});
 }
 
 // In a time that does not depend on where they differ.
-bool same(const std::string& a, const std::string& b) {
-  unsigned difference = a.size() == b.size() ? 0 : 1;
-  for (std::size_t i = 0; i < std::min(a.size(), b.size()); ++i) difference |= static_cast<unsigned>(a[i] ^ b[i]);
-  return difference == 0;
-}
+bool same(const std::string& a, const std::string& b) { return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
 
 /// What a rank says when it connects.
 struct Hello {
