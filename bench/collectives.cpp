@@ -20,6 +20,7 @@
 #include "tegula/models/text/gpt2.h"
 #include "tegula/models/text/language_model.h"
 #include "tegula/runtime/device.h"
+#include "tegula/dist.h"
 #include "tegula/tegula.h"
 
 using namespace tegula;

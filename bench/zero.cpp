@@ -11,6 +11,7 @@
 #include "bench/measure.h"
 #include "tegula/dist/collectives/collectives.h"
 #include "tegula/tegula.h"
+#include "tegula/text.h"
 
 using namespace tegula;
 

@@ -4,6 +4,7 @@
 // and the answer is a mean of what stands there (values), weighted by how well each place fits.
 
 #include <tegula/tegula.h>
+#include <tegula/text.h>
 
 #include <algorithm>
 #include <cassert>

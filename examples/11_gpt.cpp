@@ -4,6 +4,7 @@
 // feed-forward layers, and a product with the embedding's own matrix. models::Gpt2 is the same with the names of the published weights.
 
 #include <tegula/tegula.h>
+#include <tegula/text.h>
 
 #include <algorithm>
 #include <cassert>

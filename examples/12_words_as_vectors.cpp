@@ -2,6 +2,7 @@
 // the last part trains on that text, too:  12_words_as_vectors book.txt
 
 #include <tegula/tegula.h>
+#include <tegula/text.h>
 
 #include <algorithm>
 #include <cassert>

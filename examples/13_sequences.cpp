@@ -1,6 +1,7 @@
 // Lesson 13: sequences, by hand and by layer. A recurrent net reads one thing after the other and keeps what it needs of them in a state.
 
 #include <tegula/tegula.h>
+#include <tegula/text.h>
 
 #include <algorithm>
 #include <cassert>

@@ -5,6 +5,7 @@ A ```cpp block runs when it contains `int main` or is marked ```cpp complete. Wh
 two contain "prints", it is what the program must print; a line may use … for what changes from run to run.
 A ```cpp rows block declares what the lines of the next table use: the code in the second cell of each of its rows is a scope of its own, and all of them
 are one program that runs (`| `torch.exp(x)` | `exp(x)` |`; in code a bar is written \\|). Cells that begin with a dash are words.
+A program that includes tegula/text.h, as the rows of ```cpp rows text do, is linked with tegula::text; all others with tegula::tegula alone.
 A ```cpp block marked file=NAME is written to that name for the later blocks of the page, which may include it.
 """
 import argparse
@@ -22,8 +23,8 @@ TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
 CODE = re.compile(r"`([^`]+)`")
 
 
-def rows_program(setup, table):
-    """The program of a table's second column: each cell's first code is a scope."""
+def rows_program(setup, table, header):
+    """The program of a table's second column, which includes tegula/`header`.h: each cell's first code is a scope."""
     scopes = []
     for line in table.splitlines()[2:]:
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
@@ -31,13 +32,14 @@ def rows_program(setup, table):
             continue
         scopes.append("  { " + code[1].replace("\\|", "|").rstrip(";") + "; }")
     body = "\n".join(scopes)
-    return f"#include <tegula/tegula.h>\n\n#include <cstdio>\nusing namespace tegula;\n\nint main() {{\n{setup}\n{body}\n}}\n", len(scopes)
+    return f"#include <tegula/{header}.h>\n\n#include <cstdio>\nusing namespace tegula;\n\nint main() {{\n{setup}\n{body}\n}}\n", len(scopes)
 
 
 class Block:
     def __init__(self, page, line, code, expected):
         self.page, self.line, self.code, self.expected = page, line, code, expected
         self.name = f"{page.stem.lower()}_{line}"
+        self.library = "tegula::text" if "<tegula/text.h>" in code else "tegula::tegula"
 
     def __str__(self):
         return f"{self.page}:{self.line}"
@@ -61,7 +63,7 @@ def read_page(page, text):
             files[named[0]] = code
         elif "rows" in words:
             table = TABLE.match(text, end + 1)
-            program, count = rows_program(code, table[0]) if table else ("", 0)
+            program, count = rows_program(code, table[0], "text" if "text" in words else "tegula") if table else ("", 0)
             if count == 0:
                 raise SystemExit(f"{page}:{line}: no table with code in its second column follows")
             programs.append(Block(page, line, program, None))
@@ -81,7 +83,7 @@ def same(printed, expected):
 def write_project(folder, pages):
     """One CMake project with one program per block."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ["cmake_minimum_required(VERSION 3.22)", "project(docs LANGUAGES CXX)", "find_package(tegula REQUIRED)"]
+    lines = ["cmake_minimum_required(VERSION 3.22)", "project(docs LANGUAGES CXX)", "find_package(tegula REQUIRED COMPONENTS text)"]
     for page, (programs, files) in pages.items():
         page_folder = folder / page.stem
         page_folder.mkdir(exist_ok=True)
@@ -94,7 +96,7 @@ def write_project(folder, pages):
         for block in programs:
             lines += [f"add_executable({block.name} {page.stem}/{block.name}.cpp)",
                       f"target_include_directories({block.name} PRIVATE {page.stem})",
-                      f"target_link_libraries({block.name} PRIVATE tegula::tegula)"]
+                      f"target_link_libraries({block.name} PRIVATE {block.library})"]
     (folder / "CMakeLists.txt").write_text("\n".join(lines) + "\n")
 
 

@@ -31,7 +31,7 @@ RULES = {
     "io": ["core", "graph", "runtime"],
 }
 MACHINES = ("cpu", "simt", "cuda")
-USER_ROOMS = [room for room in RULES if room not in MACHINES]
+USER_ROOMS = [room for room in RULES if room not in MACHINES and room != "text"]
 # Folder -> what of its own room it may include; a folder that is not named may include all of its room.
 FOLDERS = {
     "compile/passes": ["compile"],
@@ -51,10 +51,16 @@ FOLDERS = {
 }
 # floor 5: what people run; floor 6: the command line
 RULES |= {room: USER_ROOMS for room in ("train", "models", "serve", "formats")}
-RULES["app"] = USER_ROOMS + ["train", "models", "serve", "formats"]
-RULES["tegula.h"] = RULES["app"]
+CORE = USER_ROOMS + ["train", "models", "serve", "formats"]
+# The library tegula_text: what knows texts, which nothing in the library tegula includes. A folder within a room may be a room of its own.
+RULES["models/text"] = CORE + ["text"]
+RULES["app"] = CORE + ["text", "models/text"]
+# The front pages: each includes what its library has.
+RULES["tegula.h"] = RULES["models.h"] = RULES["dist.h"] = CORE
+RULES["text.h"] = CORE + ["text", "models/text"]
+FRONT_PAGES = ("tegula.h", "models.h", "dist.h", "text.h")
 
-# What tegula.h keeps away from its users, for their compile time.
+# What the front pages keep away from their users, for their compile time.
 HEAVY = {"iostream", "sstream", "fstream", "ranges", "chrono", "random", "filesystem", "thread", "mutex", "future", "regex"}
 HEAVY_FILES = re.compile(r"nlohmann/|hwy/|dnnl|^zlib\.h|^png\.h|jpeglib|^zip\.h")
 
@@ -69,9 +75,9 @@ def includes(path):
 
 
 def room_of(parts):
-    """The room of a path in tegula/ or app/; tegula.h is a room of its own; None for tests, examples and the like."""
+    """The room of a path in tegula/ or app/; each front page is a room of its own; None for tests, examples and the like."""
     if parts[0] == "tegula":
-        return parts[1]
+        return "models/text" if parts[1:3] == ("models", "text") else parts[1]
     return "app" if parts[0] == "app" else None
 
 
@@ -86,20 +92,20 @@ def check_file(path, text_includes, rules=RULES):
     room = room_of(path.parts)
     for number, quote, header in text_includes:
         place = f"{path}:{number}"
-        parts = header.split("/")
+        parts = tuple(header.split("/"))
         if parts[0] != "tegula":
             if quote == '"' and room != "app" and (ROOT / path.parent / header).is_file():
                 yield f"{place}: {header}: write the full path, \"{path.parent}/{header}\""
             continue
-        target = parts[1]
+        target = room_of(parts)
         if room is None:
             if target in MACHINES and path.parts[0] not in ("tests", "bench"):
                 yield f"{place}: {header}: nobody includes the machines; runtime/device.h is the way to them"
         elif room not in rules:
             yield f"{place}: no rule for the room tegula/{room}/"
-        elif target == "tegula.h":
-            if room != "app":
-                yield f"{place}: tegula.h is for users; include what is needed"
+        elif target in FRONT_PAGES:
+            if room != "app" and not (room in FRONT_PAGES and target == "tegula.h"):
+                yield f"{place}: {target} is for users; include what is needed"
         elif target != room and target not in rules[room]:
             yield f"{place}: {room}/ may include only {', '.join(rules[room]) or 'itself'}; this is {header}"
         elif target == room and (folder := folder_of(path.parts[1:-1])) in FOLDERS:
@@ -107,14 +113,14 @@ def check_file(path, text_includes, rules=RULES):
                 yield f"{place}: {folder}/ may include only {', '.join(FOLDERS[folder]) or 'itself'} of its room; this is {header}"
 
 
-def check_weight():
-    """What tegula.h drags in, directly or not, that it must not."""
-    reached, pending = {"tegula/tegula.h": "tegula/tegula.h"}, ["tegula/tegula.h"]
+def check_weight(page):
+    """What a front page drags in, directly or not, that it must not."""
+    reached, pending = {page: page}, [page]
     while pending:
         path = pending.pop()
         for number, _, header in includes(path):
             if header in HEAVY or HEAVY_FILES.search(header):
-                yield f"{path}:{number}: <{header}> is reached from tegula.h ({reached[path]}); users pay for it in compile time"
+                yield f"{path}:{number}: <{header}> is reached from {page} ({reached[path]}); users pay for it in compile time"
             elif header.startswith("tegula/") and header not in reached and (ROOT / header).is_file():
                 reached[header] = f"{reached[path]} > {header}"
                 pending.append(header)
@@ -125,8 +131,8 @@ def main():
     paths = [path for path in sources("tegula", "app", "tests", "examples", "bench") if path.suffix in {".h", ".cpp", ".cu", ".cuh"}]
     for path in paths:
         complaints += check_file(path, includes(path))
-    if (ROOT / "tegula/tegula.h").is_file():
-        complaints += check_weight()
+    for page in FRONT_PAGES:
+        complaints += check_weight(f"tegula/{page}")
     print("\n".join(complaints) if complaints else f"{len(paths)} files, all includes point downward")
     return 1 if complaints else 0
 

@@ -1,5 +1,6 @@
 #pragma once
-// Tegula: the one public include, and the table of contents.
+// Tegula: the public include, and the table of contents. Beside it: tegula/models.h (ready models of images and tables), tegula/dist.h (several ranks),
+// and tegula/text.h (texts, tokenizers, models of words; its library is tegula::text).
 #if __cplusplus >= 202002L
 #include <version>
 #endif
@@ -100,7 +101,6 @@
 #include "tegula/nn/sequential.h"    // nn::Sequential, nn::Residual
 #include "tegula/nn/state.h"         // state_dict, save, load
 #include "tegula/nn/summary.h"       // summary(net, {1, 3, 32, 32})
-#include "tegula/nn/tensor_parallel.h" // dist::tensor_parallel
 #include "tegula/nn/weight_norm.h"   // nn::WeightNorm, nn::SpectralNorm
 
 // Training.
@@ -113,30 +113,11 @@
 #include "tegula/optim/optimizers.h" // optim::SGD, optim::Adam, …
 #include "tegula/optim/schedule.h"   // optim::CosineLR, …
 
-#include "tegula/models/registry.h"  // models::mnist_cnn, …
-#include "tegula/models/text/bert.h"      // models::Bert
-#include "tegula/models/text/generate.h"  // models::TextGenerator
-#include "tegula/models/text/gpt2.h"      // models::Gpt2
-#include "tegula/models/text/hugging_face.h" // models::load_hugging_face
-#include "tegula/models/text/language_model.h" // models::load_language_model, models::TextWriter
-#include "tegula/models/text/llama.h"     // models::Llama
-#include "tegula/models/text/lstm_language_model.h" // models::LstmLanguageModel
-#include "tegula/models/text/seq2seq.h"   // models::Seq2Seq, models::Seq2SeqGenerator
-#include "tegula/models/text/text_classifier.h" // models::LstmClassifier, models::TransformerClassifier
-#include "tegula/models/text/transformer.h" // models::Transformer, models::TranslationGenerator
-#include "tegula/models/text/translator.h" // models::Translator: text to text, in a file
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/loss.h"
 #include "tegula/train/metrics.h"    // metrics::accuracy, …
 #include "tegula/train/trainer.h"    // Trainer, EarlyStopping
-
-// Several ranks.
-#include "tegula/dist/collectives/collectives.h"   // dist::all_reduce, dist::all_gather, …
-#include "tegula/dist/parallel/counted_rows.h"  // dist::CountedRows
-#include "tegula/dist/parallel/tensor_parallel.h" // dist::cross_entropy, dist::copy_to_ranks, …
-#include "tegula/train/data_parallel.h" // dist::data_parallel
-#include "tegula/train/pipeline.h" // dist::Pipeline
 
 // Data and files.
 #include "tegula/data/augment.h"     // data::augmented, data::RandomFlip, …
@@ -156,19 +137,5 @@
 #include "tegula/io/plot_bars.h"     // io::Histogram, io::BarChart
 #include "tegula/io/png.h"
 #include "tegula/io/safetensors.h"
-
-// Text.
-#include "tegula/text/bleu.h"             // text::bleu
-#include "tegula/text/labelled_texts.h"   // text::read_labelled_texts, text::LabelledSequences
-#include "tegula/text/lines.h"            // text::read_lines, text::read_line_pairs
-#include "tegula/text/token_sets.h"      // text::TokenPairs, text::MaskedTokens
-#include "tegula/text/token_windows.h"    // text::RandomWindows, text::Streams
-#include "tegula/text/tokens/token_stream.h"     // text::TokenStream
-#include "tegula/text/tokens/tokenizer_files.h"  // text::read_tokenizer, text::train_bpe
-#include "tegula/text/tokens/tokenizer_texts.h"  // text::characters_json
-#include "tegula/text/tokens/wordpiece.h"        // text::train_wordpiece
-#include "tegula/text/vectors/word2vec.h"         // text::train_word2vec
-#include "tegula/text/vectors/word_evaluation.h"  // text::evaluate_analogies, text::tsne
-#include "tegula/text/words.h"            // text::WordTokenizer, text::pad_sequences, text::TfIdf
 
 #endif  // the compiler is new enough

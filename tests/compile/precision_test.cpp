@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include <tegula/models.h>
 #include <tegula/tegula.h>
 
 #include "tegula/compile/passes/assign_precision.h"

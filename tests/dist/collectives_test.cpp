@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tegula/dist.h"
 #include "tegula/tegula.h"
 #include "tests/dist/ranks.h"
 #include "tests/support/message.h"

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "tegula/dist/collectives/narrow_exchange.h"
+#include "tegula/dist.h"
 #include "tegula/tegula.h"
 #include "tests/dist/trainings.h"
 

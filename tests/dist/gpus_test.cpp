@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "tegula/dist/transport/environment.h"
+#include "tegula/dist.h"
 #include "tegula/tegula.h"
 
 namespace tegula {

@@ -6,6 +6,7 @@
 
 #include "tegula/dist/transport/environment.h"
 #include "tegula/dist/transport/mpi.h"
+#include "tegula/dist.h"
 #include "tegula/tegula.h"
 
 namespace tegula {

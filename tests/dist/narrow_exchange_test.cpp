@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cmath>
 
+#include "tegula/dist.h"
 #include "tegula/tegula.h"
 #include "tests/dist/trainings.h"
 

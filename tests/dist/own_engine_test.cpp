@@ -15,6 +15,7 @@
 
 #include "tegula/dist/engines/device_call.h"
 #include "tegula/dist/transport/rendezvous.h"
+#include "tegula/dist.h"
 #include "tegula/tegula.h"
 #include "tests/dist/ranks.h"
 

@@ -10,6 +10,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "tegula/dist.h"
+#include "tegula/text.h"
 #include "tests/dist/trainings.h"
 
 namespace tegula {

@@ -1,7 +1,9 @@
 #pragma once
 // A GPT that learns sentences in a moment, for ranks that share out its layers.
 
+#include "tegula/dist.h"
 #include "tegula/tegula.h"
+#include "tegula/text.h"
 
 namespace tegula::test {
 

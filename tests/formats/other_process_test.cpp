@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "tegula/io/child.h"
+#include "tegula/models.h"
 #include "tegula/tegula.h"
+#include "tegula/text.h"
 
 namespace tegula {
 namespace {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "tegula/tegula.h"
+#include "tegula/text.h"
 #include "tests/io/files.h"
 
 namespace tegula {

@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "tegula/models/text/text_classifier.h"
+#include "tegula/models.h"
 #include "tegula/tegula.h"
+#include "tegula/text.h"
 #include "tegula/text/token_windows.h"
 #include "tegula/text/tokens/tokenizer_texts.h"
 #include "tests/io/files.h"

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tegula/tegula.h"
+#include "tegula/text.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 #include "tests/io/files.h"
 #include "tests/support/message.h"

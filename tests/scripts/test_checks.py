@@ -57,7 +57,17 @@ class Includes(unittest.TestCase):
 
     def test_the_library_does_not_include_its_own_front_page(self):
         self.assertTrue(complaints("tegula/nn/linear.cpp", "tegula/tegula.h"))
+        self.assertTrue(complaints("tegula/nn/linear.cpp", "tegula/dist.h"))
         self.assertEqual(complaints("app/main.cpp", "tegula/tegula.h"), [])
+        self.assertEqual(complaints("tegula/dist.h", "tegula/tegula.h"), [])
+
+    def test_the_library_knows_no_text(self):
+        self.assertTrue(complaints("tegula/train/trainer.cpp", "tegula/text/lines.h"))
+        self.assertTrue(complaints("tegula/models/registry.cpp", "tegula/models/text/gpt2.h"))
+        self.assertTrue(complaints("tegula/models.h", "tegula/models/text/gpt2.h"))
+        self.assertTrue(complaints("tegula/text/words.cpp", "tegula/models/text/gpt2.h"))
+        self.assertEqual(complaints("tegula/models/text/gpt2.cpp", "tegula/text/lines.h", "tegula/models/description.h", "tegula/train/loss.h"), [])
+        self.assertEqual(complaints("tegula/text.h", "tegula/tegula.h", "tegula/text/lines.h", "tegula/models/text/gpt2.h"), [])
 
     def test_an_unknown_room_is_refused(self):
         self.assertTrue(complaints("tegula/attic/box.cpp", "tegula/core/shape.h"))

@@ -1,5 +1,6 @@
 // Objects at namespace scope: what a program makes before main works there, and dies at its end in whatever order that comes.
 
+#include <tegula/models.h>
 #include <tegula/tegula.h>
 
 #include <cmath>

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tegula/tegula.h"
+#include "tegula/text.h"
 #include "tegula/text/tokens/wordpiece.h"
 #include "tests/support/message.h"
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include <tegula/models.h>
 #include <tegula/tegula.h>
 
 #include "tests/io/files.h"

@@ -4,7 +4,9 @@
 
 #include <cmath>
 
+#include "tegula/models.h"
 #include "tegula/tegula.h"
+#include "tegula/text.h"
 
 namespace tegula {
 namespace {

@@ -23,10 +23,10 @@ using runtime::CollectiveKind;
 using runtime::Reduction;
 
 constexpr const char* kMeeting = "GPUs that look into each other's memory";
-/// So many bytes a rank sends at most. With two H200 NCCL is not faster below (docs/devices.md).
+/// So many bytes a rank sends at most. With two H200 NCCL is not faster below (docs/devices_internals.md).
 constexpr std::int64_t kMostSent = 2 << 20;
 
-/// Of two ranks: the memory of the box into which what it has room for is copied, so that the multiprocessors are left to what runs beside (docs/devices.md). Of more
+/// Of two ranks: the memory of the box into which what it has room for is copied, so that the multiprocessors are left to what runs beside (docs/devices_internals.md). Of more
 /// ranks, each would send more than around a ring.
 constexpr std::int64_t kCopied = 32 << 20;
 

@@ -1,6 +1,8 @@
 // expect: ^models::load: got file: no entry tegula\.model, expected one
 // expect: hint: was the file written by tegula train or models::save\?
+#include <tegula/models.h>
 #include <tegula/tegula.h>
+#include <tegula/text.h>
 
 #include "tests/errors/files.h"
 

@@ -1,5 +1,6 @@
 // expect: ^Seq2Seq: got tokens of shape \(5,\) and dtype i64, expected integers \(batch, length\)
 #include <tegula/tegula.h>
+#include <tegula/text.h>
 
 void seq2seq_source() {
   using namespace tegula;
