@@ -54,7 +54,7 @@ NOT_COVERED = {
     "random": "uniform normal truncated_normal exponential randint bernoulli permutation shuffle random_bits multinomial: other numbers by design; tests/ops/random_test.cpp",
     "dropout > 0": "in attention, too; dropout dropout_channels stochastic_depth alpha_dropout: other masks by design; tests/ops/random_test.cpp",
     "round_e4m3": "PyTorch has the dtype, not the shared scale; tests/ops/e4m3_test.cpp",
-    "conv2d_with": "compared with conv2d in tests/ops/convolution_test.cpp",
+    "conv2d_with": "compared with conv2d in tests/ops/products/convolution_test.cpp",
     "Lion, LARS, LAMB, LossScaler, CosineLR's warmup, LambdaLR, RuleLR": "not in PyTorch, or functions of the user; tests/optim",
     "jit, grad, checkpoint, custom_function": "modes and machinery: every case runs through grad, two of three through jit",
     "iota": "arange in tests/ops",

@@ -16,9 +16,12 @@
 #include "tegula/core/error.h"
 #include "tegula/tegula.h"
 #include "tests/support/queued_device.h"
+#include "tests/support/values.h"
 
 namespace tegula::compile {
 namespace {
+
+using test::leaf;
 
 using Updates = std::vector<std::pair<Tensor, Tensor>>;  // (a Variable's value, its next value)
 
@@ -40,12 +43,6 @@ Plan plan_of(const std::vector<Tensor>& results, const Updates& updates = {}) { 
 runtime::Device& queue() {
   static test::QueuedDevice& device = test::QueuedDevice::create();
   return device;
-}
-
-Tensor leaf(const Shape& shape, DType dtype = f32) {
-  const Tensor x = zeros(shape, dtype);
-  eval(x);
-  return x;
 }
 
 /// What the checker says of a plan; "" when it is proved.

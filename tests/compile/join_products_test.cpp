@@ -10,23 +10,21 @@
 #include "tegula/tegula.h"
 #include "tests/support/occurrences.h"
 #include "tests/support/on_device.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
+
+using test::drawn;
+using test::expect_close;
 
 using Tensors = std::vector<Tensor>;
 /// Of x (T, K, M) and y (T, K, N).
 using Function = std::function<Tensors(const Tensor& x, const Tensor& y)>;
 
-Tensor drawn(const Shape& shape, DType dtype = f64, double scale = 1) { return from_array(cast(normal(shape) * scale, dtype).to_array()); }
-
-void expect_near(const Tensors& got, const Tensors& want, double tolerance) {
+void expect_all_close(const Tensors& got, const Tensors& want, double tolerance) {
   ASSERT_EQ(got.size(), want.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    ASSERT_EQ(got[i].shape(), want[i].shape());
-    const auto a = got[i].to_host<double>(), b = want[i].to_host<double>();
-    for (std::size_t k = 0; k < a.size(); ++k) ASSERT_NEAR(a[k], b[k], tolerance * (1 + std::fabs(b[k]))) << "element " << k << " of " << i;
-  }
+  for (std::size_t i = 0; i < got.size(); ++i) expect_close(got[i], want[i], tolerance, "result " + std::to_string(i));
 }
 
 struct Found {
@@ -42,7 +40,7 @@ Found plan_of(const Function& f, std::int64_t steps, std::int64_t m = 24, std::i
   set_eager(false);
   auto together = jit(f);
   const Tensors got = together(x, y), again = together(x, y);
-  expect_near(got, want, dtype == f64 ? 1e-12 : 1e-4);
+  expect_all_close(got, want, dtype == f64 ? 1e-12 : 1e-4);
   for (std::size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].to_host<double>(), again[i].to_host<double>()) << "result " << i;
   const test::OnDevice here(cpu());
   auto counted = jit(f);
@@ -136,7 +134,7 @@ enum class Written : std::uint8_t { ByHand, AsScan };
 /// An LSTM of T steps, x (T, N, F).
 struct Lstm {
   std::int64_t features, hidden;
-  Tensor in = drawn({4 * hidden, features}, f64, 0.3), recurrent = drawn({4 * hidden, hidden}, f64, 0.3), bias = drawn({4 * hidden});
+  Tensor in = drawn({4 * hidden, features}, f64, 0.3), recurrent = drawn({4 * hidden, hidden}, f64, 0.3), bias = drawn({4 * hidden}, f64);
 
   std::pair<Tensor, Tensor> step(const Tensor& x, const Tensor& h, const Tensor& c) const {
     const auto z = chunk(linear(x, in) + linear(h, recurrent) + bias, 4, 1);
@@ -165,15 +163,15 @@ struct Lstm {
 TEST(JoinProducts, ALoopByHandGivesWhatScanGives) {
   const Lstm net{5, 6};
   for (const std::int64_t steps : {8, 40}) {
-    const Tensor x = drawn({steps, 2, 5});
+    const Tensor x = drawn({steps, 2, 5}, f64);
     auto by_hand = jit([&](Tensor x) { return net.gradients(x, Written::ByHand); });
     auto scanned = jit([&](Tensor x) { return net.gradients(x, Written::AsScan); });
-    expect_near(by_hand(x), scanned(x), 1e-11);
-    expect_near(net.gradients(x, Written::ByHand), by_hand(x), 1e-12);
+    expect_all_close(by_hand(x), scanned(x), 1e-11);
+    expect_all_close(net.gradients(x, Written::ByHand), by_hand(x), 1e-12);
     set_eager(true);
     const Tensors op_after_op = net.gradients(x, Written::ByHand);
     set_eager(false);
-    expect_near(by_hand(x), op_after_op, 1e-11);
+    expect_all_close(by_hand(x), op_after_op, 1e-11);
   }
 }
 
@@ -186,7 +184,7 @@ TEST(JoinProducts, AStepByHandIsThreeProductsHoweverManyThereAre) {
       all.pop_back();
       return all;
     });
-    f(drawn({steps, 2, 5}));
+    f(drawn({steps, 2, 5}, f64));
     return test::occurrences(f.print_plan(), ". call matmul");
   };
   const int of_16 = products(16);
@@ -198,8 +196,8 @@ TEST(JoinProducts, ABiasIsSummedOverAllStepsAtOnce) {
   const Lstm net{5, 6};
   auto f = jit([&](Tensor x) { return net.gradients(x, Written::ByHand)[2]; });
   auto all = jit([&](Tensor x) { return net.gradients(x, Written::ByHand); });
-  const Tensor x = drawn({64, 2, 5});
-  expect_near({f(x)}, {all(x)[2]}, 1e-12);
+  const Tensor x = drawn({64, 2, 5}, f64);
+  expect_all_close({f(x)}, {all(x)[2]}, 1e-12);
   if (&default_device() != &cpu()) return;
   EXPECT_EQ(test::occurrences(all.print_plan(), "sum_sum"), 0) << "one sum over the rows of the join";
 }
@@ -210,10 +208,10 @@ TEST(JoinProducts, GradientsOfGradients) {
     const Tensor first = net.gradients(x, written)[0];
     return grad(sum(first * first), {x, net.in, net.recurrent});
   };
-  const Tensor x = drawn({9, 2, 3});
+  const Tensor x = drawn({9, 2, 3}, f64);
   auto by_hand = jit([&](Tensor x) { return second(x, Written::ByHand); });
   auto scanned = jit([&](Tensor x) { return second(x, Written::AsScan); });
-  expect_near(by_hand(x), scanned(x), 1e-10);
+  expect_all_close(by_hand(x), scanned(x), 1e-10);
 }
 
 TEST(JoinProducts, HalvesAreSummedInF32) {

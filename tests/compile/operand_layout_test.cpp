@@ -8,9 +8,12 @@
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 #include "tests/support/occurrences.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
+
+using test::expect_close;
 
 using Tensors = std::vector<Tensor>;
 constexpr std::int64_t kBatch = 8, kWidth = 24;
@@ -32,12 +35,6 @@ Tensor written_out(const Tensor& w, const Tensor& x) {
   return h;
 }
 
-void expect_close(const Tensor& got, const Tensor& want) {
-  const std::vector<float> a = got.to_host(), b = want.to_host();
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 2e-5f * (1 + std::abs(b[i]))) << i;
-}
-
 int copies(const std::string& plan) { return test::occurrences(plan, " tile copy"); }
 
 class OperandLayout : public testing::TestWithParam<std::int64_t> {};
@@ -54,7 +51,7 @@ TEST_P(OperandLayout, OfALoopIsThatOfTheStepsWrittenOut) {
   for (int round = 0; round < 3; ++round) {  // the copy is that of the value of now
     const Tensor y = sum(square(written_out(w.read(), x)));
     const Tensors want{y, grad(y, w), grad(y, x)}, got = looped(x);
-    for (std::size_t k = 0; k < want.size(); ++k) expect_close(got[k], want[k]);
+    for (std::size_t k = 0; k < want.size(); ++k) expect_close(got[k], want[k], 2e-5);
     w = normal({kWidth, kWidth}) * 0.3;
   }
 }
@@ -67,7 +64,7 @@ TEST_P(OperandLayout, OfAWrittenOutRecurrenceIsOneCopyForAllSteps) {
   eval(x);
   auto run = jit([&](Tensor in) { return written_out(w.read(), in); });
   const Tensor got = run(x), want = last_of(w.read(), x);
-  expect_close(got, want);
+  expect_close(got, want, 2e-5);
   auto without = jit([&](Tensor in) { return written_out(transpose(w.read()), in); });  // lies in rows as it is
   without(x);
   EXPECT_EQ(copies(run.print_plan()) - copies(without.print_plan()), steps >= kEnough ? 1 : 0) << run.print_plan();

@@ -8,15 +8,12 @@
 #include "tegula/compile/plan/plan.h"
 #include "tegula/tegula.h"
 #include "tests/support/queued_device.h"
+#include "tests/support/values.h"
 
 namespace tegula::compile {
 namespace {
 
-Tensor leaf(const Shape& shape) {
-  const Tensor x = zeros(shape);
-  eval(x);
-  return x;
-}
+using test::leaf;
 
 /// The shapes of what the one program of this result loads in tiles.
 std::vector<Shape> tiles_of(const Tensor& result, runtime::Device& device = runtime::cpu()) {

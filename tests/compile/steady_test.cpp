@@ -10,15 +10,12 @@
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 #include "tests/support/occurrences.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
 
-void expect_close(const Tensor& got, const Tensor& want, float tolerance = 1e-4f) {
-  const std::vector<float> a = got.to_host(), b = want.to_host();
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance) << i;
-}
+using test::expect_near;
 
 // The part of a plan that runs every time.
 std::string every_time(const std::string& plan) {
@@ -32,24 +29,24 @@ TEST(Steady, AChangedWeightIsSeenByWhateverWayItChanged) {
   auto jitted = jit(product);
   Tensor x = normal({4, 8});
   eval(x);
-  for (int i = 0; i < 3; ++i) expect_close(jitted(x), product(x));
+  for (int i = 0; i < 3; ++i) expect_near(jitted(x), product(x), 1e-4);
   EXPECT_EQ(jitted.refreshes(), 1) << jitted.print_plan();
   EXPECT_NE(jitted.print_plan().find("kept"), std::string::npos);
 
   w = normal({8, 16});  // pending until something is evaluated
-  expect_close(jitted(x), product(x));
+  expect_near(jitted(x), product(x), 1e-4);
   EXPECT_EQ(jitted.refreshes(), 2);
 
   auto halve = jit([&] { w = w.read() * 0.5; });  // in place, by another executable
   for (int i = 0; i < 3; ++i) {
     halve();
-    expect_close(jitted(x), product(x));
+    expect_near(jitted(x), product(x), 1e-4);
     EXPECT_EQ(jitted.refreshes(), 3 + i);
   }
   Tensor old = w.read();  // who holds the old value makes the cell move before it is written
   halve();
-  expect_close(jitted(x), product(x));
-  expect_close(old * 0.5, w.read());
+  expect_near(jitted(x), product(x), 1e-4);
+  expect_near(old * 0.5, w.read(), 1e-4);
   const int so_far = jitted.refreshes();
   jitted(x), jitted(normal({4, 8}));
   EXPECT_EQ(jitted.refreshes(), so_far);
@@ -70,7 +67,7 @@ TEST(Steady, AnOptimiserAndAFileAreSeen) {
   predict(x), predict(x);
   EXPECT_EQ(predict.refreshes(), 1) << predict.print_plan();
   train(x);
-  expect_close(predict(x), direct(x));
+  expect_near(predict(x), direct(x), 1e-4);
   EXPECT_EQ(predict.refreshes(), 2);
   EXPECT_EQ(train.refreshes(), 0);
   EXPECT_EQ(train.print_plan().find("kept"), std::string::npos) << "a step that writes its Variables keeps nothing";
@@ -80,7 +77,7 @@ TEST(Steady, AnOptimiserAndAFileAreSeen) {
   save(other, path);
   load(layer, path);
   std::filesystem::remove(path);
-  expect_close(predict(x), matmul(x, tanh(permute(other.weight.read(), {1, 0}))));
+  expect_near(predict(x), matmul(x, tanh(permute(other.weight.read(), {1, 0}))), 1e-4);
   EXPECT_EQ(predict.refreshes(), 3);
 }
 
@@ -100,7 +97,7 @@ TEST(Steady, SignaturesShareWhatIsKept) {
   std::size_t after_one = 0;
   for (const std::int64_t rows : {32, 64, 17, 1, 128, 33, 32}) {
     const Tensor x = normal({rows, 512}) * 0.01;
-    expect_close(run(x), net(x), 0.5f);
+    expect_near(run(x), net(x), 0.5f);
     EXPECT_EQ(run.refreshes(), 1) << rows << "\n" << run.print_plan();
     if (after_one == 0) after_one = run.kept_bytes();
   }
@@ -111,7 +108,7 @@ TEST(Steady, SignaturesShareWhatIsKept) {
   net.second = normal({64, 256});
   for (const std::int64_t rows : {64, 32, 64}) {
     const Tensor x = normal({rows, 512}) * 0.01;
-    expect_close(run(x), net(x), 0.5f);
+    expect_near(run(x), net(x), 0.5f);
     EXPECT_EQ(run.refreshes(), 2) << rows;
   }
 }
@@ -162,7 +159,7 @@ TEST(Steady, ASignatureThatReadsLessIsRightToo) {
   for (int round = 0; round < 2; ++round) {
     for (const std::int64_t rows : {8, 2, 16, 3}) {
       const Tensor x = normal({rows, 32}) * 0.1;
-      expect_close(run(x), want(x), 1e-2f);
+      expect_near(run(x), want(x), 1e-2f);
     }
     b = normal({32, 32});
     a = normal({32, 32});
@@ -174,7 +171,7 @@ TEST(Steady, NumbersAreOfTheirSignature) {
   auto run = jit([&](Tensor x) { return matmul(x, exp(w.read()) * static_cast<double>(x.shape()[0])); });
   for (const std::int64_t rows : {2, 4, 2, 8, 4}) {
     const Tensor x = normal({rows, 16});
-    expect_close(run(x), matmul(x, exp(w.read()) * static_cast<double>(rows)), 1e-3f);
+    expect_near(run(x), matmul(x, exp(w.read()) * static_cast<double>(rows)), 1e-3f);
   }
 }
 
@@ -222,18 +219,18 @@ void expect_one_call(bool bias) {
     return relu(batch_norm(y, block.norm.running_mean.read(), block.norm.running_var.read(),
                            {.weight = block.norm.weight.read(), .bias = block.norm.bias.read(), .eps = 1e-5}));
   };
-  expect_close(run(x), separately());
+  expect_near(run(x), separately(), 1e-4);
   const std::string plan = every_time(run.print_plan());
   EXPECT_EQ(test::occurrences(plan, "call convolution"), 1) << plan;
   EXPECT_EQ(test::occurrences(plan, "multiply"), 0) << plan;
   EXPECT_EQ(test::occurrences(plan, "tile relu"), 0) << plan;
   block.norm.bias = normal({32});
-  expect_close(run(x), separately());
+  expect_near(run(x), separately(), 1e-4);
   EXPECT_EQ(run.refreshes(), 2);
   train(block);
   train_step(x);
   eval(block);
-  expect_close(run(x), separately());
+  expect_near(run(x), separately(), 1e-4);
 }
 
 TEST(Steady, ABatchNormOfRunningStatisticsIsPartOfTheConvolution) {
@@ -258,7 +255,7 @@ TEST(Steady, AFactorInF32IsNotRoundedWithTheWeightOfAHalfConvolution) {
   eval(x, y);
   auto run = jit([&](Tensor x) { return block.times(block.convolution(x), block.scale.read()); });
   const Tensor want = block.times(y, block.scale.read());
-  for (int i = 0; i < 3; ++i) expect_close(run(x), want, 0);
+  for (int i = 0; i < 3; ++i) expect_near(run(x), want, 0);
 }
 
 TEST(Steady, AFactorThatComesWithEachCallStaysOutOfTheWeight) {
@@ -267,7 +264,7 @@ TEST(Steady, AFactorThatComesWithEachCallStaysOutOfTheWeight) {
   eval(x, scale);
   auto run = jit([&](Tensor x, Tensor scale) { return block.times(conv2d(x, block.weight.read(), {.padding = 1}), scale); });
   const Tensor y = conv2d(x, block.weight.read(), {.padding = 1});
-  expect_close(run(x, scale), block.times(y, scale));
+  expect_near(run(x, scale), block.times(y, scale), 1e-4);
   const std::string plan = every_time(run.print_plan());
   EXPECT_EQ(test::occurrences(plan, "tile multiply"), 1) << plan;
   EXPECT_TRUE(std::regex_search(plan, std::regex("tile multiply.*=out#0"))) << plan;  // of the result, not of the weight

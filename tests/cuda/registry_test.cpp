@@ -33,13 +33,6 @@ void expect_reason(const std::string& reason) {
   EXPECT_EQ(why, message());
 }
 
-TEST(Registry, NamesDevices) {
-  EXPECT_EQ(device("cpu").name(), "cpu");
-  EXPECT_EQ(&device("cpu"), &cpu());
-  EXPECT_EQ(&runtime::device_of(0), &cpu());
-  for (const char* wrong : {"", "gpu", "cuda:", "cuda:x", "cuda:1x", "CUDA"}) EXPECT_THROW(device(wrong), Error) << wrong;
-}
-
 TEST(Registry, SaysThatThereIsNoDriver) {
   if (!environment("TEGULA_FAKE_DRIVER").empty()) GTEST_SKIP() << "there is one";
   if (cuda_count() > 0 || !message().starts_with("cuda: got no NVIDIA driver")) GTEST_SKIP() << "this machine has a driver";

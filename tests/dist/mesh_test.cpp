@@ -5,12 +5,16 @@
 #include <cmath>
 #include <map>
 
+#include "tegula/dist.h"
 #include "tegula/tegula.h"
 #include "tests/dist/small_gpt.h"
 #include "tests/dist/trainings.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
+
+using test::expect_near;
 
 using dist::ColwiseParallel;
 using dist::Placement;
@@ -99,13 +103,9 @@ std::vector<Trained> on_mesh(const Sizes& sizes, const Run& run) {
   });
 }
 
-void expect_near(const std::vector<double>& a, const std::vector<double>& b, const std::string& what) {
-  ASSERT_EQ(a.size(), b.size()) << what;
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-4) << what << " " << i;
-}
 void expect_alike(const Trained& a, const Trained& b) {
-  expect_near(a.losses, b.losses, "loss");
-  expect_near(a.tests, b.tests, "test loss");
+  expect_near(a.losses, b.losses, 1e-4, "loss");
+  expect_near(a.tests, b.tests, 1e-4, "test loss");
   ASSERT_EQ(a.state.size(), b.state.size());
   for (const auto& [name, values] : b.state) {
     const auto& others = a.state.at(name);

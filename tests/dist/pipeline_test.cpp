@@ -6,10 +6,14 @@
 
 #include <map>
 
+#include "tegula/dist.h"
 #include "tests/dist/trainings.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
+
+using test::expect_near;
 
 using dist::PipelineOptions;
 using dist::PipelineOrder;
@@ -185,15 +189,11 @@ Trained in_stages(nn::Sequential (*make)(), const Data& data, const PipelineOpti
       [&](const Tensor& x) { return pipeline(x); });
 }
 
-void expect_near(const std::vector<double>& a, const std::vector<double>& b, const std::string& what) {
-  ASSERT_EQ(a.size(), b.size()) << what;
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-9) << what << " " << i;
-}
 void expect_alike(const Trained& a, const Trained& b) {
-  expect_near(a.losses, b.losses, "loss");
-  expect_near(a.outputs, b.outputs, "output");
+  expect_near(a.losses, b.losses, 1e-9, "loss");
+  expect_near(a.outputs, b.outputs, 1e-9, "output");
   ASSERT_EQ(a.state.size(), b.state.size());
-  for (const auto& [name, values] : b.state) expect_near(a.state.at(name), values, name);
+  for (const auto& [name, values] : b.state) expect_near(a.state.at(name), values, 1e-9, name);
 }
 void expect_like_one_process(nn::Sequential (*make)(), const Data& data, int ranks, const PipelineOptions& options) {
   const Trained expected = alone(make, data);
@@ -261,7 +261,7 @@ TEST(Pipeline, CheckpointsAreThoseOfOneProcess) {
     load_checkpoint("one.checkpoint", parts);
     own.step(pipeline.gradients(from_array(x.to_array()), from_array(y.to_array())).gradients);
     const State mine = state_of(staged);
-    for (const auto& [name, values] : second) expect_near(mine.at(name), values, name);
+    for (const auto& [name, values] : second) expect_near(mine.at(name), values, 1e-9, name);
     save_checkpoint("stages.checkpoint", parts, rank == 0);
     return 0;
   });
@@ -270,7 +270,7 @@ TEST(Pipeline, CheckpointsAreThoseOfOneProcess) {
   load_checkpoint("stages.checkpoint", {.model = nn::state(again), .optimizer = resumed.state()});
   step_alone(net, adam), step_alone(again, resumed);
   const State expected = state_of(net);
-  for (const auto& [name, values] : state_of(again)) expect_near(values, expected.at(name), name);
+  for (const auto& [name, values] : state_of(again)) expect_near(values, expected.at(name), 1e-9, name);
 }
 
 TEST(Pipeline, StagesAreAsEqualAsParametersAllow) {

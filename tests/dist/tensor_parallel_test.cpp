@@ -9,9 +9,12 @@
 #include "tegula/dist/collectives/partition.h"
 #include "tests/dist/small_gpt.h"
 #include "tests/dist/trainings.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
+
+using test::expect_near;
 
 using dist::ColwiseParallel;
 using dist::Placement;
@@ -26,11 +29,6 @@ using test::plan_of_gpt;
 using test::sentences;
 
 std::vector<double> doubles(const Tensor& x) { return cast(x, f64).to_host<double>(); }
-
-void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance, const std::string& what) {
-  ASSERT_EQ(a.size(), b.size()) << what;
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance) << what << " " << i;
-}
 
 /// What a network gives, its loss, and the gradients of that, whole, by the names of the parameters; "x" is the input's.
 using Results = std::map<std::string, std::vector<double>>;

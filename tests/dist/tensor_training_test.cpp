@@ -7,9 +7,12 @@
 
 #include "tests/dist/small_gpt.h"
 #include "tests/dist/trainings.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
+
+using test::expect_near;
 
 using dist::ColwiseParallel;
 using dist::RowwiseParallel;
@@ -18,11 +21,6 @@ using test::Gpt;
 using test::loss_of_words;
 using test::plan_of_gpt;
 using test::sentences;
-
-void expect_near(const std::vector<double>& a, const std::vector<double>& b, double tolerance, const std::string& what) {
-  ASSERT_EQ(a.size(), b.size()) << what;
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance) << what << " " << i;
-}
 
 struct Trained {
   std::vector<double> losses;
@@ -47,8 +45,7 @@ void expect_alike(const Trained& a, const Trained& b) {
   expect_near(a.losses, b.losses, 1e-4, "loss");
   ASSERT_EQ(a.state.size(), b.state.size());
   for (const auto& [name, values] : b.state) {
-    const auto& others = a.state.at(name);
-    expect_near({others.begin(), others.end()}, {values.begin(), values.end()}, 5e-4, name);
+    expect_near(a.state.at(name), values, 5e-4, name);
   }
 }
 

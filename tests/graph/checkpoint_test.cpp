@@ -5,23 +5,15 @@
 #include <thread>
 
 #include "tegula/tegula.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
 
+using test::drawn;
+using test::expect_close;
+
 using List = std::vector<Tensor>;
-
-void expect_equal(const Tensor& got, const Tensor& want, double tolerance = 1e-12) {
-  ASSERT_EQ(got.shape(), want.shape());
-  const auto a = got.to_host<double>(), b = want.to_host<double>();
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << i;
-}
-
-Tensor drawn(const Shape& shape) {
-  const Tensor t = normal(shape, 0, 0.7, {.dtype = f64});
-  eval(t);
-  return t;
-}
 
 /// First and second gradients of f and of f under checkpoint, by targets that `targets` takes from the inputs and the results.
 void expect_gradients_agree(const Functions& f, const List& inputs,
@@ -41,11 +33,11 @@ void expect_gradients_agree(const Functions& f, const List& inputs,
   };
   const List want = gradients(f(inputs)), got = gradients(checkpoints(f, inputs));
   ASSERT_EQ(got.size(), want.size());
-  for (std::size_t k = 0; k < got.size(); ++k) expect_equal(got[k], want[k], 1e-9);
+  for (std::size_t k = 0; k < got.size(); ++k) expect_close(got[k], want[k], 1e-9);
 }
 
 TEST(Checkpoint, SeveralResultsInOneGo) {
-  const Tensor x = drawn({3, 4}), w = drawn({4, 4});
+  const Tensor x = drawn({3, 4}, f64, 0.7), w = drawn({4, 4}, f64, 0.7);
   const Functions f = [&](const List& in) {
     const Sorted s = sort(tanh(matmul(in[0], w)), 1);
     return List{s.values, exp(in[0]) * s.values, s.indices};
@@ -59,8 +51,8 @@ TEST(Checkpoint, SeveralResultsInOneGo) {
   });
   for (int call = 0; call < 2; ++call) {
     const List results = step(x);
-    expect_equal(results[0], grad(sum(want[0] * want[1]), x), 1e-9);
-    expect_equal(results[1], grad(sum(want[1]), x), 1e-9);  // no gradient arrives at the first result
+    expect_close(results[0], grad(sum(want[0] * want[1]), x), 1e-9);
+    expect_close(results[1], grad(sum(want[1]), x), 1e-9);  // no gradient arrives at the first result
     EXPECT_EQ(results[2].to_host<double>(), want[2].to_host<double>());
   }
 }
@@ -68,7 +60,7 @@ TEST(Checkpoint, SeveralResultsInOneGo) {
 // The class of random graphs 2000341, 2242668, 2260293 and 7502057: a result is named as a target beside what it was computed from, and first
 // gradients were written with it.
 TEST(Checkpoint, SecondDerivativesByAResult) {
-  const Tensor x = drawn({3, 4}), w = drawn({4, 4});
+  const Tensor x = drawn({3, 4}, f64, 0.7), w = drawn({4, 4}, f64, 0.7);
   const auto by_both = [](const List& in, const List& ys) { return List{in[0], ys[0]}; };
   const auto by_result = [](const List&, const List& ys) { return List{ys[0]}; };
   const std::vector<Functions> functions{
@@ -91,15 +83,15 @@ TEST(Checkpoint, SecondDerivativesByAResult) {
 }
 
 TEST(Checkpoint, AnInputThatIsAResultIsItself) {
-  const Tensor x = drawn({4});
+  const Tensor x = drawn({4}, f64, 0.7);
   const List got = checkpoints([](const List& in) { return List{in[0], in[0] * 2}; }, {x});
   EXPECT_EQ(got[0].node(), x.node());
-  expect_equal(grad(sum(got[0] * got[1]), x), x * 4.0);
+  expect_close(grad(sum(got[0] * got[1]), x), x * 4.0, 1e-12);
   EXPECT_EQ(checkpoint([](const List& in) { return in[0]; }, {x}).node(), x.node());
 }
 
 TEST(Checkpoint, WhatIsCapturedAloneIsComputedAgainToo) {
-  const Tensor x = drawn({64, 64});
+  const Tensor x = drawn({64, 64}, f64, 0.7);
   auto bytes = [&](bool checkpointed) {
     auto step = jit([&](Tensor in) {
       Tensor h = in;
@@ -151,26 +143,26 @@ TEST(Checkpoint, DropoutIsTheSameAgainAndVariablesAreAssignedOnce) {
   };
   for (const bool jitted : {false, true}) {
     const List want = run(false, jitted), got = run(true, jitted);
-    for (std::size_t k = 0; k < want.size(); ++k) expect_equal(got[k], want[k]);
+    for (std::size_t k = 0; k < want.size(); ++k) expect_close(got[k], want[k], 1e-12);
     EXPECT_EQ(got.back().item<double>(), 3);
   }
 }
 
 TEST(Checkpoint, ACheckInsideIsStillMade) {
-  const Tensor table = drawn({5});
+  const Tensor table = drawn({5}, f64, 0.7);
   Variable calls(Tensor(0.f));
   auto step = jit([&](Tensor index, Tensor x) {
     calls = calls.read() + 1;
     return grad(sum(checkpoint([&](const List& in) { return take(table, index, 0) * sin(in[0]); }, {x})), x);
   });
-  const Tensor x = drawn({2});
-  expect_equal(step(tensor({std::int64_t{0}, std::int64_t{4}}), x), take(table, tensor({std::int64_t{0}, std::int64_t{4}}), 0) * cos(x));
+  const Tensor x = drawn({2}, f64, 0.7);
+  expect_close(step(tensor({std::int64_t{0}, std::int64_t{4}}), x), take(table, tensor({std::int64_t{0}, std::int64_t{4}}), 0) * cos(x), 1e-12);
   EXPECT_THROW(step(tensor({std::int64_t{0}, std::int64_t{5}}), x).to_host<double>(), Error);
   EXPECT_EQ(calls.read().item(), 1);
 }
 
 TEST(Checkpoint, OfAScanAndInAScan) {
-  const Tensor xs = drawn({7, 3}), start = drawn({3}), w = drawn({3, 3});
+  const Tensor xs = drawn({7, 3}, f64, 0.7), start = drawn({3}, f64, 0.7), w = drawn({3, 3}, f64, 0.7);
   const Functions loop = [&](const List& in) {
     const Scanned out = scan(
         [&](const List& c, const List& x) {
@@ -186,7 +178,7 @@ TEST(Checkpoint, OfAScanAndInAScan) {
 }
 
 TEST(Checkpoint, OtherThreadsNodesAreNotInside) {
-  const Tensor x = drawn({8}), w = drawn({8});
+  const Tensor x = drawn({8}, f64, 0.7), w = drawn({8}, f64, 0.7);
   std::vector<std::thread> threads;
   std::vector<std::vector<double>> got(4);
   const auto gradient = [&](const Tensor& in) {

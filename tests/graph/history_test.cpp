@@ -14,17 +14,14 @@
 #include "tegula/tegula.h"
 #include "tests/support/message.h"
 #include "tests/support/sanitizers.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
 
-using Floats = std::vector<float>;
+using test::expect_close;
 
-void expect_close(const Tensor& got, const Tensor& want, float tolerance = 1e-5f) {
-  const Floats a = got.to_host(), b = want.to_host();
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance * (1 + std::abs(b[i]))) << i;
-}
+using Floats = std::vector<float>;
 
 /// A small budget while it lives.
 struct Budget {
@@ -66,7 +63,7 @@ TEST(History, APenaltyAddedToALossThatWasPrintedIsNotAllOfTheGradient) {
     return grad(loss + 0.01 * sum(square(lin.weight)), lin.weight);
   };
   const Tensor want = gradient(false);
-  expect_close(gradient(true), want);
+  expect_close(gradient(true), want, 1e-5);
   EXPECT_GT(max(abs(want - 0.02 * lin.weight)).item(), 1e-4f);
 }
 
@@ -89,7 +86,7 @@ TEST(History, EagerGradientsAreWhole) {
   set_eager(true);
   const Tensor got = gradient();
   set_eager(false);
-  expect_close(got, want);
+  expect_close(got, want, 1e-5);
   EXPECT_GT(max(abs(want)).item(), 0);
 }
 

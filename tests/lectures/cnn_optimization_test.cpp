@@ -1,6 +1,8 @@
 // "Optimization for convolution neural network on GPU": output sizes with padding, stride and dilation in PyTorch and TensorFlow, the
 // pooling example, and the fusion of convolution and batch normalisation.
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -9,7 +11,7 @@
 #include "tegula/ops/products/pooling.h"
 #include "tegula/ops/rows/normalization.h"
 #include "tegula/ops/shape/shape.h"
-#include "tests/lectures/support.h"
+#include "tests/support/values.h"
 
 namespace tegula::test {
 namespace {
@@ -66,14 +68,14 @@ TEST(CnnOptimizationLecture, TensorFlowRoundsUp) {
 TEST(CnnOptimizationLecture, SamePutsTheOddPixelAtTheEnd) {
   // Window 2, stride 1: one pixel of padding, after the image, so the first output sees pixels 0 and 1.
   const Tensor y = conv1d(tensor({1.f, 2.f, 4.f}, {1, 1, 3}), tensor({1.f, 10.f}, {1, 1, 2}), {.padding = Same});
-  expect_near(y, {21, 42, 4}, 0);
+  expect_close(y, {21, 42, 4}, 0);
 }
 
 TEST(CnnOptimizationLecture, MaxPoolingExample) {
   const Tensor x = tensor({1.f, 3.f, 2.f, 9.f, 7.f, 4.f, 1.f, 5.f, 8.f, 5.f, 2.f, 3.f, 4.f, 2.f, 1.f, 4.f}, {1, 1, 4, 4});
-  expect_near(max_pool2d(x, 2), {7, 9, 8, 4}, 0);  // the lecture leaves the last number to the reader
-  expect_near(avg_pool2d(x, 2), {3.75, 4.25, 4.75, 2.5}, 0);
-  expect_near(global_avg_pool(x), {61.0 / 16}, 1e-7);
+  expect_close(max_pool2d(x, 2), {7, 9, 8, 4}, 0);  // the lecture leaves the last number to the reader
+  expect_close(avg_pool2d(x, 2), {3.75, 4.25, 4.75, 2.5}, 0);
+  expect_close(global_avg_pool(x), {61.0 / 16}, 1e-7);
 }
 
 TEST(CnnOptimizationLecture, BatchNormalizationFoldsIntoTheConvolution) {
@@ -84,7 +86,7 @@ TEST(CnnOptimizationLecture, BatchNormalizationFoldsIntoTheConvolution) {
   const Tensor apart = batch_norm(conv2d(x, w, b), m, variance, {.weight = gamma, .bias = beta, .eps = 1e-5});
   const Tensor factor = gamma / sqrt(variance + 1e-5);
   const Tensor folded = conv2d(x, reshape(factor, {4, 1, 1, 1}) * w, factor * (b - m) + beta);
-  expect_near(apart, folded.to_host<double>(), 1e-12);
+  expect_close(apart, folded.to_host<double>(), 1e-12);
 }
 
 TEST(CnnOptimizationLecture, BatchNormalizationGivesMean0AndVariance1) {

@@ -1,6 +1,8 @@
 // LAPENNA unit 11, "DNN computing on GPU" (University of Tennessee, 2022): a 7x7x3 image through a convolution with two 3x3x3 filters and
 // stride 2, ReLU, overlapping max pooling, flatten and softmax.
 
+#include <gtest/gtest.h>
+
 #include <array>
 
 #include "tegula/ops/elementwise/activation.h"
@@ -9,7 +11,7 @@
 #include "tegula/ops/products/pooling.h"
 #include "tegula/ops/rows/softmax.h"
 #include "tegula/ops/shape/shape.h"
-#include "tests/lectures/support.h"
+#include "tests/support/values.h"
 
 namespace tegula::test {
 namespace {
@@ -67,16 +69,16 @@ TEST(DnnOnGpuLecture, EveryStageHasThePrintedNumbers) {
     const Tensor x = typed(e.image, {1, 3, 7, 7});
     const Tensor convolved = conv2d(x, typed(e.filters, {2, 3, 3, 3}), typed({0, 0}, {2}), {.stride = 2});  // (1, 2, 3, 3)
     EXPECT_EQ(convolved.shape(), (Shape{1, 2, 3, 3}));
-    expect_near(convolved, channels_first(false), 0);
+    expect_close(convolved, channels_first(false), 0);
 
     const Tensor rectified = relu(convolved);
-    expect_near(rectified, channels_first(true), 0);
+    expect_close(rectified, channels_first(true), 0);
 
     const Tensor pooled = max_pool2d(rectified, 2, {.stride = 1});  // (1, 2, 2, 2)
     EXPECT_EQ(pooled.shape(), (Shape{1, 2, 2, 2}));
     const Tensor vector = flatten(pooled, 1);  // (1, 8)
     EXPECT_EQ(vector.shape(), (Shape{1, 8}));
-    expect_near(vector, {9, 9, 9, 9, 7, 1, 6, 0}, 0);
+    expect_close(vector, {9, 9, 9, 9, 7, 1, 6, 0}, 0);
 
     const Tensor y = softmax(vector);
     const std::vector<double> printed{2.3891544e-01, 2.3891544e-01, 2.3891544e-01, 2.3891544e-01,

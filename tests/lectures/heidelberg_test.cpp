@@ -1,6 +1,8 @@
 // "Neural networks from scratch: GPUs and neural networks" (Heidelberg University, HAWAII group): two ways to write the gradient of the
 // sigmoid, and the linear layer's gradient divided by the batch size.
 
+#include <gtest/gtest.h>
+
 #include <cmath>
 
 #include "tegula/graph/autodiff/grad.h"
@@ -9,7 +11,7 @@
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/shape.h"
-#include "tests/lectures/support.h"
+#include "tests/support/values.h"
 
 namespace tegula::test {
 namespace {
@@ -28,16 +30,16 @@ TEST(HeidelbergLecture, BothSigmoidGradientsAreTheSame) {
     const double s = 1 / (1 + std::exp(-numbers[i]));
     expected.push_back(s * (1 - s) * directions[i]);
   }
-  expect_near(direct, expected, 1e-14);
-  expect_near(with_itself, expected, 1e-14);
-  expect_near(ours, expected, 1e-14);
+  expect_close(direct, expected, 1e-14);
+  expect_close(with_itself, expected, 1e-14);
+  expect_close(ours, expected, 1e-14);
 }
 
 TEST(HeidelbergLecture, OursStaysFiniteWhereTheDirectFormDoesNot) {
   const Tensor x = tensor({-1000.0, 1000.0});
   const Tensor direct = exp(-x) / pow(1.0 + exp(-x), 2.0);
   EXPECT_TRUE(std::isnan(direct.to_host<double>()[0]));
-  expect_near(grad(sum(sigmoid(x)), x), {0, 0}, 0);
+  expect_close(grad(sum(sigmoid(x)), x), {0, 0}, 0);
 }
 
 TEST(HeidelbergLecture, TheLinearGradientDividedByTheBatchSizeIsThatOfTheMeanLoss) {
@@ -57,9 +59,9 @@ TEST(HeidelbergLecture, TheLinearGradientDividedByTheBatchSizeIsThatOfTheMeanLos
   const Tensor output = matmul(input, weight) + bias;
   const Tensor loss = sum(output * grad_output) / static_cast<double>(kBatch);
   const auto ours = grad(loss, {Wrt(weight), Wrt(bias), Wrt(input)});
-  expect_near(ours[0], grad_weight.to_host<double>(), 1e-14);
-  expect_near(ours[1], grad_bias.to_host<double>(), 1e-14);
-  expect_near(ours[2] * static_cast<double>(kBatch), grad_input.to_host<double>(), 1e-14);
+  expect_close(ours[0], grad_weight.to_host<double>(), 1e-14);
+  expect_close(ours[1], grad_bias.to_host<double>(), 1e-14);
+  expect_close(ours[2] * static_cast<double>(kBatch), grad_input.to_host<double>(), 1e-14);
 }
 
 TEST(HeidelbergLecture, TheStepDoesNotDependOnTheBatchSize) {
@@ -69,7 +71,7 @@ TEST(HeidelbergLecture, TheStepDoesNotDependOnTheBatchSize) {
   twice.insert(twice.end(), rows.begin(), rows.end());
   const Tensor weight = tensor(random_numbers(5, engine), {5, 1});
   const auto step = [&](const Tensor& x) { return grad(mean(square(matmul(x, weight) - 1.0)), weight); };
-  expect_near(step(tensor(twice, {8, 5})), step(tensor(rows, {4, 5})).to_host<double>(), 1e-14);
+  expect_close(step(tensor(twice, {8, 5})), step(tensor(rows, {4, 5})).to_host<double>(), 1e-14);
 }
 
 }  // namespace

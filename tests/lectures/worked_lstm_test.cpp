@@ -7,10 +7,12 @@
 #include <string>
 
 #include "tegula/tegula.h"
-#include "tests/nn/support.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
+
+using test::expect_close;
 
 // Numbers are printed with five digits, and the lecture goes on with what it has printed: a unit of the last one, and a bit, is what they
 // are good for. A product with an input of 3 makes that two units.
@@ -135,9 +137,9 @@ TEST(WorkedLstm, IsTheLecturesFormulasInDouble) {
       for (int j = 0; j < 2; ++j) dw[2 * k + j] += dgate[k] * kX[static_cast<std::size_t>(2 * t + j)];
     }
   }
-  expect_near(d[0], {dw, dw + 8}, 1e-15);
-  expect_near(d[1], {du, du + 4}, 1e-15);
-  expect_near(d[2], {db, db + 4}, 1e-15);
+  expect_close(d[0], std::vector<double>(dw, dw + 8), 1e-15);
+  expect_close(d[1], std::vector<double>(du, du + 4), 1e-15);
+  expect_close(d[2], std::vector<double>(db, db + 4), 1e-15);
 }
 
 }  // namespace

@@ -5,10 +5,12 @@
 #include <cmath>
 
 #include "tegula/tegula.h"
-#include "tests/nn/support.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
+
+using test::expect_close;
 
 using Tensors = std::vector<Tensor>;
 
@@ -64,9 +66,9 @@ template <class Net, class Steps>
 void expect_the_loop(Net& net, const Tensor& x, Steps steps) {
   const Tensor looped = net(x), written = stack(steps(), 0);
   const auto expected = written.to_host<double>();
-  expect_near(looped, expected, 1e-5);
+  expect_close(looped, expected, 1e-5);
   const Tensors a = grad(sum(square(looped)), parameters(net)), b = grad(sum(square(written)), parameters(net));
-  for (std::size_t i = 0; i < a.size(); ++i) expect_near(a[i], b[i].to_host<double>(), 1e-4);
+  for (std::size_t i = 0; i < a.size(); ++i) expect_close(a[i], b[i].to_host<double>(), 1e-4);
 }
 
 TEST(BuiltOnScan, AnLstmWithLayerNormsIsItsEquations) {
@@ -160,15 +162,15 @@ TEST(AdaptiveSoftmax, ItsProbabilitiesAreThoseOfAllClasses) {
   const Tensor x = normal({7, 16}, 0, 2, {.dtype = f64}), labels = tensor(std::vector<std::int64_t>{0, 5, 6, 19, 20, 34, 49}, {7});
   eval(x);
   const Tensor all = layer.log_prob(x);  // (7, 50)
-  expect_near(sum(exp(all), 1), std::vector<double>(7, 1.0), 1e-9);
+  expect_close(sum(exp(all), 1), std::vector<double>(7, 1.0), 1e-9);
   const auto [output, loss] = layer(x, labels);
-  expect_near(output, squeeze(gather(all, 1, expand_dims(labels, 1)), 1).to_host<double>(), 1e-9);
-  expect_near(loss, {-mean(output).item<double>()}, 1e-12);
+  expect_close(output, squeeze(gather(all, 1, expand_dims(labels, 1)), 1).to_host<double>(), 1e-9);
+  expect_close(loss, {-mean(output).item<double>()}, 1e-12);
   EXPECT_EQ(layer.predict(x).to_host<std::int64_t>(), argmax(all, 1).to_host<std::int64_t>());
   // Its gradients are those of the log-probabilities of all classes.
   const auto a = grad(loss, parameters(layer)), b = grad(nll_loss(layer.log_prob(x), labels), parameters(layer));
   const auto names = parameters(layer);
-  for (std::size_t i = 0; i < a.size(); ++i) expect_near(a[i], b[i].to_host<double>(), 1e-8);
+  for (std::size_t i = 0; i < a.size(); ++i) expect_close(a[i], b[i].to_host<double>(), 1e-8);
   EXPECT_EQ(names[0].name, "head.weight");
   EXPECT_EQ(names[2].name, "tail.0.0.weight");
   EXPECT_EQ(names.back().name, "tail.2.1.weight");

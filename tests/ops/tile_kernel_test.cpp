@@ -20,17 +20,14 @@
 #include "tegula/ops/rows/softmax.h"
 #include "tegula/ops/shape/shape.h"
 #include "tests/support/message.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
 
-using tile::Reduction;
+using test::expect_close;
 
-void expect_close(const Tensor& got, const Tensor& want, double tolerance) {
-  ASSERT_EQ(got.shape(), want.shape());
-  const auto x = got.to_host<double>(), y = want.to_host<double>();
-  for (std::size_t i = 0; i < x.size(); ++i) ASSERT_NEAR(x[i], y[i], tolerance * std::max(1.0, std::abs(y[i]))) << i;
-}
+using tile::Reduction;
 
 void vector_add(tile::Builder& b, const TileArguments& a) {
   const auto i = b.program_id(0) * a.constants[0] + b.arange(0, a.constants[0]), within = i < a.numbers[0];

@@ -5,8 +5,12 @@
 #include <tegula/tegula.h>
 #include <cmath>
 
+#include "tests/support/values.h"
+
 namespace tegula {
 namespace {
+
+using test::expect_near;
 
 struct Net {
   nn::Linear linear{2, 1, {.bias = false}};
@@ -24,11 +28,6 @@ void expect_refusal(const std::function<void()>& f, const std::string& part) {
   const std::string text = refusal(f);
   EXPECT_NE(text.find(part), std::string::npos) << text;
 }
-void expect_near(const Variable& x, const std::vector<double>& expected, double tolerance = 1e-6) {
-  const auto values = x.to_host<double>();
-  ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], tolerance);
-}
 
 TEST(EMA, IsPyTorchsAveragedModel) {
   Net net;
@@ -37,11 +36,11 @@ TEST(EMA, IsPyTorchsAveragedModel) {
   optim::EMA ema(parameters(averaged), parameters(net), {.decay = 0.75});
   net.linear.weight = tensor({3.F, 2.F}, {1, 2});
   ema.update();  // a copy at first
-  expect_near(averaged.linear.weight, {3, 2});
+  expect_near(averaged.linear.weight, {3, 2}, 1e-6);
   net.linear.weight = tensor({7.F, 0.F}, {1, 2});
   ema.update();
-  expect_near(averaged.linear.weight, {4, 1.5});
-  expect_near(net.linear.weight, {7, 0});
+  expect_near(averaged.linear.weight, {4, 1.5}, 1e-6);
+  expect_near(net.linear.weight, {7, 0}, 1e-6);
   EXPECT_EQ(ema.updates().item<int>(), 2);
 }
 
@@ -164,13 +163,13 @@ TEST(Groups, EachHasItsOptionsAndOneScheduleDrivesAll) {
   EXPECT_EQ(groups.parameters()[1].name, "bias");
   auto step = jit([&](const Tensor& a, const Tensor& b) { groups.step({a, b}); });
   step(zeros({2, 2}), ones({2}));
-  expect_near(linear.weight, {0.9, 0.9, 0.9, 0.9});
-  expect_near(linear.bias, {0.5, 0.5});
+  expect_near(linear.weight, {0.9, 0.9, 0.9, 0.9}, 1e-6);
+  expect_near(linear.bias, {0.5, 0.5}, 1e-6);
   groups.lr = 0.2;  // twice: the other's too
   EXPECT_DOUBLE_EQ(groups.rate(1).item<double>(), 1);
   step(zeros({2, 2}), ones({2}));
-  expect_near(linear.weight, {0.72, 0.72, 0.72, 0.72});
-  expect_near(linear.bias, {-0.5, -0.5});
+  expect_near(linear.weight, {0.72, 0.72, 0.72, 0.72}, 1e-6);
+  expect_near(linear.bias, {-0.5, -0.5}, 1e-6);
 }
 
 TEST(Groups, AreTheirOptimisers) {
@@ -223,8 +222,8 @@ TEST(Layerwise, WhereANormIsZeroTheStepIsPlain) {
   Variable zero = zeros({2}), p = ones({2});
   optim::LARS lars({{"zero", zero.cell()}, {"p", p.cell()}}, {.lr = 0.5, .momentum = 0});
   lars.step({ones({2}), zeros({2})});
-  expect_near(zero, {-0.5, -0.5});
-  expect_near(p, {1, 1});
+  expect_near(zero, {-0.5, -0.5}, 1e-6);
+  expect_near(p, {1, 1}, 1e-6);
   Variable q = zeros({2});
   optim::LAMB lamb({{"q", q.cell()}}, {.lr = 0.5, .weight_decay = 0});
   lamb.step({ones({2})});

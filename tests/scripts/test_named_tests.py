@@ -1,4 +1,4 @@
-"""docs/testing.md says which test holds what: each one that it names is there."""
+"""docs/testing.md and docs/testing_history.md say which test holds what: each one that they name is there."""
 import fnmatch
 import pathlib
 import re
@@ -23,7 +23,7 @@ def named(text):
 class NamedTests(unittest.TestCase):
     def test_each_is_there(self):
         suites = tests_of_sources()
-        names = named((ROOT / "docs/testing.md").read_text(encoding="utf-8"))
+        names = set.union(*(named((ROOT / "docs" / page).read_text(encoding="utf-8")) for page in ("testing.md", "testing_history.md")))
         self.assertGreater(len(names), 80)
         missing = [f"{suite}.{test}" for suite, test in sorted(names) if not fnmatch.filter(suites.get(suite, ()), test)]
         self.assertEqual(missing, [])

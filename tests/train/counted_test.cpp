@@ -13,9 +13,12 @@
 #include "tegula/ops/shape/shape.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/train/trainer.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
+
+using test::expect_near;
 
 /// Rows of so many tokens, and padding (0) behind them, as inputs and as labels (N, 4).
 data::Arrays rows_of(const std::vector<std::int64_t>& lengths) {
@@ -54,16 +57,11 @@ Trained trained(const std::vector<std::int64_t>& lengths, TrainerOptions options
   return {net.weight.to_host(), trainer.history().back(), trainer.validations().empty() ? 0 : trainer.validations().back().train_loss};
 }
 
-void expect_near(const std::vector<float>& a, const std::vector<float>& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5) << i;
-}
-
 TEST(Counted, AccumulatedBatchesAreTheStepOfOneBatchOfAllTheirTokens) {
   const Trained whole = trained({4, 1, 4, 1}, {.epochs = 1, .batch = 4});
   for (const std::int64_t batch : {1, 2}) {
     const Trained parts = trained({4, 1, 4, 1}, {.epochs = 1, .batch = batch, .accumulate = 4 / batch});
-    expect_near(parts.weights, whole.weights);
+    expect_near(parts.weights, whole.weights, 1e-5);
     EXPECT_NEAR(parts.record.train_loss, whole.record.train_loss, 1e-5);
   }
 }
@@ -80,11 +78,11 @@ TEST(Counted, WhatIsReportedIsTheMeanOverTokens) {
 TEST(Counted, ABatchOfPaddingAloneChangesNothing) {
   const Trained without = trained({4, 3}, {.epochs = 1, .batch = 1});
   const Trained with = trained({4, 0, 3, 0}, {.epochs = 1, .batch = 1});
-  expect_near(with.weights, without.weights);
+  expect_near(with.weights, without.weights, 1e-5);
   EXPECT_NEAR(with.record.train_loss, without.record.train_loss, 1e-6);
   const Trained accumulated = trained({0, 4, 0, 1}, {.epochs = 1, .batch = 1, .accumulate = 4});
-  expect_near(accumulated.weights, trained({4, 1}, {.epochs = 1, .batch = 2}).weights);
-  expect_near(trained({0, 0, 4, 1}, {.epochs = 1, .batch = 1, .accumulate = 2}).weights, accumulated.weights);
+  expect_near(accumulated.weights, trained({4, 1}, {.epochs = 1, .batch = 2}).weights, 1e-5);
+  expect_near(trained({0, 0, 4, 1}, {.epochs = 1, .batch = 1, .accumulate = 2}).weights, accumulated.weights, 1e-5);
 }
 
 TEST(Counted, AShortLastBatchCountsByItsRows) {
@@ -98,7 +96,7 @@ TEST(Counted, AShortLastBatchCountsByItsRows) {
     trainer.fit(rows_of({4, 4, 4}));
     return net.weight.to_host();
   };
-  expect_near(weights(2, 2), weights(3, 1));
+  expect_near(weights(2, 2), weights(3, 1), 1e-5);
 }
 
 }  // namespace

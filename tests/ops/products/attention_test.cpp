@@ -12,24 +12,16 @@
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
 #include "tests/support/op_check.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
 
+using test::drawn;
+using test::expect_close;
+
 INSTANTIATE_DECLARED_CASES(Attention, attention_cases());
 INSTANTIATE_DECLARED_CASES(LinearCrossEntropy, linear_cross_entropy_cases());
-
-void expect_near(const Tensor& x, const Tensor& y, double tolerance) {
-  const auto a = x.to_host<double>(), b = y.to_host<double>();
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance * std::max(1.0, std::abs(b[i]))) << i;
-}
-
-Tensor drawn(const Shape& shape, DType dtype = f32) {
-  const Tensor x = normal(shape, 0, 1, {.dtype = dtype});
-  eval(x);
-  return x;
-}
 
 /// As the formula says it, on whatever layouts q, k and v have.
 Tensor by_formula(const Tensor& q, const Tensor& k, const Tensor& v) {
@@ -49,14 +41,14 @@ TEST(Attention, IsItsFormulaPlainAndInAJitWithGradients) {
     return sum(reshape(permute(y, {0, 2, 1, 3}), {2, 150, 64}) * weight);
   };
   const Tensor expected = grad(loss(packed, false), packed);
-  expect_near(grad(loss(packed, true), packed), expected, 2e-5);
+  expect_close(grad(loss(packed, true), packed), expected, 2e-5);
   auto step = jit([&](Tensor x) { return std::pair(loss(x, true), grad(loss(x, true), x)); });
   for (int i = 0; i < 3; ++i) {
     const auto [value, dx] = step(packed);
-    expect_near(value, loss(packed, false), 2e-5);
-    expect_near(dx, expected, 2e-5);
+    expect_close(value, loss(packed, false), 2e-5);
+    expect_close(dx, expected, 2e-5);
   }
-  expect_near(grad(checkpoint([&](const std::vector<Tensor>& in) { return loss(in[0], true); }, {packed}), packed), expected, 2e-5);
+  expect_close(grad(checkpoint([&](const std::vector<Tensor>& in) { return loss(in[0], true); }, {packed}), packed), expected, 2e-5);
 }
 
 TEST(Attention, HoldsNoScoresWhereTheDeviceHasACall) {
@@ -71,7 +63,7 @@ TEST(Attention, HoldsNoScoresWhereTheDeviceHasACall) {
   // The scores of one head alone would be 16 MiB.
   EXPECT_LT(host_pool_counters().bytes_in_use - before, std::size_t{6} << 20);
   const auto expected = grad(sum(by_formula(q, k, v)), {q, k, v});
-  for (std::size_t i = 0; i < 3; ++i) expect_near(gradients[i], expected[i], 1e-4);
+  for (std::size_t i = 0; i < 3; ++i) expect_close(gradients[i], expected[i], 1e-4);
 }
 
 TEST(Attention, KeepsItsSumsInF32UnderMixedPrecision) {
@@ -84,7 +76,7 @@ TEST(Attention, KeepsItsSumsInF32UnderMixedPrecision) {
     const auto got = step(q, k, v);
     const auto wide = [](const Tensor& x) { return cast(x, f64); };
     const auto expected = grad(sum(by_formula(wide(q), wide(k), wide(v))), {q, k, v});
-    for (std::size_t i = 0; i < 3; ++i) expect_near(got[i], expected[i], 0.03);
+    for (std::size_t i = 0; i < 3; ++i) expect_close(got[i], expected[i], 0.03);
   }
 }
 
@@ -95,9 +87,9 @@ TEST(Attention, OfPartsOfTheKeysJoinsByItsLogSumExp) {
   };
   const Attended a = part(0, 13), b = part(13, 40), whole = attention_with_log_sum_exp(q, k, v);
   const Tensor total = log(exp(a.log_sum_exp) + exp(b.log_sum_exp));
-  expect_near(total, whole.log_sum_exp, 1e-13);
+  expect_close(total, whole.log_sum_exp, 1e-13);
   const auto share = [&](const Attended& of) { return unsqueeze(exp(of.log_sum_exp - total), -1) * of.output; };
-  expect_near(share(a) + share(b), whole.output, 1e-13);
+  expect_close(share(a) + share(b), whole.output, 1e-13);
 }
 
 TEST(Attention, GivesZerosToQueriesThatSeeNothing) {
@@ -122,7 +114,7 @@ TEST(Attention, DropsAsItsWeightsWouldBeDropped) {
   const Tensor q = drawn({1, 2, 70, 8}), k = drawn({1, 2, 300, 8}), v = drawn({1, 2, 300, 8});
   Generator one(7), two(7);
   const Tensor y = scaled_dot_product_attention(q, k, v, {.dropout = 0.25, .generator = &one});
-  expect_near(y, matmul(dropout(attention_weights(q, k), 0.25, &two), v), 2e-5);
+  expect_close(y, matmul(dropout(attention_weights(q, k), 0.25, &two), v), 2e-5);
 }
 
 std::string message(const std::function<void()>& f) {
@@ -167,9 +159,9 @@ TEST(LinearCrossEntropy, IsCrossEntropyOfTheScoresWithoutThem) {
   EXPECT_LT(host_pool_counters().bytes_in_use - before, std::size_t{24} << 20);
   const Tensor loss = cross_entropy(linear(x, w), labels);
   const auto d = grad(loss, {x, w});
-  expect_near(got[0], loss, 1e-5);
-  expect_near(got[1], d[0], 1e-5);
-  expect_near(got[2], d[1], 1e-5);
+  expect_close(got[0], loss, 1e-5);
+  expect_close(got[1], d[0], 1e-5);
+  expect_close(got[2], d[1], 1e-5);
 }
 
 }  // namespace

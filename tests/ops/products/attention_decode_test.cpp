@@ -12,17 +12,14 @@
 #include "tests/support/on_device.h"
 #include "tests/support/op_check.h"
 #include "tests/support/queued_device.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
 
-using Tensors = std::vector<Tensor>;
+using test::drawn;
 
-Tensor drawn(const Shape& shape, DType dtype) {
-  const Tensor x = cast(normal(shape), dtype);
-  eval(x);
-  return x;
-}
+using Tensors = std::vector<Tensor>;
 
 struct Problem {
   std::int64_t batch, heads, groups, queries, keys, width, features;

@@ -9,25 +9,17 @@
 #include "tegula/ops/products/attention_op.h"
 #include "tegula/runtime/attention.h"
 #include "tegula/tegula.h"
+#include "tests/support/values.h"
 
 namespace tegula::attention_ends {
 namespace {
 
+using test::drawn;
+using test::expect_close;
+
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max(), kLeast = std::numeric_limits<std::int64_t>::min();
 using Doubles = std::vector<double>;
-
-Tensor drawn(const Shape& shape, DType dtype = f32) {
-  const Tensor x = normal(shape, 0, 1, {.dtype = dtype});
-  eval(x);
-  return x;
-}
-
-void expect_near(const Tensor& x, const Tensor& y, double tolerance, const std::string& what) {
-  const Doubles a = x.to_host<double>(), b = y.to_host<double>();
-  ASSERT_EQ(a.size(), b.size());
-  for (std::size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], tolerance * std::max(1.0, std::abs(b[i]))) << what << ", " << i;
-}
 
 constexpr std::int64_t kQueries = 70, kKeys = 300;
 
@@ -84,8 +76,8 @@ TEST(AttentionEnds, HiddenKeysMayHoldAnything) {
         for (std::size_t r = 0; r < want.size(); ++r) {
           const std::string what =
               name + " of " + std::to_string(held) + ", " + std::string(tegula::name(dtype)) + ", result " + std::to_string(r);
-          expect_near(got[r], want[r], tolerance, what);
-          expect_near(compiled[r], want[r], tolerance, what + " in a jit");
+          expect_close(got[r], want[r], tolerance, what);
+          expect_close(compiled[r], want[r], tolerance, what + " in a jit");
         }
         for (const std::size_t r : {std::size_t{1}, std::size_t{2}}) EXPECT_EQ(sum(abs(where(poisoned, got[r], 0.0))).item(), 0) << name;
       }
@@ -103,7 +95,7 @@ TEST(AttentionEnds, HiddenQueriesMayHoldAnything) {
   };
   const auto want = run(where(shown, q, 0.0), where(shown, k, 0.0), where(shown, v, 0.0)),
              got = run(where(shown, q, is_on_cpu() ? kNaN : 1e3), where(shown, k, kNaN), where(shown, v, kNaN));
-  for (std::size_t r = 0; r < 3; ++r) expect_near(got[r], want[r], 2e-5, std::to_string(r));
+  for (std::size_t r = 0; r < 3; ++r) expect_close(got[r], want[r], 2e-5, std::to_string(r));
 }
 
 /// As devices without a call of their own run it: keys that nobody sees are hidden.
@@ -138,7 +130,7 @@ TEST(AttentionEnds, PlainOpsHideKeysThatNoQuerySees) {
     if (!ops::describes_attention_decode(all[n].form)) continue;
     std::vector<Tensor> in{q, where(hidden, kNaN, k), where(hidden, kNaN, v)};
     in.insert(in.end(), all[n].extras.begin(), all[n].extras.end());
-    expect_near(ops::attention_decode_nodes(all[n].form, in)[0], want[0], 2e-5, "decode " + std::to_string(n));
+    expect_close(ops::attention_decode_nodes(all[n].form, in)[0], want[0], 2e-5, "decode " + std::to_string(n));
   }
 }
 
@@ -156,10 +148,10 @@ TEST(AttentionEnds, ScoresMayHaveAnySize) {
         const Tensor dv = grad(sum(y), v);
         const double off = off_by(double{size} * size * std::sqrt(static_cast<double>(width)));
         for (const double weight : dv.to_host<double>()) ASSERT_TRUE(weight >= 0 && weight <= 5 * (1 + 1e-4)) << what << ": " << weight;
-        if (off < 1) expect_near(sum(dv, 2), full({1, 1, 4}, 5.0), 1e-4 + off, what + ", weights");
+        if (off < 1) expect_close(sum(dv, 2), full({1, 1, 4}, 5.0), 1e-4 + off, what + ", weights");
         if (keys == 300 && size > 1e3f) continue;  // products of blocks of other sizes are rounded differently
-        expect_near(y, expand(mean(v, 2, Keep::Yes), {1, 1, 5, 4}), 1e-5, what);
-        if (off < 1) expect_near(dv, full({1, 1, keys, 4}, 5.0 / static_cast<double>(keys)), 1e-4 + off, what + ", gradient");
+        expect_close(y, expand(mean(v, 2, Keep::Yes), {1, 1, 5, 4}), 1e-5, what);
+        if (off < 1) expect_close(dv, full({1, 1, keys, 4}, 5.0 / static_cast<double>(keys)), 1e-4 + off, what + ", gradient");
       }
     }
   }
@@ -175,9 +167,9 @@ TEST(AttentionEnds, RowsMaskedByNumbersHaveTheGradientsOfTheirFormula) {
     const Tensor y = scaled_dot_product_attention(q, k, v, {.bias = bias}), formula = matmul(softmax(scores), v);
     const auto compare = [&](const Tensor& weight) {
       const auto got = gradients(y, weight), want = gradients(formula, weight);
-      for (std::size_t r = 0; r < 3; ++r) expect_near(got[r], want[r], 1e-4, std::to_string(low) + ", " + std::to_string(r));
+      for (std::size_t r = 0; r < 3; ++r) expect_close(got[r], want[r], 1e-4, std::to_string(low) + ", " + std::to_string(r));
     };
-    expect_near(y, formula, 1e-4, std::to_string(low));
+    expect_close(y, formula, 1e-4, std::to_string(low));
     if (is_on_cpu()) {
       compare(weight);
       continue;
@@ -186,7 +178,7 @@ TEST(AttentionEnds, RowsMaskedByNumbersHaveTheGradientsOfTheirFormula) {
     // A masked row's weights, summed over the rows: as far off as the logarithm is rounded, and never beyond 1.
     const double off = off_by(low);
     const Tensor got = grad(sum(where(masked, y, 0.0)), v), want = grad(sum(where(masked, formula, 0.0)), v);
-    if (off < 1) expect_near(got, want, off, std::to_string(low));
+    if (off < 1) expect_close(got, want, off, std::to_string(low));
     for (const double sum : got.to_host<double>()) ASSERT_TRUE(sum >= 0 && sum <= 35 * (1 + 1e-4)) << low << ": " << sum;
   }
 }
@@ -198,14 +190,14 @@ TEST(AttentionEnds, PlacesMayLieBeyondAllKeys) {
   const double rounding = is_on_cpu() ? 0 : 1e-6;  // elsewhere few queries with a start have a program of their own
   for (const std::int64_t far : {kMost, kMost - 10, kMost / 2}) {
     const Tensor start = tensor<std::int64_t>({far}, {1});
-    expect_near(scaled_dot_product_attention(q, k, v, {.causal = true, .start = start}), all, rounding, "causal");
-    expect_near(scaled_dot_product_attention(q, k, v, {.causal = true, .window = kMost, .start = tensor<std::int64_t>({100}, {1})}), all, rounding,
+    expect_close(scaled_dot_product_attention(q, k, v, {.causal = true, .start = start}), all, rounding, "causal");
+    expect_close(scaled_dot_product_attention(q, k, v, {.causal = true, .window = kMost, .start = tensor<std::int64_t>({100}, {1})}), all, rounding,
                 "window");
     EXPECT_EQ(max(abs(scaled_dot_product_attention(q, k, v, {.window = 5, .start = start}))).item(), 0);
     ops::AttentionForm form{.causal = true, .scale = 1 / std::sqrt(8.0), .start = true};
     const std::vector<Tensor> in{q, k, v, start};
-    expect_near(permute(ops::plain_attention(form, in)[0], {0, 2, 1, 3}), all, 1e-6, "plain");
-    expect_near(permute(ops::attention_decode_nodes(form, in)[0], {0, 2, 1, 3}), all, 1e-6, "decode");
+    expect_close(permute(ops::plain_attention(form, in)[0], {0, 2, 1, 3}), all, 1e-6, "plain");
+    expect_close(permute(ops::attention_decode_nodes(form, in)[0], {0, 2, 1, 3}), all, 1e-6, "decode");
   }
   for (const std::int64_t far : {kLeast, kLeast + 10}) {
     const Tensor start = tensor<std::int64_t>({far}, {1});

@@ -17,9 +17,12 @@
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/softmax.h"
 #include "tests/support/op_check.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
+
+using test::expect_near;
 
 std::vector<double> random_values(std::size_t n, int seed, double low = -2, double high = 3) {
   std::mt19937 engine(static_cast<unsigned>(seed));
@@ -27,12 +30,6 @@ std::vector<double> random_values(std::size_t n, int seed, double low = -2, doub
   std::vector<double> values(n);
   for (auto& x : values) x = draw(engine);
   return values;
-}
-
-void expect_near(const Tensor& got, const std::vector<double>& expected, double tolerance) {
-  const auto values = got.to_host<double>();
-  ASSERT_EQ(values.size(), expected.size());
-  for (std::size_t i = 0; i < values.size(); ++i) EXPECT_NEAR(values[i], expected[i], tolerance) << i;
 }
 
 std::string message(const std::function<void()>& f) {

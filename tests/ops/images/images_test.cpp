@@ -16,6 +16,7 @@
 #include "tegula/ops/shape/shape.h"
 #include "tests/ops/shape_values.h"
 #include "tests/support/op_check.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 
@@ -25,15 +26,12 @@ INSTANTIATE_DECLARED_CASES(GridSample, grid_sample_cases());
 
 namespace {
 
+using test::drawn;
+
 using enum Interpolation;
 
-Tensor drawn(const Shape& shape) {
-  Generator generator(7);
-  return normal(shape, 0, 1, {.dtype = f64, .generator = &generator});
-}
-
 TEST(Unfold, TimesTheWeightIsAConvolution) {
-  const Tensor x = drawn({2, 3, 7, 6}), weight = drawn({5, 3, 3, 2});
+  const Tensor x = drawn({2, 3, 7, 6}, f64), weight = drawn({5, 3, 3, 2}, f64);
   const Tensor columns = unfold(x, {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}});
   const Tensor product = matmul(reshape(weight, {5, 18}), columns);  // (2, 5, positions)
   const Tensor direct = conv2d(x, weight, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}});
@@ -41,9 +39,9 @@ TEST(Unfold, TimesTheWeightIsAConvolution) {
 }
 
 TEST(Unfold, FoldIsItsAdjointAndPutsPiecesBack) {
-  const Tensor x = drawn({2, 3, 7, 6});
+  const Tensor x = drawn({2, 3, 7, 6}, f64);
   const UnfoldOptions options{.stride = {2, 1}, .padding = 1, .dilation = {2, 1}};
-  const Tensor y = unfold(x, {2, 3}, options), g = drawn(y.shape());
+  const Tensor y = unfold(x, {2, 3}, options), g = drawn(y.shape(), f64);
   expect_values(sum(y * g), {sum(x * fold(g, {7, 6}, {2, 3}, options)).item<double>()}, 1e-12);
   expect_values(grad(sum(y * g), x), fold(g, {7, 6}, {2, 3}, options).to_host<double>(), 1e-12);
   const Tensor image = counted({1, 2, 4, 6});
@@ -149,7 +147,7 @@ TEST(Interpolate, GradientsAreRightWhateverTheSizes) {
         for (const int variant : {0, 1, 2, 3}) {
           if (variant > 0 && mode != Linear && mode != Cubic) continue;
           const InterpolateOptions options{.size = out, .mode = mode, .align_corners = variant % 2 == 1, .antialias = variant >= 2};
-          const Tensor x = drawn({1, 2, in}), g = drawn({1, 2, out}), y = interpolate(x, options);
+          const Tensor x = drawn({1, 2, in}, f64), g = drawn({1, 2, out}, f64), y = interpolate(x, options);
           const double left = sum(y * g).item<double>(), right = sum(x * grad(sum(y * g), x)).item<double>();
           EXPECT_NEAR(left, right, 1e-12) << static_cast<int>(mode) << " " << in << " to " << out << ", variant " << variant;
         }
@@ -163,7 +161,7 @@ TEST(Interpolate, InAJitAsPlain) {
     const Tensor y = interpolate(x, {.scale_factor = 2, .mode = Bicubic});
     return std::vector<Tensor>{y, grad(sum(y * y), x)};
   };
-  const Tensor x = drawn({2, 3, 4, 5});
+  const Tensor x = drawn({2, 3, 4, 5}, f64);
   auto compiled = jit(f);
   for (int call = 0; call < 3; ++call) {
     const auto got = compiled(x), expected = f(x);
@@ -191,7 +189,7 @@ TEST(Interpolate, Errors) {
 // --- grid_sample ---
 
 TEST(GridSample, TheIdentityGivesTheImage) {
-  const Tensor x = drawn({2, 3, 4, 5}), theta = doubles({1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0}, {2, 2, 3});
+  const Tensor x = drawn({2, 3, 4, 5}, f64), theta = doubles({1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 1, 0}, {2, 2, 3});
   for (const bool corners : {false, true}) {
     const Tensor grid = affine_grid(theta, x.shape(), {.align_corners = corners});
     EXPECT_EQ(grid.shape(), (Shape{2, 4, 5, 2}));
