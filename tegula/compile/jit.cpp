@@ -29,10 +29,11 @@ constexpr std::size_t kIdleBytes = std::size_t{1} << 30;  // … and more as lon
 std::size_t held_bytes(const Entry& entry) {
   constexpr std::size_t kBytesOfItem = 1024;  // with its node, and its place in the plan
   const Plan& plan = entry.executable->plan();
-  std::size_t bytes = plan.graph.items.size() * kBytesOfItem + entry.executable->kept_in_loops();
-  for (const Step& step : plan.steps) bytes += step.program.instructions.size() * sizeof(tile::Instruction);
+  std::size_t bytes = plan.values.size() * kBytesOfItem + entry.executable->kept_in_loops();
+  for (const Step& step : plan.steps)
+    if (const Launch* const launch = step.launch()) bytes += launch->program.instructions.size() * sizeof(tile::Instruction);
   if (entry.executable->device().traits().queues) {  // results stay in their slots
-    for (const int output : plan.graph.outputs) bytes += bytes_of(plan.graph[output]);
+    for (const int output : plan.graph.outputs) bytes += plan.values[static_cast<std::size_t>(output)].bytes();
   }
   return bytes;
 }

@@ -45,7 +45,7 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
   show("tile", [&] {
     std::string text;
     for (const Step& step : plan.steps) {
-      if (!step.call) text += tile::to_string(step.program) + "\n";
+      if (step.launch()) text += tile::to_string(step.launch()->program) + "\n";
     }
     return text;
   });
@@ -74,10 +74,12 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder,
   recompute_cheap(graph, plan.fusion);
   plan.graph = std::move(graph);
   lower(plan, device);
+  bind_calls(plan, device);
   plan.tiles.ladder = {};  // what it refers to is the caller's
   merge_launches(plan);
   if (of == PlanOf::Recording) begin_early(plan, device);
   compile_kernels(plan, device);
+  note_values(plan);
   place_results(plan, device);
   lower_late_updates(plan, device);
   request_kernels(plan, device);

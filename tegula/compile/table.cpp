@@ -36,4 +36,13 @@ std::string Table::text(std::size_t indent) const {
   return text;
 }
 
+std::string indented(const std::string& lines) {
+  std::string text;
+  for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
+    end = std::min(lines.find('\n', begin), lines.size());
+    text += "   | " + lines.substr(begin, end - begin) + "\n";
+  }
+  return text;
+}
+
 }  // namespace tegula::compile

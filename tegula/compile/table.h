@@ -18,4 +18,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
+/// Each line behind a bar: text about what is within a step.
+std::string indented(const std::string& lines);
+
 }  // namespace tegula::compile

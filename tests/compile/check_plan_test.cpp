@@ -8,6 +8,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <stdexcept>
 
 #include "tegula/compile/pipeline.h"
 #include "tegula/compile/run/executable.h"
@@ -119,7 +120,7 @@ TEST(CheckPlan, FindsEveryPairOfValuesThatLieInOnePlaceTooSoon) {
       for (int b = 0; b < plan.graph.size(); ++b) {
         if (plan.storage[at(a)].kind != Storage::Kind::Arena || plan.storage[at(b)].kind != Storage::Kind::Arena || a == b) continue;
         // b is made while a is needed; a launch that needs a last may take its place, which other tests look at.
-        const bool may = last[at(a)] == first[at(b)] && !plan.steps[at(first[at(b)])].call;
+        const bool may = last[at(a)] == first[at(b)] && !plan.steps[at(first[at(b)])].is_call();
         if (first[at(a)] > first[at(b)] || last[at(a)] < first[at(b)] || may) continue;
         ++pairs;
         Plan& faulty = const_cast<Plan&>(plan);
@@ -248,8 +249,9 @@ TEST(CheckPlan, FindsLaunchesMergedAcrossAStepBetweenThem) {
       if (step.name == "sin") (first ? second : first) = &step;
     }
     ASSERT_TRUE(second) << to_string(plan);
-    ASSERT_EQ(first->structure, second->structure);
-    second->sets.insert(second->sets.begin(), first->sets.begin(), first->sets.end());
+    ASSERT_EQ(first->launch()->structure, second->launch()->structure);
+    auto &sets = second->launch()->sets, &from = first->launch()->sets;
+    sets.insert(sets.begin(), from.begin(), from.end());
     for (const auto list : {&Step::reads, &Step::writes})
       (second->*list).insert((second->*list).end(), (first->*list).begin(), (first->*list).end());
     plan.steps.erase(plan.steps.begin() + (first - plan.steps.data()));
@@ -269,16 +271,17 @@ TEST(CheckPlan, FindsListsThatDoNotSayWhatTheArgumentsDo) {
 }
 TEST(CheckPlan, FindsArgumentsThatPointElsewhere) {
   expect_found(chain(), "where it or one of its views begins",
-               [](Plan& plan) { step_named(plan, "sin").sets[0].arguments[0].integer += 4; });
-  expect_found(chain(), "from its byte 64 on", [](Plan& plan) { step_named(plan, "matmul").buffers[0].integer = 64; });
+               [](Plan& plan) { step_named(plan, "sin").launch()->sets[0].arguments[0].integer += 4; });
+  expect_found(chain(), "from its byte 64 on", [](Plan& plan) { step_named(plan, "matmul").called()->buffers[0].integer = 64; });
   expect_found(chain(), "is computed from byte", [](Plan& plan) {
     for (Step& step : plan.steps) {
-      if (step.call && step.buffers[0].index != step.buffers[1].index) return std::swap(step.buffers[0], step.buffers[1]);
+      if (Called* const call = step.called(); call && call->buffers[0].index != call->buffers[1].index)
+        return std::swap(call->buffers[0], call->buffers[1]);
     }
   });
   expect_found(chain(), "not nothing", [](Plan& plan) {
     Step& sin = step_named(plan, "sin");
-    for (Reference& argument : sin.sets[0].arguments) {
+    for (Reference& argument : sin.launch()->sets[0].arguments) {
       if (argument.kind == Reference::Kind::Value && argument.index == sin.reads[0]) argument.index = item_named(plan, "cos");
     }
     sin.reads[0] = item_named(plan, "cos");
@@ -291,10 +294,34 @@ TEST(CheckPlan, FindsAProgramThatLoadsAgainWhatItHasStored) {
     return plan_of({}, {{w, sin(w)}});
   };
   expect_found(make(), "every element to be read where and before it is written", [](Plan& plan) {
-    tile::Program& program = plan.steps[0].program;
+    tile::Program& program = plan.steps[0].launch()->program;
     for (tile::Id id = 0; id < static_cast<tile::Id>(program.instructions.size()); ++id) {
       if (program[id].word == tile::Word::Load) return program.body.body.push_back(id);
     }
+  });
+}
+// A loop's turns, and the plan of their body, are proved with the plan around them.
+Plan loop() {
+  const auto body = [](const std::vector<Tensor>& carry, const std::vector<Tensor>& x) {
+    const Tensor next = tanh(matmul(carry[0], x[0]) + carry[1]);
+    return Scanned{{next, carry[0]}, {next * 2.0}};
+  };
+  const Scanned all = scan(body, {leaf({8, 8}), leaf({8, 8})}, {leaf({6, 8, 8})});
+  return plan_of({all.carry[0], all.ys[0]});
+}
+SubPlan& loop_of(Plan& plan) {
+  for (Step& step : plan.steps)
+    if (auto* const found = std::get_if<SubPlan>(&step.what)) return *found;
+  throw std::runtime_error("no loop in\n" + to_string(plan));
+}
+TEST(CheckPlan, FindsATurnOfALoopThatWritesWhatItReads) {
+  expect_found(loop(), "turn 0 of the loop scan", [](Plan& plan) { loop_of(plan).schedule.output_places[0] = loop_of(plan).schedule.carry_places[1]; });
+  expect_found(loop(), "turn 0 of the loop scan", [](Plan& plan) { loop_of(plan).schedule.arena = 0; });
+}
+TEST(CheckPlan, FindsAFaultInTheBodyOfALoop) {
+  expect_found(loop(), "step 1 (matmul", [](Plan& plan) {
+    auto& body = const_cast<Plan&>(loop_of(plan).body->plan());  // NOLINT: of the plan that is here
+    step_named(body, "matmul").called()->buffers[0].integer = 64;
   });
 }
 // The values of a group that lie along another axis of it than the one they are combined along.
@@ -384,7 +411,7 @@ TEST(CheckMemory, WhatIsNotWrittenIsNotANumber) {
   const Tensor x = leaf({64, 64}), z = matmul(x, x);
   Plan plan = plan_of({matmul(matmul(sin(z), x), z)});
   for (Step& step : plan.steps) {
-    if (!step.call) step.sets[0].grid = {0, 1, 1};  // as if the program did nothing
+    if (step.launch()) step.launch()->sets[0].grid = {0, 1, 1};  // as if the program did nothing
   }
   EXPECT_TRUE(std::isinf(largest_of(std::move(plan), true)));
 }

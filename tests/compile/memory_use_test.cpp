@@ -68,6 +68,18 @@ TEST(MemoryUse, AValueInThePlaceOfAnotherCountsOnce) {
   for (const std::size_t bytes : use.between) EXPECT_LE(bytes, executable->plan().arena_bytes);
 }
 
+TEST(MemoryUse, TheBodyOfALoopIsShownWithItsValues) {
+  const auto body = [](const std::vector<Tensor>& carry, const std::vector<Tensor>& x) {
+    return Scanned{{matmul(tanh(matmul(carry[0], x[0])), x[0])}, {}};
+  };
+  const auto executable = executable_of(scan(body, {matrix()}, {zeros({3, 1024, 1024})}).carry[0]);
+  const std::string table = memory_table(executable->plan());
+  EXPECT_NE(table.find("in each turn of the loop:\n   | "), std::string::npos) << table;
+  EXPECT_NE(table.find("matmul", table.find("in each turn")), std::string::npos) << table;
+  const std::string plan = to_string(executable->plan());
+  EXPECT_NE(plan.find("loop scan [3 x "), std::string::npos) << plan;
+}
+
 TEST(MemoryUse, JittedFunctionsPrintIt) {
   manual_seed(1);
   nn::Linear first{64, 256}, second{256, 8};

@@ -241,14 +241,14 @@ TEST(PlansOfExchanges, WhatAnExchangeWaitsForLongestIsLaunchedFirst) {
     const compile::Plan& plan = executable->plan();
     const auto columns = [&](const compile::PlannedRun& run) {
       const compile::Step& step = plan.steps[static_cast<std::size_t>(run.step)];
-      return step.call ? plan.graph[step.writes[0]].shape[1] : 0;
+      return step.is_call() ? plan.graph[step.writes[0]].shape[1] : 0;
     };
     std::vector<compile::PlannedRun> runs = compile::recorded_runs(plan, compile::dependencies(plan), 1);
     std::erase_if(runs, [&](const compile::PlannedRun& run) { return columns(run) == 0; });
     std::vector<std::int64_t> order;
     for (const compile::PlannedRun& run : runs) {
       order.push_back(columns(run));
-      const bool exchange = compile::exchanges(plan, plan.steps[static_cast<std::size_t>(run.step)]);
+      const bool exchange = plan.steps[static_cast<std::size_t>(run.step)].exchanges;
       if (exchange || columns(run) == 48 || columns(run) == 40) { EXPECT_EQ(run.hurried, exchange) << columns(run); }
     }
     ASSERT_EQ(order.size(), 11u);
@@ -278,12 +278,12 @@ TEST(PlansOfExchanges, UpdatesGoOnBesideTheLastExchange) {
     const auto columns = [&](const compile::PlannedRun& run) { return plan.graph[step_of(run).writes[0]].shape[1]; };
     int updates = 0;
     for (const compile::PlannedRun& run : runs) {
-      if (step_of(run).call) continue;
+      if (step_of(run).is_call()) continue;
       ++updates;
       bool behind_work = false, behind_exchange = false;
       for (const int before : run.after) {
         const compile::PlannedRun& other = runs[static_cast<std::size_t>(before)];
-        const bool exchange = compile::exchanges(plan, step_of(other));
+        const bool exchange = step_of(other).exchanges;
         EXPECT_EQ(columns(other), exchange ? columns(run) : 48) << compile::to_string(plan);
         (exchange ? behind_exchange : behind_work) = true;
       }

@@ -7,6 +7,7 @@
 
 #include "tegula/compile/plan/check_contents.h"
 #include "tegula/compile/plan/overlap.h"
+#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/plan/program_access.h"
 #include "tegula/core/error.h"
 
@@ -207,17 +208,17 @@ class Checker {
 
   std::vector<Touch> touched(const Step& step) {
     std::vector<Touch> out;
-    if (step.call) {
+    if (step.is_call()) {
       const std::size_t inputs = item(producer_of(graph_, step.writes[0])).inputs.size();
-      for (std::size_t b = 0; b < step.buffers.size(); ++b) {
-        if (step.buffers[b].kind != Kind::Nothing) out.push_back(touch(step.buffers[b], b >= inputs, 0, static_cast<int>(b)));
+      for (std::size_t b = 0; b < step.buffers().size(); ++b) {
+        if (step.buffers()[b].kind != Kind::Nothing) out.push_back(touch(step.buffers()[b], b >= inputs, 0, static_cast<int>(b)));
       }
       check_call(step);
       for (const int s : step.scratch) { out.push_back(touch({Kind::Scratch, s, 0, 0}, true, 0, -1)); }
     }
-    for (std::size_t s = 0; s < step.sets.size(); ++s) {
-      const auto& arguments = step.sets[s].arguments;
-      const auto& parameters = step.program.parameters;
+    for (std::size_t s = 0; s < step.sets().size(); ++s) {
+      const auto& arguments = step.sets()[s].arguments;
+      const auto& parameters = step.launch()->program.parameters;
       if (arguments.size() != parameters.size())
         fail(-1, "passes " + std::to_string(arguments.size()) + " arguments", std::to_string(parameters.size()));
       for (std::size_t a = 0; a < arguments.size(); ++a) {
@@ -232,7 +233,7 @@ class Checker {
         if (parameters[a].writable) out.back().needs = needs_contents(accesses_of(step, s), static_cast<int>(a));
       }
     }
-    if (!step.call) check_sizes(step);
+    if (step.launch()) check_sizes(step);
     check_lists(step, out);
     return out;
   }
@@ -241,20 +242,20 @@ class Checker {
   void check_call(const Step& step) const {
     const int i = producer_of(graph_, step.writes[0]);
     const std::size_t results = std::max<std::size_t>(1, item(i).results.size());
-    if (step.buffers.size() != item(i).inputs.size() + results)
-      fail(i, "is computed from " + std::to_string(step.buffers.size() - results) + " buffers", "one for each input");
+    if (step.buffers().size() != item(i).inputs.size() + results)
+      fail(i, "is computed from " + std::to_string(step.buffers().size() - results) + " buffers", "one for each input");
     for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
       const Access access = access_of(graph_, item(i).inputs[k]);
       const auto bytes = access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype));
-      if (step.buffers[k].index != access.base || step.buffers[k].integer != bytes)
-        fail(i, "is computed from byte " + std::to_string(step.buffers[k].integer) + " on of " + text(step.buffers[k].index),
+      if (step.buffers()[k].index != access.base || step.buffers()[k].integer != bytes)
+        fail(i, "is computed from byte " + std::to_string(step.buffers()[k].integer) + " on of " + text(step.buffers()[k].index),
              "byte " + std::to_string(bytes) + " of " + text(access.base));
     }
   }
 
   void check_sizes(const Step& step) const {
     bool asserts = false;
-    for (const auto& instruction : step.program.instructions) asserts = asserts || instruction.word == tile::Word::Assert;
+    for (const auto& instruction : step.launch()->program.instructions) asserts = asserts || instruction.word == tile::Word::Assert;
     if (asserts && !step.checks) fail(-1, "has a check", "Step::checks to say so");
   }
 
@@ -340,12 +341,12 @@ class Checker {
     const Touch &written = a.writes ? a : b, &read = a.writes ? b : a;
     const std::string place = "is written to " + text(written.span) + ", where " + text(read.holder) + " is ";
     if (read.writes) fail(written.holder, place + "written too", "places apart");
-    const bool says_so = step().call && written.span.begin == read.span.begin && written.span.end == read.span.end &&
+    const bool says_so = step().is_call() && written.span.begin == read.span.begin && written.span.end == read.span.end &&
                          item(producer_of(graph_, written.holder)).as<LibraryOp>().may_be_in_place();
     if (says_so) return;
-    if (step().call || written.set != read.set) fail(written.holder, place + "read", "places apart");
-    const LaunchSet& set = step().sets[at(written.set)];
-    const auto& parameters = step().program.parameters;
+    if (step().is_call() || written.set != read.set) fail(written.holder, place + "read", "places apart");
+    const LaunchSet& set = step().sets()[at(written.set)];
+    const auto& parameters = step().launch()->program.parameters;
     const bool same = written.span.begin == read.span.begin &&
                       size_of(parameters[at(written.argument)].dtype) == size_of(parameters[at(read.argument)].dtype);
     if (!same || set.arguments[at(read.argument)].integer != 0 ||
@@ -355,7 +356,7 @@ class Checker {
 
   const std::vector<ProgramAccess>& accesses_of(const Step& step, std::size_t set) {
     if (accesses_step_ != &step || accesses_set_ != set) {
-      accesses_ = accesses(step.program, step.sets[set].arguments);
+      accesses_ = accesses(step.launch()->program, step.sets()[set].arguments);
       accesses_step_ = &step, accesses_set_ = set;
     }
     return accesses_;
@@ -367,7 +368,7 @@ class Checker {
     for (int s = 0; s < count(); ++s) last = plan_.steps[at(s)].checks ? s : last;
     if (last < 0) return;
     if (step_ <= last) fail(t.holder, "is written to " + text(t.span), "to come after the checks of step " + std::to_string(last + 1));
-    if (asynchronous_ && (!step().guarded || step().call)) fail(t.holder, "is written to " + text(t.span), "a guarded step");
+    if (asynchronous_ && (!step().guarded || step().is_call())) fail(t.holder, "is written to " + text(t.span), "a guarded step");
   }
 
   void finish() {
@@ -452,6 +453,11 @@ class Checker {
 void check_plan(const Plan& plan, bool asynchronous) {
   Checker checker(plan, asynchronous);
   checker.run();
+  for (const Step& step : plan.steps) {
+    if (!step.loop()) continue;
+    check_loop(step.loop()->schedule, step.name);
+    if (const Plan* const body = body_of(*step.loop())) check_plan(*body, asynchronous);
+  }
   if (asynchronous) checker.check_order(dependencies(plan));
   if (const Overlap beside = overlap(plan, asynchronous); !beside.begins.empty()) checker.check_order(order_of_walk(plan, beside));
 }

@@ -8,6 +8,7 @@
 //  - results and Variables' new values are where they are looked for at the end, copies at the end included;
 //  - nothing is written to a Variable before the last check, or, where failures are not waited for, by a step that is not guarded;
 //  - steps that a recording may run side by side do not meet, nor do an exchange and the steps of a walk it goes on beside (overlap.h), and a run repeated in one recording begins when the one before is over;
+//  - a turn of a loop writes nothing that it reads, and what is said here holds for the plan of its body;
 //  - pieces that are stored within a join lie side by side there, in its order, and are all of it; a join is whole when all of them have been written;
 //  - what a value of a fused group is combined with inside the program lies under it: its views move no element (the places of fuse.h).
 // Not proved: what an op's program computes, that its strides follow the shape, that two instances never store one element, or that the sets of

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "tegula/compile/plan/plan.h"
-#include "tegula/graph/regions/effect.h"
 
 namespace tegula::compile {
 namespace {
@@ -33,7 +32,7 @@ struct Touched {
 
 class Ranges {
  public:
-  explicit Ranges(const Plan& plan) : plan_(plan), spots_(spots(plan.graph)) {}
+  explicit Ranges(const Plan& plan) : plan_(plan) {}
 
   Touched of(const Step& step) const {
     Touched out;
@@ -42,26 +41,25 @@ class Ranges {
     for (int scratch : step.scratch) {
       const auto s = static_cast<std::size_t>(scratch);
       const std::size_t begin = plan_.scratch_offsets[s], bytes = std::max<std::size_t>(plan_.scratch_bytes[s], 1);
-      out.writes.push_back({Storage::Kind::Arena, 0, {begin, begin + bytes}, plan_.graph.size() + scratch, {0, 1}});
+      out.writes.push_back({Storage::Kind::Arena, 0, {begin, begin + bytes}, static_cast<int>(plan_.values.size()) + scratch, {0, 1}});
     }
     return out;
   }
 
  private:
   void add(int item, std::vector<Range>& to) const {
-    const Spot& spot = spots_[static_cast<std::size_t>(item)];
+    const Spot& spot = plan_.values[static_cast<std::size_t>(item)].spot;
     Storage storage = plan_.storage[static_cast<std::size_t>(spot.root)];
     if (storage.kind == Storage::Kind::None) return;
     // A Variable's new value lies where the old one does.
     if (storage.kind == Storage::Kind::Update)
       storage = {Storage::Kind::Leaf, plan_.graph.updates[static_cast<std::size_t>(storage.index)].leaf, 0};
-    const std::size_t bytes = storage.kind == Storage::Kind::Leaf ? 1 : std::max<std::size_t>(bytes_of(plan_.graph[spot.root]), 1);
+    const std::size_t bytes = storage.kind == Storage::Kind::Leaf ? 1 : std::max<std::size_t>(plan_.values[static_cast<std::size_t>(spot.root)].bytes(), 1);
     const auto first = static_cast<std::size_t>(spot.first), last = static_cast<std::size_t>(std::max(spot.last, spot.first + 1));
     to.push_back({storage.kind, storage.index, {storage.offset, storage.offset + bytes}, spot.root, {first, last}});
   }
 
   const Plan& plan_;
-  std::vector<Spot> spots_;
 };
 
 /// What is said of each stretch of a line. Stretches begin at the keys, each ends where the next begins; those that an interval cuts become two.
@@ -184,17 +182,12 @@ class Before {
 
 }  // namespace
 
-bool exchanges(const Plan& plan, const Step& step) {
-  return step.call && !step.writes.empty() && effect_of(*plan.graph[producer_of(plan.graph, step.writes[0])].op) != Effect::None;
-}
-
 std::vector<bool> urgent_steps(const Plan& plan) {
-  const std::vector<Spot> spot = spots(plan.graph);
-  const auto root = [&](int item) { return spot[static_cast<std::size_t>(item)].root; };
-  std::vector<bool> urgent(plan.steps.size()), sent(plan.graph.items.size());
+  const auto root = [&](int item) { return plan.values[static_cast<std::size_t>(item)].spot.root; };
+  std::vector<bool> urgent(plan.steps.size()), sent(plan.values.size());
   for (std::size_t s = plan.steps.size(); s-- > 0;) {
     const Step& step = plan.steps[s];
-    const bool exchange = exchanges(plan, step);
+    const bool exchange = step.exchanges;
     urgent[s] = exchange || std::ranges::any_of(step.writes, [&](int item) { return sent[static_cast<std::size_t>(root(item))]; });
     if (!exchange) continue;
     for (const int item : step.reads) sent[static_cast<std::size_t>(root(item))] = true;
@@ -217,7 +210,7 @@ std::vector<std::vector<int>> dependencies(const Plan& plan) {
     for (const Range& range : touched.reads) memory.touch(range, s, false, waits);
     for (const Range& range : touched.writes) memory.touch(range, s, true, waits);
     if (step.checks) checks.push_back(s);
-    if (exchanges(plan, step)) {
+    if (step.exchanges) {
       if (exchange >= 0) waits.push_back(exchange);
       exchange = s;
     }

@@ -104,16 +104,17 @@ void begin_early(Plan& plan, const runtime::Device& device) {
   if (forced ? *forced == 0 : !is_chain_of_short_launches(plan)) return;
   const std::vector<bool> steady = steady_leaves(plan.graph);
   for (Step& step : plan.steps) {
-    if (step.call) continue;
-    step.program.early = true;
-    for (std::size_t a = 0; a < step.program.parameters.size(); ++a) {
-      tile::Parameter& parameter = step.program.parameters[a];
-      parameter.steady = parameter.pointer && !parameter.writable && std::ranges::all_of(step.sets, [&](const LaunchSet& set) {
+    Launch* const launch = step.launch();
+    if (!launch) continue;
+    launch->program.early = true;
+    for (std::size_t a = 0; a < launch->program.parameters.size(); ++a) {
+      tile::Parameter& parameter = launch->program.parameters[a];
+      parameter.steady = parameter.pointer && !parameter.writable && std::ranges::all_of(launch->sets, [&](const LaunchSet& set) {
                            const Reference& from = set.arguments[a];
                            return from.kind == Reference::Kind::Value && steady[index(from.index)];
                          });
     }
-    step.structure = tile::structure(step.program);
+    launch->structure = tile::structure(launch->program);
   }
 }
 

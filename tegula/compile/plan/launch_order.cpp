@@ -15,7 +15,7 @@ std::vector<double> durations(const Plan& plan) {
   const runtime::StepCosts& costs = plan.costs;
   std::vector<double> all;
   for (const Step& step : plan.steps) {
-    const double operations_per_second = step.call ? costs.call_operations_per_second : costs.tile_operations_per_second;
+    const double operations_per_second = step.is_call() ? costs.call_operations_per_second : costs.tile_operations_per_second;
     all.push_back(costs.launch_seconds + step.bytes / costs.bytes_per_second + step.operations / operations_per_second);
   }
   return all;
@@ -36,7 +36,7 @@ std::vector<bool> hurried_steps(const Plan& plan, const std::vector<std::vector<
   const std::vector<double> takes = durations(plan), over = earliest_ends(takes, after);
   std::vector<bool> hurried(plan.steps.size());
   for (std::size_t s = 0; s < over.size(); ++s) {
-    if (!exchanges(plan, plan.steps[s])) continue;
+    if (!plan.steps[s].exchanges) continue;
     hurried[s] = true;
     double begins = 0;
     for (const int before : after[s]) begins = std::max(begins, over[static_cast<std::size_t>(before)]);
@@ -57,7 +57,7 @@ std::vector<std::vector<int>> put_off(const Plan& plan, std::vector<std::vector<
   double latest = 0;
   int last = -1;  // the exchange whose numbers are there last
   for (std::size_t s = 0; s < after.size(); ++s) {
-    exchange[s] = exchanges(plan, plan.steps[s]);
+    exchange[s] = plan.steps[s].exchanges;
     for (const int step : after[s]) {
       const auto before = static_cast<std::size_t>(step);
       awaited[before] = true;
@@ -86,7 +86,7 @@ std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<in
   std::vector<double> behind_it(remaining.size());
   for (int s = count; s-- > 0;) {
     const auto at = static_cast<std::size_t>(s);
-    remaining[at] += behind_it[at] + (exchanges(plan, plan.steps[at]) ? all : 0);
+    remaining[at] += behind_it[at] + (plan.steps[at].exchanges ? all : 0);
     for (const int before : after[at]) {
       double& most = behind_it[static_cast<std::size_t>(before)];
       most = std::max(most, remaining[at]);

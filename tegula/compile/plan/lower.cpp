@@ -33,14 +33,16 @@ std::vector<Layout> layouts_of_results(const Graph& graph, int i, const std::vec
   return out;
 }
 
-std::unique_ptr<runtime::Call> prepare_call(const Graph& graph, int i, std::span<const Layout> inputs, const std::vector<int>& values,
-                                            std::uint8_t unwanted, runtime::Device& device) {
+LibraryCall library_call(const Graph& graph, int i, std::span<const Layout> inputs, const std::vector<int>& values, std::uint8_t unwanted,
+                         runtime::Device& device) {
   const Item& item = graph[i];
   const auto& op = item.as<LibraryOp>();
   const std::vector<Layout> results = layouts_of_results(graph, i, values);
   const LibraryOp::Setting setting{.inputs = inputs, .results = results, .dtype = item.dtype, .unwanted = unwanted};
-  const runtime::CallDescription description = description_of(op, setting, item.epilogue);
-  return description ? device.make(description) : op.prepare(device, setting);
+  LibraryCall call;
+  call.description = description_of(op, setting, item.epilogue);
+  if (!call.description) call.bound = op.prepare(device, setting);
+  return call;
 }
 
 void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& device) {
@@ -50,13 +52,14 @@ void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& d
   Step step;
   std::vector<Layout> layouts;
   std::vector<Shape> shapes;
+  std::vector<Reference> buffers;
   for (int input : item.inputs) {
     const Access access = access_of(plan.graph, input);
     Layout layout = access.layout;
     layout.offset = 0;
     layouts.push_back(layout);
     shapes.push_back(layout.shape);
-    step.buffers.push_back(value_reference(plan, input));
+    buffers.push_back(value_reference(plan, input));
     step.reads.push_back(access.base);
     step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
   }
@@ -66,7 +69,7 @@ void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& d
   for (std::size_t k = 0; k < values.size(); ++k) {
     const int value = values[k];
     wanted.push_back(value >= 0);
-    step.buffers.push_back({value < 0 ? Reference::Kind::Nothing : Reference::Kind::Value, value, 0, 0});
+    buffers.push_back({value < 0 ? Reference::Kind::Nothing : Reference::Kind::Value, value, 0, 0});
     if (value < 0) {
       if (k < 8) unwanted |= static_cast<std::uint8_t>(1u << k);  // of a call; a loop looks at its buffers
       continue;
@@ -78,7 +81,10 @@ void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& d
   step.operations = op.operations(shapes, item.shape);
   step.origin = item.origin;
   step.checks = has_check(item);
-  step.call = loop ? prepare_loop(*loop, wanted, device) : prepare_call(plan.graph, i, layouts, values, unwanted, device);
+  step.exchanges = !step.writes.empty() && effect_of(op) != Effect::None;
+  if (loop) step.what = prepare_loop(*loop, wanted, device);
+  else step.what = library_call(plan.graph, i, layouts, values, unwanted, device);
+  step.called()->buffers = std::move(buffers);
   if (step.checks && !loop) step.check_item = i;
   plan.steps.push_back(std::move(step));
 }
@@ -210,23 +216,24 @@ void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device&
         case Kind::Real: set.arguments.push_back({Reference::Kind::Real, -1, 0, argument.real}); break;
       }
     }
-    step.structure = tile::structure(launch.program);
-    if (Step* last = launch.beside ? &plan.steps.back() : nullptr; last && last->structure == step.structure) {
+    Launch& own = *step.launch();
+    own.structure = tile::structure(launch.program);
+    if (Step* last = launch.beside ? &plan.steps.back() : nullptr; last && last->launch() && last->launch()->structure == own.structure) {
       last->reads.insert(last->reads.end(), step.reads.begin(), step.reads.end());
-      last->sets.push_back(std::move(set));
+      last->launch()->sets.push_back(std::move(set));
       continue;
     }
     step.reads.insert(step.reads.end(), over.begin(), over.end());
     // Every launch is taken to continue the outputs, so that none is moved past another.
     step.writes = writes;
     step.scratch = scratch;
-    step.sets.push_back(std::move(set));
-    step.program = std::move(launch.program);
+    own.sets.push_back(std::move(set));
+    own.program = std::move(launch.program);
     step.origin = item.origin;
     step.bytes = bytes;
     step.operations = launch.operations > 0 ? launch.operations : elements * 4;
     step.check_item = i;
-    for (const auto& instruction : step.program.instructions) step.checks = step.checks || instruction.word == tile::Word::Assert;
+    for (const auto& instruction : own.program.instructions) step.checks = step.checks || instruction.word == tile::Word::Assert;
     if (step.checks && !has_check(item)) throw_unannounced(item);
     plan.steps.push_back(std::move(step));
   }
@@ -266,7 +273,30 @@ void lower(Plan& plan, runtime::Device& device) {
 
 void compile_kernels(Plan& plan, runtime::Device& device) {
   for (Step& step : plan.steps) {
-    if (!step.call) step.kernel = runtime::compiled(device, step.program, step.structure);
+    if (Launch* const launch = step.launch()) launch->kernel = runtime::compiled(device, launch->program, launch->structure);
+  }
+}
+
+void bind_calls(Plan& plan, runtime::Device& device) {
+  for (Step& step : plan.steps) {
+    if (auto* const call = std::get_if<LibraryCall>(&step.what); call && !call->bound) call->bound = device.make(call->description);
+  }
+}
+
+void note_values(Plan& plan) {
+  const Graph& graph = plan.graph;
+  const std::vector<Spot> places = spots(graph);
+  plan.values.clear();
+  plan.values.reserve(graph.items.size());
+  for (int i = 0; i < graph.size(); ++i) {
+    const Item& item = graph[i], &producer = graph[producer_of(graph, i)];
+    plan.values.push_back({.name = std::string(producer.op->name()),
+                           .shape = item.shape,
+                           .dtype = item.dtype,
+                           .origin = item.origin,
+                           .node = item.node,
+                           .spot = places[static_cast<std::size_t>(i)],
+                           .checks = has_check(item) ? item.op : Ref<const Op>()});
   }
 }
 
@@ -277,9 +307,9 @@ void request_kernels(const Plan& plan, runtime::Device& device) {
   std::deque<std::vector<runtime::ArgumentSet>> sets;
   std::vector<runtime::PlannedLaunch> launches;
   for (const Step& step : plan.steps) {
-    if (step.call) continue;
+    if (step.is_call()) continue;
     auto& own = sets.emplace_back();
-    for (const LaunchSet& set : step.sets) {
+    for (const LaunchSet& set : step.sets()) {
       auto& list = arguments.emplace_back(set.arguments.size());
       for (std::size_t a = 0; a < list.size(); ++a) {
         const Reference& reference = set.arguments[a];
@@ -292,16 +322,16 @@ void request_kernels(const Plan& plan, runtime::Device& device) {
       }
       own.push_back({list.data(), set.grid});
     }
-    launches.push_back({step.kernel.get(), own, step.guarded});
+    launches.push_back({step.launch()->kernel.get(), own, step.guarded});
   }
   device.request(launches);
 }
 
 void look_at_calls(Plan& plan) {
   for (Step& step : plan.steps) {
-    if (!step.call) continue;
-    step.name = std::string(plan.graph[producer_of(plan.graph, step.writes[0])].op->name()) + " [" + step.call->describe() + "]";
-    const std::size_t bytes = step.call->scratch_bytes();
+    if (!step.is_call()) continue;
+    step.name = std::string(plan.graph[producer_of(plan.graph, step.writes[0])].op->name()) + " [" + step.call()->describe() + "]";
+    const std::size_t bytes = step.call()->scratch_bytes();
     if (bytes == 0) continue;
     step.scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
     plan.scratch_bytes.push_back(bytes);

@@ -363,11 +363,12 @@ class Lowering : GroupPortion {
   Step finish() {
     Step step;
     step.name = builder_.program().name;
-    step.program = builder_.finish();
-    step.program.many_sizes = plan_.tiles.ladder.on;
-    step.structure = tile::structure(step.program);
+    Launch& launch = *step.launch();
+    launch.program = builder_.finish();
+    launch.program.many_sizes = plan_.tiles.ladder.on;
+    launch.structure = tile::structure(launch.program);
     const std::int64_t instances = portion_ != Portion::Parts ? nest_.instances : across() ? nest_.splits : nest_.splits * nest_.instances;
-    step.sets.push_back({arguments_, {instances, 1, 1}});
+    launch.sets.push_back({arguments_, {instances, 1, 1}});
     step.check_items = check_items_;
     step.origin = item(group_.items.back()).origin;
     const double elements = static_cast<double>(numel(group_.domain));

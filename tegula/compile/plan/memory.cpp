@@ -133,7 +133,7 @@ class Planner {
           Block& block = blocks[block_of.at(in)];
           // Whoever holds the block may need it for longer than the operand is read: what is copied late is needed to the end. What a call itself goes on
           // with is no obstacle to it.
-          if (block.bytes != bytes || block.last > (step.call ? last_of_step(s) : s) || taken_.contains(in)) continue;
+          if (block.bytes != bytes || block.last > (step.is_call() ? last_of_step(s) : s) || taken_.contains(in)) continue;
           taken_[in] = true;
           block.last = std::max(block.last, last);
           block_of[item] = block_of.at(in);
@@ -205,7 +205,7 @@ class Planner {
   }
 
   bool is_gathered_anew(const Step& step) const {
-    return exchanges(plan_, step) && graph_[producer_of(graph_, step.writes[0])].as<LibraryOp>().makes_anew();
+    return step.exchanges && graph_[producer_of(graph_, step.writes[0])].as<LibraryOp>().makes_anew();
   }
 
   /// An exchange goes on beside the steps behind it, and its memory is in use until then.
@@ -238,7 +238,7 @@ class Planner {
     const int step = written_[static_cast<std::size_t>(item)];
     if (step < 0) return false;
     // An exchange comes behind all others that still go on.
-    const auto& last = plan_.steps[static_cast<std::size_t>(step)].call ? last_touched_ : last_read_;
+    const auto& last = plan_.steps[static_cast<std::size_t>(step)].is_call() ? last_touched_ : last_read_;
     if (last[static_cast<std::size_t>(old)] > step) return false;
     const Asked& writer = asked(step);
     const auto root = [&](int value) { return spots_[static_cast<std::size_t>(value)].root; };
@@ -267,7 +267,7 @@ class Planner {
   bool is_made_by_a_call(int item) const {
     const auto made = [&](int value) {
       const int step = written_[static_cast<std::size_t>(value)];
-      return step >= 0 && plan_.steps[static_cast<std::size_t>(step)].call;
+      return step >= 0 && plan_.steps[static_cast<std::size_t>(step)].is_call();
     };
     const auto chain = chains_.find(item);
     return made(item) || (chain != chains_.end() && std::ranges::any_of(chain->second, made));
@@ -331,14 +331,15 @@ void lower_late_updates(Plan& plan, runtime::Device& device) {
     const std::int64_t count = numel(value.shape), elements = device.tiles().elements;
     if (count == 0) continue;
     Step& step = copies[value.dtype];
-    if (step.sets.empty()) {
+    Launch& launch = *step.launch();
+    if (launch.sets.empty()) {
       tile::Builder b("keep");
       const tile::Value from = b.pointer("from", value.dtype, false), to = b.pointer("to", value.dtype, true), end = b.scalar("count", i64);
       const tile::Value at = b.program_id(0) * elements + b.arange(0, elements);
       b.store(to + at, b.load(from + at, at < end), at < end);
-      step.program = b.finish();
-      step.structure = tile::structure(step.program);
-      step.kernel = runtime::compiled(device, step.program, step.structure);
+      launch.program = b.finish();
+      launch.structure = tile::structure(launch.program);
+      launch.kernel = runtime::compiled(device, launch.program, launch.structure);
       step.name = "keep";
       step.guarded = checks;
     }
@@ -347,7 +348,7 @@ void lower_late_updates(Plan& plan, runtime::Device& device) {
     const int leaf = leaves[static_cast<std::size_t>(plan.graph.updates[static_cast<std::size_t>(update)].leaf)];
     if (leaf >= 0) step.writes.push_back(leaf);
     step.bytes += 2.0 * static_cast<double>(bytes_of(value));
-    step.sets.push_back(
+    launch.sets.push_back(
         {{{Reference::Kind::Value, item, 0, 0}, {Reference::Kind::Update, update, 0, 0}, {Reference::Kind::Integer, -1, count, 0}},
          {(count + elements - 1) / elements, 1, 1}});
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula::compile {
@@ -15,16 +14,16 @@ constexpr std::size_t kUnderWay = 4;
 bool gives_less(const Plan& plan, const Step& step) {
   const auto bytes = [&](const std::vector<int>& items) {
     std::size_t sum = 0;
-    for (const int item : items) sum += bytes_of(plan.graph[item]);
+    for (const int item : items) sum += plan.values[static_cast<std::size_t>(item)].bytes();
     return sum;
   };
   return bytes(step.writes) < bytes(step.reads);
 }
 
 /// A loop with an exchange in its body cannot: that is a step like others.
-bool can_begin(const Plan& plan, const Step& step, bool asynchronous) {
-  if (!exchanges(plan, step)) return false;
-  return asynchronous ? !dynamic_cast<const BodyCall*>(step.call.get()) : step.call->begins();
+bool can_begin(const Step& step, bool asynchronous) {
+  if (!step.exchanges) return false;
+  return asynchronous ? !step.loop() : step.call()->begins();
 }
 
 }  // namespace
@@ -34,7 +33,7 @@ Overlap overlap(const Plan& plan, bool asynchronous) {
   std::vector<bool> exchange(count);
   bool any = false;
   for (std::size_t s = 0; s < count; ++s) {
-    exchange[s] = can_begin(plan, plan.steps[s], asynchronous);
+    exchange[s] = can_begin(plan.steps[s], asynchronous);
     any = any || exchange[s];
   }
   if (!any) return {};
@@ -76,7 +75,7 @@ std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root, bo
     const Step& step = plan.steps[static_cast<std::size_t>(s)];
     int& until = out[static_cast<std::size_t>(s)];
     until = s;
-    if (asynchronous ? exchanges(plan, step) : can_begin(plan, step, false)) {
+    if (asynchronous ? step.exchanges : can_begin(step, false)) {
       until = behind.size() < kUnderWay || !gives_less(plan, step) ? count - 1 : behind[behind.size() - kUnderWay];
       behind.push_back(s);
       for (const int item : step.writes)

@@ -4,56 +4,11 @@
 #include <memory>
 
 #include "tegula/compile/passes/fusion/fuse.h"
+#include "tegula/compile/plan/step.h"
 #include "tegula/tile/builder.h"
 #include "tegula/tile/ir.h"
 
 namespace tegula::compile {
-
-/// What one argument of a launch or call refers to.
-struct Reference {
-  enum class Kind : std::uint8_t {
-    Value /* a stored item or leaf */,
-    Scratch,
-    Constant,
-    Integer,
-    Real,
-    Update,
-    Nothing /* a result of a call that nobody wants */
-  } kind = Kind::Value;
-  int index = -1;            // item, scratch buffer, constant or updated Variable
-  std::int64_t integer = 0;  // Integer; for Value the offset in bytes
-  double real = 0;
-};
-
-struct LaunchSet {
-  std::vector<Reference> arguments;
-  std::array<std::int64_t, 3> grid{1, 1, 1};
-};
-
-struct Step {
-  std::string name;                          // for people
-  // A launch …
-  std::shared_ptr<const runtime::Kernel> kernel;
-  tile::Program program;
-  Words structure;                           // of the program; equal structures may share a launch
-  std::vector<LaunchSet> sets;
-  // … or a call.
-  std::unique_ptr<runtime::Call> call;
-  std::vector<Reference> buffers;
-
-  std::vector<int> reads, writes;            // items
-  std::vector<int> scratch;                  // scratch buffers used
-  std::vector<std::pair<int, int>>
-      in_place; // (written item, read item) that may share memory: read only where and before it is written, or by a call that says so
-  double bytes = 0, operations = 0;          // what the step must move and do
-  bool checks = false;                       // may fail: comes before any state is changed
-  bool guarded = false;                      // changes state: does nothing after a failed check, where those are not waited for
-  int check_item = -1;                       // the item whose checks these are; -1: the check's number tells (Builder::set_check_scope)
-  std::vector<int> check_items;              // by the check's number, where it counts within the step
-  Origin origin;
-  int threads = 1;
-  bool streaming = false;
-};
 
 /// Where a value lives while the plan runs.
 struct Storage {
@@ -65,14 +20,27 @@ struct Storage {
 /// So little scratch memory is a step's alone on a device that queues: counters of a library, which can then be set while other steps run.
 inline bool is_own_scratch(std::size_t bytes) { return bytes <= 4096; }
 
+/// What is left of an item when the plan runs: what reports and errors call it, and how much of which memory it is.
+struct PlannedValue {
+  std::string name;  // of the op that computes it
+  Shape shape;
+  DType dtype = DType::f32;
+  Origin origin;
+  int node = -1;         // Item::node
+  Spot spot;
+  Ref<const Op> checks;  // of an item that has some: who says what went wrong
+  std::size_t bytes() const { return static_cast<std::size_t>(numel(shape)) * size_of(dtype); }
+};
+
 struct Plan {
-  Graph graph;
+  Graph graph;                               // without items, of a plan that was loaded
   Fusion fusion;
   std::vector<Step> steps;
   runtime::StepCosts costs;                  // of the device it is for
   runtime::TilePreference tiles;             // of the device, with the ladder that this plan is made for
   std::vector<std::int64_t> extents;         // that its tiles follow
   std::vector<std::size_t> scratch_bytes;
+  std::vector<PlannedValue> values;                 // of each item: note_values
   // After memory planning:
   std::vector<Storage> storage;              // per item
   std::vector<std::size_t> scratch_offsets;
@@ -91,15 +59,17 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder 
 /// All steps in an order that respects the data flow, checks before state.
 void lower(Plan& plan, runtime::Device& device);
 void compile_kernels(Plan& plan, runtime::Device& device);
+/// Makes the calls that are described.
+void bind_calls(Plan& plan, runtime::Device& device);
+/// From items to values, which is all that is read when the plan runs.
+void note_values(Plan& plan);
 /// Lets an asynchronous device begin with the kernels, for the addresses that they will probably have.
 void request_kernels(const Plan& plan, runtime::Device& device);
 /// Names and scratch memory of library calls, for which a device may have to try them out: asked when all calls and kernels are there, so
 /// that it can prepare them side by side. Before plan_memory.
 void look_at_calls(Plan& plan);
-/// Whether other processes take part in the step: such steps stay in their order (passes/order_effects.h).
-bool exchanges(const Plan& plan, const Step& step);
 /// For each step the earlier ones it must wait for when steps may run side by side: those whose memory it reads or overwrites, or that read
-/// what it overwrites; steps that change state for all checks; exchanges for each other. Without those that others on the list wait for anyway. After plan_memory.
+/// what it overwrites; steps that change state for all checks; exchanges, which stay in their order (passes/order_effects.h), for each other. Without those that others on the list wait for anyway. After plan_memory.
 std::vector<std::vector<int>> dependencies(const Plan& plan);
 /// Exchanges with other processes, which take long and little of the device, and the steps that make what they send: the sooner they run the more runs beside them.
 std::vector<bool> urgent_steps(const Plan& plan);

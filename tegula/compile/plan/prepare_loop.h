@@ -1,28 +1,23 @@
 #pragma once
-// A loop as a call of the plan around it. Declared here, defined in run/: the link goes up, the includes do not.
+// A loop as a step of the plan around it. Declared here, defined in run/: the link goes up, the includes do not.
 
-#include <cstddef>
-#include <memory>
 #include <vector>
 
 #include "tegula/compile/plan/plan.h"
 #include "tegula/graph/regions/loop_op.h"
-#include "tegula/runtime/device.h"
 
 namespace tegula::compile {
 
-/// A call that runs a plan of its own.
-class BodyCall : public runtime::Call {
- public:
-  /// Null where the steps compute nothing.
-  virtual const Plan* body() const = 0;
-  /// Of what its parameters that stay are made into, this body's and those of loops within it.
-  virtual std::size_t kept_bytes() const = 0;
-};
+/// The body, compiled once, and where the values of each turn lie. What its parameters that stay are made into (weights in another dtype or layout) is
+/// computed once a run. On a device that queues its work the steps are queued one after another, or recorded. A run throws what a failed check in the
+/// body throws, before anything but the results is written. Without buffers; `bound`.
+SubPlan prepare_loop(const LoopOp& loop, const std::vector<bool>& wanted, runtime::Device& device);
+/// The call that runs the loop, of a schedule and a body.
+std::unique_ptr<runtime::Call> bind_loop(const SubPlan& loop, runtime::Device& device);
 
-/// The body, compiled once: buffers of a run are the loop's inputs and results, dense; null for those that are not wanted; its scratch memory is the
-/// arena of the body's plan, too. What its parameters that stay are made into (weights in another dtype or layout) is computed once a run. On a
-/// device that queues its work the steps are queued one after another, or recorded. Throws what a failed check in the body throws, before anything but the results is written.
-std::unique_ptr<runtime::Call> prepare_loop(const LoopOp& loop, const std::vector<bool>& wanted, runtime::Device& device);
+/// The body's plan; null where the turns compute nothing.
+const Plan* body_of(const SubPlan& loop);
+/// What its parameters that stay are made into, this body's and those of loops within it.
+std::size_t kept_bytes_of(const SubPlan& loop);
 
 }  // namespace tegula::compile

@@ -20,10 +20,10 @@ class Merger {
         steps_(plan.steps.size()),
         touching_(plan.graph.items.size() + plan.scratch_bytes.size()),
         behind_(behind_exchanges()) {
-    for (const Step& step : plan.steps) launches_[step.check_item] += static_cast<int>(step.sets.size());
+    for (const Step& step : plan.steps) launches_[step.check_item] += static_cast<int>(step.sets().size());
     for (int s = 0; s < count(); ++s) {
       const Step& step = plan_.steps[index(s)];
-      if (!step.sets.empty()) steps_[index(s)].bucket = bucket_of(step);
+      if (!step.sets().empty()) steps_[index(s)].bucket = bucket_of(step);
       steps_[index(s)].wanted = each_place(step, [&](std::size_t, bool) {});
       each_place(step, [&](std::size_t place, bool) { touching_[place].push_back(s); });
     }
@@ -90,7 +90,7 @@ class Merger {
     std::vector<int> of_item(plan_.graph.items.size()), out;
     int exchange = 0;
     for (const Step& step : plan_.steps) {
-      int behind = exchanges(plan_, step) ? ++exchange : 0;
+      int behind = step.exchanges ? ++exchange : 0;
       for (const int item : step.reads) behind = std::max(behind, of_item[index(item)]);
       for (const int item : step.writes) of_item[index(item)] = behind;
       out.push_back(behind);
@@ -107,10 +107,10 @@ class Merger {
   int bucket_of(const Step& step) {
     const int behind = behind_[index(static_cast<int>(&step - plan_.steps.data()))];
     std::size_t hash = index(owner_of(step)) ^ (index(behind) << 32);
-    for (const auto word : step.structure) hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    for (const auto word : step.launch()->structure) hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
     for (auto [it, end] = buckets_.equal_range(hash); it != end; ++it) {
       const Step& first = plan_.steps[index(firsts_[index(it->second)])];
-      if (first.structure == step.structure && owner_of(first) == owner_of(step) && first.check_items == step.check_items &&
+      if (first.launch()->structure == step.launch()->structure && owner_of(first) == owner_of(step) && first.check_items == step.check_items &&
           behind_[index(firsts_[index(it->second)])] == behind)
         return it->second;
     }
@@ -138,10 +138,10 @@ class Merger {
     const auto append = [](auto& to, auto& source) { to.insert(to.end(), source.begin(), source.end()); };
     std::vector<LaunchSet> sets;
     for (auto from = absorbed.rbegin(); from != absorbed.rend(); ++from) {
-      for (LaunchSet& set : plan_.steps[index(*from)].sets) sets.push_back(std::move(set));
+      for (LaunchSet& set : plan_.steps[index(*from)].launch()->sets) sets.push_back(std::move(set));
     }
-    for (LaunchSet& set : into.sets) sets.push_back(std::move(set));
-    into.sets = std::move(sets);
+    for (LaunchSet& set : into.launch()->sets) sets.push_back(std::move(set));
+    into.launch()->sets = std::move(sets);
     for (const int i : absorbed) {
       const Step& from = plan_.steps[index(i)];
       append(into.reads, from.reads);
@@ -168,7 +168,7 @@ class Merger {
 
 void merge_launches(Plan& plan) {
   Merger(plan).run();
-  std::erase_if(plan.steps, [](const Step& step) { return !step.call && step.sets.empty(); });
+  std::erase_if(plan.steps, [](const Step& step) { return step.launch() && step.sets().empty(); });
 }
 
 void assign_threads(Plan& plan, runtime::Device& device) {
@@ -176,7 +176,7 @@ void assign_threads(Plan& plan, runtime::Device& device) {
   const runtime::StepCosts costs = device.costs();
   const auto seconds = [&](const Step& step) {
     return std::max(step.bytes / costs.bytes_per_second,
-                    step.operations / (step.call ? costs.call_operations_per_second : costs.tile_operations_per_second));
+                    step.operations / (step.is_call() ? costs.call_operations_per_second : costs.tile_operations_per_second));
   };
   // Threads that one step has woken wait actively for the next.
   const bool awake =
@@ -185,7 +185,7 @@ void assign_threads(Plan& plan, runtime::Device& device) {
     step.threads = most > 1 && seconds(step) > (awake ? costs.awake_seconds : costs.threads_seconds) ? most : 1;
     double written = 0;
     for (int item : step.writes) written += static_cast<double>(bytes_of(plan.graph[item]));
-    step.streaming = !step.call && written >= costs.streaming_bytes;
+    step.streaming = step.launch() && written >= costs.streaming_bytes;
   }
 }
 

@@ -67,7 +67,7 @@ int Executable::refreshes() const {
 std::size_t Executable::kept_in_loops() const {
   std::size_t bytes = 0;
   for (const Step& step : plan_.steps)
-    if (const auto* loop = dynamic_cast<const BodyCall*>(step.call.get())) bytes += loop->kept_bytes();
+    if (step.loop()) bytes += kept_bytes_of(*step.loop());
   return bytes;
 }
 
@@ -89,7 +89,7 @@ void Executable::refresh(const Bindings& bindings) {
 void Executable::prepare() {
   std::size_t count = 0;
   for (const Step& step : plan_.steps) {
-    for (const LaunchSet& set : step.sets) count += set.arguments.size();
+    for (const LaunchSet& set : step.sets()) count += set.arguments.size();
   }
   arguments_.resize(count);
   prepared_.resize(plan_.steps.size());
@@ -97,7 +97,7 @@ void Executable::prepare() {
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
     const Step& step = plan_.steps[s];
     Prepared& prepared = prepared_[s];
-    for (const LaunchSet& set : step.sets) {
+    for (const LaunchSet& set : step.sets()) {
       prepared.sets.push_back({next, set.grid});
       for (const Reference& reference : set.arguments) {
         switch (reference.kind) {
@@ -115,14 +115,14 @@ void Executable::prepare() {
         ++next;
       }
     }
-    if (!step.call) continue;
-    prepared.buffers.resize(step.buffers.size());
-    for (std::size_t b = 0; b < step.buffers.size(); ++b) {
-      if (step.buffers[b].kind == Reference::Kind::Nothing) continue;
-      if (const auto offset = arena_offset(step.buffers[b])) arena_places_.push_back({&prepared.buffers[b], *offset});
-      else buffer_patches_.push_back({&prepared.buffers[b], step.buffers[b]});
+    const std::span<const Reference> buffers = step.buffers();
+    prepared.buffers.resize(buffers.size());
+    for (std::size_t b = 0; b < buffers.size(); ++b) {
+      if (buffers[b].kind == Reference::Kind::Nothing) continue;
+      if (const auto offset = arena_offset(buffers[b])) arena_places_.push_back({&prepared.buffers[b], *offset});
+      else buffer_patches_.push_back({&prepared.buffers[b], buffers[b]});
     }
-    if (!step.scratch.empty())
+    if (step.is_call() && !step.scratch.empty())
       arena_places_.push_back({&prepared.scratch, *arena_offset({Reference::Kind::Scratch, step.scratch[0], 0, 0})});
   }
 }
@@ -208,27 +208,26 @@ void Executable::walk(const Bindings& bindings) {
     const Step& step = plan_.steps[s];
     const Prepared& prepared = prepared_[s];
     if (!overlap_.waits.empty()) in_flight.finish(overlap_.waits[s]);
-    if (step.call) {
+    if (const runtime::Call* const call = step.call()) {
       runtime::Failure failure;
       const runtime::RunOptions options{.scratch = prepared.scratch,
                                         .threads = step.threads,
                                         .failure = step.checks ? &failure : nullptr,
                                         .line = line_of(s, bindings)};
-      if (!overlap_.begins.empty() && overlap_.begins[s] && step.call->begins()) {
-        const runtime::Call* const call = step.call.get();
+      if (!overlap_.begins.empty() && overlap_.begins[s] && call->begins()) {
         in_flight.add(static_cast<int>(s), [call, ticket = call->begin(prepared.buffers, options)] { call->finish(ticket); });
       } else {
         using Kind = runtime::TimelineEvent::Kind;
-        const runtime::TimelineSpan span(timeline, timeline && exchanges(plan_, step) ? Kind::Wait : Kind::Call, step.name,
+        const runtime::TimelineSpan span(timeline, timeline && step.exchanges ? Kind::Wait : Kind::Call, step.name,
                                          timeline ? tegula::to_string(options.line) : "");
-        queue.run(*step.call, prepared.buffers, options);
+        queue.run(*call, prepared.buffers, options);
       }
       if (failure.id >= 0) throw_check(step, failure, bindings);
     } else {
       const runtime::TimelineSpan span(timeline, runtime::TimelineEvent::Kind::Program, step.name,
                                        timeline ? tegula::to_string(line_of(s, bindings)) : "");
       runtime::Failure failure;
-      queue.launch(*step.kernel, prepared.sets,
+      queue.launch(*step.launch()->kernel, prepared.sets,
                    {.threads = step.threads, .streaming = step.streaming, .failure = step.checks ? &failure : nullptr});
       if (step.checks && failure.id >= 0) throw_check(step, failure, bindings);
     }
@@ -238,7 +237,7 @@ void Executable::walk(const Bindings& bindings) {
   for (const auto& [update, item] : plan_.late_updates) {
     const void* from = address({Reference::Kind::Value, item, 0, 0}, bindings);
     if (const auto offset = arena_offset({Reference::Kind::Value, item, 0, 0})) from = arena_ + *offset;
-    if (const std::size_t bytes = bytes_of(plan_.graph[item]); bytes > 0) {  // what is empty lies nowhere
+    if (const std::size_t bytes = plan_.values[static_cast<std::size_t>(item)].bytes(); bytes > 0) {  // what is empty lies nowhere
       std::memcpy(bindings.updates[static_cast<std::size_t>(update)], from, bytes);
     }
   }
@@ -262,7 +261,7 @@ void Executable::upload_constants() {
 /// Where the user wrote what the step is.
 Line Executable::line_of(std::size_t s, const Bindings& bindings) const {
   const Step& step = plan_.steps[s];
-  const int node = step.writes.empty() ? -1 : plan_.graph[step.writes[0]].node;
+  const int node = step.writes.empty() ? -1 : plan_.values[static_cast<std::size_t>(step.writes[0])].node;
   return node >= 0 && !bindings.nodes.empty() ? bindings.nodes[static_cast<std::size_t>(node)]->origin().where : step.origin.where;
 }
 
@@ -346,7 +345,8 @@ runtime::LaunchOptions Executable::options_of(std::size_t s) const {
 std::vector<runtime::PlannedLaunch> Executable::launches() const {
   std::vector<runtime::PlannedLaunch> all;
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
-    if (!plan_.steps[s].call) all.push_back({plan_.steps[s].kernel.get(), prepared_[s].sets, !options_of(s).guards.empty()});
+    if (const Launch* const launch = plan_.steps[s].launch())
+      all.push_back({launch->kernel.get(), prepared_[s].sets, !options_of(s).guards.empty()});
   }
   return all;
 }
@@ -357,8 +357,8 @@ void Executable::issue(std::size_t s, runtime::Queue& queue, const StepTimes* ti
   const Prepared& prepared = prepared_[s];
   const auto work = [&] {
     const runtime::LaunchOptions options = options_of(s);
-    if (!step.call) return queue.launch(*step.kernel, prepared.sets, options);
-    queue.run(*step.call, prepared.buffers,
+    if (const Launch* const launch = step.launch()) return queue.launch(*launch->kernel, prepared.sets, options);
+    queue.run(*step.call(), prepared.buffers,
               {.scratch = prepared.scratch, .threads = step.threads, .failure = options.failure, .line = step.origin.where});
   };
   times ? times->around(s, queue, work) : work();
@@ -399,11 +399,12 @@ void Executable::poison(void* memory, std::size_t bytes) {
 
 // The arena, and what results and Variables get as fresh memory.
 void Executable::poison_all(const Bindings& bindings) {
+  const auto bytes = [&](int item) { return plan_.values[static_cast<std::size_t>(item)].bytes(); };
   poison(arena_, plan_.arena_bytes);
-  for (std::size_t o = 0; o < bindings.outputs.size(); ++o) poison(bindings.outputs[o], bytes_of(plan_.graph[plan_.graph.outputs[o]]));
+  for (std::size_t o = 0; o < bindings.outputs.size(); ++o) poison(bindings.outputs[o], bytes(plan_.graph.outputs[o]));
   for (std::size_t u = 0; u < bindings.updates.size(); ++u) {
     if (std::ranges::find(bindings.leaves, bindings.updates[u]) == bindings.leaves.end())
-      poison(bindings.updates[u], bytes_of(plan_.graph[plan_.graph.updates[u].item]));
+      poison(bindings.updates[u], bytes(plan_.graph.updates[u].item));
   }
 }
 
@@ -417,8 +418,8 @@ std::unique_ptr<runtime::Recording> Executable::record(int times, const StepTime
   for (PlannedRun& run : recorded_runs(plan_, dependencies(plan_), times)) {
     const Step& step = plan_.steps[static_cast<std::size_t>(run.step)];
     std::span<const std::byte> own;
-    if (const auto scratch = static_cast<std::size_t>(step.call && step.scratch.size() == 1 ? step.scratch[0] : 0);
-        step.call && step.scratch.size() == 1 && is_own_scratch(plan_.scratch_bytes[scratch]))
+    if (const auto scratch = static_cast<std::size_t>(step.is_call() && step.scratch.size() == 1 ? step.scratch[0] : 0);
+        step.is_call() && step.scratch.size() == 1 && is_own_scratch(plan_.scratch_bytes[scratch]))
       own = {reinterpret_cast<const std::byte*>(arena_) + plan_.scratch_offsets[scratch], plan_.scratch_bytes[scratch]};
     const auto work = [this, marks, &queue, s = run.step] { issue(static_cast<std::size_t>(s), queue, marks); };
     steps.push_back({work, std::move(run.after), own, run.hurried});
@@ -456,12 +457,12 @@ void Executable::throw_check(const Step& step, const runtime::Failure& failure, 
   const bool kernel = step.check_item >= 0;  // whose checks are numbered as it likes
   const auto scope = static_cast<std::size_t>(failure.id / tile::Builder::kCheckIds);
   const int number = kernel ? step.check_item : step.check_items.empty() ? static_cast<int>(scope) : step.check_items[scope];
-  const Item& item = plan_.graph[number];
-  const bool known = item.node >= 0 && !bindings.nodes.empty();
-  const Origin& origin = known ? bindings.nodes[static_cast<std::size_t>(item.node)]->origin() : item.origin;
-  throw Error({.op = public_name(*item.op, origin),
-               .got = item.op->check_message(kernel ? failure.id : failure.id % tile::Builder::kCheckIds, failure.value),
-               .advice = item.op->check_advice(),
+  const PlannedValue& value = plan_.values[static_cast<std::size_t>(number)];
+  const bool known = value.node >= 0 && !bindings.nodes.empty();
+  const Origin& origin = known ? bindings.nodes[static_cast<std::size_t>(value.node)]->origin() : value.origin;
+  throw Error({.op = public_name(*value.checks, origin),
+               .got = value.checks->check_message(kernel ? failure.id : failure.id % tile::Builder::kCheckIds, failure.value),
+               .advice = value.checks->check_advice(),
                .where = origin.where});
 }
 

@@ -98,10 +98,10 @@ KeptBatch::KeptBatch(std::unique_ptr<Executable> plan, std::vector<std::uint64_t
       sources_(std::move(sources)),
       constants_(std::move(constants)),
       versions_(sources_.size()) {
-  const Graph& graph = plan_->plan().graph;
-  for (const int output : graph.outputs) {
-    const Item& item = graph[output];
-    values_.push_back(allocate(device, compile::bytes_of(item), {item.op->name(), item.origin.where}));
+  const Plan& of = plan_->plan();
+  for (const int output : of.graph.outputs) {
+    const PlannedValue& value = of.values[static_cast<std::size_t>(output)];
+    values_.push_back(allocate(device, value.bytes(), {value.name, value.origin.where}));
     addresses_.push_back(values_.back()->data());
   }
 }

@@ -16,10 +16,11 @@ struct Held {
 };
 
 std::vector<Held> held_by(const Plan& plan) {
-  std::vector<Held> values(plan.graph.items.size()), scratch(plan.scratch_bytes.size()), all;
+  std::vector<Held> values(plan.values.size()), scratch(plan.scratch_bytes.size()), all;
   const int end = static_cast<int>(plan.steps.size());
-  const std::vector<Spot> spots_of = spots(plan.graph);  // a join is there as long as a piece of it
-  const auto value = [&](int item) -> Held& { return values[static_cast<std::size_t>(spots_of[static_cast<std::size_t>(item)].root)]; };
+  const auto value = [&](int item) -> Held& {  // a join is there as long as a piece of it
+    return values[static_cast<std::size_t>(plan.values[static_cast<std::size_t>(item)].spot.root)];
+  };
   for (int s = 0; s < end; ++s) {
     const Step& step = plan.steps[static_cast<std::size_t>(s)];
     for (const auto* list : {&step.reads, &step.writes}) {
@@ -31,7 +32,7 @@ std::vector<Held> held_by(const Plan& plan) {
   for (std::size_t i = 0; i < values.size(); ++i) {
     const Storage& storage = plan.storage[i];
     if (storage.kind != Storage::Kind::Arena || values[i].first < 0) continue;
-    values[i].bytes = {storage.offset, storage.offset + bytes_of(plan.graph.items[i])};
+    values[i].bytes = {storage.offset, storage.offset + plan.values[i].bytes()};
     all.push_back(values[i]);
   }
   for (std::size_t b = 0; b < scratch.size(); ++b) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/core/error.h"
 
 namespace tegula::compile {
@@ -59,13 +58,13 @@ void StepTimes::end(Timeline& timeline, const std::function<Line(std::size_t)>& 
   std::vector<TimelineEvent> events;
   for (std::size_t s = 0; s < plan_.steps.size(); ++s) {
     const Step& step = plan_.steps[s];
-    TimelineEvent event{.kind = step.call ? Kind::Call : Kind::Program,
+    TimelineEvent event{.kind = step.is_call() ? Kind::Call : Kind::Program,
                         .name = step.name,
                         .begin = zero_ + begins_[s]->since(*origin_),
                         .end = zero_ + ends_[s]->since(*origin_),
                         .run = timeline.run(),
                         .where = tegula::to_string(where(s))};
-    if (exchanges(plan_, step) && !dynamic_cast<const BodyCall*>(step.call.get())) {  // a loop with some is mostly work
+    if (step.exchanges && !step.loop()) {  // a loop with some is mostly work
       event.kind = Kind::Exchange;
       event.met = event.begin;  // who came when is known to the device alone
       describe_exchange(plan_, step, event);

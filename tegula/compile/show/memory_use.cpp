@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/table.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
@@ -17,17 +18,18 @@ struct Stay {
   int first = 0, last = 0;
 };
 
+const PlannedValue& value_of(const Plan& plan, int item) { return plan.values[static_cast<std::size_t>(item)]; }
+
 std::vector<Stay> stays_of(const Plan& plan) {
   const int end = static_cast<int>(plan.steps.size());
   std::map<int, Stay> values, scratch;
-  const std::vector<Spot> places = spots(plan.graph);  // a join is there as long as a piece of it
   for (int s = 0; s < end; ++s) {
     const Step& step = plan.steps[static_cast<std::size_t>(s)];
     const auto touch = [&](int piece) {
-      const int item = places[static_cast<std::size_t>(piece)].root;
+      const int item = value_of(plan, piece).spot.root;  // a join is there as long as a piece of it
       const Storage& storage = plan.storage[static_cast<std::size_t>(item)];
       if (storage.kind != Storage::Kind::Arena) return;
-      const auto [found, added] = values.emplace(item, Stay{{item, s, bytes_of(plan.graph[item])}, storage.offset, s, s});
+      const auto [found, added] = values.emplace(item, Stay{{item, s, value_of(plan, item).bytes()}, storage.offset, s, s});
       found->second.last = s;
     };
     for (int item : step.writes) touch(item);
@@ -63,18 +65,18 @@ std::vector<Stay> at_step(const std::vector<Stay>& stays, int s) {
 
 std::string name_of(const Plan& plan, const MemoryUse::Held& held) {
   if (held.item < 0) return "scratch of " + plan.steps[static_cast<std::size_t>(held.step)].name;
-  return std::string(plan.graph[producer_of(plan.graph, held.item)].op->name());
+  return value_of(plan, held.item).name;
 }
 
 std::string line_of(const Plan& plan, const MemoryUse::Held& held) {
   return tegula::to_string(held.item < 0 ? plan.steps[static_cast<std::size_t>(held.step)].origin.where
-                                         : plan.graph[held.item].origin.where);
+                                         : value_of(plan, held.item).origin.where);
 }
 
 std::string described(const Plan& plan, const MemoryUse::Held& held) {
   if (held.item < 0) return "";
-  const Item& item = plan.graph[held.item];
-  return tegula::to_string(item.shape) + " " + std::string(name(item.dtype));
+  const PlannedValue& value = value_of(plan, held.item);
+  return tegula::to_string(value.shape) + " " + std::string(name(value.dtype));
 }
 
 }  // namespace
@@ -82,7 +84,7 @@ std::string described(const Plan& plan, const MemoryUse::Held& held) {
 MemoryUse memory_use(const Plan& plan) {
   MemoryUse use;
   for (const Leaf& leaf : plan.graph.leaves) use.leaf_bytes += static_cast<std::size_t>(numel(leaf.shape)) * size_of(leaf.dtype);
-  for (int output : plan.graph.outputs) use.output_bytes += bytes_of(plan.graph[output]);
+  for (int output : plan.graph.outputs) use.output_bytes += value_of(plan, output).bytes();
   const std::vector<Stay> stays = stays_of(plan);
   for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
     std::size_t bytes = 0;
@@ -120,7 +122,12 @@ std::string memory_table(const Plan& plan) {
     const std::size_t bar = most == 0 ? 0 : (use.between[s] * 24 + most - 1) / most;
     steps.add({std::to_string(s), bytes_text(use.between[s]), std::string(bar, '#'), plan.steps[s].name});
   }
-  return text + (steps.empty() ? "" : steps.text(2));
+  if (!steps.empty()) text += steps.text(2);
+  for (std::size_t s = 0; s < plan.steps.size(); ++s) {
+    if (const Plan* const body = plan.steps[s].loop() ? body_of(*plan.steps[s].loop()) : nullptr)
+      text += "\nwithin step " + std::to_string(s) + ", in each turn of the loop:\n" + indented(memory_table(*body));
+  }
+  return text;
 }
 
 std::string arena_purpose(const Plan& plan) {

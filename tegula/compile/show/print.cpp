@@ -4,6 +4,7 @@
 
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
+#include "tegula/compile/table.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 
@@ -22,23 +23,14 @@ std::string place(const Plan& plan, int item) {
   }
 }
 
-std::string indented(const std::string& lines) {
-  std::string text;
-  for (std::size_t begin = 0, end = 0; begin < lines.size(); begin = end + 1) {
-    end = std::min(lines.find('\n', begin), lines.size());
-    text += "   | " + lines.substr(begin, end - begin) + "\n";
-  }
-  return text;
-}
-
 }  // namespace
 
 std::string to_string(const Plan& plan) {
   std::string text;
   for (std::size_t s = 0; s < plan.steps.size(); ++s) {
     const Step& step = plan.steps[s];
-    text += std::to_string(s) + ". " + (step.call ? "call " : "tile ") + step.name;
-    if (step.sets.size() > 1) text += " x" + std::to_string(step.sets.size());
+    text += std::to_string(s) + ". " + (step.launch() ? "tile " : step.loop() ? "loop " : "call ") + step.name;
+    if (step.sets().size() > 1) text += " x" + std::to_string(step.sets().size());
     text += ":";
     for (int item : step.reads) text += " " + place(plan, item);
     text += " ->";
@@ -48,7 +40,7 @@ std::string to_string(const Plan& plan) {
             (step.checks ? ", checks" : "") + (step.guarded ? ", guarded" : "") + ")";
     if (const std::string where = tegula::to_string(step.origin.where); !where.empty()) text += "  // " + where;
     text += "\n";
-    if (const auto* loop = dynamic_cast<const BodyCall*>(step.call.get()); loop && loop->body()) text += indented(to_string(*loop->body()));
+    if (const Plan* const body = step.loop() ? body_of(*step.loop()) : nullptr) text += indented(to_string(*body));
   }
   text += "arena " + bytes_text(plan.arena_bytes);
   if (!plan.late_updates.empty()) text += ", " + std::to_string(plan.late_updates.size()) + " Variables copied at the end";

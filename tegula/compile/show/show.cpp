@@ -21,7 +21,7 @@ std::string each_step(const Plan& plan, std::span<const runtime::PlannedLaunch> 
   std::string text;
   auto launch = launches.begin();
   for (const Step& step : plan.steps) {
-    std::string part = step.call ? text_of_call(*step.call) : text_of_launch(*launch++);
+    std::string part = step.is_call() ? text_of_call(*step.call()) : text_of_launch(*launch++);
     part.erase(part.find_last_not_of('\n') + 1);
     if (!part.empty()) text += "// " + step.name + "\n" + part + "\n\n";
   }
@@ -45,7 +45,7 @@ std::string figures_table(const Plan& plan, std::span<const runtime::PlannedLaun
   Table table({"kernel", "blocks", "threads", "registers", "spilled", "shared", "blocks at once", "occupancy"});
   auto launch = launches.begin();
   for (const Step& step : plan.steps) {
-    if (step.call) continue;
+    if (step.is_call()) continue;
     const auto figures = launch->kernel->figures(*launch);
     ++launch;
     if (!figures) continue;
@@ -60,9 +60,9 @@ std::string call_times(const Plan& plan) {
   std::vector<std::pair<double, std::string>> times;
   double all = 0;
   for (const Step& step : plan.steps) {
-    if (!step.call) continue;
+    if (!step.is_call()) continue;
     const auto begin = std::chrono::steady_clock::now();
-    std::string call = step.call->describe();
+    std::string call = step.call()->describe();
     times.emplace_back(1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), std::move(call));
     all += times.back().first;
   }

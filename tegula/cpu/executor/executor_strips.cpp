@@ -80,7 +80,8 @@ class Strips {
   /// Whether an item can run before words that touch these tiles.
   static bool goes_in_front(const Item& item, const std::set<int>& touched, const std::set<int>& written) {
     if (item.bytes.empty() || item.kind == Item::Kind::Store || item.kind == Item::Kind::Scatter) return false;
-    return item.run() != check && item.run() != finish && !aims(item) && !meets(item.reads, written) && !meets(item.writes, touched);
+    const Step* (*const asserts)(const Step*, Frame&) = check;  // of its namesakes
+    return item.run() != asserts && item.run() != finish && !aims(item) && !meets(item.reads, written) && !meets(item.writes, touched);
   }
 
   /// The longest group that begins at `begin`. Reduced values are not there before it is over.

@@ -1,0 +1,104 @@
+#pragma once
+// The steps of a plan. A step is a launch of a tile program, a call of the device's library, or a loop whose turns run a plan of their own. All of it is data
+// but for what a device makes of it (`kernel`, `bound`), which is made late: by compile_kernels and bind_calls.
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "tegula/compile/plan/loop_schedule.h"
+#include "tegula/graph/node.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::compile {
+
+class Executable;
+
+/// What one argument of a launch or call refers to.
+struct Reference {
+  enum class Kind : std::uint8_t {
+    Value /* a stored item or leaf */,
+    Scratch,
+    Constant,
+    Integer,
+    Real,
+    Update,
+    Nothing /* a result of a call that nobody wants */
+  } kind = Kind::Value;
+  int index = -1;            // item, scratch buffer, constant or updated Variable
+  std::int64_t integer = 0;  // Integer; for Value the offset in bytes
+  double real = 0;
+};
+
+struct LaunchSet {
+  std::vector<Reference> arguments;
+  std::array<std::int64_t, 3> grid{1, 1, 1};
+};
+
+/// Instances of a tile program, over one or several sets of arguments.
+struct Launch {
+  tile::Program program;
+  Words structure;  // of the program; equal structures may share a launch
+  std::vector<LaunchSet> sets;
+  std::shared_ptr<const runtime::Kernel> kernel;
+};
+
+/// What calls and loops have in common: buffers, and a call that runs.
+struct Called {
+  std::vector<Reference> buffers;
+  std::unique_ptr<runtime::Call> bound;
+};
+
+/// A call of the device's library, with what is folded into it. No description: of an op that prepares its own call.
+struct LibraryCall : Called {
+  runtime::CallDescription description;
+};
+
+/// A loop. Its buffers are the loop's inputs and results, dense; its scratch memory holds the places of the schedule, then the arena of the body.
+struct SubPlan : Called {
+  LoopSchedule schedule;
+  std::shared_ptr<Executable> body;  // null where the turns compute nothing
+};
+
+struct Step {
+  std::string name;                          // for people
+  std::variant<Launch, LibraryCall, SubPlan> what;
+
+  std::vector<int> reads, writes;            // items
+  std::vector<int> scratch;                  // scratch buffers used
+  std::vector<std::pair<int, int>>
+      in_place; // (written item, read item) that may share memory: read only where and before it is written, or by a call that says so
+  double bytes = 0, operations = 0;          // what the step must move and do
+  bool checks = false;                       // may fail: comes before any state is changed
+  bool guarded = false;                      // changes state: does nothing after a failed check, where those are not waited for
+  bool exchanges = false;                    // other processes take part in it
+  int check_item = -1;                       // the item whose checks these are; -1: the check's number tells (Builder::set_check_scope)
+  std::vector<int> check_items;              // by the check's number, where it counts within the step
+  Origin origin;
+  int threads = 1;
+  bool streaming = false;
+
+  /// The launch; null of a call and of a loop.
+  Launch* launch() { return std::get_if<Launch>(&what); }
+  const Launch* launch() const { return std::get_if<Launch>(&what); }
+  const SubPlan* loop() const { return std::get_if<SubPlan>(&what); }
+  /// Of a call or loop; null of a launch.
+  Called* called() { return const_cast<Called*>(std::as_const(*this).called()); }
+  const Called* called() const {
+    if (const auto* library = std::get_if<LibraryCall>(&what)) return library;
+    return loop();
+  }
+  bool is_call() const { return !launch(); }
+  /// The call that runs, once it is bound; null of a launch.
+  const runtime::Call* call() const { return is_call() ? called()->bound.get() : nullptr; }
+  /// None of a launch.
+  std::span<const Reference> buffers() const { return is_call() ? std::span<const Reference>(called()->buffers) : std::span<const Reference>(); }
+  /// None of a call.
+  std::span<const LaunchSet> sets() const { return launch() ? std::span<const LaunchSet>(launch()->sets) : std::span<const LaunchSet>(); }
+};
+
+}  // namespace tegula::compile
