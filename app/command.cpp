@@ -38,15 +38,15 @@ std::vector<const CLI::App*> commands_of(const CLI::App& app) {
   return app.get_subcommands([](const CLI::App*) { return true; });
 }
 
-struct Place {
+struct Subcommand {
   const CLI::App* command;
   std::string name;  // "tegula bench"
   std::size_t next;  // argument behind it
 };
 
 /// How far the arguments name commands.
-Place command_of(const CLI::App& app, const std::vector<std::string>& arguments) {
-  Place place{&app, app.get_name(), 0};
+Subcommand command_of(const CLI::App& app, const std::vector<std::string>& arguments) {
+  Subcommand place{&app, app.get_name(), 0};
   for (bool found = true; found && place.next < arguments.size();) {
     found = false;
     for (const CLI::App* command : commands_of(*place.command)) {
@@ -94,7 +94,7 @@ std::string list_of(const std::vector<std::string>& names) {
 
 /// Throws when the arguments name a command that there is not: CLI11 would only say that one is required, or complain of what stands behind it.
 void check_commands(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const Place place = command_of(app, arguments);
+  const Subcommand place = command_of(app, arguments);
   std::vector<std::string> names = names_of(commands_of(*place.command));
   if (names.empty() || place.next >= arguments.size() || arguments[place.next].starts_with("-")) return;
   const std::string& word = arguments[place.next];
@@ -112,7 +112,7 @@ void check_commands(const CLI::App& app, const std::vector<std::string>& argumen
 
 /// In words what CLI11 could not place: "tegula train: unknown option --epoch; did you mean --epochs?"
 std::string unplaced(const CLI::App& app, const std::vector<std::string>& arguments) {
-  const Place place = command_of(app, arguments);
+  const Subcommand place = command_of(app, arguments);
   const std::vector<std::string> options = options_of(*place.command, "--");
   for (std::size_t i = place.next; i < arguments.size(); ++i) {
     const std::string word = arguments[i].substr(0, arguments[i].find('='));
@@ -167,7 +167,7 @@ void check_config(const CLI::App& app, const std::string& path) {
   std::istringstream text(all);
   for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(text)) {
     if (item.name == "++" || item.name == "--") continue;  // where sections begin and end
-    const Place place = command_of(app, item.parents);
+    const Subcommand place = command_of(app, item.parents);
     const std::string where = path + ": " + item.fullname();
     if (item.parents.empty())
       throw CLI::ValidationError("tegula", where + " stands in no section; write [train] or another command above it");
@@ -193,7 +193,7 @@ std::vector<std::string> completions(const CLI::App& app, std::vector<std::strin
     words.push_back(last.substr(0, equals));
     last.erase(0, equals + 1);
   }
-  const Place place = command_of(app, words);
+  const Subcommand place = command_of(app, words);
   std::vector<std::string> all;
   const CLI::Option* before =
       words.size() > place.next && words.back().starts_with("-") ? place.command->get_option_no_throw(words.back()) : nullptr;
@@ -413,7 +413,7 @@ int run_program(int argc, char** argv, const std::string& version, const std::fu
     app.exit(CLI::ValidationError(unplaced(app, words)));
     return 2;
   } catch (const CLI::RequiredError& error) {
-    const Place place = command_of(app, words);
+    const Subcommand place = command_of(app, words);
     const std::vector<std::string> names = names_of(commands_of(*place.command));
     const bool wants_command = !names.empty() && !declared().running.contains(place.command);
     const std::string what = wants_command ? "got no command, expected one" : error.what();

@@ -48,7 +48,7 @@ void run(const InfoChoice& choice) {
 
 /// Of ranks on one machine each takes a GPU of its own for "cuda", in turn where there are fewer.
 Device& device_of_rank(const std::string& name) {
-  const auto place = name == "cuda" ? dist::find_place() : std::nullopt;
+  const auto place = name == "cuda" ? dist::find_rank() : std::nullopt;
   return place ? cuda(place->local_rank % std::max(cuda_count(), 1), {}) : device(name, {});
 }
 

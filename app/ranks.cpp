@@ -17,12 +17,12 @@ dist::Group training_ranks(const std::string& op) {
 bool is_first(const dist::Group& ranks) { return ranks.rank() == 0; }
 
 void resume_after_restart(const std::string& checkpoint, std::string& resume) {
-  const auto place = dist::find_place();
+  const auto place = dist::find_rank();
   if (place && place->restarts > 0 && resume.empty() && !checkpoint.empty() && io::is_there(checkpoint)) resume = checkpoint;
 }
 
 void refuse_ranks(const std::string& op, const std::string& why) {
-  const auto place = dist::find_place();
+  const auto place = dist::find_rank();
   if (!place || place->size == 1) return;
   throw Error({.op = op,
                .got = std::to_string(place->size) + " ranks",

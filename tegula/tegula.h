@@ -107,7 +107,7 @@
 #include "tegula/optim/accumulate.h" // optim::GradientAccumulator
 #include "tegula/optim/average.h"    // optim::EMA, optim::SWA
 #include "tegula/optim/clip.h"       // optim::clip_grad_norm
-#include "tegula/optim/groups.h"     // optim::Groups: options and rates for some of the parameters
+#include "tegula/optim/groups.h"     // optim::ParameterGroups: options and rates for some of the parameters
 #include "tegula/optim/layerwise.h"  // optim::LARS, optim::LAMB, optim::Adafactor
 #include "tegula/optim/loss_scaler.h" // optim::LossScaler, for Precision::fp16
 #include "tegula/optim/optimizers.h" // optim::SGD, optim::Adam, …

@@ -129,7 +129,7 @@ void run_train_images(ImagesChoice& choice) {
     train_rows = all_rows(folder);
     test = as_set(validation, all_rows(validation), nullptr);
   } else {
-    Parts parts = split_rows(folder.size(), training, folder.labels());
+    RowSplit parts = split_rows(folder.size(), training, folder.labels());
     train_rows = std::move(parts.train);
     test = as_set(folder, parts.test, nullptr);
   }

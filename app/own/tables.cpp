@@ -117,7 +117,7 @@ void run_train_table(TableChoice& choice) {
   const std::vector<std::int64_t> classes =
       is_regression ? std::vector<std::int64_t>()
                     : std::vector<std::int64_t>(truth.values<std::int64_t>().begin(), truth.values<std::int64_t>().end());
-  const Parts parts = split_rows(table.rows(), training, classes);
+  const RowSplit parts = split_rows(table.rows(), training, classes);
   const io::Table train = table.take(parts.train), test = table.take(parts.test);
   model.fit_preprocessing(train);
 

@@ -51,7 +51,7 @@ Goodness right_answers() {
           [](const EpochRecord& r) { return -r.test_accuracy; }};
 }
 
-Parts split_rows(std::int64_t rows, const OwnTraining& choice, const std::vector<std::int64_t>& classes) {
+RowSplit split_rows(std::int64_t rows, const OwnTraining& choice, const std::vector<std::int64_t>& classes) {
   if (rows < 2)
     throw Error(
         {.op = choice.op, .got = std::to_string(rows) + " rows", .expected = "at least two: one to train on and one to measure by"});

@@ -39,10 +39,10 @@ struct Goodness {
 Goodness right_answers();
 
 /// Rows to train on and rows to measure by, drawn at random; of classes each gets its share.
-struct Parts {
+struct RowSplit {
   std::vector<std::int64_t> train, test;
 };
-Parts split_rows(std::int64_t rows, const OwnTraining& choice, const std::vector<std::int64_t>& classes);
+RowSplit split_rows(std::int64_t rows, const OwnTraining& choice, const std::vector<std::int64_t>& classes);
 
 /// For TrainerOptions: it ends when `patience` epochs have brought nothing better, with the best weights.
 EarlyStopping best_of(const OwnTraining& choice, const Goodness& goodness);

@@ -94,7 +94,7 @@ std::unique_ptr<optim::Optimizer> make_optimizer(const Parameters& all, const La
   std::vector<std::unique_ptr<optim::Optimizer>> groups;
   groups.push_back(adamw(matrices, choice.weight_decay));
   if (!vectors.empty()) groups.push_back(adamw(vectors, 0));
-  return std::make_unique<optim::Groups>(std::move(groups));
+  return std::make_unique<optim::ParameterGroups>(std::move(groups));
 }
 
 /// The course of a training in the terminal: a row for each validation, and a line between them.
@@ -151,7 +151,7 @@ class LanguageReport {
     if (line_.due()) {
       const double share = static_cast<double>(r.step) / static_cast<double>(choice_.steps);
       const double per_step = static_cast<double>(choice_.batch * choice_.accumulate * tokens_per_row_) / tokens_per_second();
-      std::vector<ProgressLine::Part> parts{
+      std::vector<ProgressLine::Segment> parts{
           {format("step %lld/%lld", static_cast<long long>(r.step), static_cast<long long>(choice_.steps)), 9},
           {bar(share, std::clamp(terminal_columns() - 70, 4, 24)), 2},
           {format(" loss %.4f", recent_), 8},

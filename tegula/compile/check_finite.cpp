@@ -32,7 +32,7 @@ struct Looking {
 
 std::string name_of(const Node& node) {
   if (std::string name = variable_name(node); !name.empty()) return "'" + name + "'";
-  if (node.place()) return "a Variable";
+  if (node.cell_number()) return "a Variable";
   if (node.op().role() == Role::Leaf) return "data";
   if (node.op().role() == Role::Scalar) return "a number";
   return std::string(node.op().name());

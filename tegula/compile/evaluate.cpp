@@ -237,7 +237,7 @@ void compute(std::span<const Ref<Node>> asked, const std::vector<Ref<Cell>>& cel
   for (const auto& node : work.cuts) {
     node->become_leaf();
     constexpr int kOwnHolders = 2;  // a Variable, and this list
-    if (node->place() != 0 && node->use_count() > kOwnHolders) work.leaves.push_back(node);  // read by what was computed with it
+    if (node->cell_number() != 0 && node->use_count() > kOwnHolders) work.leaves.push_back(node);  // read by what was computed with it
   }
   work.cuts.clear();  // so that what only they held is seen to die
   work.losses.clear();

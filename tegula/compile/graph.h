@@ -9,13 +9,13 @@
 
 namespace tegula::compile {
 
-/// An input of a kernel whose elements the kernel computes itself: a few words of arithmetic on the element's place and on numbers.
+/// An input of a kernel whose elements the kernel computes itself: a few words of arithmetic on the element's index and on numbers.
 struct Computed {
   struct Word {
-    enum class Kind : std::uint8_t { Op, Place, Number, Memory } kind = Kind::Op;
+    enum class Kind : std::uint8_t { Op, Index, Number, Memory } kind = Kind::Op;
     Ref<const Op> op;           // Op: an ElementwiseOp
     std::vector<int> operands;  // Op: earlier words. Number, Memory (of one element): which of the item's further inputs
-    std::int64_t stride = 1, offset = 0;  // Place: place * stride + offset
+    std::int64_t stride = 1, offset = 0;  // Index: index * stride + offset
     DType dtype = DType::i64;
   };
   int input = -1;  // -1: none

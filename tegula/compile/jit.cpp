@@ -121,8 +121,8 @@ constexpr std::uint64_t kOneTensor = 1;
 
 }  // namespace
 
-Results::Results(graph::Parts parts) : tensors(std::move(parts.tensors)) {
-  if (parts.form.size() != 1 || parts.form[0] != kOneTensor) form = std::make_shared<const Words>(std::move(parts.form));
+Results::Results(graph::Flat flat) : tensors(std::move(flat.tensors)) {
+  if (flat.form.size() != 1 || flat.form[0] != kOneTensor) form = std::make_shared<const Words>(std::move(flat.form));
 }
 
 const std::uint64_t* Results::words() const { return form ? form->data() : &kOneTensor; }
@@ -327,7 +327,7 @@ void JitState::Impl::keep_arguments() {
   for (const Tensor& argument : arguments) bytes += bytes_of(*argument.node());
   if (bytes > kMost || default_device().traits().queues) return arguments.clear();
   for (Tensor& argument : arguments)
-    if (argument.node()->place() != 0) argument = Tensor();  // a Variable's value, which may be written in place while nobody holds it
+    if (argument.node()->cell_number() != 0) argument = Tensor();  // a Variable's value, which may be written in place while nobody holds it
 }
 
 Results JitState::call(std::span<const Tensor> arguments, std::span<const std::uint64_t> kind, const Body& body, int times) {

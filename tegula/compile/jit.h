@@ -21,7 +21,7 @@ namespace compile {
 /// What a function gave: the tensors within its result, and the result's form (graph/structure.h); without one it is a Tensor or a list.
 struct Results {
   Results(std::vector<Tensor> list = {}, std::shared_ptr<const Words> made = nullptr) : tensors(std::move(list)), form(std::move(made)) {}
-  Results(graph::Parts parts);
+  Results(graph::Flat flat);
   const std::uint64_t* words() const;
   std::vector<Tensor> tensors;
   std::shared_ptr<const Words> form;
@@ -146,13 +146,13 @@ class Jit {
       return result_of<Result>(state_->call(std::span(arguments, sizeof...(Args)), {}, body, times));
     } else {
       using Arguments = std::tuple<compile::Traced<Args>...>;
-      const graph::Parts parts = graph::take_apart(Arguments(args...));
-      const Words kind = compile::kind_of(&compile::kTypes<compile::Traced<Args>...>, parts.form);
+      const graph::Flat flat = graph::flatten_structure(Arguments(args...));
+      const Words kind = compile::kind_of(&compile::kTypes<compile::Traced<Args>...>, flat.form);
       const auto body = [&](std::span<const Tensor> tensors) {
         return std::apply([&](const auto&... arguments) { return traced<Result>(arguments...); },
-                          graph::put_together<Arguments>(tensors.data(), parts.form.data()));
+                          graph::build_structure<Arguments>(tensors.data(), flat.form.data()));
       };
-      return result_of<Result>(state_->call(parts.tensors, kind, body, times));
+      return result_of<Result>(state_->call(flat.tensors, kind, body, times));
     }
   }
   template <class Result, class... Arguments>
@@ -161,12 +161,12 @@ class Jit {
       f_(arguments...);
       return {};
     } else {
-      return graph::take_apart<Result>(f_(arguments...));
+      return graph::flatten_structure<Result>(f_(arguments...));
     }
   }
   template <class Result>
   static Result result_of(compile::Results results) {
-    if constexpr (!std::is_void_v<Result>) return graph::put_together<Result>(results.tensors.data(), results.words());
+    if constexpr (!std::is_void_v<Result>) return graph::build_structure<Result>(results.tensors.data(), results.words());
   }
 
   F f_;

@@ -8,9 +8,9 @@ namespace {
 
 // Texts that Lines point to. The set is never destroyed, for errors that static objects throw when the program ends.
 const char* kept(std::string_view text) {
-  static std::mutex guard;
+  static std::mutex mutex;
   static auto& texts = *new std::unordered_set<std::string>;
-  const std::lock_guard lock(guard);
+  const std::lock_guard lock(mutex);
   return texts.emplace(text).first->c_str();
 }
 

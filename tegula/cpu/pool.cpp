@@ -127,7 +127,7 @@ class Patience {
 
 class Pool {
  public:
-  void run(int parts, Part function, const void* context) {
+  void run(int parts, Task function, const void* context) {
     if (parts > kMostParts || busy_.exchange(true, std::memory_order_acquire)) return run_alone(parts, function, context);
     start(std::min(parts, num_threads()) - 1);
     if (workers_ == 0) {
@@ -168,7 +168,7 @@ class Pool {
  private:
   static std::size_t index(int part) { return static_cast<std::size_t>(part); }
 
-  static void run_alone(int parts, Part function, const void* context) {
+  static void run_alone(int parts, Task function, const void* context) {
     for (int part = 0; part < parts; ++part) function(context, part);
   }
 
@@ -241,7 +241,7 @@ class Pool {
   }
 
   // A job. The plain fields may be read by who has claimed one of its parts: until that part has ended nobody writes them.
-  Part function_ = nullptr;
+  Task function_ = nullptr;
   const void* context_ = nullptr;
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};
@@ -272,7 +272,7 @@ std::atomic<int>& thread_count() {
 
 }  // namespace
 
-void run_parts(int parts, Part function, const void* context) { pool().run(parts, function, context); }
+void run_parts(int parts, Task function, const void* context) { pool().run(parts, function, context); }
 int pool_workers() { return pool().workers(); }
 
 }  // namespace tegula::host

@@ -10,14 +10,14 @@
 
 namespace tegula::host {
 
-using Part = void (*)(const void* context, int part);
+using Task = void (*)(const void* context, int part);
 
 /// The most parts that are shared out; more run on the calling thread.
 inline constexpr int kMostParts = 1024;
 
 /// Calls function(context, part) once for each part of [0, parts), on up to num_threads() threads, and returns when all have ended. Throws
 /// what one of them has thrown.
-void run_parts(int parts, Part function, const void* context);
+void run_parts(int parts, Task function, const void* context);
 
 /// Threads that wait to work, for tests.
 int pool_workers();

@@ -52,7 +52,7 @@ compile::Results results_of(F& f, const Arguments&... arguments) {
     f(arguments...);
     return {};
   } else {
-    return graph::take_apart<Result>(f(arguments...));
+    return graph::flatten_structure<Result>(f(arguments...));
   }
 }
 
@@ -67,12 +67,12 @@ template <class F, class... Examples>
 void save_graph(const GraphPath& path, const GraphFileOptions& options, F&& f, const Examples&... examples) {
   using Arguments = std::tuple<compile::Traced<Examples>...>;
   using Result = std::decay_t<std::invoke_result_t<F&, const compile::Traced<Examples>&...>>;
-  const graph::Parts parts = graph::take_apart(Arguments(examples...));
+  const graph::Flat flat = graph::flatten_structure(Arguments(examples...));
   const auto body = [&](std::span<const Tensor> tensors) {
     return std::apply([&](const auto&... arguments) { return formats::results_of<Result>(f, arguments...); },
-                      graph::put_together<Arguments>(tensors.data(), parts.form.data()));
+                      graph::build_structure<Arguments>(tensors.data(), flat.form.data()));
   };
-  formats::save(path, options, formats::names_of(f), parts.tensors, body);
+  formats::save(path, options, formats::names_of(f), flat.tensors, body);
 }
 template <class F, class... Examples>
 requires(!std::is_same_v<std::decay_t<F>, GraphFileOptions>)

@@ -32,9 +32,9 @@ struct FrozenCells {
     static FrozenCells* const cells = new FrozenCells;  // for threads that outlive main, too
     return *cells;
   }
-  std::uint32_t place_of(const Cell& cell) const {
-    const auto found = wholes.find(cell.place());
-    return found == wholes.end() ? cell.place() : found->second;
+  std::uint32_t number_of(const Cell& cell) const {
+    const auto found = wholes.find(cell.number());
+    return found == wholes.end() ? cell.number() : found->second;
   }
 };
 
@@ -44,22 +44,22 @@ bool is_frozen(const Cell& cell) {
   FrozenCells& all = FrozenCells::instance();
   if (Trace* const trace = Trace::current()) trace->depend_on(all.number);
   const std::scoped_lock lock(all.mutex);
-  return !all.cells.empty() && all.cells.contains(all.place_of(cell));
+  return !all.cells.empty() && all.cells.contains(all.number_of(cell));
 }
 
 void set_frozen(const Cell& cell, bool frozen) {
   FrozenCells& all = FrozenCells::instance();
   const std::scoped_lock lock(all.mutex);
-  const std::uint32_t place = all.place_of(cell);
-  if (frozen ? !all.cells.insert(place).second : all.cells.erase(place) == 0) return;
-  all.hash ^= scattered(place);
+  const std::uint32_t cell_number = all.number_of(cell);
+  if (frozen ? !all.cells.insert(cell_number).second : all.cells.erase(cell_number) == 0) return;
+  all.hash ^= scattered(cell_number);
   *all.number = all.numbers.try_emplace(all.hash, static_cast<int>(all.numbers.size())).first->second;
 }
 
 void freeze_with(const Cell& part, const Cell& whole) {
   FrozenCells& all = FrozenCells::instance();
   const std::scoped_lock lock(all.mutex);
-  all.wholes[part.place()] = all.place_of(whole);
+  all.wholes[part.number()] = all.number_of(whole);
 }
 
 }  // namespace tegula

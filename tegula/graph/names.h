@@ -9,9 +9,9 @@
 namespace tegula {
 
 void remember_names(const Parameters& parameters);
-/// Of the Variable whose value it is (Node::place()), "" when there is none or it has no name.
+/// Of the Variable whose value it is (Node::cell_number()), "" when there is none or it has no name.
 std::string variable_name(const Node& node);
 /// By a cell that goes.
-void forget_name(std::uint32_t place);
+void forget_name(std::uint32_t cell_number);
 
 }  // namespace tegula

@@ -87,9 +87,9 @@ class Node final : public Shared {
   /// A view that lets no gradient pass.
   bool cuts() const { return op_->role() == Role::View && static_cast<const ViewOp&>(*op_).cuts(); }
 
-  /// Whose value it is: the number of a Variable's cell (Cell::place), 0 for everything else.
-  std::uint32_t place() const { return place_; }
-  void set_place(std::uint32_t place) { place_ = place; }
+  /// Whose value it is: the number of a Variable's cell (Cell::number), 0 for everything else.
+  std::uint32_t cell_number() const { return cell_number_; }
+  void set_cell_number(std::uint32_t number) { cell_number_ = number; }
   /// Moves a leaf to another buffer with the same contents (before its old one is overwritten in place).
   void move_value(Ref<Buffer> buffer, const Layout& layout);
 
@@ -117,7 +117,7 @@ class Node final : public Shared {
   std::vector<Ref<Node>> many_;
   std::uint32_t count_ = 0;
   std::uint32_t trace_ = 0;
-  std::uint32_t place_ = 0;
+  std::uint32_t cell_number_ = 0;
   bool forgotten_ = false;
   bool is_part_ = false;
   Zeros zeros_ = Zeros::Plain;

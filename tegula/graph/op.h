@@ -242,8 +242,8 @@ class KernelOp : public Op {
   /// The input whose storage a result takes over: lower writes what changes, everything else stays as it was. -1: none. The compiler copies
   /// the input first where somebody else still needs it.
   virtual int overwrites(int /*result*/ = 0) const { return -1; }
-  /// An input whose elements it asks for by their place (KernelContext::computed), so that they need not lie in memory; -1: none.
-  virtual int input_read_by_place() const { return -1; }
+  /// An input whose elements it asks for by their index (KernelContext::computed), so that they need not lie in memory; -1: none.
+  virtual int input_read_by_index() const { return -1; }
   /// Of an op whose result is input 0, over which it is written, but for a slice along an axis, which is input 1: that axis. Input 2 (one i64) says where
   /// the slice begins; where it would not fit, nothing is written. Who computes the slice may store it there in the first place. -1: none.
   virtual int inserted_slice_axis() const { return -1; }

@@ -2,11 +2,11 @@
 
 namespace tegula::graph {
 
-void Parts::add(const Tensor& tensor) {
+void Flat::add(const Tensor& tensor) {
   form.push_back(tensor.defined());
   if (tensor.defined()) tensors.push_back(tensor);
 }
 
-void Parts::add_list(std::size_t length) { form.push_back(length); }
+void Flat::add_list(std::size_t length) { form.push_back(length); }
 
 }  // namespace tegula::graph

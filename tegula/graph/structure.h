@@ -65,7 +65,7 @@ consteval bool is_structure() {
 }
 
 /// A structure taken apart: its tensors, and its form, which is the length of each list and for each Tensor whether there is one: empty ones stay empty.
-struct Parts {
+struct Flat {
   std::vector<Tensor> tensors;
   Words form;
   void add(const Tensor& tensor);
@@ -73,15 +73,15 @@ struct Parts {
 };
 
 template <class T>
-Parts take_apart(const T& structure) {
-  Parts parts;
-  walk(structure, [&](const Tensor& tensor) { parts.add(tensor); }, [&](const auto& list) { parts.add_list(list.size()); });
-  return parts;
+Flat flatten_structure(const T& structure) {
+  Flat flat;
+  walk(structure, [&](const Tensor& tensor) { flat.add(tensor); }, [&](const auto& list) { flat.add_list(list.size()); });
+  return flat;
 }
 
 /// Of the tensors and the form of a T; takes them out of `next` unless that is const.
 template <class T, class Source>
-T put_together(Source* next, const std::uint64_t* word) {
+T build_structure(Source* next, const std::uint64_t* word) {
   T structure{};
   walk(
       structure,

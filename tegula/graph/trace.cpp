@@ -51,7 +51,7 @@ Trace::CellUse& Trace::use(const Ref<Cell>& cell) {
   if (const auto found = place_of_.find(cell.get()); found != place_of_.end()) return cells_[found->second];
   Tensor placeholder = make_node(leaf_op(), {}, cell->shape(), cell->dtype(), where_);
   place_of_.emplace(cell.get(), cells_.size());
-  placeholder.node()->set_place(cell->place());
+  placeholder.node()->set_cell_number(cell->number());
   cells_.push_back({cell, placeholder, placeholder, false});
   return cells_.back();
 }

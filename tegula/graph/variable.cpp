@@ -101,7 +101,7 @@ class PendingCells {
 
 Cell::Cell(Tensor value, const Line& where) : shape_(value.shape()), dtype_(value.dtype()) {
   static std::atomic<std::uint32_t> next{1};
-  place_ = next.fetch_add(1, std::memory_order_relaxed);
+  number_ = next.fetch_add(1, std::memory_order_relaxed);
   own(std::move(value), where);
   born_ = value_.node()->sequence();
 }
@@ -123,7 +123,7 @@ void Cell::own(Tensor value, const Line& where) {
     leaf->set_value(node->buffer(), node->layout());
     value = Tensor(std::move(leaf));
   }
-  value.node()->set_place(place_);
+  value.node()->set_cell_number(number_);
   const bool pending = !value.node()->has_value();
   put(std::move(value));
   if (pending) PendingCells::of_this_thread().add(*this);
@@ -131,7 +131,7 @@ void Cell::own(Tensor value, const Line& where) {
 
 void Cell::destroy() const {
   PendingCells::remove(*this);
-  forget_name(place_);
+  forget_name(number_);
   delete this;
 }
 
@@ -169,7 +169,7 @@ void write_cell(const Ref<Cell>& cell, const Tensor& value, const Line& where) {
   if (Trace* trace = Trace::current()) {
     auto& use = trace->use(cell);
     use.current = graph::variable(next, where.line() > 0 ? where : next.node()->origin().where);
-    use.current.node()->set_place(cell->place());
+    use.current.node()->set_cell_number(cell->number());
     use.written = true;
   } else {
     when_unused(*cell, [&] { cell->set(std::move(next), where); });

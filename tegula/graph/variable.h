@@ -66,8 +66,8 @@ class Cell final : public Shared {
   void set(Tensor value, const Line& where = Line());
   /// The evaluated value (evaluates when pending).
   const Node& settled();
-  /// Its number, which its values carry (Node::place).
-  std::uint32_t place() const { return place_; }
+  /// Its number, which its values carry (Node::cell_number).
+  std::uint32_t number() const { return number_; }
   /// The sequence number of its first value.
   std::uint64_t born() const { return born_; }
   /// Changes with every write, also with those in place, which are announced.
@@ -109,7 +109,7 @@ class Cell final : public Shared {
   std::unique_ptr<const CellSource> source_;
   std::shared_ptr<const Partition> partition_;
   std::uint64_t version_ = 1, born_ = 0;
-  std::uint32_t place_;
+  std::uint32_t number_;
   mutable class PendingCells* pending_ = nullptr;  // the list it stands in, at pending_index_
   mutable std::size_t pending_index_ = 0;
 };

@@ -51,7 +51,7 @@ struct Records {
     lines.push_back(begin);
   }
 
-  static void guarded(void* records, auto method, auto value) {
+  static void keeping_failure(void* records, auto method, auto value) {
     auto& self = *static_cast<Records*>(records);
     try {
       if (!self.failure) (self.*method)(value);
@@ -81,9 +81,9 @@ void parse(std::string_view text, char quote, Records& records) {
   csv_set_space_func(&parser, [](unsigned char) { return 0; });  // blanks around a field belong to it
   csv_set_blk_size(&parser, text.size());  // by which its buffer grows: once at most
   const auto field = [](void* bytes, std::size_t size, void* to) {
-    Records::guarded(to, &Records::add_field, std::string_view(static_cast<const char*>(bytes), size));
+    Records::keeping_failure(to, &Records::add_field, std::string_view(static_cast<const char*>(bytes), size));
   };
-  const auto end = [](int end, void* to) { Records::guarded(to, &Records::end_line, end); };
+  const auto end = [](int end, void* to) { Records::keeping_failure(to, &Records::end_line, end); };
   const std::string_view read = text.substr(0, csv_parse(&parser, text.data(), text.size(), field, end, &records));
   text.remove_prefix(read.size());
   if (text.empty()) csv_fini(&parser, field, end, &records);

@@ -18,16 +18,16 @@ double first_rate(const std::vector<std::unique_ptr<Optimizer>>& groups) { retur
 
 }  // namespace
 
-Groups::Groups(std::vector<std::unique_ptr<Optimizer>> groups, Line where)
-    : Optimizer("Groups", all_of(groups), first_rate(groups), where),
+ParameterGroups::ParameterGroups(std::vector<std::unique_ptr<Optimizer>> groups, Line where)
+    : Optimizer("ParameterGroups", all_of(groups), first_rate(groups), where),
       groups_(std::move(groups)) {
-  const In frame("Groups", where);
+  const In frame("ParameterGroups", where);
   const double first = first_rate(groups_);
   require(first > 0, "a first group with rate 0", "a rate to which the others' have ratios", where);
   for (const auto& group : groups_) ratios_.push_back(group->lr.item<double>() / first);
 }
 
-Parameters Groups::update_state() const {
+Parameters ParameterGroups::update_state() const {
   Parameters cells;
   for (const auto& group : groups_) {
     for (Parameter& cell : update_state_of(*group)) cells.push_back(std::move(cell));
@@ -35,11 +35,11 @@ Parameters Groups::update_state() const {
   return cells;
 }
 
-bool Groups::elementwise() const {
+bool ParameterGroups::elementwise() const {
   return std::ranges::all_of(groups_, [](const auto& group) { return group->elementwise(); });
 }
 
-void Groups::adopt(const Parameters& parts, std::size_t first, const PartOf& part_of) {
+void ParameterGroups::adopt(const Parameters& parts, std::size_t first, const PartOf& part_of) {
   Optimizer::adopt(parts, first, part_of);  // it has no state of its own
   for (const auto& group : groups_) {
     adopt_by(*group, parts, first, part_of);
@@ -47,9 +47,9 @@ void Groups::adopt(const Parameters& parts, std::size_t first, const PartOf& par
   }
 }
 
-Tensor Groups::rate(std::size_t group, Line where) const { return Arg(lr.read(where), where) * ratios_.at(group); }
+Tensor ParameterGroups::rate(std::size_t group, Line where) const { return Arg(lr.read(where), where) * ratios_.at(group); }
 
-std::vector<Tensor> Groups::update(const Step& step) {
+std::vector<Tensor> ParameterGroups::update(const Step& step) {
   std::vector<Tensor> next;
   for (std::size_t k = 0; k < groups_.size(); ++k) {
     Step own{.t = step.t, .lr = k == 0 ? step.lr : step.lr * ratios_[k], .p = {}, .g = {}, .stored = {}};

@@ -20,11 +20,11 @@ SplitParameters split(const Parameters& parameters, Condition&& condition) {
   return out;
 }
 
-/// An optimiser on its way into Groups, with the line on which the user wrote it.
-class Group {
+/// An optimiser on its way into ParameterGroups, with the line on which the user wrote it.
+class ParameterGroup {
  public:
   template <std::derived_from<Optimizer> O>
-  Group(O optimizer, Line where = Line::current()) : where(where),
+  ParameterGroup(O optimizer, Line where = Line::current()) : where(where),
                                                              optimizer(std::make_unique<O>(std::move(optimizer))) {}
   Line where;
   std::unique_ptr<Optimizer> optimizer;
@@ -32,15 +32,15 @@ class Group {
 
 /// Several optimisers as one, each for parameters of its own:
 ///   auto [matrices, vectors] = optim::split(parameters(net), …);
-///   optim::Groups adamw(optim::AdamW(matrices, {.lr = 1e-3, .weight_decay = 0.1}), optim::AdamW(vectors, {.lr = 1e-3, .weight_decay = 0}));
+///   optim::ParameterGroups adamw(optim::AdamW(matrices, {.lr = 1e-3, .weight_decay = 0.1}), optim::AdamW(vectors, {.lr = 1e-3, .weight_decay = 0}));
 ///   adamw.step(grad(loss, adamw.parameters()));      // in the order of the groups
 /// `lr` is the rate of the first group; the others' keep the ratios to it that they were made with, so that one schedule drives all of them. Takes the
 /// place of any optimiser: in a Trainer, behind a LossScaler. The groups' own `lr` are not read again. Throws Error when two groups share a parameter, or the first rate is 0.
-class Groups final : public Optimizer {
+class ParameterGroups final : public Optimizer {
  public:
   template <std::derived_from<Optimizer>... O>
-  explicit Groups(Group first, O... others) : Groups(listed(std::move(first.optimizer), std::move(others)...), first.where) {}
-  explicit Groups(std::vector<std::unique_ptr<Optimizer>> groups, Line where = Line::current());
+  explicit ParameterGroups(ParameterGroup first, O... others) : ParameterGroups(listed(std::move(first.optimizer), std::move(others)...), first.where) {}
+  explicit ParameterGroups(std::vector<std::unique_ptr<Optimizer>> groups, Line where = Line::current());
 
   std::size_t size() const { return groups_.size(); }
   /// The rate of a group, from 0, as it is now.

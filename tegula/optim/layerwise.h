@@ -2,7 +2,7 @@
 // Optimisers whose step for each parameter is as long as its own norm says: for very large batches, and with little memory. State and arithmetic are
 // f32, or f64 for f64 parameters. In all formulas g is the gradient, p the parameter, t the number of the step from 1, ‖·‖ over a whole parameter.
 //
-// Biases and norms are usually left out of the scaling and the decay: give them an optimiser of their own (optim::Groups).
+// Biases and norms are usually left out of the scaling and the decay: give them an optimiser of their own (optim::ParameterGroups).
 
 #include "tegula/optim/optimizer.h"
 

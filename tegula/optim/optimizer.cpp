@@ -192,7 +192,7 @@ void Optimizer::refuse_parts(std::string got, std::string advice, const Line& wh
   throw Error(
       {.op = std::string(name_),
        .got = std::move(got),
-       .expected = "an optimiser that updates element by element: SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Lion, or Groups of these",
+       .expected = "an optimiser that updates element by element: SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Lion, or ParameterGroups of these",
        .advice = std::move(advice),
        .where = origin_at(where).where});
 }

@@ -86,7 +86,7 @@ void Writer::instruction(Id id) {
     case Word::ArgSort: return sort(id);
     case Word::Dot: return dot(id);
     case Word::RandomBits: return random_words(id);
-    default: return group(id);
+    default: return share_loop(id);
   }
 }
 

@@ -38,14 +38,14 @@ void Writer::guard() {
   if (grid_.cluster > 1) line("if (stopped) return;");  // blocks that work together leave together
 }
 
-bool Writer::reads_steady(Id pointer) const {
+bool Writer::reads_unwritten(Id pointer) const {
   const Id root = a_.root_of(pointer);
-  return root >= 0 && a_.program().parameters[static_cast<std::size_t>(root)].steady;
+  return root >= 0 && a_.program().parameters[static_cast<std::size_t>(root)].unwritten;
 }
 
 bool Writer::must_wait(Id id) const {
   const tile::Instruction& self = at(id);
-  if (self.word == Word::Load) return !reads_steady(self.operands[0]);
+  if (self.word == Word::Load) return !reads_unwritten(self.operands[0]);
   if (tile::has_effect(self.word)) return true;
   for (const tile::Region& region : self.regions)
     for (const Id inner : region.body)

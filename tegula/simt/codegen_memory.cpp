@@ -58,10 +58,10 @@ std::string Writer::pointer_text(const Form& form, Spread loops, const Shape& sh
 
 /// Whether every instance reads the same there, and none writes it: not even under another name, as a result in its operand's place does
 /// where one instance is all there is.
-bool Writer::is_steady(Id pointer) const {
+bool Writer::is_read_only(Id pointer) const {
   const Form form = a_.affine(pointer);
   if (form.root < 0 || form.rest >= 0 || !form.base.is(0)) return false;
-  if (a_.program().early && !reads_steady(pointer)) return false;  // such loads may be moved across the wait for the launch ahead
+  if (a_.program().early && !reads_unwritten(pointer)) return false;  // such loads may be moved across the wait for the launch ahead
   const Id root = a_.root_of(pointer);
   const auto& all = a_.program().instructions;
   return root >= 0 && std::none_of(all.begin(), all.end(), [&](const tile::Instruction& self) {
@@ -72,7 +72,7 @@ bool Writer::is_steady(Id pointer) const {
 }
 
 std::string Writer::source_text(Id pointer, const std::string& text) const {
-  if (!is_steady(pointer)) return text;
+  if (!is_read_only(pointer)) return text;
   const bool lasting = grid_.columns * static_cast<std::int64_t>(size_of(a_.type(pointer).dtype)) >= kLastingBytes;
   return (lasting ? "steady<true>(" : "steady(") + text + ")";
 }
@@ -197,7 +197,7 @@ void Writer::read_vector(Id id) {
 void Writer::read_ahead(Id reduction) {
   const std::vector<Id>& body = a_.program().body.body;
   if (grid_.ahead == 0 || std::ranges::any_of(body, [&](Id id) { return id > reduction && at(id).word == Word::Reduce; })) return;
-  const auto waits = [&](Id load) { return load > reduction && spread(load) == Spread::Column && is_steady(at(load).operands[0]); };
+  const auto waits = [&](Id load) { return load > reduction && spread(load) == Spread::Column && is_read_only(at(load).operands[0]); };
   reads_ahead_ = std::ranges::all_of(staging_.direct, waits);
   if (!reads_ahead_) return;
   for (const Id id : staging_.direct) {
@@ -378,7 +378,7 @@ void Writer::random_words(Id id) {
   const tile::Instruction& self = at(id);
   const Spread own = spread(id);
   const Id seed = self.operands[0], index = self.operands[1];
-  if ((own != Spread::Column && own != Spread::Full) || grid_.vector % 4 != 0 || a_.counts_up(index, false) < 4) return group(id);
+  if ((own != Spread::Column && own != Spread::Full) || grid_.vector % 4 != 0 || a_.counts_up(index, false) < 4) return share_loop(id);
   need(seed);
   need(index);
   comment_origin(id);

@@ -149,7 +149,7 @@ void Writer::fetch(const Prefetch& plan, const std::set<Id>& loads, const tile::
     const tile::Instruction& self = at(id);
     if (self.type.shape.empty() && self.word != Word::Constant && tile::has_result(self.word) && is_pure(self.word) &&
         follows_counter(body, id) && !renames(id))
-      group(id);
+      share_loop(id);
   }
   for (const Id id : loads) {
     const tile::Instruction& self = at(id);

@@ -1,4 +1,4 @@
-// Lines and loops. Words that work element by element wait in groups until something else needs one of them, and share a loop then.
+// Lines and loops. Words that work element by element wait until something else needs one of them, and share a loop then.
 
 #include "tegula/simt/codegen_writer.h"
 
@@ -135,16 +135,16 @@ std::vector<tile::Id> Writer::sources_of(Id id) const {
 void Writer::need(Id id) {
   for (const Id source : sources_of(id)) {
     if (std::find(reductions_.begin(), reductions_.end(), source) != reductions_.end()) flush_reductions();
-    for (const Group& group : groups_) {
-      if (std::find(group.ids.begin(), group.ids.end(), source) == group.ids.end()) continue;
-      flush(group.spread, group.count);
+    for (const SharedLoop& loop : shared_loops_) {
+      if (std::find(loop.ids.begin(), loop.ids.end(), source) == loop.ids.end()) continue;
+      flush(loop.spread, loop.count);
       break;
     }
   }
 }
 
-/// Adds a word to the group of its loop. What it takes from other groups is written first.
-void Writer::group(Id id) {
+/// Adds a word to those of its loop. What it takes from other loops is written first.
+void Writer::share_loop(Id id) {
   const Spread own = spread(id);
   const std::int64_t count = own == Spread::Flat ? numel(a_.type(id).shape) : 0;
   if (own == Spread::Uniform) {
@@ -156,19 +156,19 @@ void Writer::group(Id id) {
   // Operands of the same loop may stay where they are.
   for (const Id operand : at(id).operands) {
     for (const Id source : sources_of(operand)) {
-      const bool here = std::any_of(groups_.begin(), groups_.end(), [&](const Group& group) {
-        return group.spread == own && group.count == count && std::find(group.ids.begin(), group.ids.end(), source) != group.ids.end();
+      const bool here = std::any_of(shared_loops_.begin(), shared_loops_.end(), [&](const SharedLoop& loop) {
+        return loop.spread == own && loop.count == count && std::find(loop.ids.begin(), loop.ids.end(), source) != loop.ids.end();
       });
       if (!here) need(source);
     }
   }
-  for (Group& group : groups_) {
-    if (group.spread == own && group.count == count) {
-      group.ids.push_back(id);
+  for (SharedLoop& loop : shared_loops_) {
+    if (loop.spread == own && loop.count == count) {
+      loop.ids.push_back(id);
       return;
     }
   }
-  groups_.push_back({own, count, {id}});
+  shared_loops_.push_back({own, count, {id}});
 }
 
 /// Whether one store is all that takes the value: then it is written once wherever it is written.
@@ -238,8 +238,8 @@ std::optional<Writer::Recipe> Writer::recipe_for(Id id, Spread own, const std::s
 /// Whether anything that is still to be written takes the value.
 bool Writer::needed_after(Id id, Id now) const {
   const auto waits = [&](Id user) {
-    return std::any_of(groups_.begin(), groups_.end(),
-                       [&](const Group& group) { return std::find(group.ids.begin(), group.ids.end(), user) != group.ids.end(); });
+    return std::any_of(shared_loops_.begin(), shared_loops_.end(),
+                       [&](const SharedLoop& loop) { return std::find(loop.ids.begin(), loop.ids.end(), user) != loop.ids.end(); });
   };
   for (const Id user : a_.users(id)) {
     if (user < 0 || user > now || waits(user)) return true;
@@ -250,15 +250,15 @@ bool Writer::needed_after(Id id, Id now) const {
 
 void Writer::flush() {
   flush_reductions();
-  while (!groups_.empty()) flush(groups_.front().spread, groups_.front().count);
+  while (!shared_loops_.empty()) flush(shared_loops_.front().spread, shared_loops_.front().count);
 }
 
 void Writer::flush(Spread own, std::int64_t count) {
   const auto found =
-      std::find_if(groups_.begin(), groups_.end(), [&](const Group& group) { return group.spread == own && group.count == count; });
-  const Group group = std::move(*found);
-  groups_.erase(found);
-  const std::set<Id> members(group.ids.begin(), group.ids.end());
+      std::find_if(shared_loops_.begin(), shared_loops_.end(), [&](const SharedLoop& loop) { return loop.spread == own && loop.count == count; });
+  const SharedLoop loop = std::move(*found);
+  shared_loops_.erase(found);
+  const std::set<Id> members(loop.ids.begin(), loop.ids.end());
   // Values that nothing outside this loop needs live in it.
   const auto stays = [&](auto&& self, Id id) -> bool {
     for (const Id user : a_.users(id)) {
@@ -269,7 +269,7 @@ void Writer::flush(Spread own, std::int64_t count) {
     return true;
   };
   std::set<Id> kept;
-  for (const Id id : group.ids) {
+  for (const Id id : loop.ids) {
     std::optional<Recipe> recipe = recipe_for(id, own, members, kept);
     if (recipe) recipes_[id] = std::move(*recipe);
     else if (!stays(stays, id)) kept.insert(id), declare(id);
@@ -285,13 +285,13 @@ void Writer::flush(Spread own, std::int64_t count) {
   };
   for (const Id id : kept) take(take, id);
   if (kept.empty()) return;
-  const Shape& shape = a_.type(group.ids.front()).shape;
+  const Shape& shape = a_.type(loop.ids.front()).shape;
   std::vector<Id> taken;
-  for (const Id id : group.ids) {
+  for (const Id id : loop.ids) {
     if (inner.contains(id) || kept.contains(id)) taken.insert(taken.end(), at(id).operands.begin(), at(id).operands.end());
   }
   loops(own, shape, Step::Elements, taken, [&] {
-    for (const Id id : group.ids) {
+    for (const Id id : loop.ids) {
       const bool local = inner.contains(id);
       if (!local && !kept.contains(id)) continue;
       comment_origin(id);

@@ -75,7 +75,7 @@ class Writer {
   Digits stored_digits() const;
   std::string word_text(Id id, Spread loops);
 
-  // ---- codegen_text.cpp: lines, loops, groups of words that share a loop.
+  // ---- codegen_text.cpp: lines, loops, words that share a loop.
   void line(const std::string& text);
   void open(const std::string& text);
   void close();
@@ -98,7 +98,7 @@ class Writer {
   std::set<Id> vectors_of(const std::vector<Id>& values) const;
   void close_loops();
   void declare(Id id);
-  void group(Id id);
+  void share_loop(Id id);
   void flush();
   void flush(Spread spread, std::int64_t count);
   /// Makes sure that what the value is computed from has been written.
@@ -133,7 +133,7 @@ class Writer {
   bool stays_packed(Id load, Id other) const;
   void refresh(Id now);
   void settle(Id value);
-  bool is_steady(Id pointer) const;
+  bool is_read_only(Id pointer) const;
   std::string source_text(Id pointer, const std::string& text) const;
   /// How many elements of the vector are there, as an expression; the whole vector where nothing limits it.
   std::string inside_text(const Access& access, int count) const;
@@ -206,7 +206,7 @@ class Writer {
 
   // ---- codegen_early.cpp: programs that begin while the launch ahead runs.
   bool waits_late() const;
-  bool reads_steady(Id pointer) const;
+  bool reads_unwritten(Id pointer) const;
   bool must_wait(Id id) const;
   std::optional<std::set<Id>> missing_for(Id load, const std::set<Id>& left) const;
   void wait_for_launch_ahead(const std::set<Id>& left);
@@ -255,12 +255,12 @@ class Writer {
   std::map<Id, const Prefetch*> prefetched_;  // loads of the loops that are open
   std::string ring_use_;  // its layout in the last loop that had it, unless all threads have met since
   std::string origin_;
-  struct Group {
+  struct SharedLoop {
     Spread spread;
     std::int64_t count;  // of the tile, for flat ones
     std::vector<Id> ids;
   };
-  std::vector<Group> groups_;
+  std::vector<SharedLoop> shared_loops_;
   std::map<Id, Recipe> recipes_;
   std::map<Id, std::size_t> packed_;  // loaded tiles that stay as they are stored: bytes of an element
   std::set<Id> late_;  // packed tiles loaded after a reduction and not used yet

@@ -100,7 +100,7 @@ struct Parameter {
   DType dtype = DType::f32;
   bool pointer = true;
   bool writable = false;
-  bool steady = false;  // what it points at stays as it is while a plan runs: an early program may read it before it waits
+  bool unwritten = false;  // no step of the plan writes what it points at: an early program may read it before it waits
 };
 
 struct Program {
@@ -109,7 +109,7 @@ struct Program {
   std::vector<Instruction> instructions;  // all of them, addressed by Id; order of execution is given by regions
   Region body;
   bool many_sizes = false;  // is on the ladder: code that knows little about its arguments serves more of them
-  bool early = false;  // a launch may begin while the one ahead of it runs, and waits for that before it touches what is not steady
+  bool early = false;  // a launch may begin while the one ahead of it runs, and waits for that before it touches what the plan writes
 
   const Instruction& operator[](Id id) const { return instructions[static_cast<std::size_t>(id)]; }
 };

@@ -14,7 +14,7 @@ class Structure {
   std::vector<std::uint64_t> run() {
     put(program_.parameters.size() << 2 | (program_.early ? 2u : 0u) | (program_.many_sizes ? 1u : 0u));
     for (const Parameter& parameter : program_.parameters) {
-      put(static_cast<std::uint64_t>(parameter.dtype) << 3 | (parameter.steady ? 4u : 0u) | (parameter.pointer ? 2u : 0u) |
+      put(static_cast<std::uint64_t>(parameter.dtype) << 3 | (parameter.unwritten ? 4u : 0u) | (parameter.pointer ? 2u : 0u) |
           (parameter.writable ? 1u : 0u));
     }
     region(program_.body);

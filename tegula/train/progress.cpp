@@ -25,7 +25,7 @@ bool ProgressLine::due() const {
   return Clock::now() - drawn_ > (terminal_ ? Clock::duration(std::chrono::milliseconds(100)) : std::chrono::seconds(20));
 }
 
-void ProgressLine::show(const std::vector<Part>& parts) {
+void ProgressLine::show(const std::vector<Segment>& parts) {
   // A line that wraps could not be redrawn.
   const std::string line = fitted(parts, terminal_ ? terminal_columns() - 1 : 1000);
   std::printf(terminal_ ? "\r%s\x1b[K" : "%s\n", line.c_str());
@@ -34,7 +34,7 @@ void ProgressLine::show(const std::vector<Part>& parts) {
   drawn_ = Clock::now();
 }
 
-std::string fitted(std::vector<ProgressLine::Part> parts, int columns) {
+std::string fitted(std::vector<ProgressLine::Segment> parts, int columns) {
   for (;;) {
     std::string line;
     for (const auto& part : parts) line += (line.empty() ? "" : " ") + part.text;
@@ -55,7 +55,7 @@ std::string ProgressTable::heading() const {
   return row(names);
 }
 std::string ProgressTable::row(const std::vector<std::string>& cells) const {
-  std::vector<ProgressLine::Part> parts;
+  std::vector<ProgressLine::Segment> parts;
   for (std::size_t i = 0; i < columns_.size(); ++i)
     parts.push_back({format("%*s", columns_[i].width, cells.at(i).c_str()), columns_[i].rank});
   return fitted(std::move(parts), characters_);
@@ -74,7 +74,7 @@ EpochTable::EpochTable(std::string rows, const std::vector<Metric>& metrics) : r
 void EpochTable::step(const StepReport& r) {
   if (!line_.due()) return;
   const double share = static_cast<double>(r.batch) / static_cast<double>(r.batches);
-  std::vector<ProgressLine::Part> parts{{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
+  std::vector<ProgressLine::Segment> parts{{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
                                         {bar(share, std::clamp(terminal_columns() - 76, 4, 24)), 2},
                                         {format("%*lld/%lld", static_cast<int>(std::to_string(r.batches).size()),
                                                 static_cast<long long>(r.batch), static_cast<long long>(r.batches)),

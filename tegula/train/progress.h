@@ -23,11 +23,11 @@ class ProgressLine {
   /// True when the last drawing is old enough for another one.
   bool due() const;
   /// The parts that fit beside each other: those with the lowest rank are left out first.
-  struct Part {
+  struct Segment {
     std::string text;
     int rank;
   };
-  void show(const std::vector<Part>& parts);
+  void show(const std::vector<Segment>& parts);
   /// Replaces the line for good and begins a new one.
   void finish(const std::string& text);
 
@@ -80,7 +80,7 @@ int display_width(const std::string& text);
 /// Characters in a line of the terminal; 80 when there is none.
 int terminal_columns();
 /// The parts in their order, joined by blanks, without those of the lowest ranks as far as `columns` wants it.
-std::string fitted(std::vector<ProgressLine::Part> parts, int columns);
+std::string fitted(std::vector<ProgressLine::Segment> parts, int columns);
 
 /// "12 ms", "0.43 s", "8 s", "2 min 05 s", "1 h 03 min".
 std::string duration(double seconds);

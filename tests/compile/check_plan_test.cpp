@@ -332,7 +332,7 @@ TEST(CheckPlan, FindsAFusedValueThatIsReadAcross) {
   };
   expect_found(make(), "as its views say", [](Plan& plan) {
     for (int i = 0; i < plan.graph.size(); ++i) {
-      Place& place = plan.fusion.places[at(i)];
+      Membership& place = plan.fusion.members[at(i)];
       if (place.space == Space::Reduced) std::replace(place.axes.begin(), place.axes.end(), 1, 0);
     }
   });

@@ -11,7 +11,7 @@
 #include <random>
 #include <vector>
 
-#include "tegula/compile/passes/fusion/unit_order.h"
+#include "tegula/compile/passes/fusion/topological_order.h"
 #include "tegula/compile/run/executable.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/ops/check_gradients.h"
@@ -246,11 +246,11 @@ TEST(Wide, PlansForAQueueWaitForWhatTheyRead) {
 }
 
 // Random units, dependences and merges, against sets of all that comes before.
-TEST(UnitOrder, AnswersAsSetsOfAllThatComesBefore) {
+TEST(TopologicalOrder, AnswersAsSetsOfAllThatComesBefore) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
     std::mt19937 random(seed);
     const auto below = [&](int n) { return static_cast<int>(random() % static_cast<std::uint32_t>(n)); };
-    UnitOrder order;
+    TopologicalOrder order;
     std::vector<std::vector<bool>> direct;  // [unit][unit that it needs]
     std::vector<int> part_of;
     const auto count = [&] { return static_cast<int>(part_of.size()); };

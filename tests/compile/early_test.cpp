@@ -29,10 +29,10 @@ struct Kept {
   int early() const {
     return static_cast<int>(std::ranges::count_if(programs, [](const tile::Program& program) { return program.early; }));
   }
-  int steady() const {
+  int unwritten() const {
     int count = 0;
     for (const tile::Program& program : programs)
-      for (const tile::Parameter& parameter : program.parameters) count += parameter.steady;
+      for (const tile::Parameter& parameter : program.parameters) count += parameter.unwritten;
     return count;
   }
 };
@@ -50,7 +50,7 @@ TEST(Early, AChainOfShortLaunchesBeginsEarlyAndReadsItsWeightsFirst) {
   step(x), step(x);
   ASSERT_FALSE(kept.programs.empty());
   EXPECT_EQ(kept.early(), static_cast<int>(kept.programs.size()));
-  EXPECT_EQ(kept.steady(), 3);
+  EXPECT_EQ(kept.unwritten(), 3);
 }
 
 TEST(Early, WhatThePlanWritesIsNotReadBeforeTheWait) {
@@ -70,7 +70,7 @@ TEST(Early, WhatThePlanWritesIsNotReadBeforeTheWait) {
   kept.programs.clear();
   step(x), step(x);
   ASSERT_GT(kept.early(), 0);
-  EXPECT_EQ(kept.steady(), 5);  // all but the last
+  EXPECT_EQ(kept.unwritten(), 5);  // all but the last
 }
 
 TEST(Early, BranchesSideBySideDoNot) {

@@ -319,8 +319,8 @@ TEST(Meetings, AnAddressThatIsNoneIsAnError) {
   EXPECT_THROW(dist::meet({.address = "unix:/tmp/x", .rank = 2, .size = 2}), Error);
 }
 
-std::optional<dist::Place> place_in(std::map<std::string, std::string> variables) {
-  return dist::find_place([variables](const char* name) -> const char* {
+std::optional<dist::RankSettings> place_in(std::map<std::string, std::string> variables) {
+  return dist::find_rank([variables](const char* name) -> const char* {
     const auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
   });

@@ -15,7 +15,7 @@ namespace {
 class OnGpus : public ::testing::Test {
  protected:
   void SetUp() override {
-    const auto place = dist::find_place();
+    const auto place = dist::find_rank();
     if (!place || place->size < 2) GTEST_SKIP() << "skipped: not one of several ranks";
     if (std::string why; cuda_count(&why) == 0) GTEST_SKIP() << "skipped: " << why;
     scope_.emplace(cuda());

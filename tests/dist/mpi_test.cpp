@@ -13,7 +13,7 @@ namespace tegula {
 namespace {
 
 TEST(UnderMpi, CollectivesOfTheWorld) {
-  const auto place = dist::find_place();
+  const auto place = dist::find_rank();
   if (!place || place->engine != "mpi") GTEST_SKIP() << "skipped: not started by mpirun";
   const dist::Group world = dist::world();
   const int n = world.size(), rank = world.rank();
@@ -45,7 +45,7 @@ TEST(UnderMpi, CollectivesOfTheWorld) {
 
 // Exchanges are begun beside the backward pass, on a thread that MPI did not see before.
 TEST(UnderMpi, TrainingGivesTheWeightsOfOneProcess) {
-  const auto place = dist::find_place();
+  const auto place = dist::find_rank();
   if (!place || place->engine != "mpi") GTEST_SKIP() << "skipped: not started by mpirun";
   const Tensor x = cast(normal({48, 64}), f64), y = randint(0, 3, {48});
   eval(x, y);

@@ -185,7 +185,7 @@ TEST(TensorParallel, CrossEntropyOfClassesThatAreSharedOut) {
       if (c.ignored) labels = where(iota(labels_shape, 0) == 1, *c.ignored, labels);
       eval(all, labels);
       const Tensor x = from_array(all.to_array());
-      const dist::Part own = dist::part_of(classes, group.rank(), group.size());
+      const dist::Shard own = dist::shard_of(classes, group.rank(), group.size());
       const Tensor loss =
           parts ? dist::cross_entropy(slice(x, 1, {own.begin, own.begin + own.size}), labels,
                                       {.group = group,

@@ -52,9 +52,9 @@ const std::vector<Maker>& makers() {
       maker<optim::RMSprop>("RMSprop", optim::RMSpropOptions{.lr = 0.01, .centered = true}),
       maker<optim::Adafactor>("Adafactor", optim::AdafactorOptions{}),
       maker<optim::LAMB>("LAMB", optim::LAMBOptions{}),
-      {"Groups", [](const Parameters& p) {
+      {"ParameterGroups", [](const Parameters& p) {
          auto [matrices, vectors] = optim::split(p, [](const Parameter& one) { return one.cell->shape().rank() > 1; });
-         return std::make_unique<optim::Groups>(optim::AdamW(matrices, {.lr = 0.01}), optim::SGD(vectors, {.lr = 0.1, .momentum = 0.5}));
+         return std::make_unique<optim::ParameterGroups>(optim::AdamW(matrices, {.lr = 0.01}), optim::SGD(vectors, {.lr = 0.1, .momentum = 0.5}));
        }}};
   return all;
 }

@@ -153,12 +153,12 @@ TEST(GradientAccumulator, Errors) {
 
 // --- Groups ---
 
-TEST(Groups, EachHasItsOptionsAndOneScheduleDrivesAll) {
+TEST(ParameterGroups, EachHasItsOptionsAndOneScheduleDrivesAll) {
   nn::Linear linear{2, 2};
   linear.weight = ones({2, 2});
   linear.bias = ones({2});
   auto [matrices, vectors] = optim::split(parameters(linear), [](const Parameter& p) { return p.cell->shape().rank() > 1; });
-  optim::Groups groups(optim::SGD(matrices, {.lr = 0.1, .weight_decay = 1}), optim::SGD(vectors, {.lr = 0.5}));
+  optim::ParameterGroups groups(optim::SGD(matrices, {.lr = 0.1, .weight_decay = 1}), optim::SGD(vectors, {.lr = 0.5}));
   EXPECT_EQ(groups.size(), 2u);
   EXPECT_EQ(groups.parameters()[1].name, "bias");
   auto step = jit([&](const Tensor& a, const Tensor& b) { groups.step({a, b}); });
@@ -172,12 +172,12 @@ TEST(Groups, EachHasItsOptionsAndOneScheduleDrivesAll) {
   expect_near(linear.bias, {-0.5, -0.5}, 1e-6);
 }
 
-TEST(Groups, AreTheirOptimisers) {
+TEST(ParameterGroups, AreTheirOptimisers) {
   Variable a = ones({3}), b = ones({3}), c = a, d = b;
   const Tensor g = tensor({0.1F, -0.2F, 0.3F});
   optim::Adam first({{"a", a.cell()}}, {.lr = 0.01});
   optim::SGD second({{"b", b.cell()}}, {.lr = 0.1, .momentum = 0.9});
-  optim::Groups groups(optim::Adam({{"a", c.cell()}}, {.lr = 0.01}), optim::SGD({{"b", d.cell()}}, {.lr = 0.1, .momentum = 0.9}));
+  optim::ParameterGroups groups(optim::Adam({{"a", c.cell()}}, {.lr = 0.01}), optim::SGD({{"b", d.cell()}}, {.lr = 0.1, .momentum = 0.9}));
   for (int i = 0; i < 3; ++i) {
     first.step({g}), second.step({g});
     groups.step({g, g});
@@ -189,11 +189,11 @@ TEST(Groups, AreTheirOptimisers) {
   EXPECT_EQ(names, (std::vector<std::string>{"lr", "steps", "a.exp_avg", "a.exp_avg_sq", "b.momentum_buffer"}));
 }
 
-TEST(Groups, ACheckpointContinuesBitForBit) {
+TEST(ParameterGroups, ACheckpointContinuesBitForBit) {
   const Tensor g = tensor({0.1F, -0.2F, 0.3F});
   Variable a = ones({3}), b = ones({3});
   const auto make = [](Variable& x, Variable& y) {
-    return optim::Groups(optim::Adam({{"a", x.cell()}}), optim::Adagrad({{"b", y.cell()}}));
+    return optim::ParameterGroups(optim::Adam({{"a", x.cell()}}), optim::Adagrad({{"b", y.cell()}}));
   };
   auto groups = make(a, b);
   groups.step({g, g});
@@ -206,14 +206,14 @@ TEST(Groups, ACheckpointContinuesBitForBit) {
   EXPECT_EQ(b.to_host(), d.to_host());
 }
 
-TEST(Groups, Errors) {
+TEST(ParameterGroups, Errors) {
   Variable a = ones({3});
   const Parameters list{{"a", a.cell()}};
-  expect_refusal([&] { optim::Groups(optim::SGD(list), optim::Adam(list)); }, "Groups: got a twice, expected each parameter once");
+  expect_refusal([&] { optim::ParameterGroups(optim::SGD(list), optim::Adam(list)); }, "ParameterGroups: got a twice, expected each parameter once");
   const int line = __LINE__ + 1;
-  expect_refusal([&] { optim::Groups(optim::SGD(list, {.lr = 0})); }, "Groups: got a first group with rate 0");
-  expect_refusal([&] { optim::Groups(optim::SGD(list, {.lr = 0})); }, "average_test.cpp:" + std::to_string(line + 1));
-  expect_refusal([&] { optim::Groups(std::vector<std::unique_ptr<optim::Optimizer>>{}); }, "Groups: got no parameters");
+  expect_refusal([&] { optim::ParameterGroups(optim::SGD(list, {.lr = 0})); }, "ParameterGroups: got a first group with rate 0");
+  expect_refusal([&] { optim::ParameterGroups(optim::SGD(list, {.lr = 0})); }, "average_test.cpp:" + std::to_string(line + 1));
+  expect_refusal([&] { optim::ParameterGroups(std::vector<std::unique_ptr<optim::Optimizer>>{}); }, "ParameterGroups: got no parameters");
 }
 
 // --- Optimisers that look at norms ---

@@ -12,7 +12,7 @@ constexpr std::int64_t kRows = 24, kColumns = 40;
 double wave(std::size_t i) { return static_cast<double>(i * 37 % 101) / 16.0 - 3; }
 
 /// y[c] = Σ x[r] * w[r, c] + b[c], as a product of one row, an instance for each `kColumns` columns.
-Program product(DType dtype, bool steady) {
+Program product(DType dtype, bool unwritten) {
   Builder builder("product");
   const Value x = builder.pointer("x", dtype, false), w = builder.pointer("w", dtype, false), b = builder.pointer("b", dtype, false),
               y = builder.pointer("y", dtype, true);
@@ -24,7 +24,7 @@ Program product(DType dtype, bool steady) {
   builder.store(y + column, sum + builder.load(b + column));
   Program program = builder.finish();
   program.early = true;
-  program.parameters[1].steady = program.parameters[2].steady = steady;
+  program.parameters[1].unwritten = program.parameters[2].unwritten = unwritten;
   return program;
 }
 
@@ -97,7 +97,7 @@ TEST(Early, ClustersAndOrderedSumsWaitAtOnce) {
   const Value values = b.load(x + column);
   b.store(y + column, values - reduce(values, 1, Reduction::Max));
   Program row = b.finish();
-  row.early = row.parameters[0].steady = true;
+  row.early = row.parameters[0].unwritten = true;
   const Generated code = generate(row, {{4, 4}, false}, 90);
   EXPECT_GT(code.cluster, 1);
   EXPECT_LT(code.source.find("await_launch_ahead();"), code.source.find("TEGULA_SHARED"));
@@ -113,9 +113,9 @@ TEST(Early, ClustersAndOrderedSumsWaitAtOnce) {
 
 TEST(Early, ValuesAreTheSame) {
   for (const DType dtype : {f32, bf16, f64}) {
-    for (const bool steady : {true, false}) {
+    for (const bool unwritten : {true, false}) {
       EXPECT_TRUE(
-          emulation_agrees(product(dtype, steady),
+          emulation_agrees(product(dtype, unwritten),
                            {TestArgument::filled(dtype, kRows, [](std::size_t k) { return static_cast<double>(k % 5) - 2; }),
                             TestArgument::filled(dtype, kRows * 2 * kColumns, [](std::size_t k) { return static_cast<double>(k % 7) - 3; }),
                             TestArgument::filled(dtype, 2 * kColumns, [](std::size_t k) { return static_cast<double>(k % 3); }),
@@ -133,7 +133,7 @@ Program tall_product(DType dtype, std::int64_t rows, std::int64_t columns, bool 
   builder.store(y + c, reduce(builder.load(x + r) * builder.load(w + (r * builder.constant(columns, i64) + c)), 0, Reduction::Sum));
   Program program = builder.finish();
   program.early = early;
-  program.parameters[1].steady = true;
+  program.parameters[1].unwritten = true;
   return program;
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMostTerms = 128;  // of one addition; further ones are added to its result, in the same order
 
 /// A term that is `value` from `begin` on along an axis, over the whole of all other axes, and zero elsewhere.
-struct Part {
+struct Piece {
   int term;   // the item that embeds it
   int value;
   std::int64_t begin, end;
@@ -55,7 +55,7 @@ class Joiner {
   }
 
   /// The axis along which an item is a part, with the part.
-  std::optional<std::pair<int, Part>> part(int i) const {
+  std::optional<std::pair<int, Piece>> part(int i) const {
     const Item& item = out()[i];
     const Embeds* op = embeds(item);
     const auto at = op ? op->embedded_at() : std::nullopt;
@@ -68,11 +68,11 @@ class Joiner {
       axis = a;
     }
     if (axis < 0) return std::nullopt;
-    return std::pair(axis, Part{i, item.inputs[0], (*at)[axis], (*at)[axis] + shape[axis]});
+    return std::pair(axis, Piece{i, item.inputs[0], (*at)[axis], (*at)[axis] + shape[axis]});
   }
 
   void join(Item& item) {
-    std::map<int, std::vector<Part>> parts;  // by axis
+    std::map<int, std::vector<Piece>> parts;  // by axis
     std::vector<int> terms;
     for (int input : item.inputs) {
       if (const auto found = part(input)) parts[found->first].push_back(found->second);
@@ -80,14 +80,14 @@ class Joiner {
     }
     bool joined = false;
     for (auto& [axis, list] : parts) {
-      for (const std::vector<Part>& row : rows(std::move(list), item)) {
+      for (const std::vector<Piece>& row : rows(std::move(list), item)) {
         if (row.size() == 1) {
           terms.push_back(row[0].term);
           continue;
         }
         std::vector<int> values;
         std::vector<std::int64_t> begins;
-        for (const Part& p : row) values.push_back(p.value), begins.push_back(p.begin);
+        for (const Piece& p : row) values.push_back(p.value), begins.push_back(p.begin);
         Item all = inserted(embeds(out()[row[0].term])->joined(axis, std::move(begins)), std::move(values), item);
         joined = true;
         if (terms.empty() && parts.size() == 1 && row.size() == item.inputs.size()) {
@@ -109,12 +109,12 @@ class Joiner {
   }
 
   /// Parts that do not meet, in order, in as few rows as there are parts at one place; those of one place are added first.
-  std::vector<std::vector<Part>> rows(std::vector<Part> list, const Item& item) {
-    std::ranges::stable_sort(list, [](const Part& a, const Part& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
-    std::vector<std::vector<Part>> rows;
+  std::vector<std::vector<Piece>> rows(std::vector<Piece> list, const Item& item) {
+    std::ranges::stable_sort(list, [](const Piece& a, const Piece& b) { return std::pair(a.begin, a.end) < std::pair(b.begin, b.end); });
+    std::vector<std::vector<Piece>> rows;
     std::multimap<std::int64_t, std::size_t> ends;  // of each row
     for (std::size_t i = 0; i < list.size();) {
-      Part next = list[i];
+      Piece next = list[i];
       std::vector<int> same;
       for (; i < list.size() && list[i].begin == next.begin && list[i].end == next.end; ++i) same.push_back(list[i].value);
       if (same.size() > 1) {

@@ -61,8 +61,8 @@ struct Price {
   double in_f32 = 0, in_halves = 0;
 };
 
-/// What a group takes, and what of it is cast.
-struct Group {
+/// What a component takes, and what of it is cast.
+struct Component {
   Price products;
   std::set<int> cast;   // leaves that are, in each run
   double cast_elements = 0;
@@ -75,10 +75,10 @@ struct Group {
   }
 };
 
-/// The groups of a graph, each known by one of its items.
-class Groups {
+/// The components of a graph, each known by one of its items.
+class Components {
  public:
-  Groups(const Graph& graph, const runtime::Device& device) : graph_(graph), device_(device), sets_(graph.items.size()) {
+  Components(const Graph& graph, const runtime::Device& device) : graph_(graph), device_(device), sets_(graph.items.size()) {
     std::unordered_map<int, int> readers;  // of leaves that are cast in each run: a product
     for (int i = 0; i < graph.size(); ++i) {
       if (!joins(graph[i])) continue;
@@ -92,11 +92,11 @@ class Groups {
     for (int i = 0; i < graph.size(); ++i) add(i);
   }
 
-  const Group& of(int i) { return groups_[sets_.find(i)]; }
+  const Component& of(int i) { return components_[sets_.find(i)]; }
 
  private:
   static bool joins(const Item& item) { return would_be_half(item) || hands_on(item); }
-  // Halves of somebody's own, which a group in f32 would be cast for.
+  // Halves of somebody's own, which a component in f32 would be cast for.
   bool narrows(const Item& item) const { return item.op == cast_op() && is_half(item.dtype) && !is_half(graph_[item.inputs[0]].dtype); }
   bool widens(const Item& item) const { return item.op == cast_op() && !is_half(item.dtype) && is_half(graph_[item.inputs[0]].dtype); }
   int below(int i) const { return access_of(graph_, i).base; }
@@ -115,19 +115,19 @@ class Groups {
 
   void add(int i) {
     const Item& item = graph_[i];
-    if (narrows(item)) groups_[sets_.find(item.inputs[0])].stays_half = true;
+    if (narrows(item)) components_[sets_.find(item.inputs[0])].stays_half = true;
     if (!joins(item)) return;
     for (const int input : item.inputs) {
-      if (widens(graph_[below(input)])) groups_[sets_.find(i)].stays_half = true;
+      if (widens(graph_[below(input)])) components_[sets_.find(i)].stays_half = true;
     }
     if (!would_be_half(item)) return;
-    Group& group = groups_[sets_.find(i)];
-    if (item.precision == Precision::fp8) group.stays_half = true;  // what is rounded to codes stays so
+    Component& component = components_[sets_.find(i)];
+    if (item.precision == Precision::fp8) component.stays_half = true;  // what is rounded to codes stays so
     const Price seconds = price(item);
-    group.products.in_f32 += seconds.in_f32, group.products.in_halves += seconds.in_halves;
+    component.products.in_f32 += seconds.in_f32, component.products.in_halves += seconds.in_halves;
     for (const int input : item.inputs) {
       const int leaf = below(input);
-      if (changes(leaf) && group.cast.insert(leaf).second) group.cast_elements += static_cast<double>(numel(graph_[leaf].shape));
+      if (changes(leaf) && component.cast.insert(leaf).second) component.cast_elements += static_cast<double>(numel(graph_[leaf].shape));
     }
   }
 
@@ -146,7 +146,7 @@ class Groups {
   const Graph& graph_;
   const runtime::Device& device_;
   Sets sets_;
-  std::unordered_map<int, Group> groups_;
+  std::unordered_map<int, Component> components_;
 };
 
 }  // namespace
@@ -168,10 +168,10 @@ bool halves_lose(const Graph& graph, const runtime::Device& device) {
 std::vector<bool> products_in_f32(const Graph& graph, const runtime::Device& device) {
   std::vector<bool> out(graph.items.size());
   if (std::ranges::none_of(graph.items, would_be_half)) return out;
-  Groups groups(graph, device);
+  Components components(graph, device);
   const runtime::StepCosts costs = device.costs();
   for (int i = 0; i < graph.size(); ++i) {
-    if (would_be_half(graph[i])) out[static_cast<std::size_t>(i)] = groups.of(i).is_faster_in_f32(costs);
+    if (would_be_half(graph[i])) out[static_cast<std::size_t>(i)] = components.of(i).is_faster_in_f32(costs);
   }
   return out;
 }

@@ -44,12 +44,12 @@ class Places {
   }
 
  private:
-  const Place& place(int item) const { return fusion_.places[static_cast<std::size_t>(item)]; }
+  const Membership& member(int item) const { return fusion_.members[static_cast<std::size_t>(item)]; }
 
   void check(int item, int number) const {
-    const Group& group = fusion_.groups[static_cast<std::size_t>(number)];
+    const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(number)];
     const Item& self = graph_[item];
-    const Place& own = place(item);
+    const Membership& own = member(item);
     if (own.group != number || static_cast<int>(own.axes.size()) != self.shape.rank())
       fail(graph_, item, "is listed in another group", "its own");
     const bool reduction = self.role() == Role::Reduce;
@@ -69,16 +69,16 @@ class Places {
   }
 
   // What the program combines is what lies in its registers at the same place: through its views the item must read just that element.
-  void check_inside(int item, std::size_t k, int base, const Group& group) const {
+  void check_inside(int item, std::size_t k, int base, const FusedGroup& group) const {
     const bool reduction = graph_[item].role() == Role::Reduce;
-    const Space own = place(item).space, from = place(base).space;
+    const Space own = member(item).space, from = member(base).space;
     const Access access = access_of(graph_, graph_[item].inputs[k]);
     const std::string reads = "reads %" + std::to_string(base) + " inside its program";
     const bool ready = reduction ? from == Space::Full : own == from || (own == Space::Full && from == Space::Reduced);
     if (access.base != base || !ready) fail(graph_, item, reads, "a value that is computed for the same elements");
-    const std::vector<int> axes = reduction ? all_axes(group.domain.rank()) : place(item).axes;
+    const std::vector<int> axes = reduction ? all_axes(group.domain.rank()) : member(item).axes;
     const Layout lies = layout_of(graph_[base]);
-    const Strides wanted = strides_over(group.domain, access.layout, axes), given = strides_over(group.domain, lies, place(base).axes);
+    const Strides wanted = strides_over(group.domain, access.layout, axes), given = strides_over(group.domain, lies, member(base).axes);
     bool same = access.layout.offset == 0;
     for (int axis = 0; axis < group.domain.rank(); ++axis) same = same && (group.domain[axis] == 1 || wanted[axis] == given[axis]);
     if (!same)

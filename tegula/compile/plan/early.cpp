@@ -84,16 +84,16 @@ bool is_chain_of_short_launches(const Plan& plan) {
 }
 
 /// The leaves that no step writes and no run changes.
-std::vector<bool> steady_leaves(const Graph& graph) {
+std::vector<bool> unwritten_leaves(const Graph& graph) {
   const std::vector<int> roots = storage_roots(graph);
-  std::vector<bool> steady(graph.items.size());
-  for (int i = 0; i < graph.size(); ++i) steady[index(i)] = graph[i].role() == Role::Leaf && graph.leaves[index(graph[i].slot)].steady;
+  std::vector<bool> unwritten(graph.items.size());
+  for (int i = 0; i < graph.size(); ++i) unwritten[index(i)] = graph[i].role() == Role::Leaf && graph.leaves[index(graph[i].slot)].steady;
   for (int i = 0; i < graph.size(); ++i)
-    if (roots[index(i)] != i) steady[index(roots[index(i)])] = false;
+    if (roots[index(i)] != i) unwritten[index(roots[index(i)])] = false;
   for (const Graph::Update& update : graph.updates)
     for (int i = 0; i < graph.size(); ++i)
-      if (graph[i].role() == Role::Leaf && graph[i].slot == update.leaf) steady[index(i)] = false;
-  return steady;
+      if (graph[i].role() == Role::Leaf && graph[i].slot == update.leaf) unwritten[index(i)] = false;
+  return unwritten;
 }
 
 }  // namespace
@@ -102,16 +102,16 @@ void begin_early(Plan& plan, const runtime::Device& device) {
   if (!device.traits().queues) return;
   static const auto forced = word_set("TEGULA_EARLY", {"off", "on"}, "jit");
   if (forced ? *forced == 0 : !is_chain_of_short_launches(plan)) return;
-  const std::vector<bool> steady = steady_leaves(plan.graph);
+  const std::vector<bool> unwritten = unwritten_leaves(plan.graph);
   for (Step& step : plan.steps) {
     Launch* const launch = step.launch();
     if (!launch) continue;
     launch->program.early = true;
     for (std::size_t a = 0; a < launch->program.parameters.size(); ++a) {
       tile::Parameter& parameter = launch->program.parameters[a];
-      parameter.steady = parameter.pointer && !parameter.writable && std::ranges::all_of(launch->sets, [&](const LaunchSet& set) {
+      parameter.unwritten = parameter.pointer && !parameter.writable && std::ranges::all_of(launch->sets, [&](const LaunchSet& set) {
                            const Reference& from = set.arguments[a];
-                           return from.kind == Reference::Kind::Value && steady[index(from.index)];
+                           return from.kind == Reference::Kind::Value && unwritten[index(from.index)];
                          });
     }
     launch->structure = tile::structure(launch->program);

@@ -21,12 +21,12 @@ int stream_number(LoopNest& nest, std::map<int, std::vector<int>>& of_item, cons
   return known.back();
 }
 
-Layout store_pattern(const Plan& plan, const Group& group, int item) {
+Layout store_pattern(const Plan& plan, const FusedGroup& group, int item) {
   const Layout own = layout_of(plan.graph[item]);
   const int rank = group.domain.rank();
   Layout pattern{Dims::filled(rank, 1), Dims::filled(rank, 0), 0};
   for (int d = 0; d < own.shape.rank(); ++d) {
-    const int axis = plan.fusion.places[static_cast<std::size_t>(item)].axes[static_cast<std::size_t>(d)];
+    const int axis = plan.fusion.members[static_cast<std::size_t>(item)].axes[static_cast<std::size_t>(d)];
     if (axis < 0 || own.shape[d] == 1) continue;
     pattern.shape[axis] = own.shape[d];
     pattern.strides[axis] = own.strides[d];
@@ -61,12 +61,12 @@ bool mergeable(const Loop& outer, const Loop& inner) {
 }
 
 // One bit for each axis of the domain that varies from size to size.
-std::uint32_t axes_that_vary(const Plan& plan, const Group& group) {
+std::uint32_t axes_that_vary(const Plan& plan, const FusedGroup& group) {
   const tile::Ladder& ladder = plan.tiles.ladder;
   std::uint32_t bits = 0;
   for (int i : group.items) {
     const Item& item = plan.graph[i];
-    const std::vector<int>& axes = plan.fusion.places[static_cast<std::size_t>(i)].axes;
+    const std::vector<int>& axes = plan.fusion.members[static_cast<std::size_t>(i)].axes;
     const std::uint32_t own = ladder.axes_that_vary(item.node);
     for (std::size_t d = 0; d < axes.size(); ++d)
       if (axes[d] >= 0 && (own >> d & 1) != 0) bits |= 1u << axes[d];
@@ -77,7 +77,7 @@ std::uint32_t axes_that_vary(const Plan& plan, const Group& group) {
   return bits;
 }
 
-void merge_axes(LoopNest& nest, const Group& group, std::uint32_t varies) {
+void merge_axes(LoopNest& nest, const FusedGroup& group, std::uint32_t varies) {
   std::vector<int> order(static_cast<std::size_t>(group.domain.rank()));
   std::iota(order.begin(), order.end(), 0);
   if (const int lead = leading_stream(nest, group.domain); lead >= 0) {
@@ -212,15 +212,15 @@ void heighten_tiles(LoopNest& nest, const runtime::TilePreference& tiles, std::i
 }
 
 // Scratch and streams for the parts of the reductions in `space`; a part is dense over the loops that are kept by them, in their order.
-void add_parts(Plan& plan, const Group& group, LoopNest& nest, Space space) {
+void add_partials(Plan& plan, const FusedGroup& group, LoopNest& nest, Space space) {
   const bool over_reduced = space == Space::Across;  // what is reduced across keeps the other reductions' loops
   nest.part_elements = 1;
   for (const Loop& loop : nest.loops) nest.part_elements *= loop.reduced == over_reduced ? loop.extent : 1;
   for (int i : group.items) {
     const Item& item = plan.graph[i];
-    if (item.role() != Role::Reduce || plan.fusion.places[static_cast<std::size_t>(i)].space != space) continue;
+    if (item.role() != Role::Reduce || plan.fusion.members[static_cast<std::size_t>(i)].space != space) continue;
     plan.scratch_bytes.push_back(static_cast<std::size_t>(nest.part_elements * nest.splits) * size_of(tile::compute_type(item.dtype)));
-    nest.part_of[i] = static_cast<int>(nest.streams.size());
+    nest.partial_of[i] = static_cast<int>(nest.streams.size());
     nest.streams.push_back({Operand::Kind::Memory, i, {}, static_cast<int>(plan.scratch_bytes.size()) - 1});
     std::int64_t stride = 1;
     for (std::size_t l = nest.loops.size(); l-- > 0;) {
@@ -243,7 +243,7 @@ void shorten_strips(LoopNest& nest, const runtime::TilePreference& tiles) {
 
 }  // namespace
 
-LoopNest make_loop_nest(const Plan& plan, const Group& group) {
+LoopNest make_loop_nest(const Plan& plan, const FusedGroup& group) {
   LoopNest nest;
   std::map<int, std::vector<int>> of_item;
   for (int i : group.items) {
@@ -319,7 +319,7 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
   for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);
 }
 
-bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
+bool split_reduction(Plan& plan, const FusedGroup& group, LoopNest& nest, const runtime::TilePreference& tiles) {
   shorten_strips(nest, tiles);
   if (nest.chunks < kFewestChunks || nest.instances >= tiles.instances || nest.instances == 0) return false;
   // An instance takes several chunks, unless there are not enough to go round.
@@ -327,23 +327,23 @@ bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runti
   const std::int64_t wanted = std::max<std::int64_t>(2, std::min(nest.chunks / least, divide_up(tiles.instances, nest.instances)));
   nest.share = divide_up(nest.chunks, wanted);
   nest.splits = divide_up(nest.chunks, nest.share);
-  add_parts(plan, group, nest, Space::Reduced);
+  add_partials(plan, group, nest, Space::Reduced);
   return true;
 }
 
-void split_across(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles) {
+void split_across(Plan& plan, const FusedGroup& group, LoopNest& nest, const runtime::TilePreference& tiles) {
   const std::int64_t sums = std::ranges::count_if(group.items, [&](int i) {
-    return plan.graph[i].role() == Role::Reduce && plan.fusion.places[static_cast<std::size_t>(i)].space == Space::Across;
+    return plan.graph[i].role() == Role::Reduce && plan.fusion.members[static_cast<std::size_t>(i)].space == Space::Across;
   });
   heighten_tiles(nest, tiles, sums);
   nest.share = divide_up(nest.instances, tiles.strips.accumulators);
   nest.in_turn = tiles.strips.in_turn;
   const std::int64_t splits = nest.in_turn ? tiles.strips.accumulators : divide_up(nest.instances, std::max<std::int64_t>(1, nest.share));
   nest.splits = std::clamp<std::int64_t>(splits, 1, std::max<std::int64_t>(1, nest.instances));
-  add_parts(plan, group, nest, Space::Across);
+  add_partials(plan, group, nest, Space::Across);
 }
 
-LoopNest combining_nest(const LoopNest& nest, const Group& group) {
+LoopNest combining_nest(const LoopNest& nest, const FusedGroup& group) {
   const bool across = !group.across.empty();
   LoopNest out = nest;
   out.splits = out.share = 1;

@@ -31,7 +31,7 @@ struct LoopNest {
   std::map<std::pair<int, int>, Operand> operands;      // (item, input) -> what it is
   std::map<std::pair<int, int>, int> stream_of;         // (item, input) -> stream, for memory and index operands
   std::map<int, int> store_of;                          // stored item -> stream
-  std::map<int, int> part_of;                           // reduction -> stream of its parts, when split
+  std::map<int, int> partial_of;                           // reduction -> stream of its partial results, when split
   std::vector<Loop> loops;
 
   // Tiles: the columns come from loop `col`, the rows from loop `row` (-1: none).
@@ -57,7 +57,7 @@ struct LoopNest {
   bool reduced(int loop) const { return loop >= 0 && loops[static_cast<std::size_t>(loop)].reduced; }
 };
 
-LoopNest make_loop_nest(const Plan& plan, const Group& group);
+LoopNest make_loop_nest(const Plan& plan, const FusedGroup& group);
 
 /// Sets col, row, cols, rows, chunks and instances. One flat axis always gets the same tile, so that programs over tensors of different
 /// sizes are one program.
@@ -65,12 +65,12 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles);
 
 /// Shares the chunks of a long reduction out to enough instances. Adds a stream for the parts of every reduction (scratch in `plan`). False
 /// when it is not needed.
-bool split_reduction(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles);
+bool split_reduction(Plan& plan, const FusedGroup& group, LoopNest& nest, const runtime::TilePreference& tiles);
 
 /// The same for the reductions across: instances share the tiles along the kept loops.
-void split_across(Plan& plan, const Group& group, LoopNest& nest, const runtime::TilePreference& tiles);
+void split_across(Plan& plan, const FusedGroup& group, LoopNest& nest, const runtime::TilePreference& tiles);
 
 /// The nest that combines the parts: a reduced loop over them, and the loops that the reductions keep.
-LoopNest combining_nest(const LoopNest& nest, const Group& group);
+LoopNest combining_nest(const LoopNest& nest, const FusedGroup& group);
 
 }  // namespace tegula::compile

@@ -12,11 +12,11 @@
 namespace tegula::compile {
 
 /// What of split reductions a program does.
-enum class Portion : std::uint8_t { Whole, Parts, Combination };
+enum class Portion : std::uint8_t { Whole, Partials, Combination };
 
 class GroupPortion {
  public:
-  GroupPortion(const Plan& plan, const Group& group, const LoopNest& nest, Portion portion)
+  GroupPortion(const Plan& plan, const FusedGroup& group, const LoopNest& nest, Portion portion)
       : plan_(plan),
         graph_(plan.graph),
         group_(group),
@@ -30,7 +30,7 @@ class GroupPortion {
 
  protected:
   const Item& item(int i) const { return graph_[i]; }
-  const Place& place(int i) const { return plan_.fusion.places[static_cast<std::size_t>(i)]; }
+  const Membership& member(int i) const { return plan_.fusion.members[static_cast<std::size_t>(i)]; }
   bool stored(int i) const { return plan_.fusion.stored[static_cast<std::size_t>(i)]; }
   bool is_reduction(int i) const { return item(i).role() == Role::Reduce; }
   const Stream& stream(int s) const { return nest_.streams[static_cast<std::size_t>(s)]; }
@@ -38,15 +38,15 @@ class GroupPortion {
   int loop_count() const { return static_cast<int>(nest_.loops.size()); }
   bool looped() const { return nest_.chunks != 1; }
   bool across() const { return !group_.across.empty(); }
-  bool is_across(int i) const { return place(i).space == Space::Across; }
+  bool is_across(int i) const { return member(i).space == Space::Across; }
   /// Its parts are what this program leaves, or what it begins with.
   bool is_split(int i) const { return is_reduction(i) && is_across(i) == across(); }
 
-  /// Parts: all that comes before the parts. Combination: the rest.
+  /// Partials: all that comes before the partial results. Combination: the rest.
   bool belongs(int i) const {
     if (portion_ == Portion::Whole || is_split(i)) return true;
-    const bool before = across() ? !is_across(i) : place(i).space == Space::Full;
-    return before == (portion_ == Portion::Parts);
+    const bool before = across() ? !is_across(i) : member(i).space == Space::Full;
+    return before == (portion_ == Portion::Partials);
   }
 
   std::string program_name() const {
@@ -66,37 +66,37 @@ class GroupPortion {
       int level = 0;
       for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
         const Operand& operand = nest_.operands.at({i, static_cast<int>(k)});
-        if (operand.kind != Operand::Kind::Inside || reads_part(i)) continue;
+        if (operand.kind != Operand::Kind::Inside || reads_partial(i)) continue;
         level = std::max(level, level_.at(operand.base) + (is_reduction(operand.base) ? 1 : 0));
       }
       level_[i] = level;
-      if (is_row_reduction(i) || place(i).space == Space::Full) stages_ = std::max(stages_, level + 1);
+      if (is_row_reduction(i) || member(i).space == Space::Full) stages_ = std::max(stages_, level + 1);
     }
   }
-  bool reads_part(int i) const { return portion_ == Portion::Combination && is_split(i); }
-  bool leaves_part(int i) const { return portion_ == Portion::Parts && is_split(i); }
+  bool reads_partial(int i) const { return portion_ == Portion::Combination && is_split(i); }
+  bool leaves_partial(int i) const { return portion_ == Portion::Partials && is_split(i); }
   /// Is finished within a stage: every reduction but those whose sums are carried along.
-  bool is_row_reduction(int i) const { return is_reduction(i) && !(portion_ == Portion::Parts && is_across(i)); }
+  bool is_row_reduction(int i) const { return is_reduction(i) && !(portion_ == Portion::Partials && is_across(i)); }
 
   std::set<int> streams_used() const {
     std::set<int> used;
     for (int i : items_) {
-      if (reads_part(i)) used.insert(nest_.part_of.at(i));
+      if (reads_partial(i)) used.insert(nest_.partial_of.at(i));
       else
         for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
           if (const auto s = nest_.stream_of.find({i, static_cast<int>(k)}); s != nest_.stream_of.end()) used.insert(s->second);
         }
-      if (leaves_part(i)) used.insert(nest_.part_of.at(i));
+      if (leaves_partial(i)) used.insert(nest_.partial_of.at(i));
       else if (stored(i)) used.insert(nest_.store_of.at(i));
     }
     return used;
   }
 
-  bool written(int s) const { return stream(s).scratch >= 0 ? portion_ == Portion::Parts : s >= nest_.loads; }
+  bool written(int s) const { return stream(s).scratch >= 0 ? portion_ == Portion::Partials : s >= nest_.loads; }
 
   const Plan& plan_;
   const Graph& graph_;
-  const Group& group_;
+  const FusedGroup& group_;
   const LoopNest& nest_;
   Portion portion_;
   std::vector<int> items_;      // those it computes, in program order

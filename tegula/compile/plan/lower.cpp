@@ -7,7 +7,7 @@
 #include "tegula/compile/parameter.h"
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
-#include "tegula/compile/plan/unit_order.h"
+#include "tegula/compile/plan/step_sources.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/slices.h"
@@ -99,7 +99,7 @@ KernelContext::Element element_of(const Item& item, bool asynchronous) {
       const std::string label = "e" + std::to_string(input);
       std::vector<tile::Value> operands;
       switch (word.kind) {
-        case Kind::Place: {
+        case Kind::Index: {
           const tile::Value scaled = word.stride == 1 ? places : places * builder.constant(word.stride, DType::i64);
           values.push_back(word.offset == 0 ? scaled : scaled + builder.constant(word.offset, DType::i64));
           break;
@@ -262,12 +262,12 @@ void lower(Plan& plan, runtime::Device& device) {
   }
   round_stored(plan.graph, plan.fusion);
   const ValuesOf values_of(plan.graph);
-  for (const Unit& unit : units_in_order(plan, device.traits().launches_are_dear ? Steps::Launches : Steps::Calls)) {
-    if (unit.group >= 0) lower_group(plan, unit.group, device);
-    else if (computes_nothing(plan.graph, unit.item, values_of)) continue;
-    else if (plan.graph[unit.item].assembled) lower_join(plan, unit.item);
-    else if (plan.graph[unit.item].role() == Role::Library) lower_call(plan, unit.item, values_of, device);
-    else lower_kernel(plan, unit.item, values_of, device);
+  for (const StepSource& source : sources_in_order(plan, device.traits().launches_are_dear ? Steps::Launches : Steps::Calls)) {
+    if (source.group >= 0) lower_group(plan, source.group, device);
+    else if (computes_nothing(plan.graph, source.item, values_of)) continue;
+    else if (plan.graph[source.item].assembled) lower_join(plan, source.item);
+    else if (plan.graph[source.item].role() == Role::Library) lower_call(plan, source.item, values_of, device);
+    else lower_kernel(plan, source.item, values_of, device);
   }
 }
 

@@ -19,7 +19,7 @@ using tile::Value;
 
 class Lowering : GroupPortion {
  public:
-  Lowering(const Plan& plan, const Group& group, const LoopNest& nest, Portion portion, bool asynchronous)
+  Lowering(const Plan& plan, const FusedGroup& group, const LoopNest& nest, Portion portion, bool asynchronous)
       : GroupPortion(plan, group, nest, portion),
         asynchronous_(asynchronous),
         builder_(program_name()) {}
@@ -27,13 +27,13 @@ class Lowering : GroupPortion {
   Step run() {
     declare();
     place_instance();
-    if (portion_ == Portion::Parts && across()) {
+    if (portion_ == Portion::Partials && across()) {
       walk_across();
     } else {
       for (int stage = 0; stage < stages_; ++stage) write_stage(stage);
     }
-    if (portion_ == Portion::Parts) {
-      for (const auto& [item, stream] : nest_.part_of) store(stream, values_.at(item));
+    if (portion_ == Portion::Partials) {
+      for (const auto& [item, stream] : nest_.partial_of) store(stream, values_.at(item));
     } else {
       store_all(results(portion_ == Portion::Combination && across() ? Space::Across : Space::Reduced));
     }
@@ -92,7 +92,7 @@ class Lowering : GroupPortion {
       }
     }
     chunks_ = number(nest_.chunks, "chunks");
-    if (portion_ == Portion::Parts) {
+    if (portion_ == Portion::Partials) {
       instances_ = number(nest_.instances, "instances");
       share_ = nest_.in_turn ? number(nest_.splits, "splits") : number(nest_.share, "share");
       part_elements_ = number(nest_.part_elements, "part_elements");
@@ -126,7 +126,7 @@ class Lowering : GroupPortion {
   void place_instance() {
     const Value id = builder_.program_id(0);
     begin_ = integer(0), end_ = chunks_;
-    if (portion_ != Portion::Parts) return place_loops(id, false);
+    if (portion_ != Portion::Partials) return place_loops(id, false);
     // Neighbouring instances take neighbouring strips of the same rows.
     const bool strips = !across() && (nest_.instances != 1 || plan_.tiles.ladder.on);
     split_ = strips ? id / instances_ : id;
@@ -153,7 +153,7 @@ class Lowering : GroupPortion {
       Value part = at_[static_cast<std::size_t>(l)] * strides_[static_cast<std::size_t>(l)][static_cast<std::size_t>(s)];
       total = total.is_empty() ? part : total + part;
     }
-    if (stream(s).scratch >= 0 && portion_ == Portion::Parts) {
+    if (stream(s).scratch >= 0 && portion_ == Portion::Partials) {
       const Value part = split_ * part_elements_;
       total = total.is_empty() ? part : part + total;
     }
@@ -179,12 +179,12 @@ class Lowering : GroupPortion {
 
   /// The item of this group that operand `k` is; -1 for what is loaded or a number.
   int inside(int i, std::size_t k) const {
-    if (reads_part(i)) return -1;
+    if (reads_partial(i)) return -1;
     const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
     return from.kind == Operand::Kind::Inside ? from.base : -1;
   }
   Value operand(int i, std::size_t k) {
-    if (reads_part(i)) return load(nest_.part_of.at(i));
+    if (reads_partial(i)) return load(nest_.partial_of.at(i));
     const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
     if (from.kind == Operand::Kind::Inside) return rounded(from.base);
     if (from.kind == Operand::Kind::Scalar) return constants_.at(from.base);
@@ -238,7 +238,7 @@ class Lowering : GroupPortion {
   Value reduce_tile(int i) {
     const tile::Reduction kind = item(i).as<ReduceOp>().kind();
     Value x = tile::broadcast(operand(i, 0), {nest_.rows, nest_.cols});
-    const bool kept = is_across(i) && portion_ == Portion::Parts;  // the other reductions' loops
+    const bool kept = is_across(i) && portion_ == Portion::Partials;  // the other reductions' loops
     const bool rows = nest_.row >= 0 && nest_.reduced(nest_.row) != kept, cols = nest_.col >= 0 && nest_.reduced(nest_.col) != kept;
     if (Value inside = mask(rows, cols); !inside.is_empty()) x = tile::select(inside, x, tile::identity_of(builder_, kind, x.dtype()));
     if (cols) x = tile::reduce(x, 1, kind);
@@ -273,7 +273,7 @@ class Lowering : GroupPortion {
   Results results(Space space, int stage = -1) {
     Results out;
     for (int i : items_) {
-      if (stored(i) && place(i).space == space && (stage < 0 || level_.at(i) == stage)) out.emplace_back(nest_.store_of.at(i), value(i));
+      if (stored(i) && member(i).space == space && (stage < 0 || level_.at(i) == stage)) out.emplace_back(nest_.store_of.at(i), value(i));
     }
     return out;
   }
@@ -298,7 +298,7 @@ class Lowering : GroupPortion {
     const bool many = nest_.instances > kManyTiles * nest_.splits;
     std::vector<int> sums;
     std::vector<Value> initial;
-    for (const auto& [i, stream] : nest_.part_of) {
+    for (const auto& [i, stream] : nest_.partial_of) {
       sums.push_back(i);
       initial.push_back(identity(i, {1, nest_.cols}, many ? carried_type(i) : tile::compute_type(item(i).dtype)));
     }
@@ -331,7 +331,7 @@ class Lowering : GroupPortion {
     bool stores = false;
     for (int i : items_) {
       if (is_row_reduction(i) && level_.at(i) == stage) reductions.push_back(i);
-      stores = stores || (stored(i) && place(i).space == Space::Full && level_.at(i) == stage);
+      stores = stores || (stored(i) && member(i).space == Space::Full && level_.at(i) == stage);
     }
     if (reductions.empty() && !stores) return;
     if (!looped()) {
@@ -367,7 +367,7 @@ class Lowering : GroupPortion {
     launch.program = builder_.finish();
     launch.program.many_sizes = plan_.tiles.ladder.on;
     launch.structure = tile::structure(launch.program);
-    const std::int64_t instances = portion_ != Portion::Parts ? nest_.instances : across() ? nest_.splits : nest_.splits * nest_.instances;
+    const std::int64_t instances = portion_ != Portion::Partials ? nest_.instances : across() ? nest_.splits : nest_.splits * nest_.instances;
     launch.sets.push_back({arguments_, {instances, 1, 1}});
     step.check_items = check_items_;
     step.origin = item(group_.items.back()).origin;
@@ -387,7 +387,7 @@ class Lowering : GroupPortion {
       step.operations += elements;
       if (item(i).role() == Role::Elementwise && item(i).as<ElementwiseOp>().has_check()) step.checks = true;
     }
-    if (portion_ == Portion::Whole || (portion_ == Portion::Parts && across())) find_in_place(step);
+    if (portion_ == Portion::Whole || (portion_ == Portion::Partials && across())) find_in_place(step);
     return step;
   }
 
@@ -396,7 +396,7 @@ class Lowering : GroupPortion {
     std::map<int, int> walks;  // item -> streams that read it
     for (int s = 0; s < nest_.loads; ++s) walks[stream(s).item] += stream(s).kind == Operand::Kind::Memory;
     for (int i : items_) {
-      if (!stored(i) || place(i).space != Space::Full) continue;
+      if (!stored(i) || member(i).space != Space::Full) continue;
       if (looped() && level_.at(i) != stages_ - 1) continue;
       const int out = nest_.store_of.at(i);
       for (int s = 0; s < nest_.loads; ++s) {
@@ -426,14 +426,14 @@ class Lowering : GroupPortion {
 
 }  // namespace
 
-bool holds_whole_rows(const Plan& plan, const Group& group) {
+bool holds_whole_rows(const Plan& plan, const FusedGroup& group) {
   LoopNest nest = make_loop_nest(plan, group);
   choose_tiles(nest, plan.tiles);
   return nest.chunks == 1 && nest.reduced(nest.col) && !nest.reduced(nest.row);
 }
 
 void lower_group(Plan& plan, int number, runtime::Device& device) {
-  const Group& group = plan.fusion.groups[static_cast<std::size_t>(number)];
+  const FusedGroup& group = plan.fusion.groups[static_cast<std::size_t>(number)];
   if (!group.has_reduction && numel(group.domain) == 0) return;
   const runtime::TilePreference& tiles = plan.tiles;
   const auto lowering = [&](const LoopNest& nest, Portion portion) { return Lowering(plan, group, nest, portion, device.traits().numbers_in_memory); };
@@ -455,7 +455,7 @@ void lower_group(Plan& plan, int number, runtime::Device& device) {
     plan.steps.push_back(lowering(nest, Portion::Whole).run());
     return;
   }
-  plan.steps.push_back(lowering(nest, Portion::Parts).run());
+  plan.steps.push_back(lowering(nest, Portion::Partials).run());
   LoopNest combination = combining_nest(nest, group);
   choose_tiles(combination, tiles);
   follow(combination);

@@ -75,11 +75,11 @@ class KeptValues {
             const std::function<std::unique_ptr<Executable>(Graph)>& compile);
 
  private:
-  struct Place {
+  struct KeptOutput {
     std::weak_ptr<KeptBatch> batch;
     std::size_t output;
   };
-  std::map<Words, Place> known_;
+  std::map<Words, KeptOutput> known_;
 };
 
 }  // namespace tegula::compile

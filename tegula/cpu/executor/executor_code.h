@@ -99,11 +99,11 @@ struct Code {
     int slot, target;
   };
   std::vector<Address> own_addresses;  // slot = address of slot `target`
-  struct Place {
+  struct ScratchAddress {
     int slot;
     std::int64_t offset;
   };
-  std::vector<Place> scratch_addresses;  // slot = scratch + offset
+  std::vector<ScratchAddress> scratch_addresses;  // slot = scratch + offset
   std::size_t scratch_bytes = 0;
   std::vector<int> parameters;  // slot of each, -1 when unused
   std::array<int, 3> program_id{-1, -1, -1}, num_programs{-1, -1, -1};

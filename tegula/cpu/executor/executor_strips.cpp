@@ -30,21 +30,21 @@ class Strips {
     if (std::any_of(items_.begin(), items_.end(), [](const Item& item) { return item.target >= 0; })) return;
     std::vector<Item> out;
     for (std::size_t i = 0; i < items_.size();) {
-      const Group group = group_from(i);
-      if (group.words < 2) {
+      const StripRun run = run_from(i);
+      if (run.words < 2) {
         out.push_back(std::move(items_[i++]));
         continue;
       }
-      for (const std::size_t earlier : group.earlier) out.push_back(std::move(items_[earlier]));
-      emit(group, out);
-      i = group.end;
+      for (const std::size_t earlier : run.earlier) out.push_back(std::move(items_[earlier]));
+      emit(run, out);
+      i = run.end;
     }
     items_ = std::move(out);
   }
 
  private:
   /// Items that run strip by strip, and those between them that can go in front.
-  struct Group {
+  struct StripRun {
     std::vector<std::size_t> members, earlier;
     std::size_t end = 0;  // of the items that are in one of the two
     int words = 0;        // of the members, aims not counted
@@ -84,18 +84,18 @@ class Strips {
     return item.run() != asserts && item.run() != finish && !aims(item) && !meets(item.reads, written) && !meets(item.writes, touched);
   }
 
-  /// The longest group that begins at `begin`. Reduced values are not there before it is over.
-  Group group_from(std::size_t begin) const {
-    Group group;
+  /// The longest run that begins at `begin`. Reduced values are not there before it is over.
+  StripRun run_from(std::size_t begin) const {
+    StripRun run;
     std::set<int> reduced, touched, written, moving;
     for (std::size_t i = begin; i < items_.size(); ++i) {
       const Item& item = items_[i];
       const std::size_t word = aims(item) ? i + 1 : i;  // an aim stands in front of its word
       const std::int64_t count = word < items_.size() ? length(items_[word]) : 0;
-      const bool fits = group.length == 0 ? count >= 4 * strip_ : count == group.length;  // shorter tiles stay whole
-      if (!fits && group.length == 0) return group;
+      const bool fits = run.length == 0 ? count >= 4 * strip_ : count == run.length;  // shorter tiles stay whole
+      if (!fits && run.length == 0) return run;
       if (!fits && goes_in_front(item, touched, written)) {
-        group.earlier.push_back(i);
+        run.earlier.push_back(i);
         continue;
       }
       if (!fits || meets(items_[word].reads, reduced)) break;
@@ -104,24 +104,24 @@ class Strips {
       more.insert(items_[word].writes.begin(), items_[word].writes.end());
       if (more.size() > static_cast<std::size_t>(StripStep::kMostTiles)) break;
       moving = std::move(more);
-      group.length = count;
-      if (word != i) group.members.push_back(i);
-      group.members.push_back(word);
-      ++group.words;
-      group.end = word + 1;
+      run.length = count;
+      if (word != i) run.members.push_back(i);
+      run.members.push_back(word);
+      ++run.words;
+      run.end = word + 1;
       written.insert(items_[word].writes.begin(), items_[word].writes.end());
       touched.insert(moving.begin(), moving.end());
       if (items_[word].kind == Item::Kind::Across) reduced.insert(items_[word].writes.begin(), items_[word].writes.end());
       i = word;
     }
-    std::erase_if(group.earlier, [&](std::size_t i) { return i >= group.end; });
-    return group;
+    std::erase_if(run.earlier, [&](std::size_t i) { return i >= run.end; });
+    return run;
   }
 
-  bool used_outside(int t, const Group& group) const {
+  bool used_outside(int t, const StripRun& run) const {
     const auto& uses = uses_[static_cast<std::size_t>(t)];
     return std::any_of(uses.begin(), uses.end(),
-                       [&](std::size_t i) { return !std::binary_search(group.members.begin(), group.members.end(), i); });
+                       [&](std::size_t i) { return !std::binary_search(run.members.begin(), run.members.end(), i); });
   }
 
   /// The tiles of a word that it reads or writes element by element; the others hold one value for all.
@@ -137,14 +137,14 @@ class Strips {
     return along;
   }
 
-  void emit(const Group& group, std::vector<Item>& out) {
+  void emit(const StripRun& run, std::vector<Item>& out) {
     StripStep strip;
     strip.length = strip_;
-    strip.total = group.length;
+    strip.total = run.length;
     strip.count = new_slot(), strip.index = new_slot();
     // Tiles that are there before or after move on from strip to strip; the others are written anew in the same place.
     std::set<int> seen;
-    for (const std::size_t i : group.members) {
+    for (const std::size_t i : run.members) {
       Item& item = items_[i];
       if (aims(item)) {  // once, in front of the strips
         out.push_back(item);
@@ -159,7 +159,7 @@ class Strips {
       }
       for (const int t : along) {
         if (!seen.insert(t).second) continue;
-        if (used_outside(t, group)) {
+        if (used_outside(t, run)) {
           strip.tile[strip.tiles] = tile(t).slot;
           strip.bytes[strip.tiles++] = static_cast<std::int32_t>(strip_ * static_cast<std::int64_t>(size_of(tile(t).dtype)));
         } else {
@@ -170,7 +170,7 @@ class Strips {
     const int again = code_.labels++, done = code_.labels++;
     out.push_back(control(strip_begin, strip, done, true));
     out.push_back(label(again));
-    for (const std::size_t i : group.members) {
+    for (const std::size_t i : run.members) {
       if (!aims(items_[i])) out.push_back(std::move(items_[i]));
     }
     out.push_back(control(strip_end, strip, again, false));

@@ -10,7 +10,7 @@
 
 namespace tegula::dist {
 
-Part part_of(std::int64_t block, int rank, int ranks) {
+Shard shard_of(std::int64_t block, int rank, int ranks) {
   const std::int64_t most = (block + ranks - 1) / ranks, begin = std::min(block, rank * most);
   return {begin, std::min(block, begin + most) - begin};
 }
@@ -26,7 +26,7 @@ AxisPartition::AxisPartition(Group group, const Shape& shape, int axis, std::int
       axis_(axis),
       blocks_(blocks),
       block_(shape[axis] / blocks) {
-  if (shape[axis] % blocks != 0 || part_of(block_, group_.size() - 1, group_.size()).size == 0) {
+  if (shape[axis] % blocks != 0 || shard_of(block_, group_.size() - 1, group_.size()).size == 0) {
     throw Error({.op = "tensor_parallel",
                  .got = "axis " + std::to_string(axis) + " of " + to_string(shape) + " in " + std::to_string(blocks) + " blocks for " +
                         std::to_string(group_.size()) + " ranks",
@@ -43,7 +43,7 @@ Shape AxisPartition::in_blocks(std::int64_t elements) const {
 
 Tensor AxisPartition::part(const Tensor& whole, const Line& where) const {
   const In frame("tensor_parallel", where);
-  const Part own = part_of(block_, group_.rank(), group_.size());
+  const Shard own = shard_of(block_, group_.rank(), group_.size());
   Shape shape = shape_;
   shape[axis_] = blocks_ * own.size;
   return reshape(slice(reshape(whole, in_blocks(block_)), 2, {own.begin, own.begin + own.size}), shape);
@@ -51,7 +51,7 @@ Tensor AxisPartition::part(const Tensor& whole, const Line& where) const {
 
 Tensor AxisPartition::whole(const Tensor& part, const Line& where) const {
   const In frame("tensor_parallel", where);
-  const std::int64_t size = part.shape()[axis_] / blocks_, most = part_of(block_, 0, group_.size()).size;
+  const std::int64_t size = part.shape()[axis_] / blocks_, most = shard_of(block_, 0, group_.size()).size;
   Tensor own = reshape(part, in_blocks(size));
   if (size < most) own = pad(own, {{}, {}, {0, most - size}, {}});
   const Tensor all = permute(all_gather(unsqueeze(own, 0), group_), {1, 2, 0, 3, 4});  // (front, blocks, ranks, most, behind)

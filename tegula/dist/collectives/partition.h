@@ -8,12 +8,12 @@
 
 namespace tegula::dist {
 
-/// What one rank of n has of an axis: elements begin … begin + size - 1 of each of `blocks` equal blocks. The parts have ceil(block / n) elements, the last
+/// What one rank of n has of an axis: elements begin … begin + size - 1 of each of `blocks` equal blocks. Shards have ceil(block / n) elements, the last
 /// one what is left.
-struct Part {
+struct Shard {
   std::int64_t begin = 0, size = 0;
 };
-Part part_of(std::int64_t block, int rank, int ranks);
+Shard shard_of(std::int64_t block, int rank, int ranks);
 
 /// Names the ranks of a partition over `group` of what is shared out by `within`, or whole (null): Partition::ranks of ranks within ranks.
 std::int64_t joint_ranks(const Group& group, const Partition* within);

@@ -78,8 +78,8 @@ class Ring {
   Doing doing_;
 };
 
-/// Of `count` elements the c-th of n parts, which differ by one element at most.
-struct Parts {
+/// Of `count` elements the c-th of n chunks, which differ by one element at most.
+struct Chunks {
   std::int64_t count;
   int n;
   std::int64_t begin(int c) const { return count * c / n; }
@@ -107,26 +107,26 @@ class Circle {
 /// Rank r ends with the reduction of part r, in the returned one of two buffers: n - 1 steps, in each of which a part with what others have added goes
 /// to the next rank, which adds its own. The order of a part's sum begins behind its rank, everywhere. `ring`: of all, or a Circle.
 template <class Of, class T>
-const Partial<T>* reduce_parts(Of& ring, const T* in, const Parts& parts, Partial<T>* first, Partial<T>* second, Reduction reduction) {
+const Partial<T>* reduce_chunks(Of& ring, const T* in, const Chunks& chunks, Partial<T>* first, Partial<T>* second, Reduction reduction) {
   const int n = ring.size();
   const int start = ring.previous();
-  for (std::int64_t i = 0; i < parts.size(start); ++i) first[i] = widen(in[parts.begin(start) + i]);
+  for (std::int64_t i = 0; i < chunks.size(start); ++i) first[i] = widen(in[chunks.begin(start) + i]);
   for (int step = 0; step < n - 1; ++step) {
     const int outgoing = ring.previous(step + 1), incoming = ring.previous(step + 2);
-    ring.exchange(ring.next(), bytes_of(first, parts.size(outgoing)), ring.previous(), room_for(second, parts.size(incoming)));
-    add_own(second, in + parts.begin(incoming), parts.size(incoming), reduction);
+    ring.exchange(ring.next(), bytes_of(first, chunks.size(outgoing)), ring.previous(), room_for(second, chunks.size(incoming)));
+    add_own(second, in + chunks.begin(incoming), chunks.size(incoming), reduction);
     std::swap(first, second);
   }
   return first;
 }
 
-/// Part r of `out` is there on rank r; afterwards all parts are everywhere.
+/// Part r of `out` is there on rank r; afterwards all chunks are everywhere.
 template <class Of, class T>
-void gather_parts(Of& ring, T* out, const Parts& parts) {
+void gather_chunks(Of& ring, T* out, const Chunks& chunks) {
   for (int step = 0; step < ring.size() - 1; ++step) {
     const int outgoing = ring.previous(step), incoming = ring.previous(step + 1);
-    ring.exchange(ring.next(), bytes_of(out + parts.begin(outgoing), parts.size(outgoing)), ring.previous(),
-                  room_for(out + parts.begin(incoming), parts.size(incoming)));
+    ring.exchange(ring.next(), bytes_of(out + chunks.begin(outgoing), chunks.size(outgoing)), ring.previous(),
+                  room_for(out + chunks.begin(incoming), chunks.size(incoming)));
   }
 }
 
@@ -135,31 +135,31 @@ const Levels* levels_among(Ring& ring, Group::State& state) {
   if (!state.placed && ring.size() >= 4) {
     std::vector<std::uint64_t> hosts(static_cast<std::size_t>(ring.size()));
     hosts[static_cast<std::size_t>(ring.me())] = state.world->host;
-    gather_parts(ring, hosts.data(), Parts{ring.size(), ring.size()});
+    gather_chunks(ring, hosts.data(), Chunks{ring.size(), ring.size()});
     state.levels = levels_of(hosts, ring.me());
   }
   state.placed = true;
   return state.levels ? &*state.levels : nullptr;
 }
 
-/// Each host reduces parts of its ranks', each part goes round a ring of the hosts, and is gathered within: over the wires of a host goes 2 (h - 1)/h of the bytes,
+/// Each host reduces chunks of its ranks', each part goes round a ring of the hosts, and is gathered within: over the wires of a host goes 2 (h - 1)/h of the bytes,
 /// instead of 2 (n - 1)/n (show/cost_model.h: hierarchical_all_reduce).
 template <class T>
 void all_reduce_in_levels(Ring& ring, const Levels& levels, std::vector<std::byte>& memory, const T* in, T* out, const Collective& what) {
   Circle within(ring, levels.within, levels.place), across(ring, levels.across, levels.host);
-  const Parts parts{numel(what.shape), within.size()};
-  const Parts pieces{parts.size(within.me()), across.size()};
-  const std::int64_t part = (parts.count + parts.n - 1) / parts.n, piece = (part + pieces.n - 1) / pieces.n;
+  const Chunks chunks{numel(what.shape), within.size()};
+  const Chunks pieces{chunks.size(within.me()), across.size()};
+  const std::int64_t part = (chunks.count + chunks.n - 1) / chunks.n, piece = (part + pieces.n - 1) / pieces.n;
   const auto bytes = static_cast<std::size_t>(2 * (part + piece)) * sizeof(Partial<T>);
   if (memory.size() < bytes) memory.resize(bytes);
   auto* const first = reinterpret_cast<Partial<T>*>(memory.data());
   Partial<T>* const second = first + 2 * part;
-  const Partial<T>* const of_host = reduce_parts(within, in, parts, first, first + part, what.reduction);
-  const Partial<T>* const of_all = reduce_parts(across, of_host, pieces, second, second + piece, what.reduction);
-  T* const mine = out + parts.begin(within.me());
+  const Partial<T>* const of_host = reduce_chunks(within, in, chunks, first, first + part, what.reduction);
+  const Partial<T>* const of_all = reduce_chunks(across, of_host, pieces, second, second + piece, what.reduction);
+  T* const mine = out + chunks.begin(within.me());
   store(of_all, mine + pieces.begin(across.me()), pieces.size(across.me()), what.reduction, ring.size());
-  gather_parts(across, mine, pieces);
-  gather_parts(within, out, parts);
+  gather_chunks(across, mine, pieces);
+  gather_chunks(within, out, chunks);
 }
 
 /// From the root along the ring, in pieces: while one arrives the one before it goes on.
@@ -218,17 +218,17 @@ void carry_out_in(Ring& ring, Group::State& state, const Collective& what, const
   switch (what.kind) {
     case Kind::AllReduce: {
       if (const Levels* const levels = levels_among(ring, state)) return all_reduce_in_levels(ring, *levels, state.between, in, out, what);
-      const Parts parts{count, n};
+      const Chunks chunks{count, n};
       const std::int64_t most = (count + n - 1) / n;
-      const Partial<T>* mine = reduce_parts(ring, in, parts, first, first + most, what.reduction);
-      store(mine, out + parts.begin(ring.me()), parts.size(ring.me()), what.reduction, n);
-      return gather_parts(ring, out, parts);
+      const Partial<T>* mine = reduce_chunks(ring, in, chunks, first, first + most, what.reduction);
+      store(mine, out + chunks.begin(ring.me()), chunks.size(ring.me()), what.reduction, n);
+      return gather_chunks(ring, out, chunks);
     }
     case Kind::ReduceScatter: {
-      const Parts parts{count, n};
-      return store(reduce_parts(ring, in, parts, first, first + count / n, what.reduction), out, count / n, what.reduction, n);
+      const Chunks chunks{count, n};
+      return store(reduce_chunks(ring, in, chunks, first, first + count / n, what.reduction), out, count / n, what.reduction, n);
     }
-    case Kind::AllGather: std::copy_n(in, count, out + ring.me() * count); return gather_parts(ring, out, Parts{count * n, n});
+    case Kind::AllGather: std::copy_n(in, count, out + ring.me() * count); return gather_chunks(ring, out, Chunks{count * n, n});
     case Kind::Broadcast: return broadcast(ring, in, out, count, what.root);
     case Kind::Reduce: return reduce(ring, in, out, count, first, what);
     case Kind::AllToAll: return all_to_all(ring, in, out, count / n);

@@ -52,15 +52,15 @@ std::terminate_handler terminate_before = nullptr;
 struct Process {
   Group group;
   Process() {
-    const std::optional<Place> place = find_place();
-    if (!place) return;
-    std::shared_ptr<Transport> transport = place->engine == "mpi" ? mpi_transport(*place)
-                                                                  : meet({.address = place->rendezvous,
-                                                                          .rank = place->rank,
-                                                                          .size = place->size,
-                                                                          .secret = place->secret,
-                                                                          .patience = place->patience,
-                                                                          .timeout = place->timeout});
+    const std::optional<RankSettings> settings = find_rank();
+    if (!settings) return;
+    std::shared_ptr<Transport> transport = settings->engine == "mpi" ? mpi_transport(*settings)
+                                                                  : meet({.address = settings->rendezvous,
+                                                                          .rank = settings->rank,
+                                                                          .size = settings->size,
+                                                                          .secret = settings->secret,
+                                                                          .patience = settings->patience,
+                                                                          .timeout = settings->timeout});
     of_process = transport.get();
     terminate_before = std::set_terminate(terminate_and_tell);
     group = group_over(std::move(transport));

@@ -87,7 +87,7 @@ Tensor gather_from_ranks(Arg x, const Group& group, int axis, std::optional<std:
   const auto where = x.loc;
   const Tensor from = x.tensor("gather_from_ranks");
   const int at = ops::axis_of("gather_from_ranks", axis, from.shape(), where);
-  const std::int64_t most = size ? part_of(*size, 0, group.size()).size : from.shape()[at];
+  const std::int64_t most = size ? shard_of(*size, 0, group.size()).size : from.shape()[at];
   std::vector<PadWidth> missing(static_cast<std::size_t>(from.rank()));
   missing[static_cast<std::size_t>(at)].high = most - from.shape()[at];
   const Tensor all = conjugate(
@@ -152,7 +152,7 @@ Tensor embedding(const Tensor& indices, const Tensor& part, std::optional<std::i
   if (!is_integer(indices.dtype())) ops::refuse("embedding", "indices of dtype " + std::string(name(indices.dtype())), "integers", where);
   Tensor at = graph::cast(indices, i64, where);
   at = ops::check_labels("embedding", at, at, {split.size, {}}, where);
-  const Part own = part_of(split.size, split.group.rank(), split.group.size());
+  const Shard own = shard_of(split.size, split.group.rank(), split.group.size());
   const Tensor local = at - own.begin, here = local >= 0 && local < own.size;
   if (padding) *padding -= own.begin;
   if (padding && (*padding < 0 || *padding >= own.size)) padding.reset();
@@ -165,22 +165,22 @@ Tensor cross_entropy(Arg logits, Arg labels, const VocabularyCrossEntropyOptions
   const Tensor given = ops::float_tensor("cross_entropy", logits);
   const Group& group = options.group;
   const std::int64_t own = given.rank() < 2 ? 0 : given.shape()[1], classes = options.classes > 0 ? options.classes : own * group.size();
-  const Part part = part_of(classes, group.rank(), group.size());
+  const Shard shard = shard_of(classes, group.rank(), group.size());
   const Tensor target = labels.tensor("cross_entropy");
   Shape expected = given.shape();
   if (given.rank() >= 2) expected.erase(1);
-  if (given.rank() < 2 || part.size != own || !is_integer(target.dtype()) || target.shape() != expected) {
+  if (given.rank() < 2 || shard.size != own || !is_integer(target.dtype()) || target.shape() != expected) {
     ops::refuse("cross_entropy",
                 "scores " + to_string(given.shape()) + " on rank " + std::to_string(group.rank()) + " of " + std::to_string(group.size()) +
                     " and labels " + std::string(name(target.dtype())) + to_string(target.shape()),
-                "of " + std::to_string(classes) + " classes " + std::to_string(part.size) +
+                "of " + std::to_string(classes) + " classes " + std::to_string(shard.size) +
                     " along axis 1, and integers for labels, of the shape of the scores without that axis",
                 at, "a number of classes that the ranks do not divide has to be given: .classes");
   }
   const Tensor scores = ops::widen(given), numbers = graph::cast(target, i64, at);
   const Tensor largest = all_reduce(max(stop_gradient(scores), 1), group, Reduction::Max);
   const Tensor x = scores - unsqueeze(largest, 1);
-  const Tensor mask = ops::one_hot_mask(numbers - part.begin, x.shape(), at);
+  const Tensor mask = ops::one_hot_mask(numbers - shard.begin, x.shape(), at);
   // One exchange of what is summed over all classes.
   std::vector<Tensor> sums{sum(exp(x), 1), sum(where(mask, x, 0.0), 1)};
   if (options.label_smoothing > 0) sums.push_back(sum(x, 1));

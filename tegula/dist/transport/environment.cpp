@@ -76,7 +76,7 @@ std::string usual_rendezvous(const Environment& environment, const std::string& 
 
 }  // namespace
 
-std::optional<Place> find_place(const Environment& environment) {
+std::optional<RankSettings> find_rank(const Environment& environment) {
   for (const Starter& starter : kStarters) {
     const int rank = number(environment, starter.rank), size = number(environment, starter.size);
     const bool ours = starter.rank == kStarters[0].rank;
@@ -90,32 +90,32 @@ std::optional<Place> find_place(const Environment& environment) {
              "ranks from 0 on, below their number");
     }
     if (size == 1) return std::nullopt;
-    Place place{.rank = rank, .size = size, .started_by = starter.name, .engine = starter.engine};
-    if (ours && environment("TEGULA_LAUNCHED")) place.started_by = "tegula launch";
-    place.local_rank = std::max(0, number(environment, starter.local));
-    place.restarts = std::max(0, number(environment, "TEGULA_RESTARTS"));
-    place.rendezvous = text(environment, "TEGULA_RENDEZVOUS");
-    place.secret = text(environment, "TEGULA_SECRET");
-    place.timeout = seconds(environment, "TEGULA_TIMEOUT", place.timeout);
-    place.patience = seconds(environment, "TEGULA_PATIENCE", place.patience);
-    if (!place.rendezvous.empty()) place.engine = "sockets";
+    RankSettings settings{.rank = rank, .size = size, .started_by = starter.name, .engine = starter.engine};
+    if (ours && environment("TEGULA_LAUNCHED")) settings.started_by = "tegula launch";
+    settings.local_rank = std::max(0, number(environment, starter.local));
+    settings.restarts = std::max(0, number(environment, "TEGULA_RESTARTS"));
+    settings.rendezvous = text(environment, "TEGULA_RENDEZVOUS");
+    settings.secret = text(environment, "TEGULA_SECRET");
+    settings.timeout = seconds(environment, "TEGULA_TIMEOUT", settings.timeout);
+    settings.patience = seconds(environment, "TEGULA_PATIENCE", settings.patience);
+    if (!settings.rendezvous.empty()) settings.engine = "sockets";
     if (const std::string engine = text(environment, "TEGULA_ENGINE"); !engine.empty()) {
       if (engine != "sockets" && engine != "mpi" && engine != "nccl") refuse("TEGULA_ENGINE=" + engine, "sockets, mpi or nccl");
-      if (engine != "nccl") place.engine = engine;  // beside NCCL, which is the devices' (engines.h), ranks exchange as ever
+      if (engine != "nccl") settings.engine = engine;  // beside NCCL, which is the devices' (engines.h), ranks exchange as ever
     }
-    if (place.engine == "sockets" && place.rendezvous.empty()) place.rendezvous = usual_rendezvous(environment, place.started_by);
-    if (place.engine == "sockets" && place.rendezvous.empty()) {
+    if (settings.engine == "sockets" && settings.rendezvous.empty()) settings.rendezvous = usual_rendezvous(environment, settings.started_by);
+    if (settings.engine == "sockets" && settings.rendezvous.empty()) {
       refuse("rank " + std::to_string(rank) + " of " + std::to_string(size) + " (" + starter.name +
                  "), and no word about where rank 0 listens",
              "TEGULA_RENDEZVOUS=host:port, the same for all ranks", "tegula launch -n 2 … sets it");
     }
-    return place;
+    return settings;
   }
   return std::nullopt;
 }
 
-std::optional<Place> find_place() {
-  return find_place([](const char* name) -> const char* { return std::getenv(name); });
+std::optional<RankSettings> find_rank() {
+  return find_rank([](const char* name) -> const char* { return std::getenv(name); });
 }
 
 }  // namespace tegula::dist

@@ -8,7 +8,7 @@
 namespace tegula::dist {
 
 /// What the environment says of this process.
-struct Place {
+struct RankSettings {
   int rank = 0, size = 1;
   int local_rank = 0;         // among the ranks of this machine: which GPU
   int restarts = 0;           // how often the run was started again
@@ -24,7 +24,7 @@ using Environment = std::function<const char*(const char* name)>;  // getenv, or
 ///   TEGULA_RANK, TEGULA_SIZE (`tegula launch` sets them), or RANK, WORLD_SIZE with MASTER_ADDR, MASTER_PORT (torchrun),
 ///   OMPI_COMM_WORLD_RANK, PMI_RANK (mpirun), SLURM_PROCID (srun);
 ///   TEGULA_ENGINE=sockets|mpi|nccl, TEGULA_RENDEZVOUS=host:port or unix:/path, TEGULA_SECRET, TEGULA_TIMEOUT, TEGULA_PATIENCE.
-std::optional<Place> find_place(const Environment& environment);
-std::optional<Place> find_place();
+std::optional<RankSettings> find_rank(const Environment& environment);
+std::optional<RankSettings> find_rank();
 
 }  // namespace tegula::dist

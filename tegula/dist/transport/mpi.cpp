@@ -52,13 +52,13 @@ const MpiFunctions& load() {
 
 class MpiTransport final : public Transport {
  public:
-  MpiTransport(const MpiFunctions& mpi, const Place& place) : mpi_(mpi), timeout_(place.timeout) {
+  MpiTransport(const MpiFunctions& mpi, const RankSettings& settings) : mpi_(mpi), timeout_(settings.timeout) {
     if (const char* const failure = mpi_.start(&rank_, &size_))
       throw Error({.op = "dist", .got = failure, .expected = "mpirun to have started this rank"});
-    if (rank_ != place.rank || size_ != place.size) {
+    if (rank_ != settings.rank || size_ != settings.size) {
       throw Error({.op = "dist",
-                   .got = "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " by MPI, rank " + std::to_string(place.rank) +
-                          " of " + std::to_string(place.size) + " by the environment",
+                   .got = "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " by MPI, rank " + std::to_string(settings.rank) +
+                          " of " + std::to_string(settings.size) + " by the environment",
                    .expected = "the same",
                    .advice = "libtegula_mpi.so was built for another MPI than this mpirun's"});
     }
@@ -194,6 +194,6 @@ class MpiTransport final : public Transport {
 
 }  // namespace
 
-std::shared_ptr<Transport> mpi_transport(const Place& place) { return std::make_shared<MpiTransport>(load(), place); }
+std::shared_ptr<Transport> mpi_transport(const RankSettings& settings) { return std::make_shared<MpiTransport>(load(), settings); }
 
 }  // namespace tegula::dist

@@ -9,6 +9,6 @@
 namespace tegula::dist {
 
 /// Throws Error where Tegula was built without MPI, or MPI says other numbers than the environment.
-std::shared_ptr<Transport> mpi_transport(const Place& place);
+std::shared_ptr<Transport> mpi_transport(const RankSettings& settings);
 
 }  // namespace tegula::dist

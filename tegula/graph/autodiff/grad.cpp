@@ -66,7 +66,7 @@ void warn_of_assignment(const Node& value, const Line& where) {
 /// What grad is asked for, as the walk over the graph sees it.
 struct Targets {
   std::unordered_set<const Node*> nodes;
-  std::unordered_map<std::uint32_t, std::size_t> places;  // of Variables -> which of the xs
+  std::unordered_map<std::uint32_t, std::size_t> by_cell;  // of Variables -> which of the xs
   std::uint64_t oldest = ~std::uint64_t{0};  // sequence number; inputs are older than what is computed from them
   std::uint64_t earliest_value = ~std::uint64_t{0};  // the same, earlier values of the Variables included
 };
@@ -79,7 +79,7 @@ Targets targets_of(const std::vector<Wrt>& xs) {
     out.oldest = std::min(out.oldest, node->sequence());
     out.earliest_value = std::min(out.earliest_value, node->sequence());
     if (!xs[i].cell()) continue;
-    out.places.emplace(xs[i].cell()->place(), i);
+    out.by_cell.emplace(xs[i].cell()->number(), i);
     out.earliest_value = std::min(out.earliest_value, xs[i].cell()->born());
   }
   return out;
@@ -119,8 +119,8 @@ std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vect
     const Node* node = stack.back();
     stack.pop_back();
     if (!passes_gradient(*node) || node->sequence() < targets.earliest_value || !seen.insert(node).second) continue;
-    if (const auto found = node->place() ? targets.places.find(node->place()) : targets.places.end();
-        found != targets.places.end() && !targets.nodes.contains(node)) {
+    if (const auto found = node->cell_number() ? targets.by_cell.find(node->cell_number()) : targets.by_cell.end();
+        found != targets.by_cell.end() && !targets.nodes.contains(node)) {
       const Wrt& x = xs[found->second];
       throw_assigned(x.name().empty() ? "#" + std::to_string(found->second) : "'" + x.name() + "'", *x.tensor().node(), *node, where);
     }
@@ -129,7 +129,7 @@ std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vect
     if (node->cuts()) {
       // The library's own state (statistics, optimisers) is assigned within a frame, and a copy is a copy: nobody means to differentiate
       // through those.
-      const bool computed = node->place() && !node->inputs().empty() && !node->input(0).place();
+      const bool computed = node->cell_number() && !node->inputs().empty() && !node->input(0).cell_number();
       if (computed && !node->origin().path && target_below(*node, targets)) warn_of_assignment(*node, where);
       continue;
     }

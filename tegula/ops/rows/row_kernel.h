@@ -28,7 +28,7 @@ class KernelLaunch {
   tile::Builder& builder() { return builder_; }
   /// Parameters.
   Value input(int i);
-  /// An input that may be computed (KernelOp::input_read_by_place): its parameter, if it has one, and its elements at these places.
+  /// An input that may be computed (KernelOp::input_read_by_index): its parameter, if it has one, and its elements at these places.
   Value input_by_place(int i) { return context_.computed(i) ? Value() : input(i); }
   Value load(int i, Value pointer, Value places, Value mask);
   Value output(int k = 0);

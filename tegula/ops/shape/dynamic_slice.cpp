@@ -67,7 +67,7 @@ class DynamicSliceOp final : public KernelOp {
     if (const Signature* node = a.made_for()) a.require(is_slice_of(node->results[0], node->inputs[0], node->inputs[1], axis_), "axis");
   }
   Numerics numerics() const override { return Numerics::Either; }
-  int input_read_by_place() const override { return 1; }
+  int input_read_by_index() const override { return 1; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const Tensor zeros = graph::full(y.input(0).shape(), 0, dy.dtype(), y.origin().where);
     return {updated(zeros, dy, Tensor(y.inputs()[1]), axis_, y.origin().where), Tensor()};
@@ -101,7 +101,7 @@ class UpdateSliceOp final : public KernelOp {
   }
   int overwrites(int) const override { return 0; }
   int inserted_slice_axis() const override { return axis_; }
-  int input_read_by_place() const override { return 2; }
+  int input_read_by_index() const override { return 2; }
   /// The source may be rows within wider ones, as a part of a projection is.
   bool accepts(int index, const Layout& layout) const override {
     if (index != 1) return layout.is_dense();

@@ -108,7 +108,7 @@ class GatherOp final : public IndexedOp {
     return {ops::scatter_sum(dy, axis_, Tensor(y.inputs()[1]), form_, length_, y.origin().where), Tensor()};
   }
   Numerics numerics() const override { return Numerics::Either; }
-  int input_read_by_place() const override { return 1; }
+  int input_read_by_index() const override { return 1; }
   void lower(KernelContext& context) const override {
     const Extents e(context.input(0).shape, context.output().shape, axis_);
     RowKernel kernel(context, "gather", tile_domain_rows(e), tile_domain_columns(e));

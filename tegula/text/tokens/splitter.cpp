@@ -5,14 +5,14 @@
 namespace tegula::text {
 namespace {
 
-struct Part {
+struct Fragment {
   std::size_t begin, end;
   bool delimits;
 };
 
 /// Matches and what lies between them, from the left.
-std::vector<Part> parts_of(const std::string& text, const std::vector<Pattern::Match>& matches, bool inverted) {
-  std::vector<Part> parts;
+std::vector<Fragment> parts_of(const std::string& text, const std::vector<Pattern::Match>& matches, bool inverted) {
+  std::vector<Fragment> parts;
   std::size_t at = 0;
   for (const auto [begin, end] : matches) {
     if (begin > at) parts.push_back({at, begin, inverted});
@@ -23,10 +23,10 @@ std::vector<Part> parts_of(const std::string& text, const std::vector<Pattern::M
   return parts;
 }
 
-void cut(const Piece& piece, std::vector<Part> parts, Delimiter delimiter, Pieces& out) {
-  std::vector<Part> kept;
+void cut(const Piece& piece, std::vector<Fragment> parts, Delimiter delimiter, Pieces& out) {
+  std::vector<Fragment> kept;
   bool joins_next = false;
-  for (const Part& part : parts) {
+  for (const Fragment& part : parts) {
     const bool after_delimiter = !kept.empty() && kept.back().delimits && kept.back().end == part.begin;
     const bool joins = (delimiter == Delimiter::MergedWithNext && joins_next && !kept.empty()) ||
                        (delimiter == Delimiter::MergedWithPrevious && part.delimits && !kept.empty() && !after_delimiter) ||
@@ -41,7 +41,7 @@ void cut(const Piece& piece, std::vector<Part> parts, Delimiter delimiter, Piece
       kept.push_back(part);
     }
   }
-  for (const Part& part : kept) out.push_back({piece.text.substr(part.begin, part.end - part.begin), piece.first && part.begin == 0});
+  for (const Fragment& part : kept) out.push_back({piece.text.substr(part.begin, part.end - part.begin), piece.first && part.begin == 0});
 }
 
 }  // namespace

@@ -179,7 +179,7 @@ class Training {
       work();
     } else {
       std::vector<std::thread> all;
-      for (int i = 0; i < threads; ++i) all.emplace_back([this] { guarded_work(); });
+      for (int i = 0; i < threads; ++i) all.emplace_back([this] { work_and_keep_failure(); });
       watch(threads, report);
       for (std::thread& one : all) one.join();
       if (error_) std::rethrow_exception(error_);
@@ -242,7 +242,7 @@ class Training {
     }
   }
 
-  void guarded_work() noexcept {
+  void work_and_keep_failure() noexcept {
     std::exception_ptr error;
     try {
       work();

@@ -22,7 +22,7 @@ class Folder {
   void run() {
     for (Item& item : graph_.items) {
       if (item.role() != Role::Kernel) continue;
-      if (const int input = item.as<KernelOp>().input_read_by_place(); input >= 0) fold(item, input);
+      if (const int input = item.as<KernelOp>().input_read_by_index(); input >= 0) fold(item, input);
     }
     remove_dead(graph_);
   }
@@ -58,7 +58,7 @@ class Folder {
       const Shape& shape = access.layout.shape;
       if (shape.rank() != 1 || shape != computed.shape) return -1;
       word.stride = access.layout.strides[0], word.offset = access.layout.offset;
-      word.kind = Computed::Word::Kind::Place;
+      word.kind = Computed::Word::Kind::Index;
     } else if (access.base == number && arithmetic(computed, memory, known, number, depth, word)) {
       word.kind = Computed::Word::Kind::Op, word.op = base.op;
     } else if (single) {

@@ -5,7 +5,7 @@
 #include <map>
 #include <set>
 
-#include "tegula/compile/passes/fusion/unit_order.h"
+#include "tegula/compile/passes/fusion/topological_order.h"
 
 namespace tegula::compile {
 namespace {
@@ -26,16 +26,16 @@ class Fuser {
   Fuser(const Graph& graph, runtime::Device& device) : graph_(graph), tiles_(device.tiles()), writers_(writers_over_leaves(graph)) {}
 
   Fusion run() {
-    fusion_.places.resize(graph_.items.size());
+    fusion_.members.resize(graph_.items.size());
     late_.resize(graph_.items.size());
     for (int i = 0; i < graph_.size(); ++i) {
-      unit_of_.push_back(-1);
+      node_of_.push_back(-1);
       switch (graph_[i].role()) {
         case Role::Elementwise: place_elementwise(i); break;
         case Role::Reduce: place_reduction(i); break;
         case Role::Library:
         case Role::Kernel: new_unit(i); break;
-        case Role::Part: unit_of_.back() = unit_of_[static_cast<std::size_t>(graph_[i].inputs[0])]; break;
+        case Role::Part: node_of_.back() = node_of_[static_cast<std::size_t>(graph_[i].inputs[0])]; break;
         default: break;
       }
       if (has_check(graph_[i])) checks_.push_back(i);
@@ -46,53 +46,53 @@ class Fuser {
   }
 
  private:
-  // ---- Dependence between units: groups, and items that are calls.
+  // ---- Dependence between nodes: groups, and items that are calls.
   int new_unit(int item) {
-    const int unit = order_.add();
-    group_of_unit_.push_back(-1);
-    unit_of_[static_cast<std::size_t>(item)] = unit;
-    each_needed(item, [&](int needed) { order_.need(unit, needed); });
+    const int node = order_.add();
+    group_of_node_.push_back(-1);
+    node_of_[static_cast<std::size_t>(item)] = node;
+    each_needed(item, [&](int needed) { order_.need(node, needed); });
     // What writes over a Variable's old value comes behind all checks (Orderer).
     if (writers_[static_cast<std::size_t>(item)]) {
-      for (const int check : checks_) order_.need(unit, unit_of_[static_cast<std::size_t>(check)]);
+      for (const int check : checks_) order_.need(node, node_of_[static_cast<std::size_t>(check)]);
     }
-    return unit;
+    return node;
   }
 
-  // The units whose results `item` reads; views pass on what their inputs (also those waited for) need.
+  // The nodes whose results `item` reads; views pass on what their inputs (also those waited for) need.
   template <class Visit>
   void each_needed(int item, Visit visit) {
     for (int input : graph_[item].inputs) {
       each_behind_views(graph_, input, [&](int base) {
-        if (const int unit = unit_of_[static_cast<std::size_t>(base)]; unit >= 0) visit(unit);
+        if (const int node = node_of_[static_cast<std::size_t>(base)]; node >= 0) visit(node);
       });
     }
   }
 
-  // Whether `item` may run inside `unit`: nothing it needs from elsewhere may itself wait for the unit.
-  bool acyclic(int item, int unit) {
+  // Whether `item` may run inside `node`: nothing it needs from elsewhere may itself wait for the node.
+  bool acyclic(int item, int node) {
     bool free = true;
-    each_needed(item, [&](int needed) { free = free && (needed == unit || !order_.reaches(unit, needed)); });
+    each_needed(item, [&](int needed) { free = free && (needed == node || !order_.reaches(node, needed)); });
     return free;
   }
 
-  void join(int item, int unit, Space space, std::vector<int> axes) {
-    each_needed(item, [&](int needed) { order_.need(unit, needed); });
-    unit_of_[static_cast<std::size_t>(item)] = unit;
-    const int group = group_of_unit_[static_cast<std::size_t>(unit)];
+  void join(int item, int node, Space space, std::vector<int> axes) {
+    each_needed(item, [&](int needed) { order_.need(node, needed); });
+    node_of_[static_cast<std::size_t>(item)] = node;
+    const int group = group_of_node_[static_cast<std::size_t>(node)];
     operands_[static_cast<std::size_t>(group)] += operands(graph_[item]);
     fusion_.groups[static_cast<std::size_t>(group)].items.push_back(item);
-    fusion_.places[static_cast<std::size_t>(item)] = {group, space, std::move(axes)};
+    fusion_.members[static_cast<std::size_t>(item)] = {group, space, std::move(axes)};
   }
   bool has_room(int item, int group) const { return operands_[static_cast<std::size_t>(group)] + operands(graph_[item]) <= kMostOperands; }
 
   int new_group(const Shape& domain) {
-    const int unit = order_.add();
-    group_of_unit_.push_back(static_cast<int>(fusion_.groups.size()));
-    unit_of_group_.push_back(unit);
+    const int node = order_.add();
+    group_of_node_.push_back(static_cast<int>(fusion_.groups.size()));
+    node_of_group_.push_back(node);
     operands_.push_back(0);
     fusion_.groups.push_back({{}, domain, {}, false, {}});
-    return unit;
+    return node;
   }
 
   static std::vector<int> identity(int rank) {
@@ -103,11 +103,11 @@ class Fuser {
 
   // ---- Elementwise items.
   // How `item` could sit in the group of one of its producers; None when it cannot.
-  Place place_in(int item, int input) const {
+  Membership member_in(int item, int input) const {
     const Through seen = look_through(graph_, input);
-    const Place& producer = fusion_.places[static_cast<std::size_t>(seen.base)];
+    const Membership& producer = fusion_.members[static_cast<std::size_t>(seen.base)];
     if (producer.group < 0 || !seen.plain) return {};
-    const Group& group = fusion_.groups[static_cast<std::size_t>(producer.group)];
+    const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(producer.group)];
     const Shape& shape = graph_[item].shape;
     const bool broadcast_scalar = graph_[input].shape.rank() == 0 && shape.rank() != 0;
     std::vector<int> axes;  // domain axis behind each axis of the item
@@ -143,7 +143,7 @@ class Fuser {
   }
 
   // The axis along which neighbours lie side by side in the group's largest operands and results.
-  int innermost_axis(const Group& group) const {
+  int innermost_axis(const FusedGroup& group) const {
     const auto smallest_stride = [&](const Layout& layout) {
       int best = -1;
       for (int i = 0; i < group.domain.rank(); ++i) {
@@ -168,7 +168,7 @@ class Fuser {
 
   // Full work after a reduction keeps the reduced extent in one program instance: only when there are enough instances, or little work.
   // Rows are walked as memory is; an instance that reduces other axes takes strips of `columns`, and needs more company to be worth it.
-  bool may_follow_reduction(const Group& group) const {
+  bool may_follow_reduction(const FusedGroup& group) const {
     const std::int64_t all = numel(group.domain);
     std::int64_t extent = 1;
     for (auto axis : group.reduced) extent *= group.domain[static_cast<int>(axis)];
@@ -184,25 +184,25 @@ class Fuser {
   bool after_reduction(int item, int group) const {
     for (int input : graph_[item].inputs) {
       const int base = look_through(graph_, input).base;
-      if (fusion_.places[static_cast<std::size_t>(base)].group != group) continue;
-      if (fusion_.places[static_cast<std::size_t>(base)].space == Space::Reduced || late_[static_cast<std::size_t>(base)]) return true;
+      if (fusion_.members[static_cast<std::size_t>(base)].group != group) continue;
+      if (fusion_.members[static_cast<std::size_t>(base)].space == Space::Reduced || late_[static_cast<std::size_t>(base)]) return true;
     }
     return false;
   }
 
-  bool allowed(int item, const Place& place) {
-    if (place.group < 0 || !has_room(item, place.group)) return false;
-    const Group& group = fusion_.groups[static_cast<std::size_t>(place.group)];
+  bool allowed(int item, const Membership& member) {
+    if (member.group < 0 || !has_room(item, member.group)) return false;
+    const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(member.group)];
     for (int input : graph_[item].inputs) {  // everything it reads from the group must sit right, not only the input that led here
       const int base = look_through(graph_, input).base;
-      if (fusion_.places[static_cast<std::size_t>(base)].group != place.group) continue;
-      const Place other = place_in(item, input);
-      if (other.group != place.group || other.space != place.space) return false;
+      if (fusion_.members[static_cast<std::size_t>(base)].group != member.group) continue;
+      const Membership other = member_in(item, input);
+      if (other.group != member.group || other.space != member.space) return false;
     }
-    if (place.space == Space::Full && group.has_reduction && after_reduction(item, place.group) && !may_follow_reduction(group))
+    if (member.space == Space::Full && group.has_reduction && after_reduction(item, member.group) && !may_follow_reduction(group))
       return false;
-    if (place.space != Space::Across && needs_reduced(item, place.group, false)) return false;
-    return acyclic(item, unit_of_group_[static_cast<std::size_t>(place.group)]);
+    if (member.space != Space::Across && needs_reduced(item, member.group, false)) return false;
+    return acyclic(item, node_of_group_[static_cast<std::size_t>(member.group)]);
   }
 
   // Whether the item reads or waits for (a view's barrier) what is reduced in the group: across alone, or also along its rows. Reductions across
@@ -211,7 +211,7 @@ class Fuser {
     bool found = false;
     for (int input : graph_[item].inputs) {
       each_behind_views(graph_, input, [&](int base) {
-        const Place& at = fusion_.places[static_cast<std::size_t>(base)];
+        const Membership& at = fusion_.members[static_cast<std::size_t>(base)];
         found = found || (at.group == group && (at.space == Space::Across || (also_rows && at.space != Space::Full)));
       });
     }
@@ -219,34 +219,34 @@ class Fuser {
   }
 
   void place_elementwise(int item) {
-    Place best;
+    Membership best;
     std::set<std::pair<int, Space>> asked;
     for (int input : graph_[item].inputs) {
-      Place place = place_in(item, input);
-      if (!asked.emplace(place.group, place.space).second || !allowed(item, place)) continue;
+      Membership member = member_in(item, input);
+      if (!asked.emplace(member.group, member.space).second || !allowed(item, member)) continue;
       // Prefer the whole domain, then the youngest group.
-      if (best.group < 0 || (place.space == Space::Full && best.space != Space::Full) ||
-          (place.space == best.space && place.group > best.group)) {
-        best = std::move(place);
+      if (best.group < 0 || (member.space == Space::Full && best.space != Space::Full) ||
+          (member.space == best.space && member.group > best.group)) {
+        best = std::move(member);
       }
     }
     if (best.group >= 0) {
-      const int unit = unit_of_group_[static_cast<std::size_t>(best.group)];
+      const int node = node_of_group_[static_cast<std::size_t>(best.group)];
       late_[static_cast<std::size_t>(item)] = after_reduction(item, best.group);
-      join(item, unit, best.space, best.axes);
+      join(item, node, best.space, best.axes);
       merge_producers(item);
       return;
     }
-    const int unit = new_group(graph_[item].shape);
-    join(item, unit, Space::Full, identity(graph_[item].shape.rank()));
+    const int node = new_group(graph_[item].shape);
+    join(item, node, Space::Full, identity(graph_[item].shape.rank()));
   }
 
   // Other groups that feed the item and have its group's domain join it.
   void merge_producers(int item) {
     for (int input : graph_[item].inputs) {
       const int base = look_through(graph_, input).base;
-      const int other = fusion_.places[static_cast<std::size_t>(base)].group;
-      const int own = fusion_.places[static_cast<std::size_t>(item)].group;
+      const int other = fusion_.members[static_cast<std::size_t>(base)].group;
+      const int own = fusion_.members[static_cast<std::size_t>(item)].group;
       if (other >= 0 && other != own) merge(own, other);
     }
   }
@@ -261,35 +261,35 @@ class Fuser {
       if (!axes.contains(i)) left.push_back(shape[i] == 1 ? -1 : i);
     }
     const Through seen = look_through(graph_, input);
-    const Place& producer = fusion_.places[static_cast<std::size_t>(seen.base)];
-    int unit = -1;
+    const Membership& producer = fusion_.members[static_cast<std::size_t>(seen.base)];
+    int node = -1;
     Space space = Space::Reduced;
     if (producer.group >= 0 && producer.space == Space::Full && seen.plain) {
-      Group& group = fusion_.groups[static_cast<std::size_t>(producer.group)];
+      FusedGroup& group = fusion_.groups[static_cast<std::size_t>(producer.group)];
       bool same = group.domain == shape;
       if (same && group.has_reduction && !(group.reduced == axes)) {
         same = may_carry(group, axes, 1);
         space = Space::Across;
       }
       for (int i = 0; i < shape.rank() && same; ++i) same = seen.axes[static_cast<std::size_t>(i)] == i || shape[i] == 1;
-      const int candidate = unit_of_group_[static_cast<std::size_t>(producer.group)];
+      const int candidate = node_of_group_[static_cast<std::size_t>(producer.group)];
       if (same && space == Space::Reduced && late_[static_cast<std::size_t>(seen.base)]) same = may_follow_reduction(group);
       if (same && space == Space::Reduced) same = !needs_reduced(item, producer.group, false);
-      if (same && has_room(item, producer.group) && acyclic(item, candidate)) unit = candidate;
+      if (same && has_room(item, producer.group) && acyclic(item, candidate)) node = candidate;
     }
-    if (unit < 0) {
-      unit = new_group(shape);
+    if (node < 0) {
+      node = new_group(shape);
       space = Space::Reduced;
     }
-    Group& group = fusion_.groups[static_cast<std::size_t>(group_of_unit_[static_cast<std::size_t>(unit)])];
+    FusedGroup& group = fusion_.groups[static_cast<std::size_t>(group_of_node_[static_cast<std::size_t>(node)])];
     group.has_reduction = true;
     (space == Space::Across ? group.across : group.reduced) = axes;
     late_[static_cast<std::size_t>(item)] = true;
-    join(item, unit, space, std::move(left));
+    join(item, node, space, std::move(left));
   }
 
   // Whether the group's instances, which each hold whole rows, may carry along `count` more sums over all rows.
-  bool may_carry(const Group& group, const Dims& axes, int count) const {
+  bool may_carry(const FusedGroup& group, const Dims& axes, int count) const {
     if (!group.across.empty() && !(group.across == axes)) return false;
     std::int64_t row = 1;
     for (int i = 0; i < group.domain.rank(); ++i) {
@@ -299,23 +299,23 @@ class Fuser {
     }
     if (row > tiles_.strips.accumulated_row || !group.reduced.contains(innermost_axis(group))) return false;
     for (int item : group.items) {
-      count += graph_[item].role() == Role::Reduce && fusion_.places[static_cast<std::size_t>(item)].space == Space::Across;
+      count += graph_[item].role() == Role::Reduce && fusion_.members[static_cast<std::size_t>(item)].space == Space::Across;
     }
     return count <= kMostCarried;
   }
 
   // Whether the reductions of `y` may become reductions across in `x`: nothing in either waits for them, and what follows them needs no more
   // than them.
-  bool may_become_across(const Group& x, const Group& y, int number_of_x, int number_of_y) const {
+  bool may_become_across(const FusedGroup& x, const FusedGroup& y, int number_of_x, int number_of_y) const {
     if (!y.across.empty()) return false;
     int count = 0;
-    const auto place = [&](int item) -> const Place& { return fusion_.places[static_cast<std::size_t>(look_through(graph_, item).base)]; };
+    const auto member = [&](int item) -> const Membership& { return fusion_.members[static_cast<std::size_t>(look_through(graph_, item).base)]; };
     for (int item : y.items) {
-      const bool reduction = graph_[item].role() == Role::Reduce, full = place(item).space == Space::Full;
+      const bool reduction = graph_[item].role() == Role::Reduce, full = member(item).space == Space::Full;
       if (full && late_[static_cast<std::size_t>(item)]) return false;
       count += reduction;
       for (int input : graph_[item].inputs) {
-        if (!full && place(input).group == number_of_x && !(reduction && place(input).space == Space::Full)) return false;
+        if (!full && member(input).group == number_of_x && !(reduction && member(input).space == Space::Full)) return false;
       }
     }
     for (int item : x.items) {
@@ -326,25 +326,25 @@ class Fuser {
 
   // Of two groups that reduce different axes: the one whose reductions become those across in the other, or -1.
   int carried_one(int a, int b) const {
-    const Group& x = fusion_.groups[static_cast<std::size_t>(a)];
-    const Group& y = fusion_.groups[static_cast<std::size_t>(b)];
+    const FusedGroup& x = fusion_.groups[static_cast<std::size_t>(a)];
+    const FusedGroup& y = fusion_.groups[static_cast<std::size_t>(b)];
     return may_become_across(x, y, a, b) ? b : may_become_across(y, x, b, a) ? a : -1;
   }
 
   // ---- Merging.
   bool mergeable(int a, int b) {
-    const Group& x = fusion_.groups[static_cast<std::size_t>(a)];
-    const Group& y = fusion_.groups[static_cast<std::size_t>(b)];
+    const FusedGroup& x = fusion_.groups[static_cast<std::size_t>(a)];
+    const FusedGroup& y = fusion_.groups[static_cast<std::size_t>(b)];
     if (x.items.empty() || y.items.empty() || !(x.domain == y.domain)) return false;
     if (operands_[static_cast<std::size_t>(a)] + operands_[static_cast<std::size_t>(b)] > kMostOperands) return false;
     const bool differ = x.has_reduction && y.has_reduction && !(x.reduced == y.reduced);
     if (differ && carried_one(a, b) < 0) return false;
     if (!x.across.empty() && !y.across.empty()) return false;
-    const int u = unit_of_group_[static_cast<std::size_t>(a)], v = unit_of_group_[static_cast<std::size_t>(b)];
+    const int u = node_of_group_[static_cast<std::size_t>(a)], v = node_of_group_[static_cast<std::size_t>(b)];
     if (order_.apart(u, v)) return false;
     // Work of one that waits for a reduction in the other must be allowed to follow it.
     if ((x.has_reduction || y.has_reduction) && order_.adjacent(u, v)) {
-      Group both = !x.has_reduction || (differ && carried_one(a, b) == a) ? y : x;
+      FusedGroup both = !x.has_reduction || (differ && carried_one(a, b) == a) ? y : x;
       if (!may_follow_reduction(both)) return false;
       if (crosses(a, b) || crosses(b, a)) return false;
     }
@@ -353,20 +353,20 @@ class Fuser {
 
   // Whether an item of `to` reads a Full value of `from` through a view that is not plain, or a Reduced one it cannot place.
   bool crosses(int from, int to) const {
-    const Group& group = fusion_.groups[static_cast<std::size_t>(to)];
+    const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(to)];
     for (int item : group.items) {
       for (int input : graph_[item].inputs) {
         const Through seen = look_through(graph_, input);
-        if (fusion_.places[static_cast<std::size_t>(seen.base)].group != from) continue;
+        if (fusion_.members[static_cast<std::size_t>(seen.base)].group != from) continue;
         if (graph_[item].role() == Role::Reduce) {
-          if (!seen.plain || fusion_.places[static_cast<std::size_t>(seen.base)].space != Space::Full) return true;
+          if (!seen.plain || fusion_.members[static_cast<std::size_t>(seen.base)].space != Space::Full) return true;
           for (int i = 0; i < group.domain.rank(); ++i) {
             if (seen.axes[static_cast<std::size_t>(i)] != i && group.domain[i] != 1) return true;
           }
           continue;
         }
-        const Place place = place_in(item, input);
-        if (place.group != from || place.space != fusion_.places[static_cast<std::size_t>(item)].space) return true;
+        const Membership member = member_in(item, input);
+        if (member.group != from || member.space != fusion_.members[static_cast<std::size_t>(item)].space) return true;
       }
     }
     return false;
@@ -374,20 +374,20 @@ class Fuser {
 
   void merge(int into, int from) {
     if (into == from || !mergeable(into, from) || crosses(from, into) || crosses(into, from)) return;
-    Group& x = fusion_.groups[static_cast<std::size_t>(into)];
-    Group& y = fusion_.groups[static_cast<std::size_t>(from)];
+    FusedGroup& x = fusion_.groups[static_cast<std::size_t>(into)];
+    FusedGroup& y = fusion_.groups[static_cast<std::size_t>(from)];
     if (x.has_reduction && y.has_reduction && !(x.reduced == y.reduced)) {
-      Group& carried = carried_one(into, from) == into ? x : y;
+      FusedGroup& carried = carried_one(into, from) == into ? x : y;
       for (int item : carried.items) {
-        Space& space = fusion_.places[static_cast<std::size_t>(item)].space;
+        Space& space = fusion_.members[static_cast<std::size_t>(item)].space;
         if (space == Space::Reduced) space = Space::Across;
       }
       carried.across = carried.reduced;
       carried.has_reduction = false;
     }
     for (int item : y.items) {
-      fusion_.places[static_cast<std::size_t>(item)].group = into;
-      unit_of_[static_cast<std::size_t>(item)] = unit_of_group_[static_cast<std::size_t>(into)];
+      fusion_.members[static_cast<std::size_t>(item)].group = into;
+      node_of_[static_cast<std::size_t>(item)] = node_of_group_[static_cast<std::size_t>(into)];
     }
     x.items.insert(x.items.end(), y.items.begin(), y.items.end());
     std::sort(x.items.begin(), x.items.end());
@@ -396,7 +396,7 @@ class Fuser {
     x.has_reduction = x.has_reduction || y.has_reduction;
     y.items.clear();
     operands_[static_cast<std::size_t>(into)] += operands_[static_cast<std::size_t>(from)];
-    order_.merge(unit_of_group_[static_cast<std::size_t>(into)], unit_of_group_[static_cast<std::size_t>(from)]);
+    order_.merge(node_of_group_[static_cast<std::size_t>(into)], node_of_group_[static_cast<std::size_t>(from)]);
     for (int item : x.items) {  // what comes after a reduction may have changed
       late_[static_cast<std::size_t>(item)] = graph_[item].role() == Role::Reduce || after_reduction(item, into);
     }
@@ -423,7 +423,7 @@ class Fuser {
         const int b = next.begin()->first;
         bool share = false;
         while (!next.empty() && next.begin()->first == b) {
-          const int value = next.begin()->second, producer = fusion_.places[static_cast<std::size_t>(value)].group;
+          const int value = next.begin()->second, producer = fusion_.members[static_cast<std::size_t>(value)].group;
           share = share || (producer != a && producer != b);
           next.erase(next.begin());
           advance(value, b);
@@ -445,13 +445,13 @@ class Fuser {
   }
 
   std::vector<int> large_inputs(int g) const {
-    const Group& group = fusion_.groups[static_cast<std::size_t>(g)];
+    const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(g)];
     std::vector<int> out;
     for (int item : group.items) {
       for (int input : graph_[item].inputs) {
         const int base = look_through(graph_, input).base;
         const Role role = graph_[base].role();
-        if (role == Role::Scalar || role == Role::Index || fusion_.places[static_cast<std::size_t>(base)].group == g) continue;
+        if (role == Role::Scalar || role == Role::Index || fusion_.members[static_cast<std::size_t>(base)].group == g) continue;
         if (numel(graph_[base].shape) >= 1024 && 2 * numel(graph_[base].shape) > numel(group.domain)) out.push_back(base);
       }
     }
@@ -462,11 +462,11 @@ class Fuser {
   runtime::TilePreference tiles_;
   std::vector<bool> writers_;  // writers_over_leaves
   Fusion fusion_;
-  UnitOrder order_;
+  TopologicalOrder order_;
   std::vector<int> operands_;  // of each group
-  std::vector<int> group_of_unit_;
-  std::vector<int> unit_of_group_;
-  std::vector<int> unit_of_;  // per item; -1 for leaves, scalars and views
+  std::vector<int> group_of_node_;
+  std::vector<int> node_of_group_;
+  std::vector<int> node_of_;  // per item; -1 for leaves, scalars and views
   std::vector<int> checks_;  // items that may fail, so far
   std::vector<bool> late_;  // items that depend on a reduction of their own group
 };

@@ -20,13 +20,13 @@ namespace tegula::compile {
 enum class Space : std::uint8_t { None, Full, Reduced, Across };
 
 /// How an item sits in its group: which domain axis each of its axes runs over (-1: none, the size is 1 or it is broadcast).
-struct Place {
+struct Membership {
   int group = -1;
   Space space = Space::None;
   std::vector<int> axes;
 };
 
-struct Group {
+struct FusedGroup {
   std::vector<int> items;  // in program order
   Shape domain;
   Dims reduced;            // sorted domain axes; empty without reductions
@@ -35,8 +35,8 @@ struct Group {
 };
 
 struct Fusion {
-  std::vector<Place> places;  // one per item
-  std::vector<Group> groups;
+  std::vector<Membership> members;  // one per item
+  std::vector<FusedGroup> groups;
   std::vector<bool> stored;   // items whose value must reach memory
 };
 

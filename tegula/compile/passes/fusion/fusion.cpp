@@ -17,20 +17,20 @@ Through look_through(const Graph& graph, int item) {
 
 Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k) {
   const int input = graph[item].inputs[k];
-  const Place& place = fusion.places[static_cast<std::size_t>(item)];
+  const Membership& member = fusion.members[static_cast<std::size_t>(item)];
   const Through seen = look_through(graph, input);
-  const Place& producer = fusion.places[static_cast<std::size_t>(seen.base)];
+  const Membership& producer = fusion.members[static_cast<std::size_t>(seen.base)];
   const Role role = graph[seen.base].role();
   if (role == Role::Scalar) return {Operand::Kind::Scalar, seen.base, {}};
-  if (place.group >= 0 && producer.group == place.group && seen.plain) return {Operand::Kind::Inside, seen.base, {}};
+  if (member.group >= 0 && producer.group == member.group && seen.plain) return {Operand::Kind::Inside, seen.base, {}};
   Operand out{role == Role::Index ? Operand::Kind::Index : Operand::Kind::Memory, seen.base, {}};
-  if (place.group < 0) return out;
+  if (member.group < 0) return out;
   // The axes of the input run over the domain axes of the consumer; a reduction consumes the whole domain.
-  const Group& group = fusion.groups[static_cast<std::size_t>(place.group)];
+  const FusedGroup& group = fusion.groups[static_cast<std::size_t>(member.group)];
   const Layout layout = access_of(graph, input).layout;
   out.pattern = {Dims::filled(group.domain.rank(), 1), Dims::filled(group.domain.rank(), 0), layout.offset};
   for (int i = 0; i < layout.shape.rank(); ++i) {
-    const int axis = graph[item].role() == Role::Reduce ? i : place.axes[static_cast<std::size_t>(i)];
+    const int axis = graph[item].role() == Role::Reduce ? i : member.axes[static_cast<std::size_t>(i)];
     if (axis < 0) continue;
     out.pattern.shape[axis] = layout.shape[i];
     out.pattern.strides[axis] = layout.shape[i] == 1 ? 0 : layout.strides[i];
@@ -74,18 +74,18 @@ void round_stored(Graph& graph, const Fusion& fusion) {
 
 void separate_across(const Graph& graph, Fusion& fusion, int number) {
   const int own = static_cast<int>(fusion.groups.size());
-  Group& group = fusion.groups[static_cast<std::size_t>(number)];
-  Group apart{{}, group.domain, group.across, true, {}};
+  FusedGroup& group = fusion.groups[static_cast<std::size_t>(number)];
+  FusedGroup apart{{}, group.domain, group.across, true, {}};
   group.across = {};
   std::vector<int> left;
   for (int item : group.items) {
-    Place& place = fusion.places[static_cast<std::size_t>(item)];
-    if (place.space != Space::Across) {
+    Membership& member = fusion.members[static_cast<std::size_t>(item)];
+    if (member.space != Space::Across) {
       left.push_back(item);
       continue;
     }
-    place.group = own;
-    place.space = Space::Reduced;
+    member.group = own;
+    member.space = Space::Reduced;
     apart.items.push_back(item);
   }
   group.items = std::move(left);

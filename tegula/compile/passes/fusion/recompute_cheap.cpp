@@ -17,7 +17,7 @@ class Recomputer {
     kept_.assign(graph_.items.size(), false);
     for (int output : graph_.outputs) kept_[index(look_through(graph_, output).base)] = true;
     for (const auto& update : graph_.updates) kept_[index(look_through(graph_, update.item).base)] = true;
-    for (const Group& group : fusion_.groups) {
+    for (const FusedGroup& group : fusion_.groups) {
       operands_.push_back(0);
       for (int item : group.items) operands_.back() += operands(graph_[item]);
     }
@@ -38,12 +38,12 @@ class Recomputer {
 
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-  const Place& place(int i) const { return fusion_.places[index(i)]; }
+  const Membership& member(int i) const { return fusion_.members[index(i)]; }
 
   /// Whether another group computes the item as it consumes it: over the same domain, element by element.
   bool takes(int reader, int item) const {
-    const Place& at = place(reader);
-    if (at.group < 0 || at.group == place(item).group) return false;
+    const Membership& at = member(reader);
+    if (at.group < 0 || at.group == member(item).group) return false;
     const bool full = at.space == Space::Full || graph_[reader].role() == Role::Reduce;
     return full && fusion_.groups[index(at.group)].domain == graph_[item].shape;
   }
@@ -58,7 +58,7 @@ class Recomputer {
       const int base = look_through(graph_, input).base;
       const Role role = graph_[base].role();
       if (role == Role::Scalar || role == Role::Index) continue;
-      const bool inside = place(base).group == place(item).group && place(base).space == Space::Full && !fusion_.stored[index(base)];
+      const bool inside = member(base).group == member(item).group && member(base).space == Space::Full && !fusion_.stored[index(base)];
       if (inside) {
         if (base != input || !expression(base, items, large, depth + 1)) return false;
       } else if (2 * numel(graph_[base].shape) > numel(self.shape) && std::find(large.begin(), large.end(), base) == large.end()) {
@@ -89,10 +89,10 @@ class Recomputer {
   /// What stays in memory for others (a product's operand) need not be read where all it is made of is: the derivative of a normalised relu
   /// reads what was normalised.
   void read_less(int item) {
-    if (place(item).space != Space::Full || !fusion_.stored[index(item)]) return;
+    if (member(item).space != Space::Full || !fusion_.stored[index(item)]) return;
     std::map<int, std::vector<int>> readers;  // by group
     for (int reader : readers_[index(item)]) {
-      if (takes(reader, item)) readers[place(reader).group].push_back(reader);
+      if (takes(reader, item)) readers[member(reader).group].push_back(reader);
     }
     std::vector<int> items, large;
     if (readers.empty() || !expression(item, items, large)) return;
@@ -103,15 +103,15 @@ class Recomputer {
   }
 
   void drop_unread(int item) {
-    if (readers_[index(item)].empty() && !kept_[index(item)]) std::erase(fusion_.groups[index(place(item).group)].items, item);
+    if (readers_[index(item)].empty() && !kept_[index(item)]) std::erase(fusion_.groups[index(member(item).group)].items, item);
   }
 
   void consider(int item) {
-    if (place(item).space != Space::Full || !fusion_.stored[index(item)] || kept_[index(item)]) return;
+    if (member(item).space != Space::Full || !fusion_.stored[index(item)] || kept_[index(item)]) return;
     std::vector<int> others;
     for (int reader : readers_[index(item)]) {
       if (graph_[reader].role() == Role::View) return;
-      if (place(reader).group == place(item).group && place(item).group >= 0) continue;
+      if (member(reader).group == member(item).group && member(item).group >= 0) continue;
       if (!takes(reader, item)) return;
       others.push_back(reader);
     }
@@ -121,7 +121,7 @@ class Recomputer {
       if (size_of(graph_[value].dtype) > 2 * size_of(graph_[item].dtype)) return;
     }
     for (int reader : others) {
-      if (!has_room(place(reader).group, items) || unread(large, place(reader).group, item) > 1) return;
+      if (!has_room(member(reader).group, items) || unread(large, member(reader).group, item) > 1) return;
     }
     replace(item, items, std::move(others));
     drop_unread(item);
@@ -132,7 +132,7 @@ class Recomputer {
     std::sort(readers.begin(), readers.end());
     readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
     for (int reader : readers) {
-      const int copy = copy_into(place(reader).group, items);
+      const int copy = copy_into(member(reader).group, items);
       for (int& input : graph_[reader].inputs) {
         if (input == item) input = copy;
       }
@@ -154,9 +154,9 @@ class Recomputer {
       for (int& input : copy.inputs) {
         if (const auto found = copies_.find({group, input}); found != copies_.end()) input = found->second;
       }
-      Place at = place(item);
+      Membership at = member(item);
       at.group = group;
-      fusion_.places.push_back(std::move(at));
+      fusion_.members.push_back(std::move(at));
       fusion_.stored.push_back(false);
       kept_.push_back(false);
       readers_.emplace_back();
@@ -169,7 +169,7 @@ class Recomputer {
   }
 
   /// Copies have numbers behind those of their readers: inputs first again.
-  void in_order(Group& group) const {
+  void in_order(FusedGroup& group) const {
     std::unordered_set<int> left(group.items.begin(), group.items.end());
     std::vector<int> sorted;
     std::vector<std::pair<int, std::size_t>> stack;  // (item, which of its inputs is next)

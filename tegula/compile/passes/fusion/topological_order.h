@@ -1,5 +1,5 @@
 #pragma once
-// Units (groups, calls) in an order in which they may run, kept while units are added and joined.
+// Nodes (groups, calls) in an order in which they may run, kept while nodes are added and joined.
 //
 // Dependence is asked of a search between two places of the order, from both ends at once, and not of sets of all ancestors: a change looks
 // only at what lies between (Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", JEA 2006). Places are
@@ -11,47 +11,47 @@
 
 namespace tegula::compile {
 
-class UnitOrder {
+class TopologicalOrder {
  public:
-  /// A new unit, behind all others.
+  /// A new node, behind all others.
   int add();
-  int size() const { return static_cast<int>(units_.size()); }
+  int size() const { return static_cast<int>(nodes_.size()); }
 
   /// Whether `later` needs `earlier`, directly or not. True as well where the search gave up (kMostVisits): then the two stay apart.
   bool reaches(int earlier, int later);
-  /// Whether a third unit must run between the two, in whichever order they are. True as well where the search gave up.
+  /// Whether a third node must run between the two, in whichever order they are. True as well where the search gave up.
   bool apart(int a, int b);
   /// Whether one of the two needs the other, where nothing must run between them.
   bool adjacent(int a, int b) const;
 
-  /// `unit` needs `other`, of which `other` must not need `unit`.
-  void need(int unit, int other);
+  /// `node` needs `other`, of which `other` must not need `node`.
+  void need(int node, int other);
   /// `from` becomes part of `into`; nothing must run between them.
   void merge(int into, int from);
 
  private:
-  /// Dependences that one question may look at. Fixed, so that plans are the same everywhere; what it costs is that two units with more than
+  /// Dependences that one question may look at. Fixed, so that plans are the same everywhere; what it costs is that two nodes with more than
   /// this both behind the one and before the other count as dependent.
   static constexpr int kMostVisits = 4096;
 
-  struct Unit {
+  struct Node {
     std::uint64_t label = 0;
     int previous = -1, next = -1;  // in the order
-    std::vector<int> before, after;  // units it needs, units that need it; may be merged by now
+    std::vector<int> before, after;  // nodes it needs, nodes that need it; may be merged by now
     std::uint32_t mark = 0;
   };
   enum class Found : std::uint8_t { Path, NothingBehind, NothingBefore, GaveUp };
 
-  Unit& at(int u) { return units_[static_cast<std::size_t>(u)]; }
-  const Unit& at(int u) const { return units_[static_cast<std::size_t>(u)]; }
+  Node& at(int u) { return nodes_[static_cast<std::size_t>(u)]; }
+  const Node& at(int u) const { return nodes_[static_cast<std::size_t>(u)]; }
   int now(int u) const;
   Found search(int from, int to, bool direct, bool bounded);
   void unlink(int u);
-  void link_behind(int place, std::span<const int> units);
+  void link_behind(int place, std::span<const int> nodes);
   void spread();
-  void move_behind(int place, std::vector<int>& units);
+  void move_behind(int place, std::vector<int>& nodes);
 
-  std::vector<Unit> units_;
+  std::vector<Node> nodes_;
   mutable std::vector<int> merged_into_;  // itself while it is one of its own
   int first_ = -1, last_ = -1;
   std::vector<int> seen_behind_, seen_before_;  // by the last search, without its ends

@@ -1,4 +1,4 @@
-#include "tegula/compile/plan/unit_order.h"
+#include "tegula/compile/plan/step_sources.h"
 
 #include <algorithm>
 #include <functional>
@@ -15,9 +15,9 @@
 namespace tegula::compile {
 namespace {
 
-/// A unit, and what it waits for.
+/// A source, and what it waits for.
 struct Candidate {
-  Unit unit;
+  StepSource source;
   int last = 0;             // its last item
   std::vector<int> before;  // those it needs
   std::vector<int> after;
@@ -31,13 +31,13 @@ class Orderer {
     for (int g = 0; g < static_cast<int>(plan.fusion.groups.size()); ++g) {
       const auto& items = plan.fusion.groups[static_cast<std::size_t>(g)].items;
       if (items.empty()) continue;
-      for (int i : items) unit_of(i) = static_cast<int>(units_.size());
-      units_.push_back({.unit = {.group = g}, .last = items.back(), .key = steps == Steps::Launches ? launch_key(items) : items.back()});
+      for (int i : items) unit_of(i) = static_cast<int>(candidates_.size());
+      candidates_.push_back({.source = {.group = g}, .last = items.back(), .key = steps == Steps::Launches ? launch_key(items) : items.back()});
     }
     for (int i = 0; i < plan.graph.size(); ++i) {
       if (plan.graph[i].role() != Role::Library && plan.graph[i].role() != Role::Kernel) continue;
-      unit_of(i) = static_cast<int>(units_.size());
-      units_.push_back({.unit = {.item = i}, .last = i, .key = i});
+      unit_of(i) = static_cast<int>(candidates_.size());
+      candidates_.push_back({.source = {.item = i}, .last = i, .key = i});
     }
     for (int i = 0; i < plan.graph.size(); ++i) {
       if (plan.graph[i].is_part()) {
@@ -54,21 +54,21 @@ class Orderer {
         for (const int check : checks) depend(unit_of(i), check);
       if (has_check(plan.graph[i])) checks.push_back(i);
     }
-    for (std::size_t u = 0; u < units_.size(); ++u) {
-      auto& before = units_[u].before;
+    for (std::size_t u = 0; u < candidates_.size(); ++u) {
+      auto& before = candidates_[u].before;
       std::sort(before.begin(), before.end());
       before.erase(std::unique(before.begin(), before.end()), before.end());
-      for (int b : before) unit(b).after.push_back(static_cast<int>(u));
+      for (int b : before) source(b).after.push_back(static_cast<int>(u));
     }
   }
 
-  std::vector<Unit> run() {
+  std::vector<StepSource> run() {
     const std::vector<int> in_program_order = sorted();
-    if (std::ranges::any_of(units_, [&](const Candidate& node) { return effect(node) != Effect::None; })) {
+    if (std::ranges::any_of(candidates_, [&](const Candidate& node) { return effect(node) != Effect::None; })) {
       advance_exchanges(in_program_order);
-      return units(sorted());
+      return sources(sorted());
     }
-    return units(in_program_order);
+    return sources(in_program_order);
   }
 
  private:
@@ -83,34 +83,34 @@ class Orderer {
     return std::ranges::all_of(items, is_cast) ? -2 : std::ranges::all_of(items, is_copy) ? -1 : items.back();
   }
   int& unit_of(int item) { return unit_of_[static_cast<std::size_t>(item)]; }
-  Candidate& unit(int u) { return units_[static_cast<std::size_t>(u)]; }
+  Candidate& source(int u) { return candidates_[static_cast<std::size_t>(u)]; }
 
-  void depend(int unit, int item) {
+  void depend(int source, int item) {
     each_behind_views(plan_.graph, item, [&](int base) {
       const int producer = unit_of(base);
-      if (producer >= 0 && producer != unit) this->unit(unit).before.push_back(producer);
+      if (producer >= 0 && producer != source) this->source(source).before.push_back(producer);
     });
   }
 
   std::vector<int> sorted() {
     struct Entry {
-      int key, last, unit;
+      int key, last, source;
       auto operator<=>(const Entry&) const = default;
     };
     std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    const auto push = [&](int u) { ready.push({unit(u).key, unit(u).last, u}); };
-    for (std::size_t u = 0; u < units_.size(); ++u) {
-      units_[u].missing = static_cast<int>(units_[u].before.size());
-      if (units_[u].missing == 0) push(static_cast<int>(u));
+    const auto push = [&](int u) { ready.push({source(u).key, source(u).last, u}); };
+    for (std::size_t u = 0; u < candidates_.size(); ++u) {
+      candidates_[u].missing = static_cast<int>(candidates_[u].before.size());
+      if (candidates_[u].missing == 0) push(static_cast<int>(u));
     }
     std::vector<int> order;
     while (!ready.empty()) {
-      order.push_back(ready.top().unit);
+      order.push_back(ready.top().source);
       ready.pop();
-      for (const int a : unit(order.back()).after)
-        if (--unit(a).missing == 0) push(a);
+      for (const int a : source(order.back()).after)
+        if (--source(a).missing == 0) push(a);
     }
-    if (order.size() != units_.size()) {
+    if (order.size() != candidates_.size()) {
       throw Error({.op = "compile",
                    .got = "groups that wait for each other",
                    .expected = "an order to run them in",
@@ -119,18 +119,18 @@ class Orderer {
     return order;
   }
 
-  std::vector<Unit> units(const std::vector<int>& order) {
-    std::vector<Unit> out;
-    for (const int u : order) out.push_back(unit(u).unit);
+  std::vector<StepSource> sources(const std::vector<int>& order) {
+    std::vector<StepSource> out;
+    for (const int u : order) out.push_back(source(u).source);
     return out;
   }
 
-  Effect effect(const Candidate& node) const { return node.unit.item < 0 ? Effect::None : effect_of(*plan_.graph[node.unit.item].op); }
+  Effect effect(const Candidate& node) const { return node.source.item < 0 ? Effect::None : effect_of(*plan_.graph[node.source.item].op); }
 
   /// `order`: one that respects the data flow.
   void advance_exchanges(const std::vector<int>& order) {
-    std::vector<bool> feeds(units_.size());  // what is read by exchanges alone, and by what they alone read
-    std::vector<bool> stays(units_.size());  // what the caller gets
+    std::vector<bool> feeds(candidates_.size());  // what is read by exchanges alone, and by what they alone read
+    std::vector<bool> stays(candidates_.size());  // what the caller gets
     const auto keep = [&](int item) {
       each_behind_views(plan_.graph, item, [&](int base) {
         if (unit_of(base) >= 0) stays[static_cast<std::size_t>(unit_of(base))] = true;
@@ -139,22 +139,22 @@ class Orderer {
     for (const int item : plan_.graph.outputs) keep(item);
     for (const auto& update : plan_.graph.updates) keep(update.item);
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
-      const Candidate& node = unit(*it);
-      const bool call = node.unit.item >= 0 && plan_.graph[node.unit.item].role() == Role::Library;  // work that has its place
+      const Candidate& node = source(*it);
+      const bool call = node.source.item >= 0 && plan_.graph[node.source.item].role() == Role::Library;  // work that has its place
       feeds[static_cast<std::size_t>(*it)] =
           !call && !stays[static_cast<std::size_t>(*it)] && !node.after.empty() &&
-          std::ranges::all_of(node.after, [&](int a) { return feeds[static_cast<std::size_t>(a)] || effect(unit(a)) != Effect::None; });
+          std::ranges::all_of(node.after, [&](int a) { return feeds[static_cast<std::size_t>(a)] || effect(source(a)) != Effect::None; });
     }
     int gather = std::numeric_limits<int>::max();  // where the one before would be in program order
     for (const int u : order) {
-      Candidate& node = unit(u);
+      Candidate& node = source(u);
       const Effect kind = effect(node);
       if (kind == Effect::None && !feeds[static_cast<std::size_t>(u)]) continue;
       if (kind == Effect::Always) continue;  // a program that sends, receives or waits says when
-      if (kind != Effect::None && LoopOp::of(*plan_.graph[node.unit.item].op)) continue;  // mostly work, which has its place
+      if (kind != Effect::None && LoopOp::of(*plan_.graph[node.source.item].op)) continue;  // mostly work, which has its place
       int key = -1;
-      for (const int b : node.before) key = std::max(key, unit(b).key);
-      if (kind != Effect::None && plan_.graph[node.unit.item].as<LibraryOp>().makes_anew())
+      for (const int b : node.before) key = std::max(key, source(b).key);
+      if (kind != Effect::None && plan_.graph[node.source.item].as<LibraryOp>().makes_anew())
         key = std::max(key, std::exchange(gather, node.last));
       node.key = std::min(key, node.last);
     }
@@ -162,11 +162,11 @@ class Orderer {
 
   const Plan& plan_;
   std::vector<int> unit_of_;
-  std::vector<Candidate> units_;
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace
 
-std::vector<Unit> units_in_order(const Plan& plan, Steps steps) { return Orderer(plan, steps).run(); }
+std::vector<StepSource> sources_in_order(const Plan& plan, Steps steps) { return Orderer(plan, steps).run(); }
 
 }  // namespace tegula::compile

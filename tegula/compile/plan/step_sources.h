@@ -9,7 +9,7 @@
 namespace tegula::compile {
 
 /// A group, or an item that is a call or has kernels of its own.
-struct Unit {
+struct StepSource {
   int group = -1, item = -1;
 };
 
@@ -23,6 +23,6 @@ struct Unit {
 /// Where each step is a launch, casts of leaves (weights, for products in half) and copies of those come first of all, so that they are one launch
 /// together: one by one each product would wait for its own.
 enum class Steps : std::uint8_t { Calls, Launches };
-std::vector<Unit> units_in_order(const Plan& plan, Steps steps);
+std::vector<StepSource> sources_in_order(const Plan& plan, Steps steps);
 
 }  // namespace tegula::compile
