@@ -114,8 +114,9 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const Line& wh
   if (x.numel() == 0) return graph::identity(x, where);
   const Constants c(x, axes, eps, where);
   const auto forward = [=](const std::vector<Tensor>& in) {
-    const Moments m = moments(in[0], c);
-    return m.centered * c.reciprocal_root(m.variance);
+    // The difference that is squared is the one that is divided: both are scaled.
+    const Tensor mean = c.mean(in[0]), scaled = c.scaled_difference(in[0], mean);
+    return scaled * rsqrt(c.mean_square(scaled) + c.eps);
   };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Moments m = moments(in[0], c);
