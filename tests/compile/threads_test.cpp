@@ -1,4 +1,4 @@
-// What docs/design.md, "Threads", promises: one function, one tensor, one Variable used by several threads at once.
+// What docs/threads.md promises: one function, one tensor, one Variable used by several threads at once.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
