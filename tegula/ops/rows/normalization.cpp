@@ -25,12 +25,12 @@ double count_over(const Shape& shape, const Dims& axes) {
 
 /// Numbers that a normalisation and its gradient have in common: the same nodes, so that what both compute with them is computed once.
 ///
-/// Squares are multiplied by scale², a power of two, so that those of numbers up to 1e31 are numbers of f32: "scaled" is times scale², of a variance. What
-/// then falls below the smallest number is nothing beside an eps of 1e-12 and more. With a smaller eps, and in f64, scale is 1.
+/// Squares are of multiples by `scale`, a power of two, so that sums of 1e5 of those of 1e30 are numbers of f32: "scaled" is times scale, or times scale² of a
+/// variance. What then falls below the smallest number is nothing beside an eps of 1e-12 and more. With a smaller eps, and in f64, scale is 1.
 struct Constants {
   Dims axes;
   double scale;
-  Tensor factor, square;  // scale and scale²
+  Tensor factor, inverse, square;  // scale, 1 / scale and scale²
   Tensor share;  // 1 / how many values a mean is over
   Tensor zero;
   Tensor eps;  // scaled as a variance
@@ -38,8 +38,9 @@ struct Constants {
 
   Constants(const Tensor& x, const Dims& over, double given_eps, const Line& where)
       : axes(over),
-        scale(x.dtype() == f64 || given_eps < 1e-12 ? 1 : 0x1p-40),
+        scale(x.dtype() == f64 || given_eps < 1e-12 ? 1 : 0x1p-44),
         factor(graph::scalar(scale, x.dtype(), where)),
+        inverse(graph::scalar(1 / scale, x.dtype(), where)),
         square(graph::scalar(scale * scale, x.dtype(), where)),
         share(graph::scalar(1 / count_over(x.shape(), over), x.dtype(), where)),
         zero(graph::scalar(0, x.dtype(), where)),
@@ -47,16 +48,18 @@ struct Constants {
         epsilon(given_eps) {}
   /// What a normalisation is called with, for those who look at its node.
   NamedOptions options() const { return {{"axes", std::vector<std::int64_t>(axes.begin(), axes.end())}, {"eps", epsilon}}; }
+  Tensor scaled(const Tensor& x) const { return scale == 1 ? x : x * factor; }
+  Tensor unscaled(const Tensor& x) const { return scale == 1 ? x : x * inverse; }
+  /// x - y, scaled, for as many operations as it has without.
+  Tensor scaled_difference(const Tensor& x, const Tensor& y) const {
+    return scale == 1 ? x - y : multiply_add(x, factor, -scaled(y));
+  }
   /// Over axes that stay with size 1.
   Tensor mean(const Tensor& x) const { return sum(x, axes, Keep::Yes) * share; }
-  /// x², scaled: a product, which is rounded once with the sum that it is added to, and for which nothing but x is kept.
+  /// x², scaled, of what is not: a product, which is rounded once with the sum that it is added to.
   Tensor squared(const Tensor& x) const { return (scale == 1 ? x : x * square) * x; }
-  Tensor mean_square(const Tensor& x) const { return mean(squared(x)); }
   /// 1 / sqrt(variance + eps) of a scaled variance.
-  Tensor reciprocal_root(const Tensor& variance) const {
-    const Tensor root = rsqrt(variance + eps);
-    return scale == 1 ? root : root * factor;
-  }
+  Tensor reciprocal_root(const Tensor& variance) const { return scaled(rsqrt(variance + eps)); }
 };
 
 struct Moments {
@@ -67,17 +70,18 @@ struct Moments {
 
 /// For axes along which a program instance holds its values: exact, in two passes over them.
 Moments moments(const Tensor& x, const Constants& c) {
-  const Tensor mean = c.mean(x), centered = x - mean;
-  return {mean, c.mean_square(centered), centered};
+  const Tensor mean = c.mean(x), scaled = c.scaled_difference(x, mean);
+  return {mean, c.mean(scaled * scaled), x - mean};
 }
 
 /// For channels, whose values are spread over all of memory: one pass, sums of differences from the first value of each channel (Chan, Golub
 /// and LeVeque, "Algorithms for computing the sample variance", 1983). The variance loses digits only as that value lies many standard
 /// deviations off the mean.
-/// `origin` (1, C, 1, …) is that value.
+/// `origin` (1, C, 1, …) is that value. What is summed is made of x and the origin alone, with nothing that is computed of the origin first: so all of it is
+/// one program.
 Moments channel_moments(const Tensor& x, const Tensor& origin, const Constants& c) {
   const Tensor shifted = x - origin, offset = c.mean(shifted);
-  const Tensor variance = c.mean_square(shifted) - c.squared(offset);
+  const Tensor variance = c.mean(c.squared(shifted)) - c.squared(offset);
   const Tensor mean = origin + offset;
   return {mean, where(variance < c.zero, c.zero, variance), x - mean};
 }
@@ -93,6 +97,18 @@ Tensor inverse_deviation(const Tensor& x, const Constants& c, MomentsOf moments_
   return custom_function("inverse_deviation", c.options(), forward, backward, {x}, where);
 }
 
+/// mean(dy * (x - mean(x))), of the scaled differences that the variance is made of. Its gradients are not scaled: of cotangents of 1e30 they would be no numbers.
+Tensor mean_product(const Tensor& dy, const Tensor& x, const Constants& c, const Line& where) {
+  const auto forward = [=](const std::vector<Tensor>& in) {
+    return c.unscaled(c.mean(in[0] * c.scaled_difference(in[1], c.mean(in[1]))));
+  };
+  const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& g) {
+    const Tensor each = g * c.share;
+    return std::vector<Tensor>{each * (in[1] - c.mean(in[1])), each * (in[0] - c.mean(in[0]))};
+  };
+  return custom_function("mean_product", c.options(), forward, backward, {dy, x}, where);
+}
+
 /// (x - mean) * rsqrt(variance + eps). The gradient is dx = r * (dy - mean(dy) - y * mean(dy*y)) with y = r * (x - mean). r goes in front of
 /// the last mean: then what it is over does not wait for the variance, and both are one pass over the row. All of it is a function of x, so
 /// that it differentiates again.
@@ -106,7 +122,7 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const Line& wh
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Moments m = moments(in[0], c);
     const Tensor r = inverse_deviation(in[0], c, [=](const Tensor& t) { return moments(t, c); }, where);
-    return std::vector<Tensor>{r * multiply_add(m.centered, -(r * (r * c.mean(dy * m.centered))), dy - c.mean(dy))};
+    return std::vector<Tensor>{r * multiply_add(m.centered, -(r * (r * mean_product(dy, in[0], c, where))), dy - c.mean(dy))};
   };
   return custom_function("standardize", c.options(), forward, backward, {x}, where);
 }
@@ -114,7 +130,7 @@ Tensor standardize(const Tensor& x, const Dims& axes, double eps, const Line& wh
 Tensor scaled_by_root_mean_square(const Tensor& x, const Dims& axes, double eps, const Line& where) {
   if (x.numel() == 0) return graph::identity(x, where);
   const Constants c(x, axes, eps, where);
-  const auto about_zero = [=](const Tensor& t) { return Moments{c.zero, c.mean_square(t), t}; };
+  const auto about_zero = [=](const Tensor& t) { return Moments{c.zero, c.mean(c.squared(t)), t}; };
   const auto forward = [=](const std::vector<Tensor>& in) { return in[0] * c.reciprocal_root(about_zero(in[0]).variance); };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
     const Tensor r = inverse_deviation(in[0], c, about_zero, where);

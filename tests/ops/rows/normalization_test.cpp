@@ -194,6 +194,13 @@ TEST(Normalization, NumbersOfAnySizeKeepTheirDigits) {
   }
 }
 
+TEST(Normalization, LongRowsOfLargeNumbersKeepTheirDigits) {
+  const std::int64_t n = 20'000;
+  const Tensor x = cast(tensor(random_values(static_cast<std::size_t>(n), 9), {1, n}) * 1e30, f32), fine = cast(x, f64);
+  expect_near(cast(layer_norm(x, {n}), f64), layer_norm(fine, {n}), 1e-5);
+  expect_near(cast(rms_norm(x, {n}), f64), rms_norm(fine, {n}), 1e-5);
+}
+
 TEST(Normalization, ErrorsSayWhatDoesNotFit) {
   const Tensor x = tensor(random_values(24, 5), {2, 3, 4});
   EXPECT_NE(message([&] { layer_norm(x, {3}); }).find("layer_norm: got shape (2, 3, 4), expected one that ends in (3,)"),
