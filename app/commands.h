@@ -17,6 +17,8 @@ void add_eval(Command& app);
 void add_predict(Command& app);
 void add_summary(Command& app);
 void add_graph(Command& app);
+void add_compile(Command& app);
+void add_run(Command& app);
 void add_info(Command& app);
 void add_bench(Command& app);
 void add_kernel(Command& app);

@@ -5,13 +5,13 @@
 #include <functional>
 #include <memory>
 
-#include "app/commands.h"
 #include "app/file_model.h"
+#include "app/graph.h"
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"
-#include "tegula/formats/graph_file.h"
+#include "tegula/formats/plan_file.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/print.h"
@@ -28,9 +28,8 @@ const std::vector<std::string> kStages{"graph",  "simplify", "precision", "epilo
                                        "memory", "tile",     "kernel",    "assembly", "figures", "all"};
 
 struct GraphChoice {
-  ModelChoice model;
-  std::int64_t batch = 64, length = 16;
-  bool step = false, dot = false;
+  FunctionChoice function;
+  bool dot = false;
   std::string stage = "graph";
 };
 
@@ -43,17 +42,7 @@ std::string why_nothing(const std::string& stage) {
   return "The stage " + stage + " has nothing to say about this graph.";
 }
 
-using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-
-/// What is looked at: a function, arguments for it, and what its Variables are called.
-struct Shown {
-  Function function;
-  std::vector<Tensor> arguments;
-  Parameters state;
-  std::string title;
-};
-
-Shown shown_model(const GraphChoice& choice) {
+ChosenFunction of_model(const FunctionChoice& choice, bool gradients) {
   const auto model = std::make_shared<models::Model>(make_model(choice.model));
   Shape shape = model->input;
   shape.insert(0, choice.batch);
@@ -64,10 +53,10 @@ Shown shown_model(const GraphChoice& choice) {
   }
   const auto adam = std::make_shared<optim::Adam>(parameters(model->net));
   eval(adam->lr.read(), adam->steps().read());
-  const auto step = [model, adam, dot = choice.dot && choice.stage == "graph"](const std::vector<Tensor>& in) {
+  const auto step = [model, adam, gradients_alone = gradients](const std::vector<Tensor>& in) {
     const Tensor loss = cross_entropy(model->net(in[0]), in[1]);
     std::vector<Tensor> gradients = grad(loss, adam->parameters());
-    if (dot) {
+    if (gradients_alone) {
       gradients.push_back(loss);
       return gradients;
     }
@@ -77,34 +66,39 @@ Shown shown_model(const GraphChoice& choice) {
   return {step, {zeros(shape, f32), zeros({choice.batch}, i64)}, nn::state(model->net), model->name};
 }
 
-Shown shown_file(const GraphChoice& choice) {
+ChosenFunction of_graph_file(const FunctionChoice& choice, const std::string& command) {
   if (choice.step) {
-    throw Error({.op = "tegula graph",
+    throw Error({.op = "tegula " + command,
                  .got = "--step with the graph file " + choice.model.name_or_file,
                  .expected = "a model: a graph file is the function that was saved",
                  .advice = "save the step with save_graph"});
   }
   const GraphFunction f = load_graph(choice.model.name_or_file);
-  Shown out{f, {}, f.state(), choice.model.name_or_file};
+  ChosenFunction out{f, {}, f.state(), choice.model.name_or_file};
   for (const GraphValue& input : f.inputs()) out.arguments.push_back(zeros(input.shape, input.dtype));
   return out;
 }
 
-Shown shown_own(const GraphChoice& choice, const FileModel& model) {
+ChosenFunction of_own(const FunctionChoice& choice, const std::string& command, const FileModel& model) {
   if (choice.step) {
-    throw Error({.op = "tegula graph",
+    throw Error({.op = "tegula " + command,
                  .got = "--step with " + printable(choice.model.name_or_file) + ", a model of the kind " + model.kind,
                  .expected = "a model of images that is listed",
-                 .advice = "TEGULA_PRINT=" + choice.stage + " before tegula train shows the steps of other trainings"});
+                 .advice = "TEGULA_PRINT=plan before tegula train shows the steps of other trainings"});
   }
   const auto forward = [call = model.forward](const std::vector<Tensor>& in) { return std::vector{call(in)}; };
   return {forward, model.inputs, model.state, model.kind};
 }
 
-Shown what_to_show(const GraphChoice& choice) {
-  if (is_graph_file(choice.model.name_or_file)) return shown_file(choice);
-  if (const auto own = model_in(choice.model.name_or_file, choice.batch, choice.length)) return shown_own(choice, *own);
-  return shown_model(choice);
+/// What a plan file says itself, where that is asked for; false where not.
+bool shows_plan(const GraphChoice& choice) {
+  const bool of_plan = choice.stage == "plan" || choice.stage == "memory" || choice.stage == "kernel";
+  if (!of_plan || choice.dot || !is_plan_file(choice.function.model.name_or_file)) return false;
+  const PlanFunction f = load_plan(choice.function.model.name_or_file);
+  if (!f.from_file()) return false;
+  const std::string text = choice.stage == "plan" ? f.print_plan() : choice.stage == "memory" ? f.print_memory() : f.print_kernels();
+  std::printf("# %s\n%s\n", choice.stage.c_str(), text.c_str());
+  return true;
 }
 
 void run(const GraphChoice& choice) {
@@ -114,9 +108,9 @@ void run(const GraphChoice& choice) {
                  .expected = "the stage graph, plan or tile",
                  .advice = "the others are text: leave --dot out"});
   }
-  Shown what = what_to_show(choice);
+  if (shows_plan(choice)) return;
+  ChosenFunction what = chosen_function(choice.function, "graph", choice.dot && choice.stage == "graph");
   for (const Parameter& p : what.state) eval(p.read());  // the printed graph begins at their values
-  for (Tensor& x : what.arguments) x = from_array(x.to_array());
   if (choice.dot && choice.stage != "graph") {
     auto compiled = jit(what.function);
     compiled(what.arguments);
@@ -142,13 +136,27 @@ void run(const GraphChoice& choice) {
 
 }  // namespace
 
+void add_options(Command& command, FunctionChoice& choice) {
+  add_options(command, choice.model, ModelFiles::Yes);
+  command.option("--batch", choice.batch, "images, rows or texts at once").check(positive()).shows_default().type("N");
+  command.option("--length", choice.length, "tokens of each text").check(positive()).shows_default().type("N");
+  command.flag("--step", choice.step, "a whole training step with Adam instead of the forward pass");
+}
+
+ChosenFunction chosen_function(const FunctionChoice& choice, const std::string& command, bool gradients) {
+  const std::string& model = choice.model.name_or_file;
+  ChosenFunction out;
+  if (is_graph_file(model)) out = of_graph_file(choice, command);
+  else if (const auto own = model_in(model, choice.batch, choice.length)) out = of_own(choice, command, *own);
+  else out = of_model(choice, gradients);
+  for (Tensor& x : out.arguments) x = from_array(x.to_array());
+  return out;
+}
+
 void add_graph(Command& app) {
   auto choice = std::make_shared<GraphChoice>();
-  Command command = app.command("graph", "the graph of a model or a graph file, its plan, its tile programs");
-  add_options(command, choice->model, ModelFiles::Yes);
-  command.option("--batch", choice->batch, "images, rows or texts at once").check(positive()).shows_default().type("N");
-  command.option("--length", choice->length, "tokens of each text").check(positive()).shows_default().type("N");
-  command.flag("--step", choice->step, "a whole training step with Adam instead of the forward pass");
+  Command command = app.command("graph", "the graph of a model, a graph file or a plan file, its plan, its tile programs");
+  add_options(command, choice->function);
   command.option("--stage", choice->stage, "what to print").check(one_of(kStages)).shows_default();
   add_precision(command);
   command.flag("--dot", choice->dot,

@@ -14,6 +14,8 @@ int main(int argc, char** argv) {
     app::add_predict(root);
     app::add_summary(root);
     app::add_graph(root);
+    app::add_compile(root);
+    app::add_run(root);
     app::add_info(root);
     app::add_bench(root);
     app::add_kernel(root);

@@ -25,6 +25,7 @@
 // The graph: differentiation, evaluation, compilation.
 #include "tegula/compile/jit.h"    // jit
 #include "tegula/formats/graph_file.h"  // save_graph, load_graph
+#include "tegula/formats/plan_file.h"  // save_plan, load_plan
 #include "tegula/graph/autodiff/grad.h"     // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
 #include "tegula/graph/evaluate.h" // eval(a, b, …)
 #include "tegula/graph/frame.h"    // In frame("MyLayer", x.loc)

@@ -227,7 +227,13 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   SizeHistory::Seen& seen = sizes.of(args, kind);
   entry->executable = compile(std::move(graph), device, identities, kept, seen.ladder(signature, r.reading.order, device));
   seen.made(signature, entry->executable->plan().extents);
-  if (device.traits().queues && entry->executable->checks()) watch_checks(entry->executable);
+  keep(std::move(entry));
+  return *entries.back();
+}
+
+void JitState::Impl::keep(std::unique_ptr<Entry> entry) {
+  const Recorded& r = entry->recorded;
+  if (entry->executable->device().traits().queues && entry->executable->checks()) watch_checks(entry->executable);
   entry->leaves.resize(r.sources.size());
   entry->versions.resize(r.sources.size());
   entry->outputs.resize(r.outputs.size());
@@ -236,7 +242,6 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   entry->admission = Admission(gate, r.cells, r.updated_cells);
   make_room(held_bytes(*entry));
   entries.push_back(std::move(entry));
-  return *entries.back();
 }
 
 // Lets go of signatures that were used longest ago, until one more may be kept.
@@ -269,20 +274,14 @@ Entry* JitState::Impl::find() {
   return nullptr;
 }
 
-Results JitState::Impl::replay(Entry& entry, int times) {
+void JitState::Impl::find_leaves(Entry& entry) {
   const Recorded& r = entry.recorded;
   runtime::Device& device = entry.executable->device();
-  const Passage passage = entry.admission.enter();
-  const Slots::Use use(entry.slots);
-  for (const auto& cell : r.cells) cell->settled();  // a pending write that failed before throws its error now
-  for (int cell : r.updated_cells) prepare_cell(r.cells[static_cast<std::size_t>(cell)], true, device);
   for (const auto& cell : r.cells) prepare_cell(cell, false, device);
   for (std::size_t i = 0; i < r.sources.size(); ++i) {
     const Source& source = r.sources[i];
     switch (source.kind) {
-      case Source::Kind::Argument:
-        entry.leaves[i] = argument_address(entry, i, arguments[static_cast<std::size_t>(source.index)].node());
-        break;
+      case Source::Kind::Argument: break;
       case Source::Kind::Cell: {
         const Cell& cell = *r.cells[static_cast<std::size_t>(source.index)];
         entry.leaves[i] = cell.owned().node()->data();
@@ -294,6 +293,20 @@ Results JitState::Impl::replay(Entry& entry, int times) {
         entry.leaves[i] = source.captured->data();
         break;
     }
+  }
+}
+
+Results JitState::Impl::replay(Entry& entry, int times) {
+  const Recorded& r = entry.recorded;
+  runtime::Device& device = entry.executable->device();
+  const Passage passage = entry.admission.enter();
+  const Slots::Use use(entry.slots);
+  for (const auto& cell : r.cells) cell->settled();  // a pending write that failed before throws its error now
+  for (int cell : r.updated_cells) prepare_cell(r.cells[static_cast<std::size_t>(cell)], true, device);
+  find_leaves(entry);
+  for (std::size_t i = 0; i < r.sources.size(); ++i) {
+    if (r.sources[i].kind == Source::Kind::Argument)
+      entry.leaves[i] = argument_address(entry, i, arguments[static_cast<std::size_t>(r.sources[i].index)].node());
   }
   for (std::size_t o = 0; o < r.outputs.size(); ++o) {
     const Node& like = *r.outputs[o];
@@ -369,7 +382,7 @@ Results JitState::call(std::span<const Tensor> arguments, std::span<const std::u
   if (waits && !first) evaluate(pending, impl.where);
   if (!entry) {
     entry = &impl.make_entry(impl.arguments, body);
-  } else if (const bool due = entry->calls + 1 == entry->next_check; due || checking(Check::Jit)) {
+  } else if (const bool due = entry->calls + 1 == entry->next_check; !entry->stored && (due || checking(Check::Jit))) {
     const Recorded again = impl.record(impl.arguments, body);
     if (holds(again.conditions) && entry->recorded.conditions.size() == again.conditions.size())
       require_equal(entry->recorded, again, impl.where);
@@ -385,6 +398,26 @@ Results JitState::call(std::span<const Tensor> arguments, std::span<const std::u
   auto results = impl.replay(*entry, times);
   impl.keep_arguments();
   return results;
+}
+
+const Entry& JitState::prepare(std::span<const Tensor> arguments, const Body& body) {
+  Impl& impl = *impl_;
+  std::scoped_lock lock(impl.mutex);
+  signature_of(arguments, {}, default_device(), impl.signature);
+  impl.kind = std::span(impl.signature).first(1);
+  Entry& entry = impl.make_entry(arguments, body);
+  for (const auto& cell : entry.recorded.cells) cell->settled();
+  impl.find_leaves(entry);
+  entry.executable->keep({.leaves = entry.leaves, .constants = {}, .outputs = {}, .updates = {}, .versions = entry.versions});
+  return entry;
+}
+
+void JitState::add(std::unique_ptr<Entry> entry, std::span<const Tensor> arguments) {
+  std::scoped_lock lock(impl_->mutex);
+  signature_of(arguments, {}, entry->executable->device(), entry->signature);
+  entry->stored = true;
+  impl_->keep(std::move(entry));
+  impl_->last = impl_->entries.back().get();
 }
 
 }  // namespace tegula::compile

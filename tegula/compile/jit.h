@@ -27,6 +27,8 @@ struct Results {
   std::shared_ptr<const Words> form;
 };
 
+struct Entry;
+
 /// What a jit-ed function remembers; one per function object. Calls from several threads wait for each other (docs/design.md, "Threads").
 class JitState {
  public:
@@ -38,6 +40,10 @@ class JitState {
   std::vector<Tensor> call(std::span<const Tensor> arguments, const Body& body, int times = 1) {
     return call(arguments, {}, body, times).tensors;
   }
+  /// Traces and compiles the function for arguments like these, which need no values, and computes what it keeps between calls. It does not run.
+  const Entry& prepare(std::span<const Tensor> arguments, const Body& body);
+  /// Takes what a file has for calls with arguments like these (`entry`: what was recorded, and the executable).
+  void add(std::unique_ptr<Entry> entry, std::span<const Tensor> arguments);
   /// How many times the function was traced, and how many executables are kept.
   int traces() const;
   int executables() const;

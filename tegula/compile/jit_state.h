@@ -19,6 +19,7 @@ struct Entry {
   std::shared_ptr<Executable> executable;
   std::uint64_t calls = 0, last_use = 0;
   std::uint64_t next_check = 2;  // the call that is traced to compare: 2, 4, 16, 256, …
+  bool stored = false;  // from a file: there is no trace to compare with
   // Buffers reused from call to call, so that a replay allocates nothing.
   std::vector<void*> leaves, outputs, updates;
   std::vector<std::uint64_t> versions;  // of leaves that are Variables
@@ -54,9 +55,12 @@ struct JitState::Impl {
 
   Recorded record(std::span<const Tensor> args, const Body& body);
   Entry& make_entry(std::span<const Tensor> args, const Body& body);
+  void keep(std::unique_ptr<Entry> entry);
   void make_room(std::size_t bytes);
   Entry* find();
   Results replay(Entry& entry, int times);
+  /// Where Variables and captured tensors lie, fit for a run, and their versions.
+  void find_leaves(Entry& entry);
   void keep_arguments();
   /// Runs the last call's plan again, over copies of what it would write; print_times().
   std::string times(Entry& entry);

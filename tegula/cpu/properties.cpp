@@ -45,7 +45,9 @@ HWY_AFTER_NAMESPACE();
 #include <vector>
 
 #include "tegula/cpu/parallel.h"
+#include "tegula/cpu/onednn/onednn.h"
 #include "tegula/cpu/properties.h"
+#include "tegula/runtime/fingerprint.h"
 
 namespace tegula::host {
 HWY_EXPORT(multiply_add_here);
@@ -84,14 +86,22 @@ double multiply_add_rate(int threads) {
 
 }  // namespace
 
+const char* instruction_set() { return HWY_DYNAMIC_DISPATCH(target_here)(); }
+
 runtime::DeviceProperties find_properties(int threads) {
   return {
       .model = model_name(),
-      .architecture = HWY_DYNAMIC_DISPATCH(target_here)(),
+      .architecture = instruction_set(),
       .processors = threads,
       .memory_bytes = static_cast<std::size_t>(std::max(::sysconf(_SC_PHYS_PAGES), 0L)) * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)),
       .f32 = multiply_add_rate(threads)};
 }
 
 }  // namespace tegula::host
+
+namespace tegula::runtime {
+
+std::string cpu_fingerprint() { return std::string("cpu ") + host::instruction_set() + ", " + host::onednn_version(); }
+
+}  // namespace tegula::runtime
 #endif

@@ -1,4 +1,4 @@
-#include "tegula/formats/graph_file.h"
+#include "tegula/formats/graph_contents.h"
 
 #include <algorithm>
 #include <map>
@@ -16,15 +16,6 @@
 #include "tegula/ops/tile_kernel_op.h"
 
 namespace tegula {
-
-struct GraphFunction::State {
-  std::vector<GraphValue> inputs, outputs;
-  Parameters variables;
-  io::Metadata metadata;
-  formats::StoredGraph graph;
-  std::vector<Ref<Cell>> cells;
-  std::vector<Tensor> constants;
-};
 
 namespace formats {
 namespace {
@@ -90,8 +81,8 @@ void require_count(const std::vector<std::string>& names, std::size_t count, con
 
 }  // namespace
 
-void save(const GraphPath& path, const GraphFileOptions& options, const Parameters& module_names, std::span<const Tensor> examples,
-          const Body& body) {
+GraphContents contents_of(const GraphPath& path, const GraphFileOptions& options, const Parameters& module_names,
+                          std::span<const Tensor> examples, const Body& body) {
   const Line where = origin_at(path.where).where;
   Tables tables{.inputs = results_of(examples), .variables = {}, .constants = {}};
   Recording recording = record(tables.inputs, body, options.gradients, where);
@@ -141,7 +132,25 @@ void save(const GraphPath& path, const GraphFileOptions& options, const Paramete
         "a graph of " + std::to_string(recording.graph.nodes.size()) + " nodes, " + std::to_string(text.size()) + " bytes of text",
         "at most " + std::to_string(kMostText) + " bytes", "scan writes a loop as one node", where);
   metadata.emplace(kGraphKey, std::move(text));
-  io::write_safetensors(path.path, arrays, metadata);
+  GraphContents out{.function = {}, .arrays = std::move(arrays), .metadata = std::move(metadata)};
+  GraphFunction::State& f = out.function;
+  for (const json& one : all["inputs"]) f.inputs.push_back({one["name"].get<std::string>(), {}, {}});
+  for (std::size_t i = 0; i < f.inputs.size(); ++i) f.inputs[i].dtype = tables.inputs[i].dtype, f.inputs[i].shape = tables.inputs[i].shape;
+  for (std::size_t i = 0; i < recording.graph.outputs.size(); ++i) {
+    const Result& result = recording.graph.nodes[static_cast<std::size_t>(recording.graph.outputs[i])].results[0];
+    f.outputs.push_back({all["outputs"][i].get<std::string>(), result.dtype, result.shape});
+  }
+  for (std::size_t i = 0; i < names.size(); ++i) f.variables.push_back({names[i], recording.cells[i]});
+  out.constants = all["constants"].get<std::vector<std::string>>();
+  f.metadata = options.metadata;
+  f.graph = std::move(recording.graph), f.cells = std::move(recording.cells), f.constants = std::move(recording.constants);
+  return out;
+}
+
+void save(const GraphPath& path, const GraphFileOptions& options, const Parameters& module_names, std::span<const Tensor> examples,
+          const Body& body) {
+  const GraphContents contents = contents_of(path, options, module_names, examples, body);
+  io::write_safetensors(path.path, contents.arrays, contents.metadata);
 }
 
 namespace {
@@ -150,7 +159,8 @@ namespace {
 class FileReader {
  public:
   explicit FileReader(const std::string& path) : path_(path), file_(io::read_safetensors(path)) {
-    for (auto& [name, array] : file_.tensors) arrays_.emplace(name, &array);
+    for (auto& [name, array] : file_.tensors)
+      if (!name.starts_with(kPlanTensors)) arrays_.emplace(name, &array);  // a plan file has a plan as well
   }
 
   std::shared_ptr<const GraphFunction::State> read(const LoadGraphOptions& options) {
@@ -187,6 +197,7 @@ class FileReader {
     }
     if (!arrays_.empty()) refuse("the tensor " + shown(arrays_.begin()->first), "only Variables and constants of the graph");
     file_.metadata.erase(found);
+    file_.metadata.erase(std::string(kPlanKey));
     out->metadata = std::move(file_.metadata);
     return out;
   }
@@ -238,8 +249,9 @@ class FileReader {
 }  // namespace
 }  // namespace formats
 
-std::vector<Tensor> GraphFunction::operator()(const std::vector<Tensor>& inputs, Line where) const {
-  const State& s = *state_;
+namespace formats {
+
+void require_arguments(const std::vector<GraphValue>& expected, std::span<const Tensor> inputs, const Line& where) {
   const auto list = [](const auto& values) {
     std::string text;
     for (const auto& one : values) text += (text.empty() ? "" : ", ") + std::string(name(one.dtype)) + to_string(one.shape);
@@ -247,29 +259,41 @@ std::vector<Tensor> GraphFunction::operator()(const std::vector<Tensor>& inputs,
   };
   std::vector<GraphValue> given;
   for (const Tensor& input : inputs) given.push_back({"", input.dtype(where), input.shape(where)});
-  const bool fits = std::ranges::equal(given, s.inputs,
+  const bool fits = std::ranges::equal(given, expected,
                                        [](const GraphValue& a, const GraphValue& b) { return a.dtype == b.dtype && a.shape == b.shape; });
-  if (!fits) {
-    throw Error({.op = "graph",
-                 .got = "tensors " + list(given),
-                 .expected = list(s.inputs) + ", as the function was saved with",
-                 .advice = "save_graph once for each size, or cast and reshape before the call",
-                 .where = origin_at(where).where});
-  }
-  const std::vector<Tensor> made = formats::build(s.graph, {.inputs = inputs, .cells = s.cells, .constants = s.constants});
+  if (fits) return;
+  throw Error({.op = "graph",
+               .got = "tensors " + list(given),
+               .expected = list(expected) + ", as the function was saved with",
+               .advice = "save it once for each size, or cast and reshape before the call",
+               .where = origin_at(where).where});
+}
+
+std::vector<Tensor> call_graph(const GraphFunction::State& f, std::span<const Tensor> inputs) {
+  const std::vector<Tensor> made = build(f.graph, {.inputs = inputs, .cells = f.cells, .constants = f.constants});
   std::vector<Tensor> out;
-  for (const int output : s.graph.outputs) out.push_back(made[static_cast<std::size_t>(output)]);
+  for (const int output : f.graph.outputs) out.push_back(made[static_cast<std::size_t>(output)]);
   return out;
 }
 
+void require_one_result(const std::vector<GraphValue>& outputs, const Line& where) {
+  if (outputs.size() == 1) return;
+  throw Error({.op = "graph",
+               .got = "a function with " + std::to_string(outputs.size()) + " results called for one",
+               .expected = "one with one result",
+               .advice = "f({x}) gives the list of its results",
+               .where = origin_at(where).where});
+}
+
+}  // namespace formats
+
+std::vector<Tensor> GraphFunction::operator()(const std::vector<Tensor>& inputs, Line where) const {
+  formats::require_arguments(state_->inputs, inputs, where);
+  return formats::call_graph(*state_, inputs);
+}
+
 Tensor GraphFunction::only(const std::vector<Arg>& x, const Line& where) const {
-  if (state_->outputs.size() != 1) {
-    throw Error({.op = "graph",
-                 .got = "a function with " + std::to_string(state_->outputs.size()) + " results called for one",
-                 .expected = "one with one result",
-                 .advice = "f({x}) gives the list of its results",
-                 .where = origin_at(where).where});
-  }
+  formats::require_one_result(state_->outputs, where);
   std::vector<Tensor> inputs;
   for (const Arg& one : x) inputs.push_back(one.tensor("graph"));
   return (*this)(inputs, where)[0];
@@ -294,15 +318,21 @@ Parameters parameters(const GraphFunction& f) {
   return out;
 }
 
-bool is_graph_file(const std::string& path) {
+namespace formats {
+
+bool has_metadata(const std::string& path, std::string_view key) {
   try {
     io::Bytes begin(io::kKindBytes);
     const io::InputFile file(path, "load_graph");
     begin.resize(std::min<std::uint64_t>(file.size(), begin.size()));
     file.read_at(0, begin);
-    return io::kind_of(begin) == io::FileKind::Safetensors && io::read_safetensors_header(path).metadata.contains(std::string(kGraphKey));
+    return io::kind_of(begin) == io::FileKind::Safetensors && io::read_safetensors_header(path).metadata.contains(std::string(key));
   } catch (const Error&) { return false; }
 }
+
+}  // namespace formats
+
+bool is_graph_file(const std::string& path) { return formats::has_metadata(path, kGraphKey); }
 
 GraphFunction load_graph(const std::string& path, const LoadGraphOptions& options) {
   return GraphFunction(formats::FileReader(path).read(options));

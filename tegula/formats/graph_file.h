@@ -56,6 +56,19 @@ compile::Results results_of(F& f, const Arguments&... arguments) {
   }
 }
 
+/// `save` of the function over a list of tensors.
+template <class F, class... Examples>
+void save_by(decltype(save)& save, const GraphPath& path, const GraphFileOptions& options, F& f, const Examples&... examples) {
+  using Arguments = std::tuple<compile::Traced<Examples>...>;
+  using Result = std::decay_t<std::invoke_result_t<F&, const compile::Traced<Examples>&...>>;
+  const graph::Flat flat = graph::flatten_structure(Arguments(examples...));
+  const auto body = [&](std::span<const Tensor> tensors) {
+    return std::apply([&](const auto&... arguments) { return results_of<Result>(f, arguments...); },
+                      graph::build_structure<Arguments>(tensors.data(), flat.form.data()));
+  };
+  save(path, options, names_of(f), flat.tensors, body);
+}
+
 }  // namespace formats
 
 /// save_graph("net.graph", net, x): traces f(examples…), as jit does, and writes what it computes: its ops with their attributes, shapes, dtypes and lines, the
@@ -65,14 +78,7 @@ compile::Results results_of(F& f, const Arguments&... arguments) {
 /// Throws Error for what a file cannot hold: collectives, ops that known_ops() has not, Variables that ranks share out.
 template <class F, class... Examples>
 void save_graph(const GraphPath& path, const GraphFileOptions& options, F&& f, const Examples&... examples) {
-  using Arguments = std::tuple<compile::Traced<Examples>...>;
-  using Result = std::decay_t<std::invoke_result_t<F&, const compile::Traced<Examples>&...>>;
-  const graph::Flat flat = graph::flatten_structure(Arguments(examples...));
-  const auto body = [&](std::span<const Tensor> tensors) {
-    return std::apply([&](const auto&... arguments) { return formats::results_of<Result>(f, arguments...); },
-                      graph::build_structure<Arguments>(tensors.data(), flat.form.data()));
-  };
-  formats::save(path, options, formats::names_of(f), flat.tensors, body);
+  formats::save_by(formats::save, path, options, f, examples...);
 }
 template <class F, class... Examples>
 requires(!std::is_same_v<std::decay_t<F>, GraphFileOptions>)

@@ -1,11 +1,12 @@
 #include "tegula/formats/program_json.h"
 
 #include <algorithm>
-#include <stdexcept>
+#include <limits>
 
 #include "tegula/core/error.h"
 #include "tegula/core/json.h"
 #include "tegula/formats/attribute_json.h"
+#include "tegula/formats/json_reader.h"
 
 namespace tegula::formats {
 namespace {
@@ -44,75 +45,52 @@ json instruction_json(const Instruction& one) {
   return out;
 }
 
-class Reader {
+class Reader : private JsonReader {
  public:
-  explicit Reader(const Complain& complain) : complain_(complain) {}
+  explicit Reader(const Complain& complain)
+      : JsonReader([complain](const std::string& got, const std::string& expected) { complain("a kernel with " + got, expected); }) {}
 
-  TileProgram read(const json& given) const {
+  TileProgram kernel(const json& given) {
     TileProgram out;
-    out.program.name = text(at(given, "name"));
-    for (const json& one : list(at(given, "parameters"))) {
-      tile::Parameter parameter{.name = text(at(one, "name")), .dtype = dtype(at(one, "dtype"))};
-      parameter.pointer = flag(one, "pointer");
-      parameter.writable = flag(one, "writable");
-      out.program.parameters.push_back(parameter);
-    }
-    for (const json& one : list(at(given, "instructions"))) out.program.instructions.push_back(instruction(one));
-    out.program.body = region(at(given, "body"));
-    for (const json& one : list(at(given, "sentences"))) out.sentences.push_back({text(at(one, "text")), line(one)});
-    std::size_t listed = 0;
-    count(out.program.body, listed);
-    for (const Instruction& one : out.program.instructions)
-      for (const tile::Region& region : one.regions) count(region, listed);
-    if (listed != out.program.instructions.size()) refuse("instructions in no region, or in several", "each in one");
-    try {
-      verify(out.program);
-    } catch (const Error& error) { refuse(error.report().got, error.report().expected); }
+    out.program = program(given);
+    for (const json& one : list_at(given, "sentences")) out.sentences.push_back({text(at(one, "text")), line(one)});
     out.structure = structure(out.program);
     return out;
   }
 
- private:
-  [[noreturn]] void refuse(const std::string& got, const std::string& expected) const {
-    complain_("a kernel with " + got, expected);
-    throw std::logic_error("a complaint returned");
+  tile::Program program(const json& given) {
+    tile::Program out;
+    out.name = text(at(given, "name"));
+    out.many_sizes = flag_at(given, "many_sizes"), out.early = flag_at(given, "early");
+    if (given.contains("files"))
+      for (const json& file : list(given["files"])) files_.push_back(text(file));
+    for (const json& one : list_at(given, "parameters")) {
+      tile::Parameter parameter{.name = text(at(one, "name")), .dtype = dtype(at(one, "dtype"))};
+      parameter.pointer = flag_at(one, "pointer"), parameter.writable = flag_at(one, "writable"), parameter.unwritten = flag_at(one, "unwritten");
+      out.parameters.push_back(parameter);
+    }
+    for (const json& one : list_at(given, "instructions")) out.instructions.push_back(instruction(one));
+    out.body = region(at(given, "body"));
+    std::size_t listed = 0;
+    count(out.body, listed);
+    for (const Instruction& one : out.instructions)
+      for (const tile::Region& region : one.regions) count(region, listed);
+    if (listed != out.instructions.size()) refuse("instructions in no region, or in several", "each in one");
+    try {
+      verify(out);
+    } catch (const Error& error) { refuse(error.report().got, error.report().expected); }
+    return out;
   }
+
+ private:
   static void count(const tile::Region& region, std::size_t& listed) { listed += region.parameters.size() + region.body.size(); }
 
-  const json& at(const json& object, const char* key) const {
-    if (!object.is_object() || !object.contains(key)) refuse("no \"" + std::string(key) + "\"", "an object that has it");
-    return object[key];
-  }
-  const json& list(const json& given) const {
-    if (!given.is_array()) refuse(shown(given), "a list");
-    return given;
-  }
-  std::string text(const json& given) const {
-    if (!given.is_string()) refuse(shown(given), "a text");
-    return given.get<std::string>();
-  }
-  bool flag(const json& object, const char* key) const {
-    if (!object.contains(key)) return false;
-    if (!object[key].is_boolean()) refuse(shown(object[key]), "true or false");
-    return object[key].get<bool>();
-  }
   Number number(const json& given) const {
     const auto found = number_from_json(given);
     if (!found) refuse(shown(given), "a number");
     return *found;
   }
-  std::int64_t whole(const json& given) const {
-    const Number value = number(given);
-    if (!value.whole()) refuse(shown(given), "a whole number");
-    return value.integer();
-  }
   std::int64_t whole_or_zero(const json& object, const char* key) const { return object.contains(key) ? whole(object[key]) : 0; }
-  DType dtype(const json& given) const {
-    const std::string said = text(given);
-    const auto found = std::ranges::find_if(kAllDTypes, [&](DType one) { return name(one) == said; });
-    if (found == std::end(kAllDTypes)) refuse("the dtype " + shown(given), "one of Tegula's");
-    return *found;
-  }
   /// The value from 0 on whose name it is.
   template <class T>
   T named(const json& given, int count) const {
@@ -123,11 +101,7 @@ class Reader {
   }
   std::vector<Id> ids(const json& given) const {
     std::vector<Id> out;
-    for (const json& one : list(given)) {
-      const std::int64_t id = whole(one);
-      if (!std::in_range<Id>(id)) refuse("the number " + std::to_string(id), "that of an instruction");
-      out.push_back(static_cast<Id>(id));
-    }
+    for (const json& one : list(given)) out.push_back(static_cast<Id>(whole(one, std::numeric_limits<Id>::min(), std::numeric_limits<Id>::max())));
     return out;
   }
   tile::Region region(const json& given) const {
@@ -135,16 +109,16 @@ class Reader {
   }
   Line line(const json& given) const {
     if (!given.contains("file")) return {};
-    const std::int64_t number = whole(at(given, "line"));
-    if (!std::in_range<std::uint32_t>(number)) refuse("line " + std::to_string(number), "the number of a line");
-    return Line(text(given["file"]), static_cast<std::uint32_t>(number));
+    const auto number = static_cast<std::uint32_t>(whole_at(given, "line", 0, std::numeric_limits<std::uint32_t>::max()));
+    const json& file = given["file"];
+    return Line(file.is_number() ? files_[static_cast<std::size_t>(index(file, files_.size()))] : text(file), number);
   }
   Instruction instruction(const json& given) const {
     Instruction out{.word = named<Word>(at(given, "word"), kWords), .type = {}, .operands = {}};
     if (given.contains("operands")) out.operands = ids(given["operands"]);
     if (has_result(out.word)) {
       out.type.dtype = dtype(at(given, "dtype"));
-      out.type.pointer = flag(given, "pointer");
+      out.type.pointer = flag_at(given, "pointer");
       if (given.contains("shape")) {
         if (list(given["shape"]).size() > static_cast<std::size_t>(kMaxRank)) refuse(shown(given["shape"]), "at most eight sizes");
         for (const json& size : given["shape"]) out.type.shape.push_back(whole(size));
@@ -164,30 +138,51 @@ class Reader {
     return out;
   }
 
-  const Complain& complain_;
+  std::vector<std::string> files_;
 };
 
 }  // namespace
 
-json program_json(const TileProgram& given) {
-  json out{{"name", given.program.name}, {"parameters", json::array()}, {"instructions", json::array()}, {"sentences", json::array()}};
-  for (const tile::Parameter& one : given.program.parameters) {
+json program_json(const tile::Program& given) {
+  json out{{"name", given.name}, {"parameters", json::array()}, {"instructions", json::array()}, {"files", json::array()}};
+  for (const tile::Parameter& one : given.parameters) {
     json parameter{{"name", one.name}, {"dtype", std::string(name(one.dtype))}, {"pointer", one.pointer}};
     if (one.writable) parameter["writable"] = true;
+    if (one.unwritten) parameter["unwritten"] = true;
     out["parameters"].push_back(std::move(parameter));
   }
-  for (const Instruction& one : given.program.instructions) out["instructions"].push_back(instruction_json(one));
+  std::vector<std::string> files;
+  for (const Instruction& one : given.instructions) {
+    json instruction = instruction_json(one);
+    if (one.where.line() > 0) {
+      const auto found = std::ranges::find(files, one.where.file_name());
+      instruction["file"] = found - files.begin();
+      if (found == files.end()) files.emplace_back(one.where.file_name());
+    }
+    out["instructions"].push_back(std::move(instruction));
+  }
+  out["files"] = files;
+  out["body"] = region_json(given.body);
+  if (given.many_sizes) out["many_sizes"] = true;
+  if (given.early) out["early"] = true;
+  return out;
+}
+
+json program_json(const TileProgram& given) {
+  json out = program_json(given.program);
+  out["sentences"] = json::array();
   for (const auto& [text, where] : given.sentences) {
     json sentence{{"text", text}};
     put_line(sentence, where);
     out["sentences"].push_back(std::move(sentence));
   }
-  out["body"] = region_json(given.program.body);
   return out;
 }
 
 std::shared_ptr<const TileProgram> program_from_json(const json& given, const Complain& complain) {
-  return std::make_shared<const TileProgram>(Reader(complain).read(given));
+  return std::make_shared<const TileProgram>(Reader(complain).kernel(given));
 }
+
+tile::Program tile_program_from_json(const json& given, const Complain& complain) { return Reader(complain).program(given); }
 
 }  // namespace tegula::formats

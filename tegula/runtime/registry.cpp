@@ -16,6 +16,7 @@
 #include "tegula/core/code_file.h"
 #include "tegula/core/error.h"
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/fingerprint.h"
 
 namespace tegula {
 namespace {
@@ -170,5 +171,11 @@ namespace tegula::runtime {
 
 Device& device_of(int number) { return number == 0 ? cpu() : cuda(number - 1, {}); }
 bool has_device(int number) { return number == 0 || number <= cuda_count(); }
+int interface_version() { return TEGULA_INTERFACE; }
+std::string fingerprint(Device& device) {
+  if (device.number() == 0) return cpu_fingerprint();
+  const DeviceProperties properties = device.properties();
+  return properties.model + " " + properties.architecture;
+}
 
 }  // namespace tegula::runtime

@@ -17,8 +17,10 @@ namespace tegula {
 namespace {
 
 constexpr const char* kGraph = "other.graph";
+constexpr const char* kPlan = "other.plan";
 constexpr const char* kArguments = "other-arguments.safetensors";
 constexpr const char* kResults = "other-results.safetensors";
+constexpr const char* kPlanned = "other-planned.safetensors";
 constexpr const char* kChild = "OtherProcess.DISABLED_ThatLoads";
 
 Tensor numbers(const Shape& shape, double seed = 1) { return sin(reshape(cast(arange(numel(shape)), f32), shape) * 0.37 + seed); }
@@ -55,6 +57,7 @@ std::vector<Tensor> get(const io::Safetensors& file) {
 /// `f` here and loaded by a child.
 void expect_same_elsewhere(const Function& f, const std::vector<Tensor>& x, const Parameters& weights) {
   save_graph(kGraph, {.names = weights}, f, x);
+  save_plan(kPlan, {.names = weights}, f, x);
   put(kArguments, x);
   std::remove(kResults);
   const std::string self = std::filesystem::read_symlink("/proc/self/exe");
@@ -71,6 +74,12 @@ void expect_same_elsewhere(const Function& f, const std::vector<Tensor>& x, cons
   auto compiled = jit(f);
   compiled(x);
   EXPECT_EQ(theirs.metadata.at("kernels"), compiled.print_kernels());
+  // The plan, which the child neither traced nor made.
+  const io::Safetensors planned = io::read_safetensors(kPlanned);
+  const HostArray mine_first = compiled(x)[0].to_array(), theirs_first = planned.tensors.at(0).second;
+  ASSERT_EQ(mine_first.shape, theirs_first.shape);
+  EXPECT_EQ(std::memcmp(mine_first.buffer->data(), theirs_first.buffer->data(), mine_first.bytes()), 0);
+  EXPECT_EQ(planned.metadata.at("kernels"), compiled.print_kernels());
 }
 
 TEST(OtherProcess, DISABLED_ThatLoads) {
@@ -79,6 +88,11 @@ TEST(OtherProcess, DISABLED_ThatLoads) {
   auto compiled = jit(f);
   compiled(x);
   put(kResults, with_gradients(f, x, parameters(f)), compiled.print_kernels());
+  const PlanFunction planned = load_plan(kPlan);
+  const std::vector<Tensor> results = planned(x);
+  ASSERT_TRUE(planned.from_file());
+  ASSERT_EQ(planned.traces(), 0);
+  put(kPlanned, results, planned.print_kernels());
 }
 
 TEST(OtherProcess, HasTheMnistCnn) {

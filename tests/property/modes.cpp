@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <stdexcept>
@@ -209,34 +212,56 @@ std::vector<std::pair<int, Outcome>> run_jit(ModeHost& host, const Mode& mode, i
   return out;
 }
 
+volatile std::uint64_t current_seed = 0;
+char current_mode[40] = "";
+
+std::string path_for(const char* ending) {
+  if (const char* folder = std::getenv("TEGULA_PLANS")) return std::string(folder) + "/" + std::to_string(current_seed) + ending;
+  return "property-" + std::to_string(getpid()) + ending;
+}
+
 /// By way of a file. What the loaded function has written is read back into the host's Variables.
-std::vector<std::pair<int, Outcome>> run_saved(ModeHost& host, int calls) {
-  const std::string path = "property-" + std::to_string(getpid()) + ".graph";
+std::vector<std::pair<int, Outcome>> run_saved(ModeHost& host, const Mode& mode, int calls) {
+  const std::string path = path_for(mode.planned ? ".plan" : ".graph");
   const auto body = [&](const std::vector<Tensor>& arguments) {
     host.arguments = arguments;
     auto results = host.results();
     host.arguments.clear();
     return results;
   };
-  save_graph(path, {.names = host.cells()}, body, host.inputs());
-  const GraphFunction loaded = load_graph(path);
-  std::remove(path.c_str());
-  auto function = jit(loaded);
+  const bool stays = std::getenv("TEGULA_PLANS") && mode.planned;
+  if (!stays || !std::filesystem::exists(path)) {
+    if (mode.planned) save_plan(path, {.names = host.cells()}, body, host.inputs());
+    else save_graph(path, {.names = host.cells()}, body, host.inputs());
+  }
+  std::function<std::vector<Tensor>(const std::vector<Tensor>&)> function;
+  Parameters state;
+  if (mode.planned) {
+    const PlanFunction loaded = load_plan(path);
+    state = loaded.state();
+    function = [loaded](const std::vector<Tensor>& inputs) {
+      auto results = loaded(inputs);
+      if (!loaded.from_file() || loaded.traces() != 0) throw std::runtime_error("a plan that was made anew");
+      return results;
+    };
+  } else {
+    const GraphFunction loaded = load_graph(path);
+    state = loaded.state();
+    function = [compiled = std::make_shared<decltype(jit(loaded))>(jit(loaded))](const std::vector<Tensor>& inputs) { return (*compiled)(inputs); };
+  }
+  if (!stays) std::remove(path.c_str());
   std::vector<std::pair<int, Outcome>> out;
   for (int call = 0; call < std::max(calls, 5); ++call) {
     const std::vector<Tensor> results = function(host.inputs());
     for (const Parameter& mine : host.cells()) {
       const auto is_mine = [&](const Parameter& one) { return one.name == mine.name; };
-      const auto theirs = std::find_if(loaded.state().begin(), loaded.state().end(), is_mine);
-      if (theirs != loaded.state().end()) mine.assign(theirs->read());
+      const auto theirs = std::find_if(state.begin(), state.end(), is_mine);
+      if (theirs != state.end()) mine.assign(theirs->read());
     }
     out.emplace_back(call, host.outcome(results));
   }
   return out;
 }
-
-volatile std::uint64_t current_seed = 0;
-char current_mode[40] = "";
 
 extern "C" void on_crash(int signal) {
   char text[160];
@@ -265,6 +290,7 @@ const std::vector<Mode>& modes() {
       {.name = "jit-variables", .inputs = Inputs::Variables, .jit = true},
       {.name = "jit-checkpoint", .checkpoints = true, .jit = true},
       {.name = "saved", .saved = true},
+      {.name = "planned", .planned = true},
       {.name = "queued", .queued = true},
       {.name = "queued-looks", .looks = true, .queued = true},
       {.name = "queued-jit", .jit = true, .queued = true},
@@ -290,7 +316,7 @@ std::vector<std::pair<int, Outcome>> run(const Program& given, const Mode& mode,
   try {
     const Settings settings(mode);
     ModeHost host(program, mode);
-    if (mode.saved) return run_saved(host, calls);
+    if (mode.saved || mode.planned) return run_saved(host, mode, calls);
     if (mode.jit) return run_jit(host, mode, calls);
     for (int call = 0; call < calls; ++call) out.emplace_back(call, host.outcome(host.results()));
   } catch (const std::exception& error) {

@@ -1,4 +1,5 @@
-// What goes through a graph file comes back: every declared case and random graphs, to the bit, with their gradients and the names of their kernels.
+// What goes through a graph file or a plan file comes back: every declared case and random graphs, to the bit, with their gradients and the names of their
+// kernels; from a plan file in a process that has the file alone.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -6,10 +7,12 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <set>
 #include <string>
 
 #include "tegula/formats/known_ops.h"
+#include "tegula/io/child.h"
 #include "tegula/tegula.h"
 #include "tests/property/generate.h"
 #include "tests/property/modes.h"
@@ -128,22 +131,30 @@ bool check_case(const OpCase& one, DType dtype, const std::vector<Shape>& shapes
   return true;
 }
 
-TEST(Saved, EveryDeclaredCaseComesBack) {
+/// `check` of each declared case twice: in f64 mostly, then in the narrowest dtype and other shapes. Counts those that it compared.
+int check_cases(std::set<std::string>& ops, const std::function<bool(const OpCase&, DType, const std::vector<Shape>&)>& check) {
   int cases = 0;
-  std::set<std::string> ops, met;
   for (const OpCase& one : declared_cases()) {
     if (one.draws || one.inputs.empty()) continue;  // no trace may make a generator
     std::vector<std::vector<Shape>> shapes{{}};
     for (const CaseInput& input : one.inputs) shapes[0].push_back(input.shape);
     shapes.insert(shapes.end(), one.more_shapes.begin(), one.more_shapes.end());
     for (std::size_t k = 0; k < shapes.size() && k < 2; ++k) {
-      const bool compared = check_case(one, one.dtypes[k * (one.dtypes.size() - 1)], shapes[k], met);  // f64 mostly, then the narrowest
+      const DType dtype = one.dtypes[k * (one.dtypes.size() - 1)];
+      const bool compared = check(one, dtype, shapes[k]);
       cases += compared;
-      if (!compared) std::printf("%s has an error of its own\n", title_of(one, one.dtypes[k * (one.dtypes.size() - 1)], shapes[k]).c_str());
+      if (!compared) std::printf("%s has an error of its own\n", title_of(one, dtype, shapes[k]).c_str());
     }
     ops.insert(one.op);
-    if (HasFailure() && cases > 50) break;
+    if (testing::Test::HasFailure() && cases > 50) break;
   }
+  return cases;
+}
+
+TEST(Saved, EveryDeclaredCaseComesBack) {
+  std::set<std::string> ops, met;
+  const int cases = check_cases(
+      ops, [&](const OpCase& one, DType dtype, const std::vector<Shape>& shapes) { return check_case(one, dtype, shapes, met); });
   EXPECT_GT(cases, 300);
   EXPECT_GT(ops.size(), 150u);
   // All ops of the table, but for those that have no cases here: tests/formats has them.
@@ -153,24 +164,25 @@ TEST(Saved, EveryDeclaredCaseComesBack) {
     EXPECT_NE(met.contains(name), elsewhere.contains(name)) << name;
 }
 
-TEST(Saved, RandomGraphsComeBackToTheBit) {
+/// Random graphs in the mode, against a jit.
+void check_graphs(const std::string& way) {
   prepare_process();
   set_warning_handler([](const std::string&, const std::string&) {});
   const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_GRAPHS", 200);
   int compared = 0, with_errors = 0;
-  for (std::uint64_t seed = first; seed < first + count && !HasFailure(); ++seed) {
+  for (std::uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     const Program program = generate(seed);
     SCOPED_TRACE("TEGULA_SEED=" + std::to_string(seed) + "\n" + to_string(program));
     set_current(seed, "jit");
     const auto expected = run(program, mode("jit"), 2);
-    set_current(seed, "saved");
-    const auto got = run(program, mode("saved"), 2);
+    set_current(seed, way);
+    const auto got = run(program, mode(way), 2);
     if (!expected[0].second.error.empty()) {
       ++with_errors;
       EXPECT_FALSE(got[0].second.error.empty());
       continue;
     }
-    ASSERT_EQ(got.size(), expected.size());
+    ASSERT_EQ(got.size(), expected.size()) << got[0].second.error;
     for (std::size_t call = 0; call < got.size(); ++call) {
       const Outcome &a = expected[call].second, &b = got[call].second;
       EXPECT_EQ(a.error, b.error);
@@ -183,6 +195,53 @@ TEST(Saved, RandomGraphsComeBackToTheBit) {
   EXPECT_GT(compared * 2, static_cast<int>(count));
   set_warning_handler({});
   std::printf("%d graphs compared to the bit, %d that mean nothing\n", compared, with_errors);
+}
+
+TEST(Saved, RandomGraphsComeBackToTheBit) { check_graphs("saved"); }
+
+// A plan file runs in a process that has not made it: the first child makes those that are not in the folder, the second one finds all.
+TEST(Saved, DISABLED_EveryDeclaredCaseAsAPlan) {
+  const std::string folder = std::getenv("TEGULA_PLANS");
+  std::set<std::string> ops;
+  int number = 0;
+  const int cases = check_cases(ops, [&](const OpCase& one, DType dtype, const std::vector<Shape>& shapes) {
+    SCOPED_TRACE(title_of(one, dtype, shapes));
+    const std::vector<Tensor> x = operands_of(one, dtype, shapes);
+    const auto all = [&](const std::vector<Tensor>& in) {
+      return with_gradients(one, in, [&](const std::vector<Tensor>& again) { return one.function(again); });
+    };
+    auto original = jit(all);
+    std::vector<Tensor> expected;
+    try {
+      expected = original(x);
+    } catch (const Error&) { return false; }  // the case's own test says so
+    const std::string path = folder + "/case-" + std::to_string(number++) + ".plan";
+    if (!std::filesystem::exists(path)) save_plan(path, all, x);
+    const PlanFunction loaded = load_plan(path);
+    expect_same(loaded(x), expected);
+    EXPECT_TRUE(loaded.from_file());
+    EXPECT_EQ(loaded.traces(), 0);
+    EXPECT_EQ(loaded.print_kernels(), original.print_kernels());
+    return true;
+  });
+  EXPECT_GT(cases, 300);
+  EXPECT_GT(ops.size(), 150u);
+}
+
+TEST(Saved, DISABLED_RandomGraphsAsPlans) { check_graphs("planned"); }
+
+TEST(Saved, PlansRunInAProcessThatHasNotMadeThem) {
+  const std::string folder = "plans-" + std::to_string(getpid());
+  std::filesystem::create_directory(folder);
+  ::setenv("TEGULA_PLANS", folder.c_str(), 1);
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  for (const char* which : {"makes them", "has them"}) {
+    const auto child = io::run_child({self, "--gtest_also_run_disabled_tests", "--gtest_filter=Saved.DISABLED_*"}, {});
+    EXPECT_EQ(child.exit_code, 0) << which << "\n"
+                                  << child.messages << std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size());
+  }
+  ::unsetenv("TEGULA_PLANS");
+  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

@@ -296,7 +296,7 @@ void note_values(Plan& plan) {
                            .origin = item.origin,
                            .node = item.node,
                            .spot = places[static_cast<std::size_t>(i)],
-                           .checks = has_check(item) ? item.op : Ref<const Op>()});
+                           .checks = has_check(item) && !LoopOp::of(*item.op) ? item.op : Ref<const Op>()});
   }
 }
 

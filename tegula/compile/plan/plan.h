@@ -28,7 +28,7 @@ struct PlannedValue {
   Origin origin;
   int node = -1;         // Item::node
   Spot spot;
-  Ref<const Op> checks;  // of an item that has some: who says what went wrong
+  Ref<const Op> checks;  // of an item that has some: who says what went wrong. Those in a loop are its body's
   std::size_t bytes() const { return static_cast<std::size_t>(numel(shape)) * size_of(dtype); }
 };
 

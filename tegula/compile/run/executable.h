@@ -46,6 +46,8 @@ class Executable {
   /// Throws Error when a check failed (an index out of range); no update has been written then. On an asynchronous device a failed check
   /// is reported by a later run, or by confirm(), and until then no run writes updates.
   void run(const Bindings& bindings);
+  /// Computes what is kept between runs, where it is not computed yet; of the leaves only steady ones are read.
+  void keep(const Bindings& bindings) { refresh(bindings); }
   /// Throws Error when a check of work that has been waited for failed.
   void confirm(std::span<const Node* const> nodes = {});
   /// Waits for the last run and throws Error when one of its checks failed; `nodes` as in Bindings.

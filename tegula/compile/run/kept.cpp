@@ -106,12 +106,28 @@ KeptBatch::KeptBatch(std::unique_ptr<Executable> plan, std::vector<std::uint64_t
   }
 }
 
+KeptBatch::KeptBatch(std::function<std::unique_ptr<Executable>()> make, std::vector<std::uint64_t> constants, std::vector<Ref<Buffer>> values,
+                     std::vector<std::uint64_t> versions)
+    : make_(std::move(make)),
+      sources_(versions.size()),
+      constants_(std::move(constants)),
+      versions_(std::move(versions)),
+      values_(std::move(values)),
+      fresh_(true) {
+  for (const auto& value : values_) addresses_.push_back(value->data());
+}
+
 KeptBatch::~KeptBatch() = default;
+
+Executable& KeptBatch::made() const {
+  if (!plan_) plan_ = make_();
+  return *plan_;
+}
 
 void KeptBatch::refresh(std::span<void* const> leaves, std::span<const std::uint64_t> versions, std::byte* arena) {
   if (fresh_ && std::ranges::equal(versions_, versions)) return;
   fresh_ = false;
-  plan_->run({.leaves = leaves, .constants = constants_, .outputs = addresses_, .updates = {}, .arena = arena});
+  made().run({.leaves = leaves, .constants = constants_, .outputs = addresses_, .updates = {}, .arena = arena});
   versions_.assign(versions.begin(), versions.end());
   fresh_ = true;
   ++refreshes_;

@@ -32,6 +32,9 @@ class KeptBatch {
   /// `plan` computes the outputs of its graph; its leaves are `sources`, as Identities tells them.
   KeptBatch(std::unique_ptr<Executable> plan, std::vector<std::uint64_t> sources, std::vector<std::uint64_t> constants,
             runtime::Device& device);
+  /// Of values that have been computed before, of leaves with these versions; the plan is made when it is needed.
+  KeptBatch(std::function<std::unique_ptr<Executable>()> make, std::vector<std::uint64_t> constants, std::vector<Ref<Buffer>> values,
+            std::vector<std::uint64_t> versions);
   ~KeptBatch();
 
   /// Computes them unless all that they are made of is what it was; `leaves`, `versions` and `arena` are as in Executable::Bindings, of the
@@ -39,15 +42,23 @@ class KeptBatch {
   /// then the next call computes them.
   void refresh(std::span<void* const> leaves, std::span<const std::uint64_t> versions, std::byte* arena);
 
-  const Executable& plan() const { return *plan_; }
+  const Executable& plan() const { return made(); }
   const std::vector<std::uint64_t>& sources() const { return sources_; }
+  const std::vector<std::uint64_t>& constants() const { return constants_; }
   const Ref<Buffer>& value(std::size_t output) const { return values_[output]; }
+  /// How many values there are.
+  std::size_t size() const { return values_.size(); }
+  /// Whether they are computed.
+  bool fresh() const { return fresh_; }
   std::size_t bytes() const;
   /// How often they were computed.
   int refreshes() const { return refreshes_; }
 
  private:
-  std::unique_ptr<Executable> plan_;
+  Executable& made() const;
+
+  std::function<std::unique_ptr<Executable>()> make_;  // of a plan that is not there
+  mutable std::unique_ptr<Executable> plan_;
   std::vector<std::uint64_t> sources_, constants_, versions_;
   std::vector<Ref<Buffer>> values_;
   std::vector<void*> addresses_;

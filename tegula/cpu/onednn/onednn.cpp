@@ -14,4 +14,9 @@ void sgemm(const Sgemm& p) {
              p.accumulate ? 1.0f : 0.0f, p.c, p.c_stride);
 }
 
+std::string onednn_version() {
+  const dnnl::version_t& v = *dnnl::version();
+  return "oneDNN " + std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch);
+}
+
 }  // namespace tegula::host

@@ -28,6 +28,9 @@ struct Sgemm {
 };
 void sgemm(const Sgemm& product);
 
+/// "oneDNN 2.6.3".
+std::string onednn_version();
+
 /// A matrix in memory: element (i, j) at i*row + j*column, one of the two being 1.
 struct OneDnnMatrix {
   std::int64_t row = 0, column = 1;

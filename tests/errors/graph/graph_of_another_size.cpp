@@ -1,5 +1,5 @@
 // expect: graph: got tensors f32\(5, 2\), expected f32\(4, 2\), as the function was saved with
-// expect: hint: save_graph once for each size, or cast and reshape before the call
+// expect: hint: save it once for each size, or cast and reshape before the call
 #include <tegula/tegula.h>
 
 void graph_of_another_size() {

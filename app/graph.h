@@ -1,0 +1,31 @@
+#pragma once
+// A function to look at or to compile: a model's forward pass or training step, or what a graph file holds.
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "app/commands.h"
+#include "tegula/graph/variable.h"
+
+namespace tegula::app {
+
+struct FunctionChoice {
+  ModelChoice model;
+  std::int64_t batch = 64, length = 16;
+  bool step = false;
+};
+void add_options(Command& command, FunctionChoice& choice);
+
+/// The function, arguments for it (with values), and what its Variables are called.
+struct ChosenFunction {
+  std::function<std::vector<Tensor>(const std::vector<Tensor>&)> function;
+  std::vector<Tensor> arguments;
+  Parameters state;
+  std::string title;
+};
+/// `gradients`: of a step, those and the loss as results, instead of what Adam does with them.
+ChosenFunction chosen_function(const FunctionChoice& choice, const std::string& command, bool gradients = false);
+
+}  // namespace tegula::app

@@ -1,0 +1,144 @@
+#include "tegula/formats/description_json.h"
+
+#include <limits>
+#include <type_traits>
+
+#include "tegula/runtime/call_fields.h"
+
+namespace tegula::formats {
+namespace {
+
+using nlohmann::json;
+
+template <class T>
+constexpr bool kIsDescription = std::is_same_v<T, runtime::Operand>;
+
+std::vector<std::int64_t> numbers(const Dims& dims) { return {dims.begin(), dims.end()}; }
+
+/// Writes each field under its name.
+struct Writer {
+  json out = json::object();
+  template <class T>
+  void operator()(const char* name, T& value) {
+    if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::int64_t> || std::is_same_v<T, double>) {
+      out[name] = value;
+    } else if constexpr (std::is_same_v<T, DType>) {
+      out[name] = std::string(tegula::name(value));
+    } else if constexpr (std::is_same_v<T, Layout>) {
+      out[name] = layout_json(value);
+    } else if constexpr (std::is_same_v<T, std::optional<Layout>>) {
+      if (value) out[name] = layout_json(*value);
+    } else if constexpr (std::is_enum_v<T>) {
+      out[name] = static_cast<int>(value);
+    } else if constexpr (kIsDescription<T>) {
+      Writer inner;
+      fields(inner, value);
+      out[name] = std::move(inner.out);
+    } else {
+      out[name] = numbers(value);
+    }
+  }
+};
+
+/// Assigns each field what is there under its name. Sizes and values are checked by who makes the call.
+struct Reader {
+  const json& given;
+  const JsonReader& reader;
+  template <class T>
+  void operator()(const char* name, T& value) {
+    if constexpr (std::is_same_v<T, std::optional<Layout>>) {
+      if (given.is_object() && given.contains(name)) value = layout_from_json(given[name], reader);
+      return;
+    }
+    const json& one = reader.at(given, name);
+    if constexpr (std::is_same_v<T, bool>) value = reader.flag(one);
+    else if constexpr (std::is_same_v<T, std::int64_t>) value = reader.whole(one);
+    else if constexpr (std::is_same_v<T, double>) value = reader.real(one);
+    else if constexpr (std::is_same_v<T, DType>) value = reader.dtype(one);
+    else if constexpr (std::is_same_v<T, Layout>) value = layout_from_json(one, reader);
+    else if constexpr (std::is_enum_v<T>) value = static_cast<T>(reader.whole(one, 0, last_of(value)));
+    else if constexpr (std::is_same_v<T, Dims>) value = reader.dims(one);
+    else if constexpr (kIsDescription<T>) {
+      Reader inner{one, reader};
+      fields(inner, value);
+    }
+  }
+  static std::int64_t last_of(runtime::Arithmetic) { return static_cast<std::int64_t>(runtime::Arithmetic::TF32); }
+  static std::int64_t last_of(runtime::Activation) { return static_cast<std::int64_t>(runtime::Activation::Tanh); }
+  static std::int64_t last_of(runtime::Scale) { return static_cast<std::int64_t>(runtime::Scale::Factor); }
+  static std::int64_t last_of(runtime::ConvolutionPass) { return static_cast<std::int64_t>(runtime::ConvolutionPass::BackwardWeight); }
+  static std::int64_t last_of(runtime::PoolingKind) { return static_cast<std::int64_t>(runtime::PoolingKind::AverageWithoutPadding); }
+};
+
+template <class D>
+constexpr const char* kKind = nullptr;
+template <>
+constexpr const char* kKind<runtime::Matmul> = "matmul";
+template <>
+constexpr const char* kKind<runtime::Convolution> = "convolution";
+template <>
+constexpr const char* kKind<runtime::Pooling> = "pooling";
+template <>
+constexpr const char* kKind<runtime::Attention> = "attention";
+template <>
+constexpr const char* kKind<runtime::ScatterSum> = "scatter";
+
+template <class D>
+bool read(const json& given, const std::string& kind, const JsonReader& reader, runtime::CallDescription& out) {
+  if constexpr (kKind<D> != nullptr) {
+    if (kind != kKind<D>) return false;
+    D description;
+    Reader from{given, reader};
+    fields(from, description);
+    out = std::move(description);
+    return true;
+  } else {
+    return false;
+  }
+}
+
+template <class... D>
+runtime::CallDescription read_any(const std::variant<D...>*, const json& given, const JsonReader& reader) {
+  const std::string kind = reader.text(reader.at(given, "call"));
+  runtime::CallDescription out;
+  if (!(read<D>(given, kind, reader, out) || ...)) reader.refuse("the call \"" + kind + "\"", "one of the library's");
+  return out;
+}
+
+}  // namespace
+
+json layout_json(const Layout& layout) {
+  json out{{"shape", numbers(layout.shape)}};
+  if (layout.strides != dense_strides(layout.shape)) out["strides"] = numbers(layout.strides);
+  return out;
+}
+
+Layout layout_from_json(const json& given, const JsonReader& reader) {
+  Layout out = Layout::dense(reader.shape(reader.at(given, "shape")));
+  if (given.contains("strides")) {
+    out.strides = reader.dims(given["strides"]);
+    if (out.strides.rank() != out.shape.rank()) reader.refuse("strides of another rank than the shape", "one for each axis");
+  }
+  return out;
+}
+
+json description_json(const runtime::CallDescription& description) {
+  return std::visit(
+      [](const auto& d) -> json {
+        using D = std::decay_t<decltype(d)>;
+        if constexpr (kKind<D> == nullptr) return nullptr;
+        else {
+          Writer writer;
+          fields(writer, const_cast<D&>(d));  // which is read
+          writer.out["call"] = kKind<D>;
+          return std::move(writer.out);
+        }
+      },
+      static_cast<const runtime::CallDescription::variant&>(description));
+}
+
+runtime::CallDescription description_from_json(const json& given, const JsonReader& reader) {
+  return read_any(static_cast<const runtime::CallDescription::variant*>(nullptr), given, reader);
+}
+
+}  // namespace tegula::formats

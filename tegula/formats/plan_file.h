@@ -1,0 +1,74 @@
+#pragma once
+// Plan files: a graph file with what one device makes of the graph, so that another program runs it without tracing, planning or compiling
+// (docs/graph_files.md).
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tegula/formats/graph_file.h"
+
+namespace tegula {
+
+namespace formats {
+
+void save_with_plan(const GraphPath& path, const GraphFileOptions& options, const Parameters& module_names, std::span<const Tensor> examples,
+                    const Body& body);
+
+}  // namespace formats
+
+/// save_plan("net.plan", net, x): what save_graph writes, and the plan that the default device runs for it: its steps, tile programs and calls, where values lie,
+/// and what is made of Variables once and kept (weights in another layout). Nothing runs. Throws what save_graph throws, and Error for
+/// what a plan file cannot hold: calls of ops of one's own, kernels of one's own that check.
+template <class F, class... Examples>
+void save_plan(const GraphPath& path, const GraphFileOptions& options, F&& f, const Examples&... examples) {
+  formats::save_by(formats::save_with_plan, path, options, f, examples...);
+}
+template <class F, class... Examples>
+requires(!std::is_same_v<std::decay_t<F>, GraphFileOptions>)
+void save_plan(const GraphPath& path, F&& f, const Examples&... examples) {
+  save_plan(path, GraphFileOptions(), f, examples...);
+}
+
+/// A function from a plan file. It is compiled, as what jit gives; in the trace of a jit-ed function, with TEGULA_EAGER, and where its plan does not fit
+/// the machine, it is the graph of the file. Copies share plan and Variables.
+class PlanFunction {
+ public:
+  /// The results. Throws Error unless there is a tensor of its dtype and shape for each of inputs().
+  std::vector<Tensor> operator()(const std::vector<Tensor>& inputs, Line where = Line::current()) const;
+  /// The result of a function of one or two arguments that has one.
+  Tensor operator()(Arg a, Line where = Line::current()) const { return only({a}, where); }
+  Tensor operator()(Arg a, Arg b, Line where = Line::current()) const { return only({a, b}, where); }
+
+  const std::vector<GraphValue>& inputs() const;
+  const std::vector<GraphValue>& outputs() const;
+  /// Its Variables, under the names that they were saved with.
+  const Parameters& state() const;
+  /// What save_plan was given.
+  const io::Metadata& metadata() const;
+  /// Whether it runs the plan of the file, rather than one that is made of its graph at the first call.
+  bool from_file() const;
+  /// How many times it was traced: 0 while the plan of the file serves.
+  int traces() const;
+  /// As of a jit-ed function; empty before the first call where the plan is not the file's.
+  std::string print_plan() const;
+  std::string print_memory() const;
+  std::string print_kernels() const;
+
+  struct State;
+  explicit PlanFunction(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  Tensor only(const std::vector<Arg>& x, const Line& where) const;
+  std::shared_ptr<State> state_;
+};
+
+/// For the default device. Where the file's plan is for another machine, number of threads or version of Tegula it warns once, and the first call plans the graph
+/// anew. Throws Error for a file that cannot be read, is no plan file, or is damaged: numbers, sizes and places are checked. What its programs do is not: a
+/// plan file is as good as a program, and is loaded from who is trusted; load_graph reads the graph of any.
+PlanFunction load_plan(const std::string& path);
+
+/// Whether it is a safetensors file with a plan. False for what cannot be read.
+bool is_plan_file(const std::string& path);
+
+}  // namespace tegula

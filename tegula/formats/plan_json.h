@@ -1,0 +1,31 @@
+#pragma once
+// What a device runs, as JSON: the steps of a plan, where its values lie, what is kept between runs. For plan_file.cpp.
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tegula/compile/run/executable.h"
+#include "tegula/core/host_array.h"
+#include "tegula/formats/json_reader.h"
+
+namespace tegula::formats {
+
+/// A plan of a file: its JSON, and what was computed once and is kept, in the order of its numbers.
+struct StoredPlan {
+  nlohmann::json json;
+  std::vector<HostArray> kept;
+};
+
+/// Kept values have been computed (Executable::keep). Throws Error in the name of save_plan for what no file holds: exchanges, calls that an op prepares itself, kernels
+/// of one's own that check.
+StoredPlan plan_json(const compile::Executable& executable);
+
+/// The executable that `json` describes, its kernels compiled and its calls made but for those that compute kept values; `versions` of its leaves are those for which kept values hold. Calls `complain`
+/// for what is no such plan: numbers and sizes are checked, what programs and calls do is not.
+std::unique_ptr<compile::Executable> executable_from_json(nlohmann::json json, std::vector<HostArray> kept,
+                                                          const std::vector<std::uint64_t>& versions, runtime::Device& device,
+                                                          const Complain& complain);
+
+}  // namespace tegula::formats

@@ -1,0 +1,48 @@
+#pragma once
+// The fields of descriptions: each listed once, by name, for whoever writes them to files or reads them from there. `visit(name, field)`.
+
+#include "tegula/runtime/call_description.h"
+
+namespace tegula::runtime {
+
+template <class Visit>
+void fields(Visit& visit, Operand& d) {
+  visit("dtype", d.dtype), visit("layout", d.layout), visit("scale", d.scale);
+}
+
+template <class Visit>
+void fields(Visit& visit, Matmul& d) {
+  visit("a", d.a), visit("b", d.b), visit("c", d.c), visit("bias", d.bias), visit("activation", d.activation);
+  visit("arithmetic", d.arithmetic), visit("gradient", d.gradient);
+}
+
+template <class Visit>
+void fields(Visit& visit, Convolution& d) {
+  visit("pass", d.pass), visit("dtype", d.dtype), visit("input", d.input), visit("weight", d.weight), visit("output", d.output);
+  visit("stride", d.stride), visit("dilation", d.dilation), visit("pad_low", d.pad_low), visit("pad_high", d.pad_high);
+  visit("groups", d.groups), visit("bias", d.bias), visit("addend", d.addend), visit("activation", d.activation);
+  visit("arithmetic", d.arithmetic);
+}
+
+template <class Visit>
+void fields(Visit& visit, Pooling& d) {
+  visit("kind", d.kind), visit("backward", d.backward), visit("dtype", d.dtype), visit("input", d.input), visit("output", d.output);
+  visit("window", d.window), visit("stride", d.stride), visit("dilation", d.dilation), visit("pad_low", d.pad_low);
+  visit("pad_high", d.pad_high), visit("wants_values", d.wants_values), visit("wants_taps", d.wants_taps), visit("taps", d.taps);
+}
+
+template <class Visit>
+void fields(Visit& visit, Attention& d) {
+  visit("backward", d.backward), visit("dtype", d.dtype), visit("q", d.q), visit("k", d.k), visit("v", d.v), visit("o", d.o);
+  visit("o_gradient", d.o_gradient), visit("q_gradient", d.gradients[0]), visit("k_gradient", d.gradients[1]);
+  visit("v_gradient", d.gradients[2]), visit("scale", d.scale), visit("causal", d.causal), visit("window", d.window);
+  visit("mask", d.mask), visit("bias", d.bias), visit("lengths", d.lengths), visit("start", d.start), visit("dropout", d.dropout);
+  visit("sum_gradient", d.sum_gradient);
+}
+
+template <class Visit>
+void fields(Visit& visit, ScatterSum& d) {
+  visit("dtype", d.dtype), visit("outer", d.outer), visit("count", d.count), visit("length", d.length), visit("width", d.width);
+}
+
+}  // namespace tegula::runtime
