@@ -132,7 +132,7 @@ class SocketTransport final : public Transport {
       if (other.link.control && !other.ended) polled.push_back({other.link.control.get(), POLLIN, 0});
     }
     ::poll(polled.data(), polled.size(), 1000);
-    take_all(doing);
+    take_all(doing, from);
     for (int r = 0; r < size(); ++r) {
       // What those have sent before they ended is still to be read; the end of their data tells.
       if (r == rank_ || r == from || r == to) continue;
@@ -140,8 +140,16 @@ class SocketTransport final : public Transport {
     }
   }
 
-  // Takes what the control sockets have.
-  void take_all(const Doing& doing) {
+  /// Whether bytes of the rank's are there to be read.
+  bool has_sent(int rank) {
+    pollfd data{peer(rank).link.data.get(), POLLIN, 0};
+    char byte;
+    return ::poll(&data, 1, 0) == 1 && ::recv(data.fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 1;
+  }
+
+  // Takes what the control sockets have. Throws where a rank has stopped; but what it sent ahead of that, while this one waits for it, is read first:
+  // an exchange that the others have ended ends here as well.
+  void take_all(const Doing& doing, int from = -1) {
     bool asked = false;
     for (Peer& other : peers_) {
       if (!other.link.control || other.ended) continue;
@@ -153,7 +161,7 @@ class SocketTransport final : public Transport {
       asked |= take_words(other);
     }
     for (int r = 0; r < size(); ++r) {
-      if (peer(r).stopped) stopped(r, doing);
+      if (peer(r).stopped && (from < 0 || !has_sent(from))) stopped(r, doing);
     }
     {
       const std::lock_guard lock(control_);
