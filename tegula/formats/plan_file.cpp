@@ -140,7 +140,7 @@ class PlanFile {
   explicit PlanFile(const std::string& path)
       : path_(path),
         reader_([this](const std::string& got, const std::string& expected) { refuse(got, expected); }),
-        file_(io::read_safetensors(path)) {
+        file_(io::map_safetensors(path)) {
     for (auto& [name, array] : file_.tensors) arrays_.emplace(name, &array);
   }
 

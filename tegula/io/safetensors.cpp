@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <tuple>
 #include <unordered_set>
 
 #include "tegula/core/error.h"
@@ -13,6 +14,7 @@
 #include "tegula/core/warning.h"
 #include "tegula/io/file.h"
 #include "tegula/io/file_kind.h"
+#include "tegula/io/mapped_file.h"
 #include "tegula/io/safetensors_header.h"
 
 namespace tegula::io {
@@ -63,10 +65,16 @@ void widen(const Entry& entry, std::span<const std::byte> bytes, const HostArray
   });
 }
 
-/// Allocates a tensor and lets `fetch(offset in the data, bytes)` fill it.
+/// Allocates a tensor and lets `fetch(offset in the data, bytes)` fill it. Where there is a `mapped` file, whose data begin at `data`, it is a part of that if it may be.
 template <class Fetch>
-HostArray tensor_of(const Entry& entry, const Complaint& complain, const Fetch& fetch) {
+HostArray tensor_of(const Entry& entry, const Complaint& complain, const Fetch& fetch, MappedFile* mapped = nullptr, std::uint64_t data = 0) {
   if (!entry.unreadable.empty()) complain_of(entry, complain);
+  constexpr std::uint64_t kWorthMapping = 4096;
+  const std::uint64_t bytes = entry.offsets[1] - entry.offsets[0];
+  const bool as_it_is = entry.stored->bytes == size_of(entry.stored->dtype) && entry.stored->text != "U64" && entry.stored->dtype != boolean;
+  if (mapped && as_it_is && bytes >= kWorthMapping) {
+    if (Ref<Buffer> part = mapped->buffer(data + entry.offsets[0], bytes)) return {entry.stored->dtype, entry.dims(), std::move(part)};
+  }
   HostArray array = HostArray::empty(entry.stored->dtype, entry.dims());
   if (entry.stored->bytes != size_of(entry.stored->dtype) || entry.stored->text == "U64") {
     Bytes raw(entry.offsets[1] - entry.offsets[0]);
@@ -83,12 +91,12 @@ HostArray tensor_of(const Entry& entry, const Complaint& complain, const Fetch& 
 
 /// All tensors that can be read; a warning names the others.
 template <class Fetch>
-Safetensors collect(Header header, const Complaint& complain, const Fetch& fetch) {
+Safetensors collect(Header header, const Complaint& complain, const Fetch& fetch, MappedFile* mapped = nullptr, std::uint64_t data = 0) {
   Safetensors result{.tensors = {}, .metadata = std::move(header.metadata)};
   result.tensors.reserve(header.entries.size());
   for (auto& entry : header.entries) {
     if (entry.unreadable.empty()) {
-      HostArray array = tensor_of(entry, complain, fetch);
+      HostArray array = tensor_of(entry, complain, fetch, mapped, data);
       result.tensors.emplace_back(std::move(entry.name), std::move(array));
     } else {
       warn("safetensors.unreadable", printable(complain.file + ": left out " + entry.unreadable + ", tensor " + in_quotes(entry.name)));
@@ -157,6 +165,14 @@ Safetensors read_safetensors(const std::string& path) {
   return collect(std::move(opened.header), complain, fetch);
 }
 
+Safetensors map_safetensors(const std::string& path) {
+  const Complaint complain{path};
+  Opened opened(complain);
+  const auto mapped = MappedFile::open(path, "safetensors");
+  const auto fetch = opened.fetch();
+  return collect(std::move(opened.header), complain, fetch, mapped.get(), opened.data);
+}
+
 HostArray read_safetensors(const std::string& path, const std::string& tensor) {
   const Complaint complain{path};
   const Opened opened(complain);
@@ -201,7 +217,8 @@ std::string header_text(const NamedArrays& tensors, const std::vector<std::uint6
   } catch (const nlohmann::json::type_error&) {
     complain("a tensor name or metadata text that is not UTF-8", "UTF-8 text", "rename the tensor");
   }
-  text.resize((text.size() + 7) / 8 * 8, ' ');  // the data begin at a multiple of 8
+  // The data begin at a multiple of kBufferAlignment: those of large tensors can be used where they lie.
+  text.resize((kLengthBytes + text.size() + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment - kLengthBytes, ' ');
   if (text.size() > kMaxHeader)
     complain("a header of " + std::to_string(text.size()) + " bytes", "at most " + std::to_string(kMaxHeader),
              "use fewer or shorter names and metadata");
@@ -223,8 +240,9 @@ void write_safetensors(const std::string& path, const NamedArrays& tensors, cons
   std::vector<std::size_t> order(tensors.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-    const auto left = size_of(tensors[a].second.dtype), right = size_of(tensors[b].second.dtype);
-    return left != right ? left > right : a < b;
+    const HostArray &left = tensors[a].second, &right = tensors[b].second;
+    const bool left_ends = left.bytes() % kBufferAlignment != 0, right_ends = right.bytes() % kBufferAlignment != 0;
+    return std::tuple(left_ends, size_of(right.dtype), a) < std::tuple(right_ends, size_of(left.dtype), b);
   });
   std::vector<std::uint64_t> begins(tensors.size());
   std::uint64_t end = 0;

@@ -32,6 +32,9 @@ struct Safetensors {
 /// Throws Error for what the format forbids (header over 100 MB, bad JSON, duplicate names, unknown fields, offsets that leave
 /// gaps, overlap or leave the file, sizes that are not shape times dtype) and for a U64 beyond 2^63 - 1, naming file and tensor.
 Safetensors read_safetensors(const std::string& path);
+/// The same, but large tensors are pages of the file, which are read when they are touched: it must not be written over while they are there (it may be
+/// replaced by another one, as all that Tegula writes is). What is written to them stays in this process.
+Safetensors map_safetensors(const std::string& path);
 /// One tensor of the file; nothing else is read. Throws Error also when it is not there, or of a dtype or rank that cannot be read.
 HostArray read_safetensors(const std::string& path, const std::string& tensor);
 
@@ -51,8 +54,8 @@ SafetensorsHeader read_safetensors_header(const std::string& path);
 /// The same from memory. `name` stands for the file in messages.
 Safetensors parse_safetensors(std::span<const std::byte> bytes, std::string_view name);
 
-/// Writes the file atomically. The header lists the tensors in the given order; data lie by decreasing element size, so that every
-/// tensor is aligned to its elements. Throws Error for duplicate names, the name "__metadata__", text that is not UTF-8, and disk errors.
+/// Writes the file atomically. The header lists the tensors in the given order; first come the data of those whose bytes are a multiple of 64, then the others by
+/// decreasing element size, so that every tensor is aligned to its elements. Throws Error for duplicate names, the name "__metadata__", text that is not UTF-8, and disk errors.
 void write_safetensors(const std::string& path, const NamedArrays& tensors, const Metadata& metadata = {});
 
 }  // namespace tegula::io

@@ -177,6 +177,28 @@ TEST(PlanFile, ADeviceThatQueuesHasPlanFilesToo) {
   EXPECT_EQ(f.traces(), 0);
 }
 
+// Large tensors are pages of the file: what is written to them stays in the process, and a new file under the name is another one.
+TEST(PlanFile, WritesStayInTheProcessAndANewFileIsAnother) {
+  nn::Linear wide(64, 64);
+  const Tensor x = numbers({2, 64});
+  const auto grow = [&](const Tensor& in) {
+    const Tensor y = wide(in);
+    wide.weight.assign(wide.weight * 2.0);
+    return y;
+  };
+  save_plan(kPath, grow, x);
+  const Tensor first = load_plan(kPath)(x);
+  const PlanFunction f = load_plan(kPath);
+  expect_same_bits(f(x), first);
+  const Tensor second = f(x);
+  EXPECT_GT(max(abs(second - first)).item<float>(), 0.1f);
+  expect_same_bits(load_plan(kPath)(x), first);
+  const PlanFunction kept = load_plan(kPath);
+  save_plan(kPath, [](const Tensor& in) { return in * 3.0; }, x);
+  expect_same_bits(kept(x), first);
+  expect_same_bits(load_plan(kPath)(x), x * 3.0);
+}
+
 /// The warnings of `work`.
 std::map<std::string, std::string> warnings_of(const std::function<void()>& work) {
   static std::map<std::string, std::string> heard;
