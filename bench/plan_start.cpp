@@ -1,4 +1,4 @@
-// From main to the first answer of a network on the CPU: the program that builds it and loads its weights (warm start), and one that runs its plan file.
+// From main to the first answer of a network on the CPU, or $TEGULA_BENCH_DEVICE: the program that builds it and loads its weights (warm start), and one that runs its plan file.
 // bench_plan_start [net…] [folder=DIR]: mnist-cnn, resnet50, gpt2; all without. It writes weights and plan into the folder (default: the one it is in), then runs itself, one
 // start after the other, several times, and reports medians of wall times and of the processor's; both must answer to the bit. OMP_NUM_THREADS=1 bench_plan_start.
 
@@ -108,6 +108,7 @@ void measure(const std::string& program, const std::string& name, const std::str
 int main(int argc, char** argv) {
   const auto begin = std::chrono::steady_clock::now();
   const double processor = processor_seconds();
+  if (std::getenv("TEGULA_BENCH_DEVICE")) bench::choose_device();
   if (argc == 5 && std::string(argv[1]) == "--answer") {
     const Net& net = nets().at(argv[2]);
     const HostArray answer = (std::string(argv[3]) == "warm" ? net.warm : net.plan)(argv[4]).to_array();
