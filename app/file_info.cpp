@@ -10,7 +10,7 @@
 #include "tegula/core/text.h"
 #include "tegula/data/idx.h"
 #include "tegula/data/image_folder.h"
-#include "tegula/formats/graph_file.h"
+#include "tegula/formats/plan_file.h"
 #include "tegula/io/csv.h"
 #include "tegula/io/file.h"
 #include "tegula/io/file_kind.h"
@@ -92,7 +92,8 @@ std::string graph_text(const std::string& path, std::int64_t most) {
   for (const GraphValue& one : f.inputs()) add("input", one.name, one.dtype, one.shape);
   for (const GraphValue& one : f.outputs()) add("output", one.name, one.dtype, one.shape);
   for (const Parameter& one : f.state()) add(f.writes(one) ? "state" : "weight", one.name, one.cell->dtype(), one.cell->shape());
-  return "a graph of " + counted(f.size(), "node", "nodes") + " (tegula graph FILE prints it)\n" + rows.text() +
+  return "a graph of " + counted(f.size(), "node", "nodes") + " (tegula graph FILE prints it)\n" +
+         (is_plan_file(path) ? "a plan (tegula graph FILE --stage plan prints it)\n" : "") + rows.text() +
          metadata_text(f.metadata(), most);
 }
 

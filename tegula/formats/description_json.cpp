@@ -1,8 +1,10 @@
 #include "tegula/formats/description_json.h"
 
 #include <limits>
+#include <stdexcept>
 #include <type_traits>
 
+#include "tegula/core/error.h"
 #include "tegula/runtime/call_fields.h"
 
 namespace tegula::formats {
@@ -10,8 +12,13 @@ namespace {
 
 using nlohmann::json;
 
+/// Has fields of its own (call_fields.h).
+struct Nobody {
+  template <class T>
+  void operator()(const char*, T&) {}
+};
 template <class T>
-constexpr bool kIsDescription = std::is_same_v<T, runtime::Operand>;
+constexpr bool kHasFields = requires(Nobody nobody, T& value) { fields(nobody, value); };
 
 std::vector<std::int64_t> numbers(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
@@ -30,7 +37,7 @@ struct Writer {
       if (value) out[name] = layout_json(*value);
     } else if constexpr (std::is_enum_v<T>) {
       out[name] = static_cast<int>(value);
-    } else if constexpr (kIsDescription<T>) {
+    } else if constexpr (kHasFields<T>) {
       Writer inner;
       fields(inner, value);
       out[name] = std::move(inner.out);
@@ -58,7 +65,7 @@ struct Reader {
     else if constexpr (std::is_same_v<T, Layout>) value = layout_from_json(one, reader);
     else if constexpr (std::is_enum_v<T>) value = static_cast<T>(reader.whole(one, 0, last_of(value)));
     else if constexpr (std::is_same_v<T, Dims>) value = reader.dims(one);
-    else if constexpr (kIsDescription<T>) {
+    else if constexpr (kHasFields<T>) {
       Reader inner{one, reader};
       fields(inner, value);
     }
@@ -123,7 +130,7 @@ Layout layout_from_json(const json& given, const JsonReader& reader) {
 }
 
 json description_json(const runtime::CallDescription& description) {
-  return std::visit(
+  json out = std::visit(
       [](const auto& d) -> json {
         using D = std::decay_t<decltype(d)>;
         if constexpr (kKind<D> == nullptr) return nullptr;
@@ -135,6 +142,14 @@ json description_json(const runtime::CallDescription& description) {
         }
       },
       static_cast<const runtime::CallDescription::variant&>(description));
+  // A field that call_fields.h does not list would be lost without a word.
+  const JsonReader reader([](const std::string&, const std::string&) { throw std::runtime_error("what was written cannot be read"); });
+  if (!out.is_null() && description_from_json(out, reader) != description)
+    throw Error({.op = "save_plan",
+                 .got = "a " + out["call"].get<std::string>() + " with a field that files do not have",
+                 .expected = "those of tegula/runtime/call_fields.h",
+                 .advice = "this is a bug in Tegula"});
+  return out;
 }
 
 runtime::CallDescription description_from_json(const json& given, const JsonReader& reader) {

@@ -114,6 +114,22 @@ TEST(App, ShowsGraphFiles) {
   EXPECT_HAS(tegula_cli({"graph", path, "--step"}).err, "--step with the graph file");
 }
 
+TEST(App, CompilesAndRunsPlanFiles) {
+  const TemporaryFolder folder;
+  const Ran compiled = tegula_cli({"compile", "mnist-cnn", "--batch", "2", "--out", folder / "m.plan"});
+  EXPECT_EQ(compiled.status, 0) << compiled.err;
+  EXPECT_HAS(compiled.out, "m.plan: mnist-cnn for cpu ");
+  const Ran run = tegula_cli({"run", folder / "m.plan", "--out", folder / "y.safetensors"});
+  EXPECT_EQ(run.status, 0) << run.err;
+  EXPECT_HAS(run.out, "y0: f32(2, 10)");
+  EXPECT_TRUE(std::filesystem::exists(folder / "y.safetensors"));
+  EXPECT_HAS(tegula_cli({"graph", folder / "m.plan", "--stage", "plan"}).out, "0. call convolution [");
+  EXPECT_HAS(tegula_cli({"graph", folder / "m.plan", "--stage", "graph"}).out, "convolution");
+  EXPECT_HAS(tegula_cli({"info", folder / "m.plan"}).out, "a plan (tegula graph FILE --stage plan prints it)");
+  EXPECT_HAS(tegula_cli({"run", folder / "m.plan", "--inputs", folder / "y.safetensors"}).err, "without x0");
+  EXPECT_HAS(tegula_cli({"run", folder / "y.safetensors"}).err, "a safetensors file without a plan");
+}
+
 TEST(App, AStageThatShowsNothingSaysWhy) {
   EXPECT_HAS(tegula_cli({"graph", "mnist-mlp", "--stage", "tile"}).out, "There is no tile program");
   EXPECT_HAS(tegula_cli({"graph", "mnist-mlp", "--stage", "assembly", "--device", "cpu"}).out, "The cpu has no assembly");
