@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tegula/compile/run/executable.h"
+#include "tegula/core/error.h"
 #include "tegula/core/host_array.h"
 #include "tegula/formats/json_reader.h"
 
@@ -18,12 +19,18 @@ struct StoredPlan {
   std::vector<HostArray> kept;
 };
 
+/// A plan whose calls the device's library makes otherwise than when it was saved: it is planned anew.
+class OtherCalls : public Error {
+ public:
+  using Error::Error;
+};
+
 /// Kept values have been computed (Executable::keep). Throws Error in the name of save_plan for what no file holds: exchanges, calls that an op prepares itself, kernels
 /// of one's own that check.
 StoredPlan plan_json(const compile::Executable& executable);
 
 /// The executable that `json` describes, its kernels compiled and its calls made but for those that compute kept values; `versions` of its leaves are those for which kept values hold. Calls `complain`
-/// for what is no such plan: numbers and sizes are checked, what programs and calls do is not.
+/// for what is no such plan: numbers and sizes are checked, what programs and calls do is not. Throws OtherCalls.
 std::unique_ptr<compile::Executable> executable_from_json(nlohmann::json json, std::vector<HostArray> kept,
                                                           const std::vector<std::uint64_t>& versions, runtime::Device& device,
                                                           const Complain& complain);

@@ -47,6 +47,7 @@ class PlanReader {
       plan_.late_updates.emplace_back(r_.index(r_.list(one, 2)[0], plan_.graph.updates.size()), item(one[1]));
     plan_.costs = shared_->device.costs();
     plan_.tiles = shared_->device.tiles();
+    compile::request_kernels(plan_, shared_->device);
     compile::Kept kept;
     if (json_.contains("kept")) kept = read_kept(json_["kept"], arena_of, versions);
     return std::make_unique<Executable>(std::move(plan_), shared_->device, std::move(kept), arena_of);
@@ -219,7 +220,8 @@ class PlanReader {
     if (compile::Called* const called = out.called()) {
       for (const json& one : r_.list_at(given, "buffers")) called->buffers.push_back(reference(one));
       const std::size_t needed = called->bound->scratch_bytes(), there = out.scratch.empty() ? 0 : plan_.scratch_bytes[static_cast<std::size_t>(out.scratch[0])];
-      if (needed > there) r_.refuse("a call with " + std::to_string(there) + " bytes of scratch memory", std::to_string(needed));
+      if (needed > there)
+        throw OtherCalls({.op = "load_plan", .got = std::to_string(there) + " bytes for " + out.name, .expected = std::to_string(needed) + " bytes"});
       if (out.writes.empty()) r_.refuse("a call that writes nothing", "its results");
     }
     return out;
@@ -252,7 +254,11 @@ class PlanReader {
   compile::LibraryCall call(const json& given) {
     compile::LibraryCall out;
     out.description = description_from_json(given, r_);
-    out.bound = shared_->device.make(out.description);
+    try {
+      out.bound = shared_->device.make(out.description);
+    } catch (const runtime::OutOfMemory&) {
+      throw;
+    } catch (const Error& error) { throw OtherCalls(error.report()); }
     return out;
   }
 
