@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <map>
@@ -155,6 +156,7 @@ TEST(Hosts, AWireThatIsCutEndsBothSides) {
   if (!hosts.why_not().empty()) GTEST_SKIP() << "skipped: no network namespaces here: " << hosts.why_not();
   std::filesystem::remove("cut.log");
   std::vector<Ran> ran(2);
+  std::atomic<int> ended{0};
   std::vector<std::thread> threads;
   for (int rank : {0, 1}) {
     threads.emplace_back([&, rank] {
@@ -163,9 +165,11 @@ TEST(Hosts, AWireThatIsCutEndsBothSides) {
       if (rank == 0) words.insert(words.end(), {"--log", "cut.log", "--log-every", "1"});
       words.insert(words.begin(), {"env", "TEGULA_TIMEOUT=2"});
       ran[static_cast<std::size_t>(rank)] = run(hosts.rank(rank, rank, 2, "s", words));
+      ++ended;
     });
   }
-  while (run({"grep", "-q", "event.:.step", "cut.log"}).status != 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (ended == 0 && run({"grep", "-q", "event.:.step", "cut.log"}).status != 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_EQ(ended, 0) << "before a wire was cut";
   hosts.cut_the_wire();
   for (auto& thread : threads) thread.join();
   for (const int rank : {0, 1}) {
