@@ -110,18 +110,17 @@ struct Layer {
 /// Prints forward, backward-data and backward-weight in the layout that the library prefers; returns operations and seconds of all three.
 std::pair<double, double> convolution(const Layer& l, std::int64_t n, int threads) {
   const std::int64_t out = (l.size + 2 * l.low - l.kernel) / l.stride + 1;
-  Convolution d{.dtype = f32,
-                .input = activations(n, l.c, l.size, false),
-                .weight = Layout::dense({l.k, l.c, l.kernel, l.kernel}),
-                .output = activations(n, l.k, out, false),
+  Convolution d{.input = {f32, activations(n, l.c, l.size, false)},
+                .weight = {f32, Layout::dense({l.k, l.c, l.kernel, l.kernel})},
+                .output = {f32, activations(n, l.k, out, false)},
                 .stride = {l.stride, l.stride},
                 .dilation = {1, 1},
                 .pad_low = {l.low, l.low},
                 .pad_high = {l.low, l.low}};
   const bool last = host::convolution_prefers_channels_last(d);
-  d.input = activations(n, l.c, l.size, last), d.output = activations(n, l.k, out, last);
-  const auto x = random_floats(numel(d.input.shape)), w = random_floats(numel(d.weight.shape)), y = random_floats(numel(d.output.shape));
-  const double flops = 2.0 * static_cast<double>(numel(d.output.shape) * l.c * l.kernel * l.kernel);
+  d.input.layout = activations(n, l.c, l.size, last), d.output.layout = activations(n, l.k, out, last);
+  const auto x = random_floats(numel(d.input.layout.shape)), w = random_floats(numel(d.weight.layout.shape)), y = random_floats(numel(d.output.layout.shape));
+  const double flops = 2.0 * static_cast<double>(numel(d.output.layout.shape) * l.c * l.kernel * l.kernel);
   double total = 0;
   for (const auto pass : {ConvolutionPass::Forward, ConvolutionPass::BackwardData, ConvolutionPass::BackwardWeight}) {
     d.pass = pass;
@@ -159,21 +158,20 @@ void pooling(int threads) {
   for (const bool last : {false, true}) {
     for (const bool backward : {false, true}) {
       runtime::Pooling d{.backward = backward,
-                         .dtype = f32,
-                         .input = activations(16, 64, 112, last),
-                         .output = activations(16, 64, 56, last),
+                         .input = {f32, activations(16, 64, 112, last)},
+                         .output = {f32, activations(16, 64, 56, last)},
                          .window = {3, 3},
                          .stride = {2, 2},
                          .dilation = {1, 1},
                          .pad_low = {1, 1},
                          .pad_high = {1, 1}};
-      const auto x = random_floats(numel(d.input.shape)), y = random_floats(numel(d.output.shape)),
-                 dx = random_floats(numel(d.input.shape));
+      const auto x = random_floats(numel(d.input.layout.shape)), y = random_floats(numel(d.output.layout.shape)),
+                 dx = random_floats(numel(d.input.layout.shape));
       const auto call = host::make_pooling(d);
       std::vector<void*> buffers{x->data(), y->data()};
       if (backward) buffers.push_back(dx->data());
       const double seconds = time_call(*call, buffers, threads);
-      const double bytes = 4.0 * static_cast<double>(numel(d.input.shape) * (backward ? 2 : 1) + numel(d.output.shape));
+      const double bytes = 4.0 * static_cast<double>(numel(d.input.layout.shape) * (backward ? 2 : 1) + numel(d.output.layout.shape));
       std::printf("%-70s %10.2f us %6.1f GB/s\n", (call->describe() + (last ? " channels last" : "")).c_str(), seconds * 1e6,
                   bytes / seconds / 1e9);
     }

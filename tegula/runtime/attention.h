@@ -5,8 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "tegula/core/dtype.h"
-#include "tegula/core/shape.h"
+#include "tegula/runtime/operand.h"
 
 namespace tegula::runtime {
 
@@ -21,16 +20,15 @@ namespace tegula::runtime {
 /// Layouts have any strides, but the last axis of q, k, v, o and its gradient is dense. Offsets in them are ignored.
 struct Attention {
   bool backward = false;
-  DType dtype = DType::f32;
-  Layout q, k, v;  // (B, H, M, D), (B, G, N, D), (B, G, N, E)
-  Layout o, o_gradient;  // backward, as inputs: (B, M, H, E)
+  Operand q, k, v;  // (B, H, M, D), (B, G, N, D), (B, G, N, E), of one dtype, which is that of the results
+  Operand o, o_gradient;  // backward, as inputs: (B, M, H, E)
   // Backward: where the results lie that are not dense (rank 0 where they are): (B, M, H, D), (B, N, G, D), (B, N, G, E), the last axis dense.
-  std::array<Layout, 3> gradients = {};
+  std::array<Operand, 3> gradients = {};
   double scale = 1;
   bool causal = false;
   std::int64_t window = 0;
-  std::optional<Layout> mask;  // boolean, (B, H, M, N), strides may be 0
-  std::optional<Layout> bias;  // of the dtype, the same
+  std::optional<Operand> mask;  // boolean, (B, H, M, N), strides may be 0
+  std::optional<Operand> bias;  // of the dtype, the same
   bool lengths = false;  // (B) i64
   bool start = false;  // (B) i64
   // Probability of a zero; the words of Philox are those at position + the dense index in (B, H, M, N), as dropout() would take them.
@@ -38,10 +36,11 @@ struct Attention {
   bool sum_gradient = false;  // backward: of the logarithm, too
   bool operator==(const Attention&) const = default;
 
+  DType dtype() const { return q.dtype; }
   /// Where the gradient of q (0), k (1) or v (2) lies.
   Layout gradient(int index) const {
-    const Layout& given = gradients[static_cast<std::size_t>(index)];
-    const Shape& of = index == 0 ? q.shape : index == 1 ? k.shape : v.shape;
+    const Layout& given = gradients[static_cast<std::size_t>(index)].layout;
+    const Shape& of = (index == 0 ? q : index == 1 ? k : v).layout.shape;
     return given.shape.rank() > 0 ? given : Layout::dense({of[0], of[2], of[1], of[3]});
   }
 };

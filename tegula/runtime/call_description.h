@@ -10,6 +10,7 @@
 #include "tegula/core/line.h"
 #include "tegula/core/shape.h"
 #include "tegula/runtime/attention.h"
+#include "tegula/runtime/operand.h"
 
 namespace tegula::runtime {
 
@@ -18,20 +19,6 @@ namespace tegula::runtime {
 enum class Arithmetic : std::uint8_t { Full, TF32 };
 
 enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, Sigmoid, Tanh };
-
-/// How the elements of an operand stand for numbers.
-enum class Scale : std::uint8_t {
-  None,    // as they are
-  Factor,  // u8 codes of E4M3 (graph/e4m3.h), times one f32 number that lies in a buffer of its own
-};
-
-/// A tensor that a call reads or writes. Offsets in layouts are ignored: buffers point at the first element.
-struct Operand {
-  DType dtype = DType::f32;
-  Layout layout = {};
-  Scale scale = Scale::None;
-  bool operator==(const Operand&) const = default;
-};
 
 /// C = activation(A · B + bias), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64). All of one dtype; or A and B codes with factors, C any of the
 /// others but f64, without bias and activation, of two axes, K, N and the strides of A and B multiples of 16, B transposed.
@@ -66,10 +53,10 @@ enum class ConvolutionPass : std::uint8_t { Forward, BackwardData, BackwardWeigh
 /// or, where the device wants that, channels-last). Size: (input + low + high - dilation*(kernel-1) - 1) / stride + 1.
 /// buffers: Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight, input gradient); BackwardWeight (input,
 /// output gradient, weight gradient[, bias gradient]).
+/// Operands of one dtype.
 struct Convolution {
   ConvolutionPass pass = ConvolutionPass::Forward;
-  DType dtype = DType::f32;
-  Layout input, weight, output;
+  Operand input, weight, output;
   Dims stride, dilation, pad_low, pad_high;
   std::int64_t groups = 1;
   bool bias = false;  // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
@@ -77,6 +64,14 @@ struct Convolution {
   Activation activation = Activation::None;  // Forward only: None or Relu
   Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Convolution&) const = default;
+
+  DType dtype() const { return output.dtype; }
+  /// The same convolution with operands of another dtype.
+  Convolution in(DType dtype) const {
+    Convolution out = *this;
+    out.input.dtype = out.weight.dtype = out.output.dtype = dtype;
+    return out;
+  }
 };
 
 enum class PoolingKind : std::uint8_t {
@@ -91,17 +86,24 @@ enum class PoolingKind : std::uint8_t {
 struct Pooling {
   PoolingKind kind = PoolingKind::Max;
   bool backward = false;
-  DType dtype = DType::f32;
-  Layout input, output;
+  Operand input, output;  // of one dtype
   Dims window, stride, dilation, pad_low, pad_high;
   bool wants_values = true, wants_taps = false;  // of Max, forward: a buffer that is not wanted may be null
-  Layout taps = {};  // where they lie otherwise than the output
+  Operand taps = {DType::u8};  // a layout where they lie otherwise than the output
   bool operator==(const Pooling&) const = default;
+
+  DType dtype() const { return output.dtype; }
+  /// The same pooling of values of another dtype.
+  Pooling in(DType dtype) const {
+    Pooling out = *this;
+    out.input.dtype = out.output.dtype = dtype;
+    return out;
+  }
 
   /// A tap names the first maximum of a window (a NaN counts as maximum) by its row-major place in the window: a byte;
   /// kNoTap where all of the window is padding. Larger windows have none, and the backward pass searches the input again.
   bool has_taps() const { return kind == PoolingKind::Max && numel(window) <= kNoTap; }
-  const Layout& taps_layout() const { return taps.shape.rank() == 0 ? output : taps; }
+  const Layout& taps_layout() const { return taps.layout.shape.rank() == 0 ? output.layout : taps.layout; }
   static constexpr int kNoTap = 255;
 };
 

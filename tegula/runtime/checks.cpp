@@ -36,25 +36,25 @@ void check(const Matmul& d) {
 
 void check(const Convolution& d) {
   const Refuse refuse{"convolution"};
-  const int rank = d.input.shape.rank();
+  const int rank = d.input.layout.shape.rank();
   const std::string shapes =
-      "input " + to_string(d.input.shape) + ", weight " + to_string(d.weight.shape) + ", output " + to_string(d.output.shape);
-  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  if (rank < 3 || rank > 5 || d.weight.shape.rank() != rank || d.output.shape.rank() != rank)
+      "input " + to_string(d.input.layout.shape) + ", weight " + to_string(d.weight.layout.shape) + ", output " + to_string(d.output.layout.shape);
+  if (!is_float(d.dtype())) refuse("dtype " + std::string(name(d.dtype())), "a float type");
+  if (rank < 3 || rank > 5 || d.weight.layout.shape.rank() != rank || d.output.layout.shape.rank() != rank)
     refuse(shapes, "one to three spatial axes, the same of each");
   for (const Dims* dims : {&d.stride, &d.dilation, &d.pad_low, &d.pad_high}) {
     if (dims->rank() != rank - 2) refuse("an option " + to_string(*dims), "one value per spatial axis");
   }
-  if (d.groups < 1 || d.input.shape[0] != d.output.shape[0] || d.weight.shape[0] != d.output.shape[1] ||
-      d.weight.shape[1] * d.groups != d.input.shape[1] || d.output.shape[1] % d.groups != 0) {
+  if (d.groups < 1 || d.input.layout.shape[0] != d.output.layout.shape[0] || d.weight.layout.shape[0] != d.output.layout.shape[1] ||
+      d.weight.layout.shape[1] * d.groups != d.input.layout.shape[1] || d.output.layout.shape[1] % d.groups != 0) {
     refuse(shapes + " in " + std::to_string(d.groups) + " groups", "(N, C, …), (K, C/groups, …), (N, K, …)");
   }
   for (int axis = 0; axis < rank - 2; ++axis) {
     if (d.stride[axis] < 1 || d.dilation[axis] < 1)
       refuse("stride " + to_string(d.stride) + ", dilation " + to_string(d.dilation), "at least 1");
     const std::int64_t room =
-        d.input.shape[axis + 2] + d.pad_low[axis] + d.pad_high[axis] - d.dilation[axis] * (d.weight.shape[axis + 2] - 1) - 1;
-    if (d.output.shape[axis + 2] != (room < 0 ? 0 : room / d.stride[axis] + 1))
+        d.input.layout.shape[axis + 2] + d.pad_low[axis] + d.pad_high[axis] - d.dilation[axis] * (d.weight.layout.shape[axis + 2] - 1) - 1;
+    if (d.output.layout.shape[axis + 2] != (room < 0 ? 0 : room / d.stride[axis] + 1))
       refuse(shapes, "an output of (input + padding - dilation * (kernel - 1) - 1) / stride + 1");
   }
   if (d.activation != Activation::None && d.activation != Activation::Relu) refuse("an activation other than relu", "none or relu");
@@ -62,14 +62,14 @@ void check(const Convolution& d) {
 
 void check(const Pooling& d) {
   const Refuse refuse{"pooling"};
-  const int rank = d.input.shape.rank();
-  const std::string shapes = "input " + to_string(d.input.shape) + ", output " + to_string(d.output.shape);
-  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  if (rank < 3 || rank > 5 || d.output.shape.rank() != rank) refuse(shapes, "one to three spatial axes, the same of each");
+  const int rank = d.input.layout.shape.rank();
+  const std::string shapes = "input " + to_string(d.input.layout.shape) + ", output " + to_string(d.output.layout.shape);
+  if (!is_float(d.dtype())) refuse("dtype " + std::string(name(d.dtype())), "a float type");
+  if (rank < 3 || rank > 5 || d.output.layout.shape.rank() != rank) refuse(shapes, "one to three spatial axes, the same of each");
   for (const Dims* dims : {&d.window, &d.stride, &d.dilation, &d.pad_low, &d.pad_high}) {
     if (dims->rank() != rank - 2) refuse("an option " + to_string(*dims), "one value per spatial axis");
   }
-  if (d.input.shape[0] != d.output.shape[0] || d.input.shape[1] != d.output.shape[1]) refuse(shapes, "equal (N, C)");
+  if (d.input.layout.shape[0] != d.output.layout.shape[0] || d.input.layout.shape[1] != d.output.layout.shape[1]) refuse(shapes, "equal (N, C)");
   for (int axis = 0; axis < rank - 2; ++axis) {
     if (d.window[axis] < 1 || d.stride[axis] < 1 || d.dilation[axis] < 1)
       refuse("window " + to_string(d.window) + ", stride " + to_string(d.stride), "at least 1");

@@ -27,7 +27,7 @@ std::vector<std::unique_ptr<runtime::Call>> candidates(const Convolution& d) {
   std::vector<std::unique_ptr<runtime::Call>> calls;
   calls.push_back(make_convolution(d));
   const Geometry g(d);
-  if (d.dtype != f32 || g.empty()) return calls;
+  if (d.dtype() != f32 || g.empty()) return calls;
   if (onednn_suits(d)) calls.push_back(make_onednn_convolution(d));
   calls.push_back(make_patch_convolution(d));
   const Order input = order_of(g.n, g.c, g.in, g.input), output = order_of(g.n, g.k, g.out, g.output);
@@ -108,7 +108,7 @@ TEST(Convolution, PlanesKeepNanAndInfinityToTheWindowsThatSeeThem) {
   o.groups = 3;
   const double inf = std::numeric_limits<double>::infinity();
   const Convolution d = describe(o, ConvolutionPass::BackwardWeight);
-  Tensor x(f32, d.input), dy(f32, d.output), w(f32, d.weight), bias(f32, Layout::dense({3}));
+  Tensor x(f32, d.input.layout), dy(f32, d.output.layout), w(f32, d.weight.layout), bias(f32, Layout::dense({3}));
   x.randomize(), dy.randomize();
   x.set({0, 1, 5, 0}, inf);  // the first of a line: no window has it at its last column
   test::run_guarded(runtime::cpu(), *make_plane_convolution(d), {&x, &dy, &w, &bias}, 1);
@@ -186,14 +186,14 @@ TEST(Convolution, SameThreadCountGivesTheSameBits) {
                   .high = {1, 1},
                   .bias = true};
   const Convolution d = describe(o, ConvolutionPass::BackwardWeight);
-  Tensor x(f32, d.input), y(f32, d.output), first(f32, d.weight), second(f32, d.weight), bias(f32, Layout::dense({12}));
+  Tensor x(f32, d.input.layout), y(f32, d.output.layout), first(f32, d.weight.layout), second(f32, d.weight.layout), bias(f32, Layout::dense({12}));
   x.randomize(), y.randomize();
   const auto call = make_convolution(d);
   for (const int threads : {1, 2}) {
     test::run_guarded(runtime::cpu(), *call, {&x, &y, &first, &bias}, threads);
     for (int i = 0; i < 5; ++i) {
       test::run_guarded(runtime::cpu(), *make_convolution(d), {&x, &y, &second, &bias}, threads);
-      EXPECT_EQ(std::memcmp(first.data(), second.data(), static_cast<std::size_t>(numel(d.weight.shape)) * 4), 0);
+      EXPECT_EQ(std::memcmp(first.data(), second.data(), static_cast<std::size_t>(numel(d.weight.layout.shape)) * 4), 0);
     }
   }
 }
@@ -202,7 +202,7 @@ TEST(Convolution, OneCallRunsInSeveralThreadsAtOnce) {
   const Options o{
       .n = 2, .c = 16, .k = 32, .in = {9, 9}, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .low = {1, 1}, .high = {1, 1}};
   const Convolution d = describe(o, ConvolutionPass::Forward);
-  Tensor x(f32, d.input), w(f32, d.weight), expected(f32, d.output);
+  Tensor x(f32, d.input.layout), w(f32, d.weight.layout), expected(f32, d.output.layout);
   x.randomize(), w.randomize();
   // With two threads each one caller has the workers and the others do all parts themselves: who does what changes no bit.
   for (const int threads : {1, 2}) {
@@ -213,9 +213,9 @@ TEST(Convolution, OneCallRunsInSeveralThreadsAtOnce) {
       for (std::size_t caller = 0; caller < wrong.size(); ++caller) {
         callers.emplace_back([&, caller] {
           for (int i = 0; i < 20; ++i) {
-            Tensor y(f32, d.output);
+            Tensor y(f32, d.output.layout);
             test::run_guarded(runtime::cpu(), *call, {&x, &w, &y}, threads);
-            wrong[caller] += std::memcmp(y.data(), expected.data(), static_cast<std::size_t>(numel(d.output.shape)) * 4) != 0;
+            wrong[caller] += std::memcmp(y.data(), expected.data(), static_cast<std::size_t>(numel(d.output.layout.shape)) * 4) != 0;
           }
         });
       }
@@ -256,7 +256,7 @@ TEST(Convolution, ReluKeepsNan) {
                     .high = {1, 1},
                     .activation = Activation::Relu};
     const Convolution d = describe(o, ConvolutionPass::Forward);
-    Tensor x(f32, d.input), w(f32, d.weight), y(f32, d.output);
+    Tensor x(f32, d.input.layout), w(f32, d.weight.layout), y(f32, d.output.layout);
     x.randomize(), w.randomize();
     x.set({0, 3, 2, 2}, std::numeric_limits<double>::quiet_NaN());
     test::run_guarded(runtime::cpu(), *make_convolution(d), {&x, &w, &y}, 1);
@@ -270,10 +270,10 @@ TEST(Convolution, WhatDoesNotFitIsRefused) {
       .n = 2, .c = 4, .k = 4, .in = {5, 5}, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .low = {0, 0}, .high = {0, 0}};
   Convolution d = describe(o, ConvolutionPass::Forward);
   EXPECT_NO_THROW(make_convolution(d));
-  d.dtype = i32;
+  d = d.in(i32);
   EXPECT_THROW(make_convolution(d), Error);
   d = describe(o, ConvolutionPass::Forward);
-  d.output.shape[2] = 4;
+  d.output.layout.shape[2] = 4;
   EXPECT_THROW(make_convolution(d), Error);
   d = describe(o, ConvolutionPass::Forward);
   d.groups = 2;

@@ -37,9 +37,8 @@ TEST_P(PoolingTest, EmptyBatchesAndGlobalWindows) {
       expect_pooling(runtime::cpu(),
                      {.kind = kind,
                       .backward = backward,
-                      .dtype = GetParam(),
-                      .input = activations({0, 3, 4, 4}, Memory::ChannelsFirst),
-                      .output = activations({0, 3, 2, 2}, Memory::ChannelsFirst),
+                      .input = {GetParam(), activations({0, 3, 4, 4}, Memory::ChannelsFirst)},
+                      .output = {GetParam(), activations({0, 3, 2, 2}, Memory::ChannelsFirst)},
                       .window = {2, 2},
                       .stride = {2, 2},
                       .dilation = {1, 1},
@@ -49,9 +48,8 @@ TEST_P(PoolingTest, EmptyBatchesAndGlobalWindows) {
       expect_pooling(runtime::cpu(),
                      {.kind = kind,
                       .backward = backward,
-                      .dtype = GetParam(),
-                      .input = activations({2, 70, 7, 7}, Memory::ChannelsLast),
-                      .output = activations({2, 70, 1, 1}, Memory::ChannelsLast),
+                      .input = {GetParam(), activations({2, 70, 7, 7}, Memory::ChannelsLast)},
+                      .output = {GetParam(), activations({2, 70, 1, 1}, Memory::ChannelsLast)},
                       .window = {7, 7},
                       .stride = {1, 1},
                       .dilation = {1, 1},
@@ -64,7 +62,7 @@ TEST_P(PoolingTest, EmptyBatchesAndGlobalWindows) {
 
 TEST(Pooling, WhatIsNotAFloatIsRefused) {
   Pooling d = random_pooling(f32);
-  d.dtype = i32;
+  d = d.in(i32);
   EXPECT_THROW(make_pooling(d), Error);
 }
 

@@ -30,7 +30,7 @@ class GpuAttention : public testing::TestWithParam<std::tuple<Sizes, DType>> {
     std::string why;
     if (cuda_count(&why) == 0) GTEST_SKIP() << why;
     const Layout x = Layout::dense({1, 1, 128, 64});
-    if (!cuda().takes(runtime::Attention{.dtype = bf16, .q = x, .k = x, .v = x})) GTEST_SKIP() << "no cuDNN that has attention";
+    if (!cuda().takes(runtime::Attention{.q = {bf16, x}, .k = {bf16, x}, .v = {bf16, x}})) GTEST_SKIP() << "no cuDNN that has attention";
   }
 };
 

@@ -143,7 +143,7 @@ TEST(DnnLayout, EveryAttemptHasTheDescribedOutputs) {
         EXPECT_EQ(p.shift[i + 2] + p.pre[i], axis < 0 ? 0 : d.pad_low[axis]) << key_of(d, attempt);
       }
       const auto lies = [&](const Layout& x) {
-        return lies_ordered(x, attempt.order) || (attempt.slices && ordered_slice(x, attempt.order, d.dtype));
+        return lies_ordered(x, attempt.order) || (attempt.slices && ordered_slice(x, attempt.order, d.dtype()));
       };
       EXPECT_TRUE(lies(p.input) && lies_ordered(p.weight, attempt.order) && lies(p.output));
     }

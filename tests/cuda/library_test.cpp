@@ -245,7 +245,7 @@ TEST_P(GpuLibrary, ReluOfAConvolutionKeepsNan) {
     o.dtype = dtype, o.activation = Activation::Relu;
     if (dtype != f32) o.input = o.output = Memory::ChannelsLast;
     const Convolution d = test::describe(o, ConvolutionPass::Forward);
-    Tensor x(dtype, d.input), w(dtype, d.weight), bias(dtype, Layout::dense({32})), y(dtype, d.output);
+    Tensor x(dtype, d.input.layout), w(dtype, d.weight.layout), bias(dtype, Layout::dense({32})), y(dtype, d.output.layout);
     x.randomize(), w.randomize(), bias.randomize();
     x.set({1, 3, 4, 4}, std::numeric_limits<double>::quiet_NaN());
     const auto call = cuda().make(d);
@@ -261,11 +261,11 @@ TEST_P(GpuLibrary, TheSameCallGivesTheSameBits) {
       ConvolutionOptions o = square(16, 32, 14, 64, 3, 1, 1, 1);
       o.dtype = dtype, o.bias = pass != ConvolutionPass::BackwardData;
       const Convolution d = test::describe(o, pass);
-      const Layout& result = pass == ConvolutionPass::Forward ? d.output : pass == ConvolutionPass::BackwardData ? d.input : d.weight;
+      const Layout& result = pass == ConvolutionPass::Forward ? d.output.layout : pass == ConvolutionPass::BackwardData ? d.input.layout : d.weight.layout;
       const bool forward = pass == ConvolutionPass::Forward;
-      Tensor a(dtype, forward ? d.input : d.output), b(dtype, d.weight), bias(dtype, Layout::dense({64})), first(dtype, result),
+      Tensor a(dtype, forward ? d.input.layout : d.output.layout), b(dtype, d.weight.layout), bias(dtype, Layout::dense({64})), first(dtype, result),
           again(dtype, result);
-      Tensor x(dtype, d.input);
+      Tensor x(dtype, d.input.layout);
       a.randomize(), b.randomize(), bias.randomize(), x.randomize();
       const auto call = cuda().make(d);
       const auto run = [&](Tensor& to) {
@@ -300,7 +300,7 @@ TEST_P(GpuLibrary, CallsCanBeRecorded) {
   };
   const auto size = [](const Layout& layout) { return static_cast<std::size_t>(numel(layout.shape)); };
   std::vector<void*> matrices{filled(size(d.a.layout)), filled(size(d.b.layout)), filled(size(d.c.layout))};
-  std::vector<void*> images{filled(size(c.input)), filled(size(c.output)), filled(size(c.weight)), filled(16)};
+  std::vector<void*> images{filled(size(c.input.layout)), filled(size(c.output.layout)), filled(size(c.weight.layout)), filled(16)};
   const auto scratch = device.allocate(product->scratch_bytes() + convolution->scratch_bytes() + 512);
   const auto work = [&] {
     product->run(matrices, {.scratch = scratch->data()});
@@ -308,18 +308,18 @@ TEST_P(GpuLibrary, CallsCanBeRecorded) {
   };
   const auto results = [&] {
     device.synchronize();
-    std::vector<float> values(size(d.c.layout) + size(c.weight));
+    std::vector<float> values(size(d.c.layout) + size(c.weight.layout));
     device.copy_out(values.data(), matrices[2], size(d.c.layout) * sizeof(float));
-    device.copy_out(values.data() + size(d.c.layout), images[2], size(c.weight) * sizeof(float));
+    device.copy_out(values.data() + size(d.c.layout), images[2], size(c.weight.layout) * sizeof(float));
     return values;
   };
   work();
   const auto expected = results();
   const auto recording = device.queue().record(work);
   ASSERT_TRUE(recording);
-  const std::vector<float> zeros(std::max(size(d.c.layout), size(c.weight)), 0.0f);
+  const std::vector<float> zeros(std::max(size(d.c.layout), size(c.weight.layout)), 0.0f);
   device.copy_in(matrices[2], zeros.data(), size(d.c.layout) * sizeof(float));
-  device.copy_in(images[2], zeros.data(), size(c.weight) * sizeof(float));
+  device.copy_in(images[2], zeros.data(), size(c.weight.layout) * sizeof(float));
   recording->replay();
   EXPECT_EQ(results(), expected);
 }
@@ -430,10 +430,10 @@ TEST_P(GpuLibrary, WhatIsNotAFloatIsRefused) {
   EXPECT_THROW(cuda().make(Matmul{.a = {i32, layout}, .b = {i32, layout}, .c = {i32, layout}}), Error);
   EXPECT_THROW(cuda().make(Matmul{.a = {f32, layout}, .b = {f32, matrix({3, 2}, MatrixOrder::Rows)}, .c = {f32, layout}}), Error);
   Pooling d = test::random_pooling(f32);
-  d.dtype = i32;
+  d = d.in(i32);
   EXPECT_THROW(cuda().make(d), Error);
   Convolution c = test::describe(square(1, 2, 5, 4, 3, 1, 1, 1), ConvolutionPass::Forward);
-  c.dtype = u8;
+  c = c.in(u8);
   EXPECT_THROW(cuda().make(c), Error);
 }
 

@@ -18,9 +18,8 @@ Pooling pooling(int size, int window, int stride, int low, int high, int dilatio
   const std::int64_t out = (size + low + high - dilation * (window - 1) - 1) / stride + 1;
   return {.kind = PoolingKind::Max,
           .backward = backward,
-          .dtype = f32,
-          .input = ordered({2, 8, size, size}, ChannelOrder::Last),
-          .output = ordered({2, 8, out, out}, ChannelOrder::Last),
+          .input = {f32, ordered({2, 8, size, size}, ChannelOrder::Last)},
+          .output = {f32, ordered({2, 8, out, out}, ChannelOrder::Last)},
           .window = {window, window},
           .stride = {stride, stride},
           .dilation = {dilation, dilation},
@@ -37,12 +36,12 @@ TEST(PiecePooling, MatchesThePlainKernelsAlsoWithTiesAndNan) {
       d.wants_values = way != 2, d.wants_taps = way > 1;
       const auto pieces = piece_pooling(d);
       ASSERT_TRUE(pieces);
-      test::Tensor x(f32, d.input), dy(f32, d.output), taps(u8, d.output);
+      test::Tensor x(f32, d.input.layout), dy(f32, d.output.layout), taps(u8, d.output.layout);
       x.for_each([&](const Dims& i) { x.set(i, test::pick(0, 30) == 0 ? std::numeric_limits<double>::quiet_NaN() : test::pick(-3, 3)); });
       dy.randomize();
       Pooling forward = d;
       forward.backward = false, forward.wants_taps = true;
-      test::Tensor y(f32, d.output);
+      test::Tensor y(f32, d.output.layout);
       emulate(pooling_kernel(forward), std::vector<void*>{x.data(), y.data(), taps.data()});
       const auto run = [&](const PlainKernel& kernel, test::Tensor& result, test::Tensor& found) {
         if (backward) emulate(kernel, std::vector<void*>{taps.data(), dy.data(), result.data()});
@@ -50,8 +49,8 @@ TEST(PiecePooling, MatchesThePlainKernelsAlsoWithTiesAndNan) {
         EXPECT_TRUE(result.untouched_outside());
         EXPECT_TRUE(found.untouched_outside());
       };
-      const Layout& layout = backward ? d.input : d.output;
-      test::Tensor got(f32, layout), want(f32, layout), got_taps(u8, d.output), want_taps(u8, d.output);
+      const Layout& layout = backward ? d.input.layout : d.output.layout;
+      test::Tensor got(f32, layout), want(f32, layout), got_taps(u8, d.output.layout), want_taps(u8, d.output.layout);
       run(*pieces, got, got_taps);
       run(pooling_kernel(d), want, want_taps);
       got.for_each([&](const Dims& i) {

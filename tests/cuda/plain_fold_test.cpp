@@ -40,10 +40,9 @@ Convolution image(std::int64_t channels, const Shape& size, const Shape& window,
     out.push_back((size[i] + low[i] + high[i] - window[i]) / stride[i] + 1);
   }
   return {.pass = ConvolutionPass::Forward,
-          .dtype = bf16,
-          .input = ordered(in, ChannelOrder::Last),
-          .weight = Layout::dense(weight),
-          .output = ordered(out, ChannelOrder::Last),
+          .input = {bf16, ordered(in, ChannelOrder::Last)},
+          .weight = {bf16, Layout::dense(weight)},
+          .output = {bf16, ordered(out, ChannelOrder::Last)},
           .stride = stride,
           .dilation = Dims::filled(size.rank(), 1),
           .pad_low = low,
@@ -71,11 +70,11 @@ void expect_same_outputs(const Convolution& d, const DnnAttempt& attempt) {
   emulate(fold_kernel(of_w), std::vector<void*>{w.data(), folded_w.data()});
   emulate(unfold_kernel(of_w), std::vector<void*>{folded_w.data(), back.data()});
   EXPECT_TRUE(folded_x.untouched_outside() && folded_w.untouched_outside() && back.untouched_outside());
-  const std::int64_t outputs = p.output.shape[1] / d.output.shape[1];
+  const std::int64_t outputs = p.output.shape[1] / d.output.layout.shape[1];
   w.for_each([&](const Dims& i) { EXPECT_EQ(back(i), static_cast<double>(outputs) * w(i)) << to_string(i); });
   const test::Tensor y(f32, p.output);
   y.for_each([&](const Dims& i) {
-    const Dims plain{i[0], i[1] % d.output.shape[1], i[2], i[3] * outputs + i[1] / d.output.shape[1]};
+    const Dims plain{i[0], i[1] % d.output.layout.shape[1], i[2], i[3] * outputs + i[1] / d.output.layout.shape[1]};
     EXPECT_NEAR(output_at(folded_x, folded_w, i, p.stride, p.pre), output_at(x, w, plain, stride, low), 1e-5)
         << key_of(d, attempt) << to_string(i);
   });
@@ -96,7 +95,7 @@ TEST(PlainFold, OutputsSideBySideBecomeOne) {
     const auto variants = dnn_variants(d);
     const DnnAttempt* const attempt = attempt_named(variants, "folded by pairs");
     ASSERT_TRUE(attempt) << key_of(d, {});
-    EXPECT_EQ(dnn_problem(d, *attempt).weight.shape[0], 2 * d.weight.shape[0]);
+    EXPECT_EQ(dnn_problem(d, *attempt).weight.shape[0], 2 * d.weight.layout.shape[0]);
     expect_same_outputs(d, *attempt);
   }
   EXPECT_FALSE(attempt_named(dnn_variants(image(3, {10, 10}, {7, 7}, {2, 2}, {3, 3}, {3, 3})), "folded by pairs"));  // five in a row
@@ -108,9 +107,9 @@ TEST(PlainFold, OnlyWindowsThatTheStepsDoNotJumpOverFold) {
   EXPECT_FALSE(attempt_named(dnn_variants(image(16, {8, 8}, {3, 3}, {2, 2}, {1, 1}, {1, 1})), "folded"));  // channels enough
   Convolution d = image(3, {9, 9}, {3, 3}, {2, 2}, {1, 1}, {1, 1});
   EXPECT_TRUE(attempt_named(dnn_variants(d), "folded"));
-  d.dtype = f32;
+  d = d.in(f32);
   EXPECT_FALSE(attempt_named(dnn_variants(d), "folded"));
-  d.dtype = bf16, d.pass = ConvolutionPass::BackwardData;
+  d = d.in(bf16), d.pass = ConvolutionPass::BackwardData;
   EXPECT_FALSE(attempt_named(dnn_variants(d), "folded"));
 }
 

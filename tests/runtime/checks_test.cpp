@@ -41,10 +41,9 @@ TEST(LibraryChecks, ADeviceWithoutTheCallSaysSo) {
 }
 
 Convolution grouped(std::int64_t inputs, std::int64_t outputs, std::int64_t groups) {
-  return {.dtype = f32,
-          .input = Layout::dense({1, inputs, 9}),
-          .weight = Layout::dense({outputs, inputs / groups, 3}),
-          .output = Layout::dense({1, outputs, 7}),
+  return {.input = {f32, Layout::dense({1, inputs, 9})},
+          .weight = {f32, Layout::dense({outputs, inputs / groups, 3})},
+          .output = {f32, Layout::dense({1, outputs, 7})},
           .stride = {1},
           .dilation = {1},
           .pad_low = {0},

@@ -13,7 +13,7 @@ inline std::vector<runtime::Candidate> cpu_candidates(const runtime::CallDescrip
   if (std::holds_alternative<runtime::Matmul>(d)) return std::vector<runtime::Candidate>(runtime::cpu().takes(d) ? 1 : 0, {d});
   std::vector<runtime::Candidate> out = runtime::cpu().candidates(d);
   if (const auto* const asked = std::get_if<runtime::Convolution>(&d))
-    for (runtime::Candidate& way : out) std::get<runtime::Convolution>(way.description).dtype = asked->dtype;
+    for (runtime::Candidate& way : out) way.description = std::get<runtime::Convolution>(way.description).in(asked->dtype());
   return out;
 }
 

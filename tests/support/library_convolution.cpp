@@ -34,10 +34,9 @@ Convolution describe(const ConvolutionOptions& o, ConvolutionPass pass) {
     y.push_back(room < 0 ? 0 : room / o.stride[i] + 1);
   }
   return {.pass = pass,
-          .dtype = o.dtype,
-          .input = activations(x, o.input, o.input_room),
-          .weight = activations(w, o.weight),
-          .output = activations(y, o.output, o.output_room),
+          .input = {o.dtype, activations(x, o.input, o.input_room)},
+          .weight = {o.dtype, activations(w, o.weight)},
+          .output = {o.dtype, activations(y, o.output, o.output_room)},
           .stride = o.stride,
           .dilation = o.dilation,
           .pad_low = o.low,
@@ -54,23 +53,23 @@ namespace {
 /// Calls visit(input index, weight index, output index) for every product of the convolution (the naive loops of the CNN lecture).
 template <class F>
 void for_each_product(const Convolution& d, F&& visit) {
-  const int rank = d.input.shape.rank();
+  const int rank = d.input.layout.shape.rank();
   Dims y = Dims::filled(rank, 0);
-  const std::int64_t outputs = numel(d.output.shape), taps = numel(d.weight.shape) / std::max<std::int64_t>(1, d.weight.shape[0]);
+  const std::int64_t outputs = numel(d.output.layout.shape), taps = numel(d.weight.layout.shape) / std::max<std::int64_t>(1, d.weight.layout.shape[0]);
   for (std::int64_t i = 0; i < outputs; ++i) {
     std::int64_t rest = i;
-    for (int axis = rank - 1; axis >= 0; --axis) y[axis] = rest % d.output.shape[axis], rest /= d.output.shape[axis];
+    for (int axis = rank - 1; axis >= 0; --axis) y[axis] = rest % d.output.layout.shape[axis], rest /= d.output.layout.shape[axis];
     Dims w = Dims::filled(rank, 0), x = w;
     for (std::int64_t tap = 0; tap < taps; ++tap) {
       std::int64_t left = tap;
-      for (int axis = rank - 1; axis >= 1; --axis) w[axis] = left % d.weight.shape[axis], left /= d.weight.shape[axis];
+      for (int axis = rank - 1; axis >= 1; --axis) w[axis] = left % d.weight.layout.shape[axis], left /= d.weight.layout.shape[axis];
       w[0] = y[1];
       x[0] = y[0];
-      x[1] = y[1] / (d.output.shape[1] / d.groups) * d.weight.shape[1] + w[1];
+      x[1] = y[1] / (d.output.layout.shape[1] / d.groups) * d.weight.layout.shape[1] + w[1];
       bool inside = true;
       for (int axis = 2; axis < rank; ++axis) {
         x[axis] = y[axis] * d.stride[axis - 2] + w[axis] * d.dilation[axis - 2] - d.pad_low[axis - 2];
-        inside = inside && x[axis] >= 0 && x[axis] < d.input.shape[axis];
+        inside = inside && x[axis] >= 0 && x[axis] < d.input.layout.shape[axis];
       }
       if (inside) visit(x, w, y);
     }
@@ -78,16 +77,16 @@ void for_each_product(const Convolution& d, F&& visit) {
 }
 
 std::string text(const Convolution& d) {
-  return to_string(d.input.shape) + to_string(d.input.strides) + " * " + to_string(d.weight.shape) + " -> " + to_string(d.output.strides) +
+  return to_string(d.input.layout.shape) + to_string(d.input.layout.strides) + " * " + to_string(d.weight.layout.shape) + " -> " + to_string(d.output.layout.strides) +
          " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " pad " + to_string(d.pad_low) + to_string(d.pad_high) +
          " groups " + std::to_string(d.groups) + " bias " + std::to_string(d.bias) + " addend " + std::to_string(d.addend);
 }
 
 /// The results in f64, in row-major order of the result's shape.
 std::vector<double> reference(const Convolution& d, const Tensor& x, const Tensor& w, const Tensor& y, const Tensor& bias) {
-  const Shape shape = d.pass == ConvolutionPass::Forward        ? d.output.shape
-                      : d.pass == ConvolutionPass::BackwardData ? d.input.shape
-                                                                : d.weight.shape;
+  const Shape shape = d.pass == ConvolutionPass::Forward        ? d.output.layout.shape
+                      : d.pass == ConvolutionPass::BackwardData ? d.input.layout.shape
+                                                                : d.weight.layout.shape;
   const Strides dense = dense_strides(shape);
   const auto at = [&](const Dims& index) {
     std::int64_t offset = 0;
@@ -115,20 +114,20 @@ std::vector<double> reference(const Convolution& d, const Tensor& x, const Tenso
 
 void expect_convolution(runtime::Device& device, const Convolution& d, const std::vector<std::unique_ptr<runtime::Call>>& calls,
                         int threads) {
-  Tensor x(d.dtype, d.input), w(d.dtype, d.weight), y(d.dtype, d.output), bias(d.dtype, Layout::dense({d.output.shape[1]}));
+  Tensor x(d.dtype(), d.input.layout), w(d.dtype(), d.weight.layout), y(d.dtype(), d.output.layout), bias(d.dtype(), Layout::dense({d.output.layout.shape[1]}));
   x.randomize(), w.randomize(), y.randomize(), bias.randomize();
   const auto expected = reference(d, x, w, y, bias);
-  std::vector<double> expected_bias(static_cast<std::size_t>(d.output.shape[1]), 0.0);
+  std::vector<double> expected_bias(static_cast<std::size_t>(d.output.layout.shape[1]), 0.0);
   y.for_each([&](const Dims& o) { expected_bias[static_cast<std::size_t>(o[1])] += y(o); });
   Tensor& source = d.pass == ConvolutionPass::Forward ? y : d.pass == ConvolutionPass::BackwardData ? x : w;
-  const double weights = static_cast<double>(numel(d.weight.shape)), outputs = static_cast<double>(numel(d.output.shape));
-  const double channels = std::max(1.0, static_cast<double>(d.output.shape[1]));
+  const double weights = static_cast<double>(numel(d.weight.layout.shape)), outputs = static_cast<double>(numel(d.output.layout.shape));
+  const double channels = std::max(1.0, static_cast<double>(d.output.layout.shape[1]));
   const double terms = d.pass == ConvolutionPass::BackwardWeight ? outputs / channels
                        : d.pass == ConvolutionPass::Forward      ? weights / channels
                                                                  : weights;
 
   for (const auto& call : calls) {
-    Tensor result(d.dtype, source.layout()), bias_gradient(d.dtype, bias.layout());
+    Tensor result(d.dtype(), source.layout()), bias_gradient(d.dtype(), bias.layout());
     std::vector<Tensor*> tensors;
     if (d.pass == ConvolutionPass::Forward) tensors = {&x, &w};
     else if (d.pass == ConvolutionPass::BackwardData) tensors = {&y, &w, &result};
@@ -145,10 +144,10 @@ void expect_convolution(runtime::Device& device, const Convolution& d, const std
       const double error = std::abs(result(index) - expected[i++]);
       worst = std::isnan(error) || worst < error ? error : worst;
     });
-    EXPECT_LE(worst, tolerance(d.dtype, d.arithmetic, terms)) << what;
+    EXPECT_LE(worst, tolerance(d.dtype(), d.arithmetic, terms)) << what;
     if (d.pass != ConvolutionPass::BackwardWeight || !d.bias) continue;
-    for (std::int64_t k = 0; k < d.output.shape[1]; ++k) {
-      EXPECT_NEAR(bias_gradient({k}), expected_bias[static_cast<std::size_t>(k)], tolerance(d.dtype, d.arithmetic, terms)) << what;
+    for (std::int64_t k = 0; k < d.output.layout.shape[1]; ++k) {
+      EXPECT_NEAR(bias_gradient({k}), expected_bias[static_cast<std::size_t>(k)], tolerance(d.dtype(), d.arithmetic, terms)) << what;
     }
   }
 }
@@ -183,7 +182,7 @@ ConvolutionOptions any_convolution(DType dtype) {
 
 double products(const ConvolutionOptions& o) {
   const Convolution d = describe(o, ConvolutionPass::Forward);
-  return static_cast<double>(numel(d.output.shape)) * static_cast<double>(numel(d.weight.shape)) / static_cast<double>(o.k);
+  return static_cast<double>(numel(d.output.layout.shape)) * static_cast<double>(numel(d.weight.layout.shape)) / static_cast<double>(o.k);
 }
 
 }  // namespace

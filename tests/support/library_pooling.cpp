@@ -31,7 +31,7 @@ void for_each_window(const Pooling& d, const Tensor& y, F&& visit) {
       for (int i = spatial - 1; i >= 0; --i) {
         x[i + 2] = o[i + 2] * d.stride[i] - d.pad_low[i] + rest % d.window[i] * d.dilation[i];
         rest /= d.window[i];
-        inside = inside && x[i + 2] >= 0 && x[i + 2] < d.input.shape[i + 2];
+        inside = inside && x[i + 2] >= 0 && x[i + 2] < d.input.layout.shape[i + 2];
       }
       if (inside) taps.push_back({x, tap});
     }
@@ -42,7 +42,7 @@ void for_each_window(const Pooling& d, const Tensor& y, F&& visit) {
 }  // namespace
 
 void expect_pooling(runtime::Device& device, const Pooling& d, int threads, double nan_share) {
-  Tensor x(d.dtype, d.input), y(d.dtype, d.output), result(d.dtype, d.backward ? d.input : d.output), taps(u8, d.taps_layout());
+  Tensor x(d.dtype(), d.input.layout), y(d.dtype(), d.output.layout), result(d.dtype(), d.backward ? d.input.layout : d.output.layout), taps(u8, d.taps_layout());
   x.randomize(), y.randomize();
   if (nan_share > 0) {
     x.for_each([&](const Dims& i) {
@@ -52,7 +52,7 @@ void expect_pooling(runtime::Device& device, const Pooling& d, int threads, doub
   }
   Tensor expected(f64, Layout::dense(result.layout().shape));
   expected.for_each([&](const Dims& i) { expected.set(i, 0); });
-  Tensor expected_taps(f64, Layout::dense(d.output.shape));
+  Tensor expected_taps(f64, Layout::dense(d.output.layout.shape));
   for_each_window(d, y, [&](const Dims& o, const std::vector<Place>& places) {
     if (d.kind == PoolingKind::Max) {
       Place best{o, Pooling::kNoTap};
@@ -89,7 +89,7 @@ void expect_pooling(runtime::Device& device, const Pooling& d, int threads, doub
   int wrong = 0;
   result.for_each([&](const Dims& i) {
     const double got = result(i), want = expected(i);
-    const bool same = std::isnan(want) ? std::isnan(got) : got == want || std::abs(got - want) <= tolerance(d.dtype, 9);
+    const bool same = std::isnan(want) ? std::isnan(got) : got == want || std::abs(got - want) <= tolerance(d.dtype(), 9);
     wrong += !same;
   });
   if (!d.backward && d.wants_taps) {
@@ -97,11 +97,11 @@ void expect_pooling(runtime::Device& device, const Pooling& d, int threads, doub
     taps.for_each([&](const Dims& i) { wrong += taps(i) != expected_taps(i); });
   }
   EXPECT_EQ(wrong, 0) << call->describe() << " window " << to_string(d.window) << " stride " << to_string(d.stride) << " dilation "
-                      << to_string(d.dilation) << " pad " << to_string(d.pad_low) << " strides " << to_string(d.input.strides);
+                      << to_string(d.dilation) << " pad " << to_string(d.pad_low) << " strides " << to_string(d.input.layout.strides);
 }
 
 Pooling random_pooling(DType dtype) {
-  Pooling d{.kind = static_cast<PoolingKind>(pick(0, 2)), .backward = pick(0, 1) == 1, .dtype = dtype};
+  Pooling d{.kind = static_cast<PoolingKind>(pick(0, 2)), .backward = pick(0, 1) == 1};
   const int spatial = pick(1, 3);
   const Memory order = pick(0, 1) ? Memory::ChannelsLast : Memory::ChannelsFirst;
   Shape in{pick(1, 3), pick(0, 4) ? pick(1, 20) : pick(60, 140)}, out = in;
@@ -112,9 +112,9 @@ Pooling random_pooling(DType dtype) {
     in.push_back(reach + pick(0, spatial == 1 ? 90 : 6));
     out.push_back((in[i + 2] + d.pad_low[i] + d.pad_high[i] - reach) / d.stride[i] + 1);
   }
-  d.input = activations(in, order, pick(0, 3) ? 0 : pick(1, 9)), d.output = activations(out, order, pick(0, 3) ? 0 : pick(1, 9));
+  d.input = {dtype, activations(in, order, pick(0, 3) ? 0 : pick(1, 9))}, d.output = {dtype, activations(out, order, pick(0, 3) ? 0 : pick(1, 9))};
   d.wants_taps = d.has_taps() && !d.backward && pick(0, 1) == 1;
-  if (pick(0, 3) == 0) d.taps = activations(out, order == Memory::ChannelsLast ? Memory::ChannelsFirst : Memory::ChannelsLast);
+  if (pick(0, 3) == 0) d.taps.layout = activations(out, order == Memory::ChannelsLast ? Memory::ChannelsFirst : Memory::ChannelsLast);
   return d;
 }
 

@@ -53,7 +53,7 @@ runtime::CallDescription best(const std::vector<runtime::Candidate>& ways) {
 bool is_f32(const runtime::CallDescription& call) {
   if (const auto* const product = std::get_if<runtime::Matmul>(&call)) return product->dtype() == f32;
   const auto* const convolution = std::get_if<runtime::Convolution>(&call);
-  return convolution && convolution->dtype == f32;
+  return convolution && convolution->dtype() == f32;
 }
 
 /// The seconds of a call in f32 and in halves.

@@ -16,8 +16,8 @@ void check(const runtime::Attention& d) {
   const auto refuse = [](std::string got, std::string expected) {
     throw Error({.op = "attention", .got = std::move(got), .expected = std::move(expected)});
   };
-  if (!is_float(d.dtype)) refuse("dtype " + std::string(name(d.dtype)), "a float type");
-  const Shape &q = d.q.shape, &k = d.k.shape, &v = d.v.shape;
+  if (!is_float(d.dtype())) refuse("dtype " + std::string(name(d.dtype())), "a float type");
+  const Shape &q = d.q.layout.shape, &k = d.k.layout.shape, &v = d.v.layout.shape;
   const bool fits = q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && q[0] == k[0] && q[0] == v[0] && k[1] == v[1] && k[2] == v[2] &&
                     q[3] == k[3] && (k[1] == 0 ? q[1] == 0 : q[1] % k[1] == 0);
   if (!fits) refuse("shapes " + to_string(q) + ", " + to_string(k) + " and " + to_string(v), "(B, H, M, D), (B, G, N, D) and (B, G, N, E)");
@@ -36,13 +36,13 @@ class AttentionCall final : public runtime::Call {
 
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     const int threads = std::clamp(options.threads, 1, most_threads_);
-    if (d_.dtype == f64) run_as<double>(buffers, options.scratch, threads);
+    if (d_.dtype() == f64) run_as<double>(buffers, options.scratch, threads);
     else run_as<float>(buffers, options.scratch, threads);
   }
 
   std::string describe() const override {
-    return std::string(d_.causal ? "causal " : "") + std::string(name(d_.dtype)) + " q " + to_string(d_.q.shape) + " k " +
-           to_string(d_.k.shape) + " in blocks of " + std::to_string(kQueries) + "x" + std::to_string(kKeys);
+    return std::string(d_.causal ? "causal " : "") + std::string(name(d_.dtype())) + " q " + to_string(d_.q.layout.shape) + " k " +
+           to_string(d_.k.layout.shape) + " in blocks of " + std::to_string(kQueries) + "x" + std::to_string(kKeys);
   }
 
  private:
@@ -72,16 +72,16 @@ class AttentionCall final : public runtime::Call {
 template <class T>
 AttentionRun<T>::AttentionRun(const runtime::Attention& description, std::span<void* const> buffers)
     : d(description),
-      samples(d.q.shape[0]),
-      heads(d.q.shape[1]),
-      groups(std::max<std::int64_t>(d.k.shape[1], 1)),
-      queries(d.q.shape[2]),
-      keys(d.k.shape[2]),
-      width(d.q.shape[3]),
-      features(d.v.shape[3]),
-      q(rows_of(d.q, buffers[0])),
-      k(rows_of(d.k, buffers[1])),
-      v(rows_of(d.v, buffers[2])) {
+      samples(d.q.layout.shape[0]),
+      heads(d.q.layout.shape[1]),
+      groups(std::max<std::int64_t>(d.k.layout.shape[1], 1)),
+      queries(d.q.layout.shape[2]),
+      keys(d.k.layout.shape[2]),
+      width(d.q.layout.shape[3]),
+      features(d.v.layout.shape[3]),
+      q(rows_of(d.q.layout, buffers[0])),
+      k(rows_of(d.k.layout, buffers[1])),
+      v(rows_of(d.v.layout, buffers[2])) {
   std::size_t next = 3;
   const auto whole_numbers = [&] { return static_cast<const std::int64_t*>(buffers[next++]); };
   if (d.mask) mask = static_cast<const bool*>(buffers[next++]);
@@ -90,7 +90,7 @@ AttentionRun<T>::AttentionRun(const runtime::Attention& description, std::span<v
   if (d.start) start = whole_numbers();
   if (d.dropout > 0) seed = whole_numbers(), position = whole_numbers();
   rest = buffers.subspan(next);
-  if (d.backward) o = by_place(d.o, rest[0]), o_gradient = by_place(d.o_gradient, rest[2]);
+  if (d.backward) o = by_place(d.o.layout, rest[0]), o_gradient = by_place(d.o_gradient.layout, rest[2]);
 }
 
 template <class T>
@@ -104,7 +104,7 @@ const T* AttentionRun<T>::load(const Rows& x, std::int64_t b, std::int64_t h, st
   stride = x.features;
   if constexpr (std::is_same_v<T, float>) {
     const auto* const halves = static_cast<const std::uint16_t*>(x.data) + at;
-    for (std::int64_t r = 0; r < count; ++r) widen(d.dtype, halves + r * x.row, copy + r * x.features, x.features);
+    for (std::int64_t r = 0; r < count; ++r) widen(d.dtype(), halves + r * x.row, copy + r * x.features, x.features);
   }
   return copy;
 }
@@ -125,16 +125,16 @@ void AttentionRun<T>::add_bias_and_mask(std::int64_t b, std::int64_t h, std::int
   const T scale = static_cast<T>(d.scale);
   for (std::int64_t c = 0; c < n; ++c) s[c] *= scale;
   if (d.bias) {
-    const std::int64_t step = d.bias->strides[3], first = at(*d.bias);
-    visit(d.dtype, [&](auto zero) {
+    const std::int64_t step = d.bias->layout.strides[3], first = at(d.bias->layout);
+    visit(d.dtype(), [&](auto zero) {
       using B = decltype(zero);
       const B* const from = static_cast<const B*>(bias) + first;
       for (std::int64_t c = 0; c < n; ++c) s[c] += static_cast<T>(as_double(from[c * step]));
     });
   }
   if (d.mask) {
-    const std::int64_t step = d.mask->strides[3];
-    const bool* const from = mask + at(*d.mask);
+    const std::int64_t step = d.mask->layout.strides[3];
+    const bool* const from = mask + at(d.mask->layout);
     for (std::int64_t c = 0; c < n; ++c) s[c] = from[c * step] ? s[c] : -std::numeric_limits<T>::infinity();
   }
 }

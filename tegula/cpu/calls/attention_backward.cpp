@@ -33,11 +33,11 @@ class Backward {
     gemm_ = scratch.take<std::byte>(0);
   }
   static std::size_t bytes(const runtime::Attention& d) {
-    const std::int64_t keys = d.k.shape[2], width = d.q.shape[3], features = d.v.shape[3], one = sizeof(T);
+    const std::int64_t keys = d.k.layout.shape[2], width = d.q.layout.shape[3], features = d.v.layout.shape[3], one = sizeof(T);
     std::size_t bytes = 3 * Scratch::bytes(kQueries * kKeys * one) + Scratch::bytes(kQueries * width * one);
     for (const std::int64_t count : {kQueries * width, kKeys * width, kKeys * features, kQueries * features, kQueries * features,
                                      kQueries * width, keys * width, keys * features})
-      bytes += is_half(d.dtype) ? Scratch::bytes(count * one) : 0;
+      bytes += is_half(d.dtype()) ? Scratch::bytes(count * one) : 0;
     return bytes + block_scratch_bytes<T>(std::max(width, features));
   }
 
@@ -82,7 +82,7 @@ class Backward {
     if (!result.data || run_.is_wide()) return;
     if constexpr (std::is_same_v<T, float>) {
       for (std::int64_t r = 0; r < j.end - j.begin; ++r)
-        narrow(d_.dtype, from.data + r * from.row, result.template at<std::uint16_t>(b, group, j.begin + r), features);
+        narrow(d_.dtype(), from.data + r * from.row, result.template at<std::uint16_t>(b, group, j.begin + r), features);
     }
   }
 
@@ -139,7 +139,7 @@ class Backward {
     if constexpr (std::is_same_v<T, float>) {
       if (dq_.data && !run_.is_wide()) {
         for (std::int64_t r = 0; r < count; ++r)
-          narrow(d_.dtype, wide_q_ + r * run_.width, dq_.template at<std::uint16_t>(b, h, i + r), run_.width);
+          narrow(d_.dtype(), wide_q_ + r * run_.width, dq_.template at<std::uint16_t>(b, h, i + r), run_.width);
       }
     }
   }
@@ -219,13 +219,13 @@ class Backward {
     softmax_gradient(p_ + r * kKeys, dp, n, means_[static_cast<std::size_t>(r)]);
     if (ds_) {
       if (run_.is_wide()) std::copy_n(dp, n, static_cast<T*>(ds_) + row * run_.keys + j);
-      else if constexpr (std::is_same_v<T, float>) narrow(d_.dtype, dp, static_cast<std::uint16_t*>(ds_) + row * run_.keys + j, n);
+      else if constexpr (std::is_same_v<T, float>) narrow(d_.dtype(), dp, static_cast<std::uint16_t*>(ds_) + row * run_.keys + j, n);
     }
     if (d_.scale != 1) multiply(dp, n, static_cast<T>(d_.scale));
   }
 
   void clear_scores(std::int64_t row, std::int64_t count) const {
-    const std::size_t one = size_of(d_.dtype), keys = static_cast<std::size_t>(run_.keys);
+    const std::size_t one = size_of(d_.dtype()), keys = static_cast<std::size_t>(run_.keys);
     std::fill_n(static_cast<std::byte*>(ds_) + static_cast<std::size_t>(row) * keys * one, static_cast<std::size_t>(count) * keys * one,
                 std::byte{0});
   }
@@ -252,7 +252,7 @@ class Backward {
 }  // namespace
 
 std::size_t backward_scratch_bytes(const runtime::Attention& d) {
-  return d.dtype == f64 ? Backward<double>::bytes(d) : Backward<float>::bytes(d);
+  return d.dtype() == f64 ? Backward<double>::bytes(d) : Backward<float>::bytes(d);
 }
 
 template <class T>

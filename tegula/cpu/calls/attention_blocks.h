@@ -53,7 +53,7 @@ struct AttentionRun {
 
   AttentionRun(const runtime::Attention& description, std::span<void* const> buffers);
 
-  bool is_wide() const { return d.dtype == f32 || d.dtype == f64; }
+  bool is_wide() const { return d.dtype() == f32 || d.dtype() == f64; }
   std::int64_t share() const { return heads / groups; }
 
   /// Rows of one head as T: where they lie, or a copy. `stride` becomes the distance between rows.
@@ -84,7 +84,7 @@ struct AttentionRun {
   /// Whether the mask shows key j to query i.
   bool shows(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
     if (!d.mask) return true;
-    const Strides& x = d.mask->strides;
+    const Strides& x = d.mask->layout.strides;
     return mask[b * x[0] + h * x[1] + i * x[2] + j * x[3]];
   }
   /// What the weights of query i and keys [j, j + n) are multiplied by: 0 or 1 / (1 - dropout).

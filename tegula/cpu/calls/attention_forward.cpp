@@ -22,10 +22,10 @@ class Forward {
     gemm_ = scratch.take<std::byte>(0);
   }
   static std::size_t bytes(const runtime::Attention& d) {
-    const std::int64_t width = d.q.shape[3], features = d.v.shape[3], one = sizeof(T);
+    const std::int64_t width = d.q.layout.shape[3], features = d.v.layout.shape[3], one = sizeof(T);
     std::size_t bytes = Scratch::bytes(kQueries * kKeys * one) + Scratch::bytes(kKeys * one);
     for (const std::int64_t count : {kQueries * width, kKeys * width, kKeys * features, kQueries * features})
-      bytes += is_half(d.dtype) ? Scratch::bytes(count * one) : 0;
+      bytes += is_half(d.dtype()) ? Scratch::bytes(count * one) : 0;
     return bytes + block_scratch_bytes<T>(std::max(width, features));
   }
 
@@ -107,7 +107,7 @@ class Forward {
     if constexpr (std::is_same_v<T, float>) {
       auto* const to = static_cast<std::uint16_t*>(run_.rest[0]);
       for (std::int64_t r = 0; r < count; ++r)
-        narrow(d_.dtype, o_ + r * run_.features, to + ((b * run_.queries + i + r) * run_.heads + h) * run_.features, run_.features);
+        narrow(d_.dtype(), o_ + r * run_.features, to + ((b * run_.queries + i + r) * run_.heads + h) * run_.features, run_.features);
     }
   }
 
@@ -121,7 +121,7 @@ class Forward {
 }  // namespace
 
 std::size_t forward_scratch_bytes(const runtime::Attention& d) {
-  return d.dtype == f64 ? Forward<double>::bytes(d) : Forward<float>::bytes(d);
+  return d.dtype() == f64 ? Forward<double>::bytes(d) : Forward<float>::bytes(d);
 }
 
 template <class T>

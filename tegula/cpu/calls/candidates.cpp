@@ -27,8 +27,8 @@ std::vector<Candidate> ways(const Convolution& d) {
   // of convolutions 12.3 and 9.8 ms, a text CNN 14.7 and 13.6 (Zen 5), a small ResNet 96 and 75 (a Xeon); an MLP 0.66 and 1.06, a ViT 73 and 106. In f16, which is here for trying out, they are
   // what they are on a GPU.
   Convolution best = d;
-  if (d.dtype == bf16) best.dtype = f32;
-  if (convolution_prefers_channels_last(d)) best.input = Layout::channels_last(d.input.shape), best.output = Layout::channels_last(d.output.shape);
+  if (d.dtype() == bf16) best = d.in(f32);
+  if (convolution_prefers_channels_last(d)) best.input.layout = Layout::channels_last(d.input.layout.shape), best.output.layout = Layout::channels_last(d.output.layout.shape);
   if (best == d) return {{d}};
   return {{best}, {d}};
 }

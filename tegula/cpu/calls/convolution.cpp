@@ -18,17 +18,18 @@ using runtime::ConvolutionPass;
 
 /// The layouts of the buffers in their order, those that are read first.
 std::unique_ptr<runtime::Call> widened_convolution(Convolution d) {
-  const DType dtype = std::exchange(d.dtype, f32);
+  const DType dtype = d.dtype();
+  d = d.in(f32);
   std::vector<Layout> layouts;
   switch (d.pass) {
-    case ConvolutionPass::Forward: layouts = {d.input, d.weight}; break;
-    case ConvolutionPass::BackwardData: layouts = {d.output, d.weight, d.input}; break;
-    case ConvolutionPass::BackwardWeight: layouts = {d.input, d.output, d.weight}; break;
+    case ConvolutionPass::Forward: layouts = {d.input.layout, d.weight.layout}; break;
+    case ConvolutionPass::BackwardData: layouts = {d.output.layout, d.weight.layout, d.input.layout}; break;
+    case ConvolutionPass::BackwardWeight: layouts = {d.input.layout, d.output.layout, d.weight.layout}; break;
   }
-  if (d.bias) layouts.push_back(Layout::dense({d.output.shape[1]}));
+  if (d.bias) layouts.push_back(Layout::dense({d.output.layout.shape[1]}));
   const std::size_t read = d.pass == ConvolutionPass::Forward ? layouts.size() : 2;
-  if (d.pass == ConvolutionPass::Forward) layouts.push_back(d.output);
-  d.input = widened_layout(d.input), d.output = widened_layout(d.output);
+  if (d.pass == ConvolutionPass::Forward) layouts.push_back(d.output.layout);
+  d.input.layout = widened_layout(d.input.layout), d.output.layout = widened_layout(d.output.layout);
   return make_widened(make_convolution(d), dtype, layouts, read);
 }
 
@@ -41,21 +42,21 @@ bool image_gradient(const Convolution& d) {
 
 }  // namespace
 
-Geometry::Geometry(const Convolution& d) : n(d.input.shape[0]), c(d.input.shape[1]), k(d.output.shape[1]), groups(d.groups) {
-  input = {d.input.strides[0], d.input.strides[1]};
-  output = {d.output.strides[0], d.output.strides[1]};
-  const int spatial = d.input.shape.rank() - 2;
+Geometry::Geometry(const Convolution& d) : n(d.input.layout.shape[0]), c(d.input.layout.shape[1]), k(d.output.layout.shape[1]), groups(d.groups) {
+  input = {d.input.layout.strides[0], d.input.layout.strides[1]};
+  output = {d.output.layout.strides[0], d.output.layout.strides[1]};
+  const int spatial = d.input.layout.shape.rank() - 2;
   for (int axis = 0; axis < spatial; ++axis) {
     const std::size_t to = 3 - static_cast<std::size_t>(spatial - axis);
-    in[to] = d.input.shape[axis + 2];
-    out[to] = d.output.shape[axis + 2];
-    kernel[to] = d.weight.shape[axis + 2];
+    in[to] = d.input.layout.shape[axis + 2];
+    out[to] = d.output.layout.shape[axis + 2];
+    kernel[to] = d.weight.layout.shape[axis + 2];
     stride[to] = d.stride[axis];
     dilation[to] = d.dilation[axis];
     low[to] = d.pad_low[axis];
     high[to] = d.pad_high[axis];
-    input.spatial[to] = d.input.strides[axis + 2];
-    output.spatial[to] = d.output.strides[axis + 2];
+    input.spatial[to] = d.input.layout.strides[axis + 2];
+    output.spatial[to] = d.output.layout.strides[axis + 2];
   }
 }
 
@@ -93,8 +94,8 @@ bool wants_blocks(const Geometry& g) {
 
 void check_layout(const Convolution& d) {
   runtime::check(d);
-  if (!d.weight.is_dense())
-    throw Error({.op = "convolution", .got = "weight strides " + to_string(d.weight.strides), .expected = "a row-major weight"});
+  if (!d.weight.layout.is_dense())
+    throw Error({.op = "convolution", .got = "weight strides " + to_string(d.weight.layout.strides), .expected = "a row-major weight"});
 }
 
 std::string to_string(const Convolution& d) {
@@ -104,7 +105,7 @@ std::string to_string(const Convolution& d) {
     for (const auto size : shape) text += (text.empty() ? "" : "x") + std::to_string(size);
     return text;
   };
-  return kPasses[static_cast<int>(d.pass)] + sizes(d.input.shape) + " * " + sizes(d.weight.shape);
+  return kPasses[static_cast<int>(d.pass)] + sizes(d.input.layout.shape) + " * " + sizes(d.weight.layout.shape);
 }
 
 bool onednn_suits(const Convolution& d) {
@@ -113,8 +114,8 @@ bool onednn_suits(const Convolution& d) {
   return g.stride[0] == 1 || g.low[0] <= g.stride[0];
 }
 
-bool is_patchwork(const Convolution& d) { return d.dtype == f64 || Geometry(d).empty(); }
-bool is_half_convolution(const Convolution& d) { return is_half(d.dtype); }
+bool is_patchwork(const Convolution& d) { return d.dtype() == f64 || Geometry(d).empty(); }
+bool is_half_convolution(const Convolution& d) { return is_half(d.dtype()); }
 bool onednn_loses(const Convolution& d) { return image_gradient(d) || !onednn_suits(d); }
 bool always(const Convolution&) { return true; }
 
@@ -136,12 +137,11 @@ std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
 bool convolution_prefers_channels_last(const Convolution& d) {
   // oneDNN is fastest there; images in lanes do not care, and then no flatten or first layer has to transpose. Planes are as fast where they are
   // row-major, so what is read stays as it lies.
-  Convolution first = d;
-  first.dtype = f32;
+  Convolution first = d.in(f32);
   first.pass = ConvolutionPass::Forward;
-  first.input = Layout::dense(d.input.shape);
-  first.output = Layout::dense(d.output.shape);
-  if (planes_suit(first)) return first.input != d.input || first.output != d.output;
+  first.input.layout = Layout::dense(d.input.layout.shape);
+  first.output.layout = Layout::dense(d.output.layout.shape);
+  if (planes_suit(first)) return first.input.layout != d.input.layout || first.output.layout != d.output.layout;
   return !lanes_suit(first) && !wants_blocks(Geometry(first));
 }
 

@@ -402,7 +402,7 @@ class LaneGradient : public runtime::Call {
 bool lanes_suit(const Convolution& d) {
   const Geometry g(d);
   const Order input = order_of(g.n, g.c, g.in, g.input), output = order_of(g.n, g.k, g.out, g.output);
-  if (d.dtype != f32 || g.groups != 1 || g.empty() || input == Order::Other || output == Order::Other) return false;
+  if (d.dtype() != f32 || g.groups != 1 || g.empty() || input == Order::Other || output == Order::Other) return false;
   // Half-empty vectors and idle threads.
   const std::int64_t lanes = lane_count(), threads = library_threads();
   const std::int64_t blocks = (g.n + lanes - 1) / lanes, rounds = (blocks + threads - 1) / threads;

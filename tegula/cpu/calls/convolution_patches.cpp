@@ -256,7 +256,7 @@ class PatchConvolution : public runtime::Call {
 }  // namespace
 
 std::unique_ptr<runtime::Call> make_patch_convolution(const runtime::Convolution& d) {
-  if (d.dtype == f64) return std::make_unique<PatchConvolution<double>>(d);
+  if (d.dtype() == f64) return std::make_unique<PatchConvolution<double>>(d);
   return std::make_unique<PatchConvolution<float>>(d);
 }
 

@@ -171,7 +171,7 @@ class PlaneConvolution : public runtime::Call {
 
 bool planes_suit(const Convolution& d) {
   const Geometry g(d);
-  if (d.dtype != f32 || g.empty() || g.groups == 1 || g.c != g.groups || g.k != g.groups) return false;
+  if (d.dtype() != f32 || g.empty() || g.groups == 1 || g.c != g.groups || g.k != g.groups) return false;
   if (2 * std::min(g.in[2], g.out[2]) < plane_lanes()) return false;
   const bool rows =
       order_of(g.n, g.c, g.in, g.input) == Order::ChannelsFirst && order_of(g.n, g.k, g.out, g.output) == Order::ChannelsFirst;

@@ -23,9 +23,9 @@ class PointwiseConvolution : public runtime::Call {
     const Layout x{{pixels, g_.c}, {pixel_distance(g_.n, g_.c, g_.in, g_.input), 1}}, y{{pixels, g_.k}, {gradient_row_, 1}};
     const Layout w = Layout::dense({g_.k, g_.c});
     if (d.pass == ConvolutionPass::BackwardData) {
-      product_ = make_matmul({.a = {d.dtype, y}, .b = {d.dtype, w}, .c = {d.dtype, x}});
+      product_ = make_matmul({.a = {d.dtype(), y}, .b = {d.dtype(), w}, .c = {d.dtype(), x}});
     } else {  // transposed, so that the buffers come in the order of the convolution's
-      product_ = make_matmul({.a = {d.dtype, transposed(x)}, .b = {d.dtype, y}, .c = {d.dtype, transposed(w)}});
+      product_ = make_matmul({.a = {d.dtype(), transposed(x)}, .b = {d.dtype(), y}, .c = {d.dtype(), transposed(w)}});
     }
   }
 

@@ -51,20 +51,20 @@ struct Group {
 template <class T>
 class PoolingCall : public runtime::Call {
  public:
-  explicit PoolingCall(const Pooling& d) : d_(d), n_(d.input.shape[0]), c_(d.input.shape[1]), most_threads_(library_threads()) {
-    input_ = {d.input.strides[0], d.input.strides[1]};
-    output_ = {d.output.strides[0], d.output.strides[1]};
+  explicit PoolingCall(const Pooling& d) : d_(d), n_(d.input.layout.shape[0]), c_(d.input.layout.shape[1]), most_threads_(library_threads()) {
+    input_ = {d.input.layout.strides[0], d.input.layout.strides[1]};
+    output_ = {d.output.layout.strides[0], d.output.layout.strides[1]};
     const Layout& taps = d.taps_layout();
     taps_ = {taps.strides[0], taps.strides[1]};
-    const int spatial = d.input.shape.rank() - 2;
+    const int spatial = d.input.layout.shape.rank() - 2;
     for (int i = 0; i < spatial; ++i) {
       const std::size_t to = 3 - static_cast<std::size_t>(spatial - i);
-      axes_[to] = {d.input.shape[i + 2], d.output.shape[i + 2], d.window[i], d.stride[i], d.dilation[i], d.pad_low[i]};
-      input_.spatial[to] = d.input.strides[i + 2];
-      output_.spatial[to] = d.output.strides[i + 2];
+      axes_[to] = {d.input.layout.shape[i + 2], d.output.layout.shape[i + 2], d.window[i], d.stride[i], d.dilation[i], d.pad_low[i]};
+      input_.spatial[to] = d.input.layout.strides[i + 2];
+      output_.spatial[to] = d.output.layout.strides[i + 2];
       taps_.spatial[to] = taps.strides[i + 2];
     }
-    over_channels_ = d.input.strides[1] == 1 && d.output.strides[1] == 1 && c_ > 1;
+    over_channels_ = d.input.layout.strides[1] == 1 && d.output.layout.strides[1] == 1 && c_ > 1;
     in_step_ = over_channels_ ? 1 : axes_[2].stride * input_.spatial[2];
     out_step_ = over_channels_ ? 1 : output_.spatial[2];
     taps_step_ = over_channels_ ? taps_.c : taps_.spatial[2];
@@ -84,7 +84,7 @@ class PoolingCall : public runtime::Call {
 
   std::string describe() const override {
     return std::string(d_.kind == PoolingKind::Max ? "max" : "average") + (d_.backward ? " pooling backward " : " pooling ") +
-           to_string(d_.input.shape) + " -> " + to_string(d_.output.shape);
+           to_string(d_.input.layout.shape) + " -> " + to_string(d_.output.layout.shape);
   }
 
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
@@ -304,23 +304,22 @@ class PoolingCall : public runtime::Call {
 
 std::unique_ptr<runtime::Call> make_pooling(const Pooling& description) {
   runtime::check(description);
-  if (description.dtype == f64) return std::make_unique<PoolingCall<double>>(description);
-  if (description.dtype == f32) return std::make_unique<PoolingCall<float>>(description);
-  Pooling inner = description;
-  inner.dtype = f32;
-  inner.taps = description.taps_layout();
-  inner.input = widened_layout(description.input), inner.output = widened_layout(description.output);
+  if (description.dtype() == f64) return std::make_unique<PoolingCall<double>>(description);
+  if (description.dtype() == f32) return std::make_unique<PoolingCall<float>>(description);
+  Pooling inner = description.in(f32);
+  inner.taps.layout = description.taps_layout();
+  inner.input.layout = widened_layout(description.input.layout), inner.output.layout = widened_layout(description.output.layout);
   const Layout no_floats;
   const bool taps = description.has_taps();
-  std::vector<Layout> layouts{description.input, description.output};
+  std::vector<Layout> layouts{description.input.layout, description.output.layout};
   if (description.backward) {
-    layouts = {description.output, description.input};
-    if (description.kind == PoolingKind::Max) layouts.insert(layouts.begin(), taps ? no_floats : description.input);
+    layouts = {description.output.layout, description.input.layout};
+    if (description.kind == PoolingKind::Max) layouts.insert(layouts.begin(), taps ? no_floats : description.input.layout);
   } else if (taps) {
     layouts.push_back(no_floats);
   }
   const std::size_t read = description.backward ? layouts.size() - 1 : 1;
-  return make_widened(make_pooling(inner), description.dtype, layouts, read);
+  return make_widened(make_pooling(inner), description.dtype(), layouts, read);
 }
 
 }  // namespace tegula::host

@@ -26,7 +26,7 @@ struct Description {
 
   explicit Description(const Convolution& d) {
     const Geometry g(d);
-    const std::size_t first = d.input.shape.rank() == 5 ? 0 : 1;
+    const std::size_t first = d.input.layout.shape.rank() == 5 ? 0 : 1;
     input = {g.n, g.c}, output = {g.n, g.k}, bias = {g.k};
     weight = g.groups > 1 ? memory::dims{g.groups, g.outputs_per_group(), g.channels_per_group()} : memory::dims{g.k, g.c};
     memory::dims input_strides{g.input.n, g.input.c}, output_strides{g.output.n, g.output.c};
@@ -130,7 +130,7 @@ Activations choose_activations(const Convolution& description) {
 
 std::vector<OneDnnTensor> tensors(const Convolution& description, const Description& d) {
   const bool bias = description.bias;
-  const std::int64_t input = 4 * description.input.strides[0], output = 4 * description.output.strides[0];  // bytes of an image
+  const std::int64_t input = 4 * description.input.layout.strides[0], output = 4 * description.output.layout.strides[0];  // bytes of an image
   std::vector<OneDnnTensor> list;
   switch (description.pass) {
     case ConvolutionPass::Forward:
@@ -156,7 +156,7 @@ std::vector<OneDnnTensor> tensors(const Convolution& description, const Descript
 
 /// The same convolution of so many images.
 Convolution of_images(Convolution d, std::int64_t count) {
-  d.input.shape[0] = d.output.shape[0] = count;
+  d.input.layout.shape[0] = d.output.layout.shape[0] = count;
   return d;
 }
 
@@ -176,7 +176,7 @@ class OneDnnConvolution : public runtime::Call {
       apply_epilogue(Epilogue<float>{.activation = runtime::Activation::Relu}, y + begin * image_.count * image_.distance,
                      (end - begin) * image_.count, image_.length, image_.distance);
     };
-    if (description_.output.shape[0] == units_) return primitive_.run(buffers, options.scratch, options.threads, relu);
+    if (description_.output.layout.shape[0] == units_) return primitive_.run(buffers, options.scratch, options.threads, relu);
     primitive_.run(buffers, options.scratch, options.threads);
     relu(0, units_);
   }
@@ -184,12 +184,12 @@ class OneDnnConvolution : public runtime::Call {
  private:
   OneDnnConvolution(const Convolution& d, Activations activations)
       : description_(d),
-        primitive_(d.input.shape[0], [&](std::int64_t images) {
+        primitive_(d.input.layout.shape[0], [&](std::int64_t images) {
           const Convolution part = of_images(d, images);
           const Description sizes(part);
           return OneDnnPiece{tensors(part, sizes), describe_pass(sizes, d.pass, d.bias, activations)};
         }) {
-    const Layout& y = d.output;
+    const Layout& y = d.output.layout;
     image_ = memory_rows(y).value_or(MemoryRows{});
     const std::int64_t images = y.shape[0], size = numel(y.shape) / images;
     if (image_.count == 1 && (images == 1 || y.strides[0] == size)) image_ = {images, size, size};
@@ -207,7 +207,7 @@ class OneDnnConvolution : public runtime::Call {
 }  // namespace
 
 std::unique_ptr<runtime::Call> make_onednn_convolution(const Convolution& d) {
-  if (!memory_rows(d.output)) return make_patch_convolution(d);
+  if (!memory_rows(d.output.layout)) return make_patch_convolution(d);
   try {
     auto call = std::make_unique<OneDnnConvolution>(d);
     if (call->is_fast()) return call;

@@ -29,17 +29,17 @@ constexpr std::int64_t kWorthCalling = 64 * 64;
 
 /// What may be kept beside the tensors: a few times as much.
 std::size_t workspace_bound(const Attention& d) {
-  const auto bytes = static_cast<std::size_t>(numel(d.q.shape) + numel(d.k.shape) + numel(d.v.shape)) * size_of(d.dtype);
+  const auto bytes = static_cast<std::size_t>(numel(d.q.layout.shape) + numel(d.k.layout.shape) + numel(d.v.layout.shape)) * size_of(d.dtype());
   return std::max(16 * bytes, std::size_t{64} << 20);
 }
 
 std::string layout_text(const Layout& x) { return to_string(x.shape) + "/" + to_string(x.strides); }
 
 std::string key_of(const Attention& d) {
-  std::string key = std::string("attention ") + (d.backward ? "backward " : "forward ") + std::string(name(d.dtype));
-  for (const Layout* x : {&d.q, &d.k, &d.v}) key += " " + layout_text(*x);
-  if (d.backward) key += " " + layout_text(d.o) + " " + layout_text(d.o_gradient);
-  for (const Layout& x : d.gradients) key += x.shape.rank() > 0 ? " " + layout_text(x) : "";
+  std::string key = std::string("attention ") + (d.backward ? "backward " : "forward ") + std::string(name(d.dtype()));
+  for (const Layout* x : {&d.q.layout, &d.k.layout, &d.v.layout}) key += " " + layout_text(*x);
+  if (d.backward) key += " " + layout_text(d.o.layout) + " " + layout_text(d.o_gradient.layout);
+  for (const runtime::Operand& x : d.gradients) key += x.layout.shape.rank() > 0 ? " " + layout_text(x.layout) : "";
   if (d.causal) key += ", causal";
   if (d.window > 0) key += ", window " + std::to_string(d.window);
   if (d.lengths) key += ", lengths";
@@ -151,7 +151,7 @@ class AttentionCall final : public runtime::Call {
  private:
   /// q, k, v, o and the gradient of o: as they lie, and as cuDNN sees them.
   struct Operand {
-    Layout Attention::* layout;
+    runtime::Operand Attention::* which;
     std::optional<LoadedKernel> copy = {};
     std::size_t offset = 0;
   };
@@ -166,29 +166,31 @@ class AttentionCall final : public runtime::Call {
       const Layout lies = d_.gradient(static_cast<int>(i));
       if (!d_.backward || lies.is_dense() || written(lies)) continue;
       seen_.gradients[i] = {};
-      gradients_[i].emplace(context_, copy_kernel({d_.dtype, Layout::dense(lies.shape), lies, Dims::filled(4, 0)}));
+      gradients_[i].emplace(context_, copy_kernel({d_.dtype(), Layout::dense(lies.shape), lies, Dims::filled(4, 0)}));
     }
-    for (Layout Attention::* layout : {&Attention::q, &Attention::k, &Attention::v, &Attention::o, &Attention::o_gradient}) {
-      Operand& x = operands_.emplace_back(Operand{layout});
+    for (runtime::Operand Attention::* which : {&Attention::q, &Attention::k, &Attention::v, &Attention::o, &Attention::o_gradient}) {
+      Operand& x = operands_.emplace_back(Operand{which});
       if (!d_.backward && operands_.size() > 3) break;
-      (seen_.*layout).offset = 0;
-      if (!taken(d_.*layout)) seen_.*layout = Layout::dense((d_.*layout).shape);
-      if (!taken(d_.*layout)) x.copy.emplace(context_, copy_kernel({d_.dtype, d_.*layout, seen_.*layout, Dims::filled(4, 0)}));
+      const Layout& given = (d_.*which).layout;
+      Layout& seen = (seen_.*which).layout;
+      seen.offset = 0;
+      if (!taken(given)) seen = Layout::dense(given.shape);
+      if (!taken(given)) x.copy.emplace(context_, copy_kernel({d_.dtype(), given, seen, Dims::filled(4, 0)}));
     }
     chosen_ = find_plan(context_, seen_);
     if (!chosen_) return false;
     scratch_bytes_ = 0;
     take(chosen_->plan.workspace());
-    const Shape& q = d_.q.shape;
+    const Shape& q = d_.q.layout.shape;
     if (d_.lengths) queries_ = take(4 * static_cast<std::size_t>(q[0])), keys_ = take(4 * static_cast<std::size_t>(q[0]));
     if (d_.backward) means_ = take(4 * rows()), sum_ = take(4 * static_cast<std::size_t>(numel(q)));
     for (Operand& x : operands_) {
-      if (x.copy) x.offset = take(extent_bytes(d_.dtype, seen_.*x.layout));
+      if (x.copy) x.offset = take(extent_bytes(d_.dtype(), (seen_.*x.which).layout));
     }
     return true;
   }
   /// Of scores: a query of a head.
-  std::size_t rows() const { return static_cast<std::size_t>(d_.q.shape[0] * d_.q.shape[1] * d_.q.shape[2]); }
+  std::size_t rows() const { return static_cast<std::size_t>(d_.q.layout.shape[0] * d_.q.layout.shape[1] * d_.q.layout.shape[2]); }
   std::size_t take(std::size_t bytes) { return std::exchange(scratch_bytes_, scratch_bytes_ + align_scratch(bytes)); }
 
   void* operand(std::size_t i, void* pointer, void* scratch) const {
@@ -198,7 +200,7 @@ class AttentionCall final : public runtime::Call {
       x.copy->launch({pointer, copy});
       return copy;
     }
-    const std::size_t bytes = extent_bytes(d_.dtype, d_.*x.layout);
+    const std::size_t bytes = extent_bytes(d_.dtype(), (d_.*x.which).layout);
     void* const place = blocks_.aligned(i, pointer, bytes);
     if (place != pointer) blocks_.copy(place, pointer, bytes, kName);
     return place;
@@ -207,15 +209,15 @@ class AttentionCall final : public runtime::Call {
   /// Where the i-th result goes; those that nobody wants are made all the same.
   void* result(std::size_t i, void* pointer) const {
     if (pointer && !gradients_[i]) return pointer;
-    const Layout* const like[] = {&d_.q, &d_.k, &d_.v};
-    const std::size_t forward = rows() * static_cast<std::size_t>(d_.v.shape[3]);
-    return blocks_.block(5 + i, size_of(d_.dtype) * (d_.backward ? static_cast<std::size_t>(numel(like[i]->shape)) : forward));
+    const Layout* const like[] = {&d_.q.layout, &d_.k.layout, &d_.v.layout};
+    const std::size_t forward = rows() * static_cast<std::size_t>(d_.v.layout.shape[3]);
+    return blocks_.block(5 + i, size_of(d_.dtype()) * (d_.backward ? static_cast<std::size_t>(numel(like[i]->shape)) : forward));
   }
 
   /// (B) i64 as (B) i32: their lower halves.
   void queue_lengths(const void* lengths, void* queries, void* keys) const {
-    const auto samples = static_cast<std::size_t>(d_.q.shape[0]);
-    check(cuMemsetD32Async(device_pointer(queries), static_cast<unsigned>(d_.q.shape[2]), samples, context_.stream()), kName);
+    const auto samples = static_cast<std::size_t>(d_.q.layout.shape[0]);
+    check(cuMemsetD32Async(device_pointer(queries), static_cast<unsigned>(d_.q.layout.shape[2]), samples, context_.stream()), kName);
     const CUDA_MEMCPY2D copy{.srcMemoryType = CU_MEMORYTYPE_DEVICE,
                              .srcDevice = device_pointer(lengths),
                              .srcPitch = sizeof(std::int64_t),
@@ -241,7 +243,7 @@ class AttentionCall final : public runtime::Call {
 }  // namespace
 
 bool attends(Context& context, const Attention& d) {
-  if (!describes_flash_attention(d) || d.q.shape[2] * d.k.shape[2] < kWorthCalling) return false;
+  if (!describes_flash_attention(d) || d.q.layout.shape[2] * d.k.layout.shape[2] < kWorthCalling) return false;
   if (d.lengths) return false;  // of a sample without keys cuDNN 9.19 writes neither results nor gradients
   static auto* mutex = new std::mutex;
   static auto* known = new std::map<std::string, bool>;

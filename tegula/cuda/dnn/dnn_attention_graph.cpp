@@ -33,13 +33,13 @@ class Builder {
  public:
   Builder(const Dnn& dnn, const Attention& d)
       : d_(d),
-        io_(dnn_type(d.dtype)),
+        io_(dnn_type(d.dtype())),
         graph_(dnn, [](const DnnDescriptor&) { return true; }),
-        rows_{d.q.shape[0], d.q.shape[1], d.q.shape[2], 1},
-        scores_{d.q.shape[0], d.q.shape[1], d.q.shape[2], d.k.shape[2]} {
-    q_ = memory(AttentionTensor::Q, d.q);
-    k_ = memory(AttentionTensor::K, swapped(d.k));
-    v_ = memory(AttentionTensor::V, d.backward ? swapped(d.v) : d.v);
+        rows_{d.q.layout.shape[0], d.q.layout.shape[1], d.q.layout.shape[2], 1},
+        scores_{d.q.layout.shape[0], d.q.layout.shape[1], d.q.layout.shape[2], d.k.layout.shape[2]} {
+    q_ = memory(AttentionTensor::Q, d.q.layout);
+    k_ = memory(AttentionTensor::K, swapped(d.k.layout));
+    v_ = memory(AttentionTensor::V, d.backward ? swapped(d.v.layout) : d.v.layout);
     if (!d.lengths) return;
     const Layout of_samples = Layout::dense({rows_[0], 1, 1, 1});
     queries_ = memory(AttentionTensor::Queries, of_samples, CUDNN_DATA_INT32);
@@ -180,7 +180,7 @@ class Builder {
   }
 
   void add_forward() {
-    const Shape &q = d_.q.shape, &v = d_.v.shape;
+    const Shape &q = d_.q.layout.shape, &v = d_.v.layout.shape;
     const Value s = banded(padded(scaled_scores()));
     const Value greatest = of_rows(CUDNN_REDUCE_TENSOR_MAX, s);
     const Value e = pointwise({CUDNN_POINTWISE_EXP}, pointwise({CUDNN_POINTWISE_SUB}, s, greatest));
@@ -193,7 +193,7 @@ class Builder {
 
   /// A product of all query heads, summed over those that share a key.
   void add_key_gradient(const Value& weights, const Value& x, AttentionTensor tensor) {
-    const Shape& k = d_.k.shape;
+    const Shape& k = d_.k.layout.shape;
     const std::int64_t width = x.layout.shape[3];
     const Value y = memory(tensor, by_head(d_.gradient(tensor == AttentionTensor::KGradient ? 1 : 2)));
     if (k[1] == rows_[1]) return add_product(weights, x, y, keys_, {}, queries_);
@@ -204,9 +204,9 @@ class Builder {
 
   /// "FlashAttention", appendix B.2.
   void add_backward() {
-    const Shape &q = d_.q.shape, &v = d_.v.shape;
+    const Shape &q = d_.q.layout.shape, &v = d_.v.layout.shape;
     const Shape places{q[0], q[1], q[2], v[3]};
-    const Value o = memory(AttentionTensor::O, by_head(d_.o)), dy = memory(AttentionTensor::OGradient, by_head(d_.o_gradient));
+    const Value o = memory(AttentionTensor::O, by_head(d_.o.layout)), dy = memory(AttentionTensor::OGradient, by_head(d_.o_gradient.layout));
     const Value sums = memory(AttentionTensor::Sums, Layout::dense(rows_), CUDNN_DATA_FLOAT);
     const Value product = between({places, {q[1] * q[2] * v[3], q[2] * v[3], q[1] * v[3], 1}});
     add_pointwise({CUDNN_POINTWISE_MUL}, dy, o, {}, product);
@@ -224,7 +224,7 @@ class Builder {
     const Value ds = pointwise({CUDNN_POINTWISE_MUL}, centred, scale());
     add_key_gradient(reshaped(ds, transposed), q_, AttentionTensor::KGradient);
 
-    const Value keys = reshaped(k_, d_.k);
+    const Value keys = reshaped(k_, d_.k.layout);
     const Value dq = memory(AttentionTensor::QGradientSum, Layout::dense(q), CUDNN_DATA_FLOAT);
     add_product(ds, keys, dq, queries_, {}, keys_);
     add_pointwise({CUDNN_POINTWISE_IDENTITY}, dq, {}, {}, memory(AttentionTensor::QGradient, by_head(d_.gradient(0))));
@@ -240,9 +240,9 @@ class Builder {
 }  // namespace
 
 bool describes_flash_attention(const Attention& d) {
-  const Shape &q = d.q.shape, &k = d.k.shape, &v = d.v.shape;
+  const Shape &q = d.q.layout.shape, &k = d.k.layout.shape, &v = d.v.layout.shape;
   const auto fits = [](std::int64_t width) { return width > 0 && width <= kWidest && width % 8 == 0; };
-  if (!is_half(d.dtype) || !fits(q[3]) || !fits(v[3]) || numel(q) == 0 || numel(k) == 0) return false;
+  if (!is_half(d.dtype()) || !fits(q[3]) || !fits(v[3]) || numel(q) == 0 || numel(k) == 0) return false;
   if (d.mask || d.bias || d.start || d.dropout > 0 || d.sum_gradient) return false;
   if (d.window > 0 && q[2] > k[2]) return false;
   return !d.backward || q[2] > 1 || k[2] > 1;

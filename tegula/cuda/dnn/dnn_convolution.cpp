@@ -34,13 +34,13 @@ constexpr const char* kNoEngine = "none";
 
 /// Up to eight times the tensors themselves, within 32 MiB and 1 GiB.
 std::size_t workspace_bound(const Convolution& d) {
-  const std::size_t tensors = extent_bytes(d.dtype, d.input) + extent_bytes(d.dtype, d.weight) + extent_bytes(d.dtype, d.output);
+  const std::size_t tensors = extent_bytes(d.dtype(), d.input.layout) + extent_bytes(d.dtype(), d.weight.layout) + extent_bytes(d.dtype(), d.output.layout);
   return std::clamp(8 * tensors, std::size_t{32} << 20, std::size_t{1} << 30);
 }
 
 double operations(const Convolution& d) {
-  return 2.0 * static_cast<double>(numel(d.output.shape)) * static_cast<double>(numel(d.weight.shape)) /
-         static_cast<double>(std::max<std::int64_t>(d.weight.shape[0], 1));
+  return 2.0 * static_cast<double>(numel(d.output.layout.shape)) * static_cast<double>(numel(d.weight.layout.shape)) /
+         static_cast<double>(std::max<std::int64_t>(d.weight.layout.shape[0], 1));
 }
 constexpr double kWorthMeasuring = 1e6;
 bool is_measured(const Convolution& d) { return tuning_enabled() && operations(d) >= kWorthMeasuring; }
@@ -83,7 +83,7 @@ class ConvolutionCall : public runtime::Call {
  public:
   ConvolutionCall(Context& context, const Convolution& d) : context_(context), d_(d), blocks_(context, 5) {
     result_ = d.pass == ConvolutionPass::Forward ? 2 : d.pass == ConvolutionPass::BackwardData ? 0 : 1;
-    const Layout* layouts[] = {&d.input, &d.weight, &d.output};
+    const Layout* layouts[] = {&d.input.layout, &d.weight.layout, &d.output.layout};
     bool empty = false;
     for (const Layout* layout : layouts) empty = empty || numel(layout->shape) == 0;
     if (!empty) choose_fastest();
@@ -142,8 +142,8 @@ class ConvolutionCall : public runtime::Call {
 
   void use_few(const FewChannels& few) {
     attempt_ = {ChannelOrder::Last, false, true};
-    operands_ = {Operand{d_.input, d_.input, {}, {}, 0}, Operand{d_.weight, d_.weight, {}, {}, 0},
-                 Operand{d_.output, d_.output, {}, {}, 0}};
+    operands_ = {Operand{d_.input.layout, d_.input.layout, {}, {}, 0}, Operand{d_.weight.layout, d_.weight.layout, {}, {}, 0},
+                 Operand{d_.output.layout, d_.output.layout, {}, {}, 0}};
     few_.emplace(context_, few);
     scratch_bytes_ = few.scratch;
   }
@@ -171,9 +171,9 @@ class ConvolutionCall : public runtime::Call {
   /// Microseconds of the call as it is set up now.
   std::optional<double> timed(double bound) const {
     try {
-      const auto bytes = [&](const Layout& layout) { return extent_bytes(d_.dtype, layout); };
-      const RotatingBuffers buffers(context_, {bytes(d_.input), bytes(d_.weight), bytes(d_.output),
-                                               size_of(d_.dtype) * static_cast<std::size_t>(d_.weight.shape[0]), bytes(d_.output)});
+      const auto bytes = [&](const Layout& layout) { return extent_bytes(d_.dtype(), layout); };
+      const RotatingBuffers buffers(context_, {bytes(d_.input.layout), bytes(d_.weight.layout), bytes(d_.output.layout),
+                                               size_of(d_.dtype()) * static_cast<std::size_t>(d_.weight.layout.shape[0]), bytes(d_.output.layout)});
       const auto scratch = allocate(context_, std::max<std::size_t>(scratch_bytes_, 256));
       const auto run = [&](int i) {
         execute({buffers(i, 0), buffers(i, 1), buffers(i, 2)}, d_.bias ? buffers(i, 3) : nullptr, d_.addend ? buffers(i, 4) : nullptr,
@@ -267,7 +267,7 @@ class ConvolutionCall : public runtime::Call {
     attempt_ = attempt;
     stage(problem);
     if (has_epilogue(d_) && !attempt.fused)
-      after_.emplace(context_, epilogue_kernel({d_.dtype, d_.output, d_.bias ? 1 : -1, d_.addend, d_.activation}));
+      after_.emplace(context_, epilogue_kernel({d_.dtype(), d_.output.layout, d_.bias ? 1 : -1, d_.addend, d_.activation}));
     return true;
   }
 
@@ -276,7 +276,7 @@ class ConvolutionCall : public runtime::Call {
     Convolution d = d_;
     if (d_.addend) {
       d.activation = Activation::None;
-      after_.emplace(context_, epilogue_kernel({d_.dtype, d_.output, -1, true, d_.activation}));
+      after_.emplace(context_, epilogue_kernel({d_.dtype(), d_.output.layout, -1, true, d_.activation}));
     }
     direct_.emplace(context_, direct_convolution_kernel(d));
   }
@@ -332,17 +332,17 @@ class ConvolutionCall : public runtime::Call {
       const DnnGraph graph = convolution_graph(dnn, d_, problem, false);
       const auto plans = graph.plans(workspace_bound(d_), kCandidates);
       const auto best = try_all(plans, problem, attempt);
-      const double moved = static_cast<double>(extent_bytes(d_.dtype, d_.output)) * (d_.addend ? 3 : 2);
+      const double moved = static_cast<double>(extent_bytes(d_.dtype(), d_.output.layout)) * (d_.addend ? 3 : 2);
       return best ? best->microseconds + kLaunch + moved / kBytesPerMicrosecond : 1e30;
     } catch (const Error&) { return 1e30; }
   }
 
   std::optional<Fastest> try_all(const std::vector<DnnPlan>& plans, const DnnProblem& problem, const DnnAttempt& attempt) const {
     try {
-      const auto bytes = [&](const Layout& layout) { return extent_bytes(d_.dtype, layout); };
+      const auto bytes = [&](const Layout& layout) { return extent_bytes(d_.dtype(), layout); };
       const RotatingBuffers buffers(
           context_, {bytes(problem.input), bytes(problem.weight), bytes(problem.output),
-                     size_of(d_.dtype) * static_cast<std::size_t>(problem.output.shape[1]), d_.addend ? bytes(problem.output) : 1});
+                     size_of(d_.dtype()) * static_cast<std::size_t>(problem.output.shape[1]), d_.addend ? bytes(problem.output) : 1});
       std::size_t workspace = 0;
       for (const DnnPlan& plan : plans) workspace = std::max(workspace, plan.workspace());
       const auto scratch = allocate(context_, std::max<std::size_t>(workspace, 256));
@@ -372,13 +372,13 @@ class ConvolutionCall : public runtime::Call {
       if (same_elements(o.described, o.seen)) continue;
       o.copy.emplace(context_, folds(i) ? staging_fold(o, i == result_) : staging_copy(o, i == result_));
       o.scratch_offset = scratch_bytes_;
-      scratch_bytes_ += align_scratch(extent_bytes(d_.dtype, o.seen));
+      scratch_bytes_ += align_scratch(extent_bytes(d_.dtype(), o.seen));
     }
   }
 
   bool folds(std::size_t operand) const { return operand != 2 && !attempt_.fold.empty(); }
   PlainKernel staging_copy(const Operand& o, bool back) const {
-    PlainCopy copy{d_.dtype, o.described, o.seen, o.shift};
+    PlainCopy copy{d_.dtype(), o.described, o.seen, o.shift};
     if (back) {
       std::swap(copy.from, copy.to);
       for (auto& shift : copy.shift) shift = -shift;
@@ -386,7 +386,7 @@ class ConvolutionCall : public runtime::Call {
     return copy_kernel(copy);
   }
   PlainKernel staging_fold(const Operand& o, bool back) const {
-    const PlainFold fold{d_.dtype, o.described, o.seen, attempt_.fold, {o.shift[2], o.shift[3]}, d_.stride[d_.stride.rank() - 1]};
+    const PlainFold fold{d_.dtype(), o.described, o.seen, attempt_.fold, {o.shift[2], o.shift[3]}, d_.stride[d_.stride.rank() - 1]};
     return back ? unfold_kernel(fold) : fold_kernel(fold);
   }
 
@@ -424,30 +424,30 @@ class ConvolutionCall : public runtime::Call {
   /// See DnnBlocks::aligned.
   void* aligned(std::size_t operand, void* pointer) const {
     const bool in_a_larger_tensor =
-        operand == result_ && extent_bytes(d_.dtype, operands_[operand].seen) >
-                                  size_of(d_.dtype) * static_cast<std::size_t>(numel(operands_[operand].seen.shape));
+        operand == result_ && extent_bytes(d_.dtype(), operands_[operand].seen) >
+                                  size_of(d_.dtype()) * static_cast<std::size_t>(numel(operands_[operand].seen.shape));
     if (in_a_larger_tensor && std::bit_cast<std::uintptr_t>(pointer) % 16 != 0) {
       throw Error({.op = kName, .got = "a part of a tensor that begins elsewhere", .expected = "a multiple of 16 bytes for a result"});
     }
-    return blocks_.aligned(operand, pointer, extent_bytes(d_.dtype, operands_[operand].seen));
+    return blocks_.aligned(operand, pointer, extent_bytes(d_.dtype(), operands_[operand].seen));
   }
   /// For each of the outputs that became one.
   void* aligned_bias(void* bias) const {
-    const std::size_t bytes = size_of(d_.dtype) * static_cast<std::size_t>(d_.weight.shape[0]);
-    const std::size_t whole = size_of(d_.dtype) * static_cast<std::size_t>(operands_[2].seen.shape[1]);
+    const std::size_t bytes = size_of(d_.dtype()) * static_cast<std::size_t>(d_.weight.layout.shape[0]);
+    const std::size_t whole = size_of(d_.dtype()) * static_cast<std::size_t>(operands_[2].seen.shape[1]);
     void* const place = whole > bytes ? blocks_.block(3, whole) : blocks_.aligned(3, bias, bytes);
     if (place == bias) return place;
     for (std::size_t at = 0; at < whole; at += bytes) blocks_.copy(static_cast<char*>(place) + at, bias, bytes, kName);
     return place;
   }
   void* aligned_addend(void* addend) const {
-    const std::size_t bytes = extent_bytes(d_.dtype, d_.output);
+    const std::size_t bytes = extent_bytes(d_.dtype(), d_.output.layout);
     void* const place = blocks_.aligned(4, addend, bytes);
     if (place != addend) blocks_.copy(place, addend, bytes, kName);
     return place;
   }
   void transfer(void* to, const void* from, std::size_t operand) const {
-    blocks_.copy(to, from, extent_bytes(d_.dtype, operands_[operand].seen), kName);
+    blocks_.copy(to, from, extent_bytes(d_.dtype(), operands_[operand].seen), kName);
   }
 
   Context& context_;
@@ -466,7 +466,7 @@ class ConvolutionCall : public runtime::Call {
 
 void request_convolution(Context& context, const Convolution& description) {
   check_convolution(description);
-  if (numel(description.output.shape) == 0) return;
+  if (numel(description.output.layout.shape) == 0) return;
   if (const auto own = own_kernel(context, description)) {
     const LoadedKernel requested(context, own->kernel);
     if (own->sum) const LoadedKernel sum(context, *own->sum);

@@ -36,8 +36,8 @@ bool is_allowed(const Convolution& d, const DnnDescriptor& engine) {
       case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_6x6:
       case CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13:
       case CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION: return true;
-      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS: return !is_half(d.dtype);
-      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE: return d.dtype == f32 && d.arithmetic == Arithmetic::Full;
+      case CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS: return !is_half(d.dtype());
+      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE: return d.dtype() == f32 && d.arithmetic == Arithmetic::Full;
       default: return false;
     }
   });
@@ -64,17 +64,17 @@ class Builder {
 
  private:
   const DnnDescriptor& tensor(ConvolutionTensor role, const Layout& layout) {
-    return graph_.add_tensor(static_cast<std::int64_t>(role), layout, dnn_type(d_.dtype));
+    return graph_.add_tensor(static_cast<std::int64_t>(role), layout, dnn_type(d_.dtype()));
   }
   const DnnDescriptor& between() {
     const Layout& y = p_.output;  // what lies nowhere has no room between its rows
-    return graph_.add_virtual(without_room(y, memory_rows(y).value_or(MemoryRows{})), wide_type(d_.dtype));
+    return graph_.add_virtual(without_room(y, memory_rows(y).value_or(MemoryRows{})), wide_type(d_.dtype()));
   }
 
   void add_pointwise(cudnnPointwiseMode_t mode, const DnnDescriptor& x, const DnnDescriptor* b, const DnnDescriptor& y) {
     DnnDescriptor options = graph_.descriptor(CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
     options.set(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, 1, &mode);
-    options.set(CUDNN_ATTR_POINTWISE_MATH_PREC, wide_type(d_.dtype));
+    options.set(CUDNN_ATTR_POINTWISE_MATH_PREC, wide_type(d_.dtype()));
     DnnDescriptor operation = graph_.descriptor(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, graph_.keep(std::move(options)));
     operation.set(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x);
@@ -104,7 +104,7 @@ class Builder {
 
     DnnDescriptor options = graph_.descriptor(CUDNN_BACKEND_CONVOLUTION_DESCRIPTOR);
     const cudnnConvolutionMode_t mode = CUDNN_CROSS_CORRELATION;
-    options.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, wide_type(d_.dtype));
+    options.set(CUDNN_ATTR_CONVOLUTION_COMP_TYPE, wide_type(d_.dtype()));
     options.set(CUDNN_ATTR_CONVOLUTION_CONV_MODE, CUDNN_TYPE_CONVOLUTION_MODE, 1, &mode);
     options.set(CUDNN_ATTR_CONVOLUTION_SPATIAL_DIMS, static_cast<std::int64_t>(p_.stride.rank()));
     options.set(CUDNN_ATTR_CONVOLUTION_DILATIONS, p_.dilation);
@@ -116,7 +116,7 @@ class Builder {
     operation.set(names.input, input_);
     operation.set(names.weight, weight_);
     operation.set(names.output, result);
-    const bool wide = d_.dtype == f64;
+    const bool wide = d_.dtype() == f64;
     const float one = 1, zero = 0;
     const double one64 = 1, zero64 = 0;
     operation.set(names.alpha, wide ? CUDNN_TYPE_DOUBLE : CUDNN_TYPE_FLOAT, 1, wide ? static_cast<const void*>(&one64) : &one);

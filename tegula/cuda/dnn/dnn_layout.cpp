@@ -80,16 +80,16 @@ std::optional<Layout> ordered_slice(const Layout& layout, ChannelOrder order, DT
 }
 
 bool has_slices(const Convolution& d, ChannelOrder order) {
-  return std::ranges::any_of(std::array{&d.input, &d.output},
-                             [&](const Layout* layout) { return !lies_ordered(*layout, order) && ordered_slice(*layout, order, d.dtype); });
+  return std::ranges::any_of(std::array{&d.input.layout, &d.output.layout},
+                             [&](const Layout* layout) { return !lies_ordered(*layout, order) && ordered_slice(*layout, order, d.dtype()); });
 }
 
-bool uses_tensor_cores(const Convolution& d) { return is_half(d.dtype) || (d.dtype == f32 && d.arithmetic == runtime::Arithmetic::TF32); }
+bool uses_tensor_cores(const Convolution& d) { return is_half(d.dtype()) || (d.dtype() == f32 && d.arithmetic == runtime::Arithmetic::TF32); }
 
 DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
-  const int rank = d.input.shape.rank();
+  const int rank = d.input.layout.shape.rank();
   DnnProblem p{.stride = widened(d.stride, rank, 1), .dilation = widened(d.dilation, rank, 1), .pre = widened(d.pad_low, rank, 0)};
-  p.described_input = widened(d.input), p.described_weight = widened(d.weight), p.described_output = widened(d.output);
+  p.described_input = widened(d.input.layout), p.described_weight = widened(d.weight.layout), p.described_output = widened(d.output.layout);
   p.shift = Dims::filled(p.described_input.shape.rank(), 0);
   p.post = widened(d.pad_high, rank, 0);
   Shape input = p.described_input.shape, weight = p.described_weight.shape, output = p.described_output.shape;
@@ -120,7 +120,7 @@ DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
   if (attempt.channels > 0) input[1] = weight[1] = attempt.channels;
   if (!attempt.fold.empty()) input[1] = weight[1] = folded_channels(input[1], attempt.fold);
   const auto lies = [&](const Layout& described, const Shape& shape) {
-    const auto slice = attempt.slices && shape == described.shape ? ordered_slice(described, attempt.order, d.dtype) : std::nullopt;
+    const auto slice = attempt.slices && shape == described.shape ? ordered_slice(described, attempt.order, d.dtype()) : std::nullopt;
     return slice.value_or(ordered(shape, attempt.order));
   };
   p.input = lies(p.described_input, input);
@@ -131,9 +131,9 @@ DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
 }
 
 std::vector<DnnVariant> dnn_variants(const Convolution& d) {
-  const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype));
-  if (!is_half(d.dtype) || d.groups != 1 || d.pass == ConvolutionPass::BackwardData || d.input.shape[1] >= piece) return {};
-  if (!lies_ordered(d.output, ChannelOrder::Last)) return {};
+  const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype()));
+  if (!is_half(d.dtype()) || d.groups != 1 || d.pass == ConvolutionPass::BackwardData || d.input.layout.shape[1] >= piece) return {};
+  if (!lies_ordered(d.output.layout, ChannelOrder::Last)) return {};
   std::vector<DnnVariant> variants;
   const auto add = [&](const char* name, DnnAttempt attempt) {
     attempt.order = ChannelOrder::Last;
@@ -144,15 +144,15 @@ std::vector<DnnVariant> dnn_variants(const Convolution& d) {
     variants.back().attempts.insert(variants.back().attempts.begin(), attempt);
   };
   add("filled", {.channels = piece});
-  const Dims stride = widened(d.stride, d.input.shape.rank(), 1);
+  const Dims stride = widened(d.stride, d.input.layout.shape.rank(), 1);
   bool folds = stride.rank() == 2 && stride[1] > 1;
   for (int i = 0; i < d.stride.rank(); ++i)
-    folds = folds && d.dilation[i] == 1 && d.pad_low[i] >= 0 && d.weight.shape[i + 2] >= d.stride[i];
+    folds = folds && d.dilation[i] == 1 && d.pad_low[i] >= 0 && d.weight.layout.shape[i + 2] >= d.stride[i];
   constexpr std::int64_t kMostChannels = 128;
-  const std::int64_t width = d.output.shape[d.output.shape.rank() - 1];
+  const std::int64_t width = d.output.layout.shape[d.output.layout.shape.rank() - 1];
   for (const auto& [name, outputs] : {std::pair("folded", 1), std::pair("folded by pairs", 2)}) {
     const Dims fold = folds ? Dims{stride[0], outputs * stride[1]} : Dims{};
-    if (folds && width % outputs == 0 && folded_channels(d.input.shape[1], fold) <= kMostChannels) add(name, {.fold = fold});
+    if (folds && width % outputs == 0 && folded_channels(d.input.layout.shape[1], fold) <= kMostChannels) add(name, {.fold = fold});
   }
   return variants;
 }
@@ -166,7 +166,7 @@ namespace {
 /// Whether windows along some axis stand further apart than they reach.
 bool leaves_pixels_out(const Convolution& d) {
   for (int i = 0; i < d.stride.rank(); ++i) {
-    if (d.stride[i] > d.dilation[i] * (d.weight.shape[i + 2] - 1) + 1) return true;
+    if (d.stride[i] > d.dilation[i] * (d.weight.layout.shape[i + 2] - 1) + 1) return true;
   }
   return false;
 }
@@ -177,12 +177,12 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   // Elements that need no copy in this order.
   const auto fitting = [&](ChannelOrder order) {
     std::int64_t count = 0;
-    for (const Layout* layout : {&d.input, &d.output}) count += ordered_slice(*layout, order, d.dtype) ? numel(layout->shape) : 0;
+    for (const Layout* layout : {&d.input.layout, &d.output.layout}) count += ordered_slice(*layout, order, d.dtype()) ? numel(layout->shape) : 0;
     return count;
   };
   const std::int64_t first = fitting(ChannelOrder::First), last = fitting(ChannelOrder::Last);
   // cuDNN 9.19 gives wrong results of halves in rows where strides leave pixels out (1 x 1 kernels of stride 2, engine 7).
-  const bool last_alone = is_half(d.dtype) && leaves_pixels_out(d);
+  const bool last_alone = is_half(d.dtype()) && leaves_pixels_out(d);
   const bool by_last = last_alone || last > first || (last == first && uses_tensor_cores(d));
   const ChannelOrder best = by_last ? ChannelOrder::Last : ChannelOrder::First, other = by_last ? ChannelOrder::First : ChannelOrder::Last;
   std::vector<DnnAttempt> attempts;
@@ -191,7 +191,7 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   const DnnProblem plain = dnn_problem(d, {best});
   const bool refused = has_refused_padding(d, plain);
   if (!refused) {
-    if (has_epilogue(d) && (!d.addend || lies_ordered(d.output, best))) attempts.push_back({best, false, true});
+    if (has_epilogue(d) && (!d.addend || lies_ordered(d.output.layout, best))) attempts.push_back({best, false, true});
     attempts.push_back({best, false, false});
   }
   const DnnProblem padded = dnn_problem(d, {best, true});
@@ -209,9 +209,9 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
 
 std::string key_of(const Convolution& d, const DnnAttempt& attempt) {
   constexpr const char* passes[] = {"forward", "backward data", "backward weight"};
-  std::string key = std::string("convolution ") + passes[static_cast<int>(d.pass)] + " " + std::string(name(d.dtype));
-  if (d.dtype == f32 && d.arithmetic == runtime::Arithmetic::TF32) key += " tf32";
-  key += " " + layout_text(d.input) + " * " + layout_text(d.weight) + " -> " + layout_text(d.output);
+  std::string key = std::string("convolution ") + passes[static_cast<int>(d.pass)] + " " + std::string(name(d.dtype()));
+  if (d.dtype() == f32 && d.arithmetic == runtime::Arithmetic::TF32) key += " tf32";
+  key += " " + layout_text(d.input.layout) + " * " + layout_text(d.weight.layout) + " -> " + layout_text(d.output.layout);
   key +=
       " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " padding " + to_string(d.pad_low) + to_string(d.pad_high);
   if (d.groups != 1) key += " groups " + std::to_string(d.groups);

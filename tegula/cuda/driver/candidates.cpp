@@ -32,22 +32,21 @@ std::vector<Candidate> ways(Context& context, const Matmul& d) {
 std::vector<Candidate> ways(Context&, const Convolution& d) {
   Convolution best = d;
   const bool forward = d.pass == runtime::ConvolutionPass::Forward;
-  if (!forward || d.activation != Activation::Relu || !fuses_activation(d.dtype, d.activation)) best.activation = Activation::None;
-  best.addend = d.addend && forward && is_half(d.dtype);
+  if (!forward || d.activation != Activation::Relu || !fuses_activation(d.dtype(), d.activation)) best.activation = Activation::None;
+  best.addend = d.addend && forward && is_half(d.dtype());
   Convolution as_it_lies = best;
-  if (d.dtype != f64)
-    best.input = Layout::channels_last(d.input.shape), best.weight = Layout::channels_last(d.weight.shape),
-    best.output = Layout::channels_last(d.output.shape);
+  if (d.dtype() != f64)
+    best.input.layout = Layout::channels_last(d.input.layout.shape), best.weight.layout = Layout::channels_last(d.weight.layout.shape),
+    best.output.layout = Layout::channels_last(d.output.layout.shape);
   std::vector<Candidate> out{{best}};
   if (best != as_it_lies) out.push_back({as_it_lies});
-  if (!is_half(d.dtype)) return out;
-  const auto elements = static_cast<double>(numel(d.input.shape) + numel(d.weight.shape) + numel(d.output.shape));
-  const double operations = 2.0 * static_cast<double>(numel(d.output.shape)) * static_cast<double>(numel(d.weight.shape)) /
-                            static_cast<double>(std::max<std::int64_t>(d.weight.shape[0], 1));
+  if (!is_half(d.dtype())) return out;
+  const auto elements = static_cast<double>(numel(d.input.layout.shape) + numel(d.weight.layout.shape) + numel(d.output.layout.shape));
+  const double operations = 2.0 * static_cast<double>(numel(d.output.layout.shape)) * static_cast<double>(numel(d.weight.layout.shape)) /
+                            static_cast<double>(std::max<std::int64_t>(d.weight.layout.shape[0], 1));
   const Price price = price_convolution(operations, elements);
   for (Candidate& way : out) way.seconds = price.in_halves;
-  best.dtype = f32;
-  out.push_back({best, price.in_f32});
+  out.push_back({best.in(f32), price.in_f32});
   return out;
 }
 

@@ -20,16 +20,16 @@ PlainKernel kernel_of(const char* name, const PlainSource& source, std::int64_t 
 }  // namespace
 
 std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d) {
-  const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype));
-  const Shape &x = d.input.shape, &y = d.output.shape;
+  const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype()));
+  const Shape &x = d.input.layout.shape, &y = d.output.layout.shape;
   if (d.kind != runtime::PoolingKind::Max || x.rank() != 4 || x[1] % piece != 0 || numel(x) == 0 || numel(y) == 0) return std::nullopt;
-  const auto input = ordered_slice(d.input, ChannelOrder::Last, d.dtype), output = ordered_slice(d.output, ChannelOrder::Last, d.dtype);
+  const auto input = ordered_slice(d.input.layout, ChannelOrder::Last, d.dtype()), output = ordered_slice(d.output.layout, ChannelOrder::Last, d.dtype());
   if (!input || !output || ((d.backward || d.wants_taps) && !lies_ordered(d.taps_layout(), ChannelOrder::Last))) return std::nullopt;
   if (d.window[0] * d.window[1] > 64) return std::nullopt;
   constexpr std::int64_t kMostPixels = 4;  // their sums are in registers
   const bool each_alone = d.stride[0] * d.stride[1] > kMostPixels;
   const std::int64_t rows = each_alone ? 1 : d.stride[0], columns = each_alone ? 1 : d.stride[1];
-  PlainSource source(d.dtype, {d.input, d.output});
+  PlainSource source(d.dtype(), {d.input.layout, d.output.layout});
   const std::pair<const char*, std::int64_t> values[] = {{"PIECE", piece},
                                                          {"BATCH", x[0]},
                                                          {"C", x[1]},
@@ -58,9 +58,9 @@ std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d) {
   }
   if (d.wants_taps) {
     source.add(kFirstTap);
-  } else if (is_half(d.dtype)) {
+  } else if (is_half(d.dtype())) {
     source.add(kPairs + std::string(kMaximum),
-               {{"PAIR", d.dtype == bf16 ? "bf16x2" : "f16x2"}, {"LEAST", d.dtype == bf16 ? "0xff80ff80" : "0xfc00fc00"}});  // -inf twice
+               {{"PAIR", d.dtype() == bf16 ? "bf16x2" : "f16x2"}, {"LEAST", d.dtype() == bf16 ? "0xff80ff80" : "0xfc00fc00"}});  // -inf twice
   } else {
     source.add(kElements + std::string(kMaximum));
   }

@@ -66,8 +66,8 @@ std::string renamed(const Layout& layout, Names names, std::initializer_list<std
 }  // namespace
 
 PlainKernel pooling_kernel(const runtime::Pooling& d) {
-  const Layout x = five(d.input), y = five(d.output);
-  PlainSource source(d.dtype, {x, y});
+  const Layout x = five(d.input.layout), y = five(d.output.layout);
+  PlainSource source(d.dtype(), {x, y});
   define_axes(source, spatial(x), spatial(y), three(d.window, 1), three(d.stride, 1), three(d.dilation, 1), three(d.pad_low, 0));
   source.define("MAXIMUM", d.kind == PoolingKind::Max);
   source.define("PADDING_COUNTS", d.kind == PoolingKind::AverageWithPadding);
@@ -90,8 +90,8 @@ PlainKernel pooling_kernel(const runtime::Pooling& d) {
 }
 
 PlainKernel direct_convolution_kernel(const runtime::Convolution& d) {
-  const Layout x = five(d.input), w = five(d.weight), y = five(d.output);
-  PlainSource source(d.dtype, {x, w, y});
+  const Layout x = five(d.input.layout), w = five(d.weight.layout), y = five(d.output.layout);
+  PlainSource source(d.dtype(), {x, w, y});
   define_axes(source, spatial(x), spatial(y), spatial(w), three(d.stride, 1), three(d.dilation, 1), three(d.pad_low, 0));
   source.define("GROUPS", d.groups);
   source.define("BATCH", x.shape[0]);
@@ -125,9 +125,9 @@ PlainKernel direct_convolution_kernel(const runtime::Convolution& d) {
 }
 
 PlainKernel bias_gradient_kernel(const runtime::Convolution& d) {
-  Layout y = five(d.output), items = y;
+  Layout y = five(d.output.layout), items = y;
   items.shape[1] = 1;  // the channel is the block's
-  PlainSource source(d.dtype, {y});
+  PlainSource source(d.dtype(), {y});
   source.define("COUNT", numel(items.shape));
   source.add(kBlockSum);
   source.add(kBiasGradient,

@@ -101,7 +101,7 @@ class AnyAttention : public LibraryOp, public Composed {
   runtime::CallDescription describe(const Setting& setting) const override {
     runtime::Attention d = description(setting.inputs, setting.dtype);
     for (std::size_t k = 0; backward_ && k < kGradients; ++k) {
-      if (!setting.results[k].is_dense()) d.gradients[k] = setting.results[k];
+      if (!setting.results[k].is_dense()) d.gradients[k] = {setting.dtype, setting.results[k]};
     }
     return d;
   }
@@ -130,10 +130,9 @@ class AnyAttention : public LibraryOp, public Composed {
 
   runtime::Attention description(std::span<const Layout> inputs, DType dtype) const {
     runtime::Attention d{.backward = backward_,
-                         .dtype = dtype,
-                         .q = inputs[0],
-                         .k = inputs[1],
-                         .v = inputs[2],
+                         .q = {dtype, inputs[0]},
+                         .k = {dtype, inputs[1]},
+                         .v = {dtype, inputs[2]},
                          .scale = form_.scale,
                          .causal = form_.causal,
                          .window = form_.window,
@@ -142,11 +141,11 @@ class AnyAttention : public LibraryOp, public Composed {
                          .dropout = form_.dropout,
                          .sum_gradient = form_.sum_gradient};
     std::size_t next = 3;
-    if (form_.mask) d.mask = inputs[next++];
-    if (form_.bias) d.bias = inputs[next++];
+    if (form_.mask) d.mask = runtime::Operand{boolean, inputs[next++]};
+    if (form_.bias) d.bias = runtime::Operand{dtype, inputs[next++]};
     if (backward_) {
       const auto rest = static_cast<std::size_t>(3 + form_.extras());
-      d.o = inputs[rest], d.o_gradient = inputs[rest + 2];
+      d.o = {dtype, inputs[rest]}, d.o_gradient = {dtype, inputs[rest + 2]};
     }
     return d;
   }

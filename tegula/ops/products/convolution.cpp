@@ -89,7 +89,7 @@ class ConvolutionOp final : public LibraryOp {
     const bool is_depthwise = ops::describes_depthwise(first, pass_ == ConvolutionPass::BackwardWeight ? shape : second, groups_);
     if (!is_depthwise || !device.traits().many_instances) return {};
     const auto way = best(device, describe(Layout::dense(first), Layout::dense(second), Layout::dense(shape), inputs[0].dtype()));
-    if (!way || way->input != Layout::channels_last(way->input.shape)) return {};
+    if (!way || way->input.layout != Layout::channels_last(way->input.layout.shape)) return {};
     return {ops::depthwise(pass_, window_, inputs[0], inputs[1], shape)};
   }
   int bias_axis() const override { return pass_ == ConvolutionPass::Forward ? 1 : -1; }
@@ -98,9 +98,9 @@ class ConvolutionOp final : public LibraryOp {
     const auto way = best(device, describe(inputs[0], inputs[1], Layout::dense(output), dtype));
     if (!way) return 0;
     const bool data = pass_ == ConvolutionPass::BackwardData, weight = pass_ == ConvolutionPass::BackwardWeight;
-    const Layout &first = data ? way->output : way->input, &second = weight ? way->output : way->weight;
+    const Layout &first = (data ? way->output : way->input).layout, &second = (weight ? way->output : way->weight).layout;
     // A weight's gradient is row-major like the Variable that it changes: the optimiser then walks all of them alike.
-    const bool result = !weight && lies_channels_last(data ? way->input : way->output);
+    const bool result = !weight && lies_channels_last((data ? way->input : way->output).layout);
     return (lies_channels_last(first) ? 1u : 0u) | (lies_channels_last(second) ? 2u : 0u) | (result ? 1u << 31 : 0u);
   }
   double operations(std::span<const Shape> inputs, const Shape& output) const override {
@@ -134,16 +134,16 @@ class ConvolutionOp final : public LibraryOp {
   }
   runtime::Convolution describe(const Layout& first, const Layout& second, const Layout& output, DType dtype) const {
     runtime::Convolution d{.pass = pass_,
-                           .dtype = dtype,
                            .stride = window_.stride,
                            .dilation = window_.dilation,
                            .pad_low = window_.low,
                            .pad_high = window_.high,
                            .groups = groups_};
+    runtime::Operand a{dtype, settle(first)}, b{dtype, settle(second)}, c{dtype, settle(output)};
     switch (pass_) {
-      case ConvolutionPass::Forward: d.input = settle(first), d.weight = settle(second), d.output = settle(output); break;
-      case ConvolutionPass::BackwardData: d.output = settle(first), d.weight = settle(second), d.input = settle(output); break;
-      case ConvolutionPass::BackwardWeight: d.input = settle(first), d.output = settle(second), d.weight = settle(output); break;
+      case ConvolutionPass::Forward: d.input = a, d.weight = b, d.output = c; break;
+      case ConvolutionPass::BackwardData: d.output = a, d.weight = b, d.input = c; break;
+      case ConvolutionPass::BackwardWeight: d.input = a, d.output = b, d.weight = c; break;
     }
     return d;
   }

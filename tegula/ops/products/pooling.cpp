@@ -60,9 +60,8 @@ class PoolingOp final : public LibraryOp {
     const Layout& large = backward_ ? output : inputs[0];
     return runtime::Pooling{.kind = kind_,
                            .backward = backward_,
-                           .dtype = setting.dtype,
-                           .input = settle(large),
-                           .output = settle(small),
+                           .input = {setting.dtype, settle(large)},
+                           .output = {setting.dtype, settle(small)},
                            .window = window_.size,
                            .stride = window_.stride,
                            .dilation = window_.dilation,
@@ -70,7 +69,7 @@ class PoolingOp final : public LibraryOp {
                            .pad_high = window_.high,
                            .wants_values = (setting.unwanted & 1) == 0,
                            .wants_taps = has_taps() && !backward_ && (setting.unwanted & 2) == 0,
-                           .taps = has_taps() && backward_ ? settle(inputs[0]) : of_their_own(settle(small))};
+                           .taps = {u8, has_taps() && backward_ ? settle(inputs[0]) : of_their_own(settle(small))}};
   }
   DType input_dtype(int index, DType result) const override { return backward_ && has_taps() && index == 0 ? u8 : result; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
@@ -87,16 +86,15 @@ class PoolingOp final : public LibraryOp {
     Shape weight = Dims::filled(x.rank(), 1);
     weight[0] = weight[1] = x[1];
     const int axes = window_.axes();
-    const runtime::Convolution neighbour{.dtype = dtype,
-                                         .input = Layout::dense(x),
-                                         .weight = Layout::dense(weight),
-                                         .output = Layout::dense(x),
+    const runtime::Convolution neighbour{.input = {dtype, Layout::dense(x)},
+                                         .weight = {dtype, Layout::dense(weight)},
+                                         .output = {dtype, Layout::dense(x)},
                                          .stride = Dims::filled(axes, 1),
                                          .dilation = Dims::filled(axes, 1),
                                          .pad_low = Dims::filled(axes, 0),
                                          .pad_high = Dims::filled(axes, 0)};
     const std::vector<runtime::Candidate> ways = device.candidates(neighbour);
-    if (ways.empty() || !lies_channels_last(std::get<runtime::Convolution>(ways.front().description).input)) return 0;
+    if (ways.empty() || !lies_channels_last(std::get<runtime::Convolution>(ways.front().description).input.layout)) return 0;
     return (1u << 31) | (inputs.size() == 2 ? 3u : 1u);
   }
   double operations(std::span<const Shape> inputs, const Shape& output) const override {

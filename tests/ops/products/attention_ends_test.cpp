@@ -43,7 +43,7 @@ bool is_on_cpu() { return &default_device() == &cpu(); }
 /// … and all keys in cuDNN's call, of halves without mask, lengths and start.
 bool is_call_of_cudnn(const AttentionOptions& options, DType dtype) {
   const Layout heads = Layout::dense({1, 1, 128, 64});
-  return !is_on_cpu() && default_device().takes(runtime::Attention{.dtype = bf16, .q = heads, .k = heads, .v = heads}) && is_half(dtype) && !options.mask.defined() &&
+  return !is_on_cpu() && default_device().takes(runtime::Attention{.q = {bf16, heads}, .k = {bf16, heads}, .v = {bf16, heads}}) && is_half(dtype) && !options.mask.defined() &&
          !options.bias.defined() && !options.lengths.defined() && !options.start.defined();
 }
 

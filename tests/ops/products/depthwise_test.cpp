@@ -100,9 +100,9 @@ class ChannelsLast : public test::QueuedDevice {
   }
   std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
     const auto* const asked = std::get_if<runtime::Convolution>(&d);
-    if (!asked || asked->dtype == f64 || !runtime::cpu().takes(d)) return QueuedDevice::candidates(d);
+    if (!asked || asked->dtype() == f64 || !runtime::cpu().takes(d)) return QueuedDevice::candidates(d);
     runtime::Convolution best = *asked;
-    best.input = Layout::channels_last(best.input.shape), best.output = Layout::channels_last(best.output.shape);
+    best.input.layout = Layout::channels_last(best.input.layout.shape), best.output.layout = Layout::channels_last(best.output.layout.shape);
     return {{best}, {d}};
   }
 };

@@ -14,9 +14,9 @@ using runtime::Convolution;
 using runtime::ConvolutionPass;
 
 bool suits(const Convolution& d) {
-  if (d.dtype != f32 || d.arithmetic != runtime::Arithmetic::TF32 || d.groups != 1 || d.addend || d.input.shape.rank() != 4) return false;
-  for (const Layout* layout : {&d.input, &d.weight, &d.output}) {
-    const bool any_order = layout == &d.weight && d.pass == ConvolutionPass::BackwardWeight && lies_ordered(d.weight, ChannelOrder::First);
+  if (d.dtype() != f32 || d.arithmetic != runtime::Arithmetic::TF32 || d.groups != 1 || d.addend || d.input.layout.shape.rank() != 4) return false;
+  for (const Layout* layout : {&d.input.layout, &d.weight.layout, &d.output.layout}) {
+    const bool any_order = layout == &d.weight.layout && d.pass == ConvolutionPass::BackwardWeight && lies_ordered(d.weight.layout, ChannelOrder::First);
     if ((!any_order && !lies_ordered(*layout, ChannelOrder::Last)) || numel(layout->shape) == 0 || numel(layout->shape) >= 1 << 28)
       return false;
   }
@@ -29,7 +29,7 @@ bool suits(const Convolution& d) {
 }  // namespace
 
 PlainSource few_channels_source(const Convolution& d, const ImageSizes& s) {
-  PlainSource source(f32, {d.input, d.weight, d.output});
+  PlainSource source(f32, {d.input.layout, d.weight.layout, d.output.layout});
   const std::pair<const char*, std::int64_t> values[] = {{"BATCH", s.n},
                                                          {"C", s.c},
                                                          {"K", s.k},
@@ -54,7 +54,7 @@ PlainSource few_channels_source(const Convolution& d, const ImageSizes& s) {
 
 bool few_channels_are_fastest(const Convolution& d) {
   constexpr std::int64_t kLibrariesWaste = 32;  // channels up to here
-  return std::max(d.weight.shape[0], d.weight.shape[1]) <= kLibrariesWaste;
+  return std::max(d.weight.layout.shape[0], d.weight.layout.shape[1]) <= kLibrariesWaste;
 }
 
 std::vector<FewChannels> few_channels_kernels(const Convolution& d, const Card& card) {

@@ -14,12 +14,12 @@ namespace tegula::gpu {
 struct ImageSizes {
   std::int64_t n, c, k, in[2], out[2], kernel[2];
   explicit ImageSizes(const runtime::Convolution& d)
-      : n(d.input.shape[0]),
-        c(d.input.shape[1]),
-        k(d.output.shape[1]),
-        in{d.input.shape[2], d.input.shape[3]},
-        out{d.output.shape[2], d.output.shape[3]},
-        kernel{d.weight.shape[2], d.weight.shape[3]} {}
+      : n(d.input.layout.shape[0]),
+        c(d.input.layout.shape[1]),
+        k(d.output.layout.shape[1]),
+        in{d.input.layout.shape[2], d.input.layout.shape[3]},
+        out{d.output.layout.shape[2], d.output.layout.shape[3]},
+        kernel{d.weight.layout.shape[2], d.weight.layout.shape[3]} {}
   std::int64_t taps() const { return kernel[0] * kernel[1]; }
 };
 

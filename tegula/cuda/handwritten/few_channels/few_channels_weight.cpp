@@ -54,14 +54,14 @@ std::vector<FewChannels> few_channels_weight(const Convolution& d, const ImageSi
         {"PITCH_X", pitch_x}, {"PITCH_Y", pitch_y},   {"SHARED_FLOATS", floats}};
     for (const auto& [name, value] : values) source.define(name, value);
     source.add(kBackwardWeight);
-    PlainSource sum(f32, {d.weight});
+    PlainSource sum(f32, {d.weight.layout});
     sum.define("COUNT", s.k * depth);
     const std::int64_t results = s.k * depth < 4096 ? 8 : 32;
     sum.define("PARTS", blocks * parts);
     sum.define("RESULTS", results);
     sum.define("DEPTH", depth);
     sum.define("C", s.c);
-    const bool first = lies_ordered(d.weight, ChannelOrder::First);
+    const bool first = lies_ordered(d.weight.layout, ChannelOrder::First);
     sum.add(kSum, {{"RESULT", first ? "(k * C + c) * " + std::to_string(s.taps()) + " + tap" : "k * DEPTH + tap * C + c"}});
     std::string name = std::to_string(8 * columns) + " columns, images in " + std::to_string(blocks);
     if (std::any_of(all.begin(), all.end(), [&](const FewChannels& other) { return other.name == name; })) continue;
