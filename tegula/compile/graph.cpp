@@ -198,7 +198,7 @@ int overwritten(const Graph& graph, int i) {
   const int input = input_overwritten(*producer.op, result_of(graph, i));
   if (input < 0) return -1;
   int base = producer.inputs[static_cast<std::size_t>(input)];
-  while (graph[base].role() == Role::View) base = graph[base].inputs[0];
+  while (graph[base].shows_input()) base = graph[base].inputs[0];
   return base;
 }
 
@@ -313,8 +313,9 @@ void verify(const Graph& graph, std::string_view after_pass) {
           fail(i, "elementwise inputs of the result's shape, or scalars");
       }
     }
-    if (item.role() == Role::View && item.inputs.empty()) fail(i, "a view of something");
-    if (item.role() == Role::View && item.dtype != graph[item.inputs[0]].dtype) fail(i, "a view of the dtype it looks at");
+    if (item.shows_input() && item.inputs.empty()) fail(i, "a view of something");
+    if (item.role() == Role::View && item.inputs.size() > 1) fail(i, "a view of one item");
+    if (item.shows_input() && item.dtype != graph[item.inputs[0]].dtype) fail(i, "a view of the dtype it looks at");
     if (item.within->whole >= 0 && (item.within->whole <= i || item.within->whole >= graph.size() || !graph[item.within->whole].assembled))
       fail(i, "a join behind it to lie in");
     if (item.is_part()) {

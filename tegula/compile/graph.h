@@ -44,13 +44,15 @@ struct Item {
   int slot = -1;                 // Leaf: which leaf. Scalar: which constant
   LibraryOp::Epilogue epilogue;  // Library: what was folded in
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
-  int seen = -1;                 // View, after materialize: its entry in Graph::seen
+  int seen = -1;                 // of what shows its input, after materialize: its entry in Graph::seen
   Rare<Computed> computed;       // Kernel
   Rare<Within> within;           // after store_within
   bool assembled = false;        // Kernel, a join: all its pieces are stored within it, and nothing is left to do
 
   Role role() const { return op->role(); }
   bool is_part() const { return role() == Role::Part; }
+  /// Its value is its first input, in memory: a view or a barrier. Behind simplify no other op that shows its input is left.
+  bool shows_input() const { return tegula::shows_input(role()); }
   template <class O>
   const O& as() const {
     return static_cast<const O&>(*op);
@@ -64,11 +66,11 @@ struct Leaf {
   bool steady = false;  // the same from run to run while its version is (a Variable that the graph does not write, a captured tensor)
 };
 
-/// What a view shows, found from what the one below it shows: nobody walks down chains of views again.
+/// What a view or a barrier shows, found from what the one below it shows: nobody walks down chains of them again.
 struct Seen {
-  int base = -1;       // an item that is not a view
+  int base = -1;       // an item that does not show its input
   Layout layout;       // over the base's buffer
-  bool waits = false;  // the view or one below it waits for something
+  bool waits = false;  // it or one below it is a barrier
   bool plain = false;  // see Through, with the axes
   std::array<int, kMaxRank> axes{};
 };
@@ -130,7 +132,7 @@ int producer_of(const Graph& graph, int i);
 int result_of(const Graph& graph, int i);
 /// The item that a view looks at, through those below it (after materialize); itself of what is no view.
 inline int below_views(const Graph& graph, int i) {
-  return graph[i].role() == Role::View ? graph.seen[static_cast<std::size_t>(graph[i].seen)].base : i;
+  return graph[i].shows_input() ? graph.seen[static_cast<std::size_t>(graph[i].seen)].base : i;
 }
 /// The items that hold its results, one for each; -1 where nothing reads that one. Of an op with one result, the item itself.
 class ValuesOf {

@@ -37,7 +37,7 @@ class Common {
   }
   /// The number of the Variable whose new value a node is, or -1.
   int written(const Node& node) const {
-    if (node.cell_number() == 0 || node.op().role() != Role::View || !node.cuts() || node.trace() != trace_.id()) return -1;
+    if (node.cell_number() == 0 || !node.cuts() || node.trace() != trace_.id()) return -1;
     return find([&](const Trace::CellUse& use) { return use.written && use.cell->number() == node.cell_number(); });
   }
   /// Made before the function was called: it is the same at all calls.

@@ -112,7 +112,7 @@ void KeptHistory::remember(std::span<const Ref<Node>> values, std::size_t nodes,
       value->evaluation_.store(&entry, std::memory_order_relaxed);
       value->evaluation_index_ = static_cast<std::uint32_t>(entry.values.size());
       entry.values.push_back(value.get());
-      if (value->op().role() != Role::View) charge(*value);  // a view keeps no memory of its own
+      if (!shows_input(value->op().role())) charge(*value);  // a view keeps no memory of its own
     }
     if (entry.values.empty()) return ledger.evaluations.pop_back();
     entry.alive = entry.values.size();

@@ -75,7 +75,7 @@ class Node final : public Shared {
 
   /// Gives the node its value; from now on evaluation treats it as a leaf. Its inputs stay for `grad`.
   void set_value(Ref<Buffer> buffer, const Layout& layout);
-  /// Lets the inputs of a node go that has a value and passes no gradient on (ViewOp::cuts): it is a leaf now.
+  /// Lets the inputs of a node go that has a value and passes no gradient on (StopOp): it is a leaf now.
   void become_leaf() { take_inputs(); }
   /// Takes the inputs out of a node that has a value, because the budget for history is spent (graph/history.h).
   [[nodiscard]] std::vector<Ref<Node>> give_up();
@@ -84,8 +84,8 @@ class Node final : public Shared {
   /// Of a cotangent: what its zeros absorb (autodiff/absorb.h). Only the thread that differentiates asks or says so.
   Zeros zeros() const { return zeros_; }
   void raise_zeros(Zeros zeros) { zeros_ = std::max(zeros_, zeros); }
-  /// A view that lets no gradient pass.
-  bool cuts() const { return op_->role() == Role::View && static_cast<const ViewOp&>(*op_).cuts(); }
+  /// Its op lets no gradient pass (StopOp).
+  bool cuts() const { return op_->role() == Role::Stop; }
 
   /// Whose value it is: the number of a Variable's cell (Cell::number), 0 for everything else.
   std::uint32_t cell_number() const { return cell_number_; }

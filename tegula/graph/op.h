@@ -42,7 +42,10 @@ enum class Role : std::uint8_t {
   Scalar,       // a number known when the graph is built; travels in the parameter block, so its value never costs a compile
   Index,        // Σ coordinate * stride + offset of each element, i64: iota, positions of random numbers
   Elementwise,  // one output element from the input elements at the same place
-  View,         // the same elements under another layout
+  View,         // its input under another layout
+  Barrier,      // its first input, once the others are computed
+  Stop,         // its input, to which no gradient passes
+  Same,         // its first inputs, with a gradient of its own to the others
   Reduce,       // along axes
   Library,      // matmul, convolution, pooling: a call of the device
   Kernel,       // its own tile programs
@@ -136,18 +139,51 @@ class PartOp final : public Op {
   int index_;
 };
 
-/// A view of input 0. Further inputs are only waited for.
+/// The elements of its one input under another layout.
 class ViewOp : public Op {
  public:
   Role role() const final { return Role::View; }
   Numerics numerics() const final { return Numerics::Either; }
   /// The layout of the result over the same buffer, or nothing when this layout would need a copy first (a dense one never does).
   virtual std::optional<Layout> apply(const Layout& input) const = 0;
-  /// True when the further inputs must have been computed before the view is used (barrier).
-  virtual bool waits() const { return false; }
-  /// True when no gradient passes to what lies below (stop_gradient, the value of a Variable): with a value, the node lets it go.
-  virtual bool cuts() const { return false; }
 };
+
+/// Its first input, available once the other inputs have been computed: keeps what is computed again in the backward pass from being computed early, and chunks
+/// and collectives in order.
+class BarrierOp final : public Op {
+ public:
+  std::string_view name() const override { return "barrier"; }
+  Role role() const override { return Role::Barrier; }
+  Numerics numerics() const override { return Numerics::Either; }
+  std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override;
+};
+
+/// Its one input, to which no gradient passes: stop_gradient, the value of a Variable. A node with a value lets its input go.
+class StopOp final : public Op {
+ public:
+  explicit StopOp(std::string_view name) : name_(name) {}
+  std::string_view name() const override { return name_; }
+  Role role() const override { return Role::Stop; }
+  Numerics numerics() const override { return Numerics::Either; }
+
+ private:
+  std::string_view name_;
+};
+
+/// Its first inputs, as many as it has results, with a gradient of its own: the other inputs stand for what those were computed from. A custom function, a
+/// checkpoint; the compiler leaves nothing of it.
+class SameOp : public Op {
+ public:
+  Role role() const final { return Role::Same; }
+  Numerics numerics() const final { return Numerics::Either; }
+};
+
+/// Whether the result, if it is one, is the first input: the same memory, in the order that shown() says.
+constexpr bool shows_input(Role role) {
+  return role == Role::View || role == Role::Barrier || role == Role::Stop || role == Role::Same;
+}
+/// How the result of such an op lies where the first input lies so; nothing for a view that would need a copy.
+std::optional<Layout> shown(const Op& op, const Layout& input);
 
 class ReduceOp : public Op {
  public:

@@ -39,11 +39,19 @@ bool fits_elementwise(const Signature& node) {
   return std::ranges::all_of(node.inputs, [&](const Result& x) { return x.shape.rank() == 0 || x.shape == node.results[0].shape; });
 }
 
+/// The results are the first inputs.
+bool fits_same(const Signature& node) {
+  return node.results.size() <= node.inputs.size() && std::equal(node.results.begin(), node.results.end(), node.inputs.begin());
+}
+
 /// What all ops of a role have in common; the rest is in the attributes of each.
 bool fits(const Op& op, const Signature& node) {
   switch (op.role()) {
     case Role::Elementwise: return fits_elementwise(node);
     case Role::View: return fits_view(static_cast<const ViewOp&>(op), node);
+    case Role::Barrier:
+    case Role::Stop:
+    case Role::Same: return fits_same(node);
     case Role::Reduce: return fits_reduction(static_cast<const ReduceOp&>(op), node);
     default: return true;
   }

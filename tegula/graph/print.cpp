@@ -26,7 +26,10 @@ const char* colour(const Node& node) {
     case Role::Library: return "#F6D5B8";
     case Role::Kernel: return "#E8C7DD";
     case Role::Reduce: return "#BFE3D6";
-    case Role::View: return "#EEEEEE";
+    case Role::View:
+    case Role::Barrier:
+    case Role::Stop:
+    case Role::Same: return "#EEEEEE";
     default: return "#CBE3F3";
   }
 }

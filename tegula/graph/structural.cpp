@@ -52,27 +52,11 @@ class AddOp final : public ElementwiseOp {  // the graph's own addition: sums of
   }
 };
 
-class IdentityView : public ViewOp {
- public:
-  std::optional<Layout> apply(const Layout& input) const override { return input; }
-};
-
-class IdentityOp final : public IdentityView {
+class IdentityOp final : public ViewOp {
  public:
   std::string_view name() const override { return "identity"; }
+  std::optional<Layout> apply(const Layout& input) const override { return input; }
   std::vector<Tensor> gradient(const Node&, const Tensor& dy, const std::vector<bool>&) const override { return {dy}; }
-};
-
-class StopGradientOp final : public IdentityView {
- public:
-  std::string_view name() const override { return "stop_gradient"; }
-  bool cuts() const override { return true; }
-};
-
-class VariableOp final : public IdentityView {
- public:
-  std::string_view name() const override { return "variable"; }
-  bool cuts() const override { return true; }
 };
 
 class ReshapeOp final : public ViewOp {
@@ -194,11 +178,11 @@ const Ref<const Op>& identity_op() {
   return op;
 }
 const Ref<const Op>& stop_gradient_op() {
-  static const Ref<const Op> op(new StopGradientOp);
+  static const Ref<const Op> op(new StopOp("stop_gradient"));
   return op;
 }
 const Ref<const Op>& variable_op() {
-  static const Ref<const Op> op(new VariableOp);
+  static const Ref<const Op> op(new StopOp("variable"));
   return op;
 }
 
@@ -208,7 +192,7 @@ void add_structural_ops(OpTable& table) {
   table.add_class<IndexOp>("index", 0, Layout());
   table.add_op(cast_op(), 1);
   table.add_op(add_op(), OpTable::kAnyInputs);
-  for (const auto& view : {identity_op(), stop_gradient_op(), variable_op()}) table.add_op(view, 1);
+  for (const auto& op : {identity_op(), stop_gradient_op(), variable_op()}) table.add_op(op, 1);
   table.add_class<ReshapeOp>("reshape", 1, Shape());
   table.add_class<PermuteOp>("permute", 1, Dims());
   table.add_class<ExpandOp>("expand", 1, Shape());

@@ -64,7 +64,7 @@ class SumsBehind {
   std::optional<Behind> of(const Tensor& term, const Line& where) {
     std::vector<Ref<Node>> views;
     Ref<Node> at = term.node();
-    while (at->op().role() == Role::View && at->inputs().size() == 1 && !at->cuts()) {
+    while (at->op().role() == Role::View && !at->inputs().empty()) {
       views.push_back(at);
       at = at->inputs()[0];
     }
@@ -96,7 +96,7 @@ class SumsBehind {
 
   /// x (K, M), of which `node` is the transpose; or none.
   static Tensor below_transpose(const Node& node) {
-    if (node.op().role() != Role::View || node.inputs().size() != 1 || node.input(0).shape().rank() != 2) return {};
+    if (node.op().role() != Role::View || node.inputs().empty() || node.input(0).shape().rank() != 2) return {};
     const Layout below = Layout::dense(node.input(0).shape());
     const auto layout = static_cast<const ViewOp&>(node.op()).apply(below);
     const bool turned = layout && layout->offset == 0 && node.shape()[0] == below.shape[1] && node.shape()[1] == below.shape[0] &&

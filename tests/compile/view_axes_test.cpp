@@ -21,7 +21,7 @@ using compile::marked;
 std::optional<Layout> seen(const Node& view, const Node& base, const Layout& layout) {
   if (&view == &base) return layout;
   const auto input = seen(view.input(0), base, layout);
-  return input ? static_cast<const ViewOp&>(view.op()).apply(*input) : std::nullopt;
+  return input ? shown(view.op(), *input) : std::nullopt;
 }
 
 /// "0 - 1" for a view with three axes: the axes of the base, "-" for none; "part" when it is not the whole.

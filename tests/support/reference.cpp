@@ -195,7 +195,10 @@ Reference::Values Reference::compute(const Node& node) const {
       return out;
     }
     case Role::Elementwise: return elementwise(node);
-    case Role::View: return view(node);
+    case Role::View:
+    case Role::Barrier:
+    case Role::Stop:
+    case Role::Same: return view(node);
     case Role::Reduce: return reduce(node);
     case Role::Part: return results_.at(node.inputs()[0])[static_cast<std::size_t>(static_cast<const PartOp&>(node.op()).index())];
     case Role::Library: return loops(node, static_cast<const LibraryOp&>(node.op()), !node.op().name().starts_with("max_pool"));
@@ -237,7 +240,7 @@ Reference::Values Reference::elementwise(const Node& node) const {
 }
 
 Reference::Values Reference::view(const Node& node) const {
-  const auto layout = static_cast<const ViewOp&>(node.op()).apply(Layout::dense(node.input(0).shape()));
+  const auto layout = shown(node.op(), Layout::dense(node.input(0).shape()));
   if (!layout)
     throw Error({.op = "reference",
                  .got = "a view that refuses a dense layout: " + std::string(node.op().name()),
@@ -285,6 +288,10 @@ Reference::Values Reference::reduce(const Node& node) const {
 
 std::vector<Reference::Values> Reference::several(const Node& node) const {
   std::vector<Values> out;
+  if (node.op().role() == Role::Same) {
+    for (std::size_t k = 0; k < node.results().size(); ++k) out.push_back(input(node, k));
+    return out;
+  }
   const auto* const op = node.op().role() == Role::Library ? static_cast<const LibraryOp*>(&node.op()) : nullptr;
   if (const Composed* const composed = op ? op->composed() : nullptr) {
     Trace trace(node.origin().where);

@@ -18,7 +18,7 @@
 namespace tegula::compile {
 namespace {
 
-bool is_view(const Item& item) { return item.role() == Role::View; }
+bool is_view(const Item& item) { return item.shows_input(); }
 /// A half in f32: stored as the half, it is the same number.
 bool widens(const Graph& graph, const Item& item, DType half) {
   return item.op == cast_op() && item.dtype == f32 && graph[item.inputs[0]].dtype == half;
@@ -268,7 +268,7 @@ std::string precision_table(const Graph& graph) {
   std::vector<std::pair<std::vector<std::string>, int>> rows;
   for (const Item& item : graph.items) {
     const Role role = item.role();
-    if (role == Role::Leaf || role == Role::Scalar || role == Role::Index || role == Role::View || !is_float(item.dtype)) continue;
+    if (role == Role::Leaf || role == Role::Scalar || role == Role::Index || item.shows_input() || !is_float(item.dtype)) continue;
     std::string reads;
     for (int input : item.inputs) {
       if (graph[input].role() != Role::Scalar) reads += (reads.empty() ? "" : " ") + std::string(name(graph[input].dtype));

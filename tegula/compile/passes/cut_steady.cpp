@@ -18,9 +18,7 @@ bool is_steady(const Graph& graph, const Item& item, const std::vector<bool>& st
     case Role::Elementwise:
       if (item.as<ElementwiseOp>().has_check()) return false;
       break;
-    case Role::View:
-      if (item.as<ViewOp>().waits()) return false;
-      break;
+    case Role::Barrier: return false;
     case Role::Kernel: return false;  // may check its operands
     default: break;
   }
@@ -120,7 +118,7 @@ class Chooser {
     if (reader.role() == Role::Library || reader.role() == Role::Kernel) return true;
     if (heavy_[static_cast<std::size_t>(base)]) return true;
     // Not what is made of a learning rate: each change would cost a launch of its own.
-    return reader.role() != Role::View && numel(item.shape) < numel(reader.shape) && numel(item.shape) > 1;
+    return !reader.shows_input() && numel(item.shape) < numel(reader.shape) && numel(item.shape) > 1;
   }
 
   const Graph& graph_;

@@ -20,7 +20,7 @@ class Gathers {
     for (int i = 0; i < graph.size(); ++i) {
       const Item& item = graph[i];
       if (made_anew(item)) below_[index(i)] = i;
-      else if (item.role() == Role::View && !item.inputs.empty()) below_[index(i)] = below_[index(item.inputs[0])];
+      else if (item.shows_input() && !item.inputs.empty()) below_[index(i)] = below_[index(item.inputs[0])];
     }
   }
   /// The gather whose result, or a view of it, item i is; -1: of none.

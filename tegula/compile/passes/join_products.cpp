@@ -103,7 +103,7 @@ class Decisions {
 
   /// The item below views that nothing else looks through.
   int below_own_views(int i) const {
-    while (uses(i) == 1 && graph_[i].role() == Role::View && !graph_[i].as<ViewOp>().waits()) i = graph_[i].inputs[0];
+    while (uses(i) == 1 && graph_[i].role() == Role::View) i = graph_[i].inputs[0];
     return i;
   }
 

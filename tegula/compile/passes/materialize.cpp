@@ -16,7 +16,7 @@ namespace tegula::compile {
 
 Access access_of(const Graph& graph, int item) {
   std::vector<int> views;
-  while (graph[item].role() == Role::View && graph[item].seen < 0) {
+  while (graph[item].shows_input() && graph[item].seen < 0) {
     views.push_back(item);
     item = graph[item].inputs[0];
   }
@@ -24,6 +24,7 @@ Access access_of(const Graph& graph, int item) {
   Layout layout;
   switch (base.role()) {
     case Role::View:
+    case Role::Barrier:
       layout = graph.seen[static_cast<std::size_t>(base.seen)].layout;
       item = graph.seen[static_cast<std::size_t>(base.seen)].base;
       break;
@@ -32,12 +33,12 @@ Access access_of(const Graph& graph, int item) {
     default: layout = layout_of(base);
   }
   for (auto it = views.rbegin(); it != views.rend(); ++it) {
-    const auto& view = graph[*it].as<ViewOp>();
-    if (const auto next = view.apply(layout)) {
+    const Op& view = *graph[*it].op;
+    if (const auto next = shown(view, layout)) {
       layout = *next;
     } else {  // only before materialize: it will look at a copy of what it looks at now
       item = graph[*it].inputs[0];
-      layout = *view.apply(Layout::dense(layout.shape));
+      layout = *shown(view, Layout::dense(layout.shape));
     }
   }
   return {item, layout};
@@ -95,7 +96,7 @@ class Materializer {
 
   Graph run() {
     rewriter_.each([this](int i, Item& item) {
-      if (item.role() == Role::View) fix_view(i, item);
+      if (item.shows_input()) fix_view(i, item);
       if (item.role() == Role::Kernel) fix_kernel(i, item);
       if (item.role() == Role::Library) {
         lay_out_operand(i, item);
@@ -129,7 +130,7 @@ class Materializer {
     for (const Item& join : graph.items) {
       if (join.role() != Role::Kernel || !join.as<KernelOp>().join()) continue;
       for (const int input : join.inputs) {
-        const bool alone = uses[static_cast<std::size_t>(input)] == 1 && graph[input].role() == Role::View;
+        const bool alone = uses[static_cast<std::size_t>(input)] == 1 && graph[input].shows_input();
         if (alone) out[static_cast<std::size_t>(input)] = join.dtype;
       }
     }
@@ -146,7 +147,7 @@ class Materializer {
       const Role role = graph[i].role();
       const bool group = role == Role::Elementwise || role == Role::Reduce || (role == Role::Kernel && !graph[i].order.empty());
       for (const int input : graph[i].inputs) {
-        if (!group && (role != Role::View || !out[static_cast<std::size_t>(i)])) refuse(input);
+        if (!group && (!graph[i].shows_input() || !out[static_cast<std::size_t>(i)])) refuse(input);
       }
     }
     return out;
@@ -169,18 +170,18 @@ class Materializer {
   }
 
   void fix_view(int i, Item& item) {
-    auto next = item.as<ViewOp>().apply(layout(item.inputs[0]));
+    auto next = shown(*item.op, layout(item.inputs[0]));
     if (!next) {
       const DType joined = joined_as_[static_cast<std::size_t>(i)];
       Item copied = inserted(joined == item.dtype ? copy_op() : cast_op(), {item.inputs[0]}, out()[item.inputs[0]]);
       copied.dtype = item.dtype = joined;  // a join's piece may be stored within it at once
       if (anyhow_[static_cast<std::size_t>(i)]) copied.order = order_in_memory(layout(item.inputs[0]));
-      if (!item.as<ViewOp>().apply(layout_of(copied))) copied.order = {};
+      if (!shown(*item.op, layout_of(copied))) copied.order = {};
       item.inputs[0] = rewriter_.add(std::move(copied));
-      next = item.as<ViewOp>().apply(layout(item.inputs[0]));
+      next = shown(*item.op, layout(item.inputs[0]));
     }
     const int below = out()[item.inputs[0]].seen;
-    const bool waits = item.as<ViewOp>().waits() || (below >= 0 && out().seen[static_cast<std::size_t>(below)].waits);
+    const bool waits = item.role() == Role::Barrier || (below >= 0 && out().seen[static_cast<std::size_t>(below)].waits);
     item.seen = rewriter_.add({.base = access_of(out(), item.inputs[0]).base, .layout = *next, .waits = waits});
   }
 
@@ -308,7 +309,7 @@ class Materializer {
     const Access access = access_of(out(), item);
     const bool whole =
         access.layout.is_dense() && access.layout.offset == 0 && numel(access.layout.shape) == numel(out()[access.base].shape);
-    if (out()[item].role() != Role::View || !whole || !is_computed(access.base)) return own_value(item);
+    if (!out()[item].shows_input() || !whole || !is_computed(access.base)) return own_value(item);
     return taken_.contains(access.base) ? copy(item) : access.base;
   }
 
@@ -318,7 +319,7 @@ class Materializer {
   std::vector<DType> joined_as_;
   std::vector<bool> anyhow_;
   const runtime::Device& device_;
-  double transposed_per_second_;  // StepCosts
+  double transposed_per_second_;  // runtime::Costs
   std::unordered_map<int, std::int64_t> products_;  // that read an old item as their second operand
   std::unordered_map<int, int> rows_;  // old items that are laid out for all of those: the copies
   std::unordered_map<int, int> copies_;  // for kernels
@@ -329,11 +330,11 @@ class Materializer {
 void find_axes(Graph& graph) {
   std::vector<std::optional<Layout>> marks(graph.seen.size());
   for (const Item& item : graph.items) {
-    if (item.role() != Role::View) continue;
+    if (!item.shows_input()) continue;
     Seen& seen = graph.seen[static_cast<std::size_t>(item.seen)];
     const Item& below = graph[item.inputs[0]];
-    std::optional<Layout> layout = below.role() == Role::View ? marks[static_cast<std::size_t>(below.seen)] : marked(below.shape);
-    if (layout) layout = item.as<ViewOp>().apply(*layout);
+    std::optional<Layout> layout = below.shows_input() ? marks[static_cast<std::size_t>(below.seen)] : marked(below.shape);
+    if (layout) layout = shown(*item.op, *layout);
     marks[static_cast<std::size_t>(item.seen)] = layout;
     const auto axes = layout ? axes_of(graph[seen.base].shape, *layout) : std::nullopt;
     seen.plain = axes && !seen.waits;
@@ -352,12 +353,12 @@ void find_views(Graph& graph) {
   graph.seen.clear();
   for (int i = 0; i < graph.size(); ++i) {
     Item& item = graph[i];
-    if (item.role() != Role::View) continue;
+    if (!item.shows_input()) continue;
     const Access below = access_of(graph, item.inputs[0]);
     const int under = graph[item.inputs[0]].seen;
-    const bool waits = item.as<ViewOp>().waits() || (under >= 0 && graph.seen[static_cast<std::size_t>(under)].waits);
+    const bool waits = item.role() == Role::Barrier || (under >= 0 && graph.seen[static_cast<std::size_t>(under)].waits);
     item.seen = static_cast<int>(graph.seen.size());
-    graph.seen.push_back({.base = below.base, .layout = item.as<ViewOp>().apply(below.layout).value(), .waits = waits});
+    graph.seen.push_back({.base = below.base, .layout = shown(*item.op, below.layout).value(), .waits = waits});
   }
   find_axes(graph);
 }

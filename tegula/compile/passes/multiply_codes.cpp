@@ -63,7 +63,7 @@ class Encoder {
     Operand found{};
     while (from_[i].op != e4m3_round_op()) {
       const Item& item = from_[i];
-      if (item.role() == Role::View && item.inputs.size() == 1) found.views.push_back(i);
+      if (item.role() == Role::View) found.views.push_back(i);
       else if (item.op != cast_op()) return std::nullopt;
       i = item.inputs[0];
     }

@@ -15,7 +15,7 @@ class States {
  public:
   explicit States(const Graph& graph) : graph_(graph), below_views_(graph.items.size()), found_(graph.items.size()) {
     for (int i = 0; i < graph.size(); ++i)
-      below_views_[static_cast<std::size_t>(i)] = graph[i].role() == Role::View ? below_views(graph[i].inputs[0]) : i;
+      below_views_[static_cast<std::size_t>(i)] = graph[i].shows_input() ? below_views(graph[i].inputs[0]) : i;
   }
 
   std::vector<bool> run() {

@@ -13,7 +13,7 @@ namespace {
 bool is_identity(const Graph& graph, const Item& item) {
   const auto& view = item.as<ViewOp>();
   const Shape& from = graph[item.inputs[0]].shape;
-  if (view.waits() || item.shape != from) return false;
+  if (item.shape != from) return false;
   const auto result = view.apply(marked(from));
   const auto axes = result ? axes_of(from, *result) : std::nullopt;
   if (!axes) return false;
@@ -27,7 +27,7 @@ bool is_identity(const Graph& graph, const Item& item) {
 // transpose (gradients are full of them) is a tensor of its own for the user and nothing here.
 void compose(const Graph& graph, Item& item) {
   const Item& inner = graph[item.inputs[0]];
-  if (inner.role() != Role::View || item.as<ViewOp>().waits() || inner.as<ViewOp>().waits()) return;
+  if (inner.role() != Role::View) return;
   const Shape& from = graph[inner.inputs[0]].shape;
   if (from.rank() != item.shape.rank()) return;
   const auto middle = inner.as<ViewOp>().apply(marked(from));
@@ -143,8 +143,12 @@ void merge_equal(Graph& graph) {
     Item& item = graph[i];
     for (int& input : item.inputs) input = same[static_cast<std::size_t>(input)];
     same[static_cast<std::size_t>(i)] = i;
+    const bool is_nothing = item.role() == Role::Stop || (item.role() == Role::Same && item.results.empty());  // that a program would do
+    if (is_nothing) {
+      same[static_cast<std::size_t>(i)] = item.inputs[0];
+      continue;
+    }
     if (item.role() == Role::View) {
-      if (!item.as<ViewOp>().waits()) item.inputs.resize(1);
       compose(graph, item);
       if (is_identity(graph, item)) {
         same[static_cast<std::size_t>(i)] = item.inputs[0];
@@ -163,7 +167,7 @@ void merge_equal(Graph& graph) {
 }  // namespace
 
 bool transposes(const Graph& graph, const Item& item) {
-  if (item.role() != Role::View || item.shape.rank() != 2 || item.as<ViewOp>().waits()) return false;
+  if (item.role() != Role::View || item.shape.rank() != 2) return false;
   const Shape& from = graph[item.inputs[0]].shape;
   const auto seen = from.rank() == 2 ? item.as<ViewOp>().apply(marked(from)) : std::nullopt;
   const auto axes = seen ? axes_of(from, *seen) : std::nullopt;

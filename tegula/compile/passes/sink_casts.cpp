@@ -27,10 +27,7 @@ class Sinker {
   int sunk(int input) {
     std::vector<int> views;
     int base = input;
-    for (; out_[base].role() == Role::View; base = out_[base].inputs[0]) {
-      if (out_[base].as<ViewOp>().waits()) return input;
-      views.push_back(base);
-    }
+    for (; out_[base].role() == Role::View; base = out_[base].inputs[0]) views.push_back(base);
     const Item& cast = out_[base];
     if (cast.op != cast_op() || cast.dtype != DType::f32 || views.empty()) return input;
     if (numel(out_[input].shape) <= numel(cast.shape) && !shows_all_in_order(input)) return input;
@@ -55,7 +52,7 @@ class Sinker {
   bool shows_all_in_order(int input) const {
     const Access access = access_of(out_, input);
     return access.layout.is_dense() && numel(access.layout.shape) == numel(out_[access.base].shape) &&
-           out_[access.base].role() != Role::View;
+           !out_[access.base].shows_input();
   }
 
   Rewriter rewriter_;

@@ -10,7 +10,6 @@
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/core/setting.h"
 #include "tegula/graph/regions/composed.h"
-#include "tegula/graph/regions/same_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
 #include "tegula/tile/builder.h"
@@ -101,7 +100,7 @@ void spell_out(Graph& graph, const runtime::Device& device, SmallProducts produc
       item.op = reshape_op(item.shape), item.inputs = {result};  // of its own shape: nothing, as simplify sees
       return;
     }
-    if (SameOp::of(*item.op)) {
+    if (item.role() == Role::Same && !item.results.empty()) {
       several[i].assign(item.inputs.begin(), item.inputs.begin() + static_cast<std::ptrdiff_t>(item.results.size()));
       return;
     }

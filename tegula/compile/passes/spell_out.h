@@ -11,7 +11,7 @@ namespace tegula::compile {
 /// that makes them: loops with checks are written out there. TEGULA_LOOPS=steps: as few as can be are written out; TEGULA_LOOPS=written: as many.
 bool stays_loop(const LoopOp& loop, const runtime::Device& device);
 
-/// An op that only gradients know (SameOp) is replaced by its input. Loops become the ops of all of their steps (LoopOp::written_out) where that is
+/// An op that only gradients know (SameOp, of several results) is replaced by its input. Loops become the ops of all of their steps (LoopOp::written_out) where that is
 /// better, ops with several results that are no call of the device what they are made of (graph/regions/composed.h). Small products become
 /// sums of products where the device runs those faster (LibraryOp::spelled_out), unless they shall stay calls, whose code no size changes. First: what they become is as if the user had written it.
 enum class SmallProducts : std::uint8_t { AsTheDevicePrefers, Calls };

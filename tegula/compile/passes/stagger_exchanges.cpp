@@ -151,7 +151,7 @@ class Stagger {
     for (std::size_t k = 0; k < way.size(); ++k) {
       const Item& item = graph_[way[k]];
       const bool behind = std::ranges::any_of(item.inputs, is_begun);
-      const bool works = item.role() != Role::Leaf && item.role() != Role::Scalar && item.role() != Role::View && moves_[index(way[k])];
+      const bool works = item.role() != Role::Leaf && item.role() != Role::Scalar && !item.shows_input() && moves_[index(way[k])];
       begun[k] = behind || works;
       if (works && !behind && !item.inputs.empty() && !item.is_part()) waits_[index(way[k])] = value;
     }

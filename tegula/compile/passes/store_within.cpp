@@ -252,7 +252,7 @@ class Storer {
   bool read_once(int value) const {
     while (readers_[index(value)].size() == 1) {
       value = readers_[index(value)][0].first;
-      if (graph_[value].role() != Role::View) return true;
+      if (!graph_[value].shows_input()) return true;
     }
     return false;
   }
@@ -265,8 +265,8 @@ class Storer {
       stack.pop_back();
       for (const auto& [reader, k] : readers_[index(seen)]) {
         const Item& item = graph_[reader];
-        if (item.role() == Role::View && k == 0) {
-          const auto next = item.as<ViewOp>().apply(lies);
+        if (item.shows_input() && k == 0) {
+          const auto next = shown(*item.op, lies);
           if (!next) return false;
           stack.emplace_back(reader, *next);
         } else if (item.role() == Role::Library) {

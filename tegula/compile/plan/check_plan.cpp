@@ -173,7 +173,7 @@ class Checker {
   void note_offsets() {
     for (const auto& update : graph_.updates) offsets_.insert({update.item, 0});  // which a step may copy
     for (const Item& reader : graph_.items) {
-      if (reader.role() == Role::View || reader.is_part()) continue;
+      if (reader.shows_input() || reader.is_part()) continue;
       for (const int input : reader.inputs) {
         const Access access = access_of(graph_, input);
         if (item(access.base).role() == Role::Index) continue;  // lies nowhere, and its offset may be any number

@@ -57,7 +57,7 @@ struct Known {
 
 bool is_number(const Node& node) {
   if (node.op().role() == Role::Scalar) return true;
-  const bool seen = node.op().role() == Role::View || &node.op() == cast_op().get();
+  const bool seen = shows_input(node.op().role()) || &node.op() == cast_op().get();
   return seen && !node.inputs().empty() && is_number(node.input(0));
 }
 
@@ -111,13 +111,13 @@ class Expressions {
     Known& own = known_[&node];
     std::vector<Tensor> inputs;
     bool changed = false;
+    const std::size_t shown = shows_input(node.op().role()) ? std::max<std::size_t>(node.results().size(), 1) : node.inputs().size();
     for (std::size_t i = 0; i < node.inputs().size(); ++i) {
       const Ref<Node>& input = node.inputs()[i];
       const auto found = known_.find(input.get());
       inputs.push_back(found == known_.end() ? Tensor(input) : found->second.now);
       changed = changed || inputs.back().node() != input;
-      const bool waited_for = i > 0 && node.op().role() == Role::View;
-      if (found != known_.end() && found->second.cotangent && !waited_for) own.cotangent = true;
+      if (found != known_.end() && found->second.cotangent && i < shown) own.cotangent = true;
     }
     if (node.results().empty() && !is_float(node.dtype())) own.cotangent = false;  // a condition
     if (changed) own.now = copy_node(node, inputs);

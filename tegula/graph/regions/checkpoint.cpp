@@ -22,10 +22,9 @@ std::vector<Tensor> gradients_again(const Node& y, std::span<const Tensor> resul
                                     const std::vector<bool>& wanted);
 
 /// Results of the function, then what it was computed from; of one with one result.
-class CheckpointOp final : public ViewOp {
+class CheckpointOp final : public SameOp {
  public:
   std::string_view name() const override { return "checkpoint"; }
-  std::optional<Layout> apply(const Layout& input) const override { return input; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     const Tensor result(Ref<Node>(const_cast<Node*>(&y)));
     return gradients_again(y, std::span(&result, 1), std::span(&dy, 1), wanted);
@@ -34,8 +33,10 @@ class CheckpointOp final : public ViewOp {
 
 class CheckpointsOp final : public SameOp {
  public:
-  using SameOp::SameOp;
   std::string_view name() const override { return "checkpoints"; }
+  void attributes(Attributes& a) override {
+    if (const Signature* const node = a.made_for()) a.require(node->results.size() > 1, "results");
+  }
   std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const override {
     std::vector<Tensor> results;
     for (std::size_t k = 0; k < dys.size(); ++k) results.push_back(graph::part(y, static_cast<int>(k)));
@@ -162,7 +163,7 @@ std::vector<Tensor> gradients_again(const Node& y, std::span<const Tensor> resul
 
 void add_region_ops(OpTable& table) {
   table.add_class<CheckpointOp>("checkpoint", OpTable::kAnyInputs);
-  table.add_several<CheckpointsOp>("checkpoints", OpTable::kAnyInputs, std::vector<DType>());
+  table.add_several<CheckpointsOp>("checkpoints", OpTable::kAnyInputs);
 }
 
 std::vector<Tensor> checkpoints(const Functions& f, const std::vector<Tensor>& inputs, Line where) {
@@ -181,15 +182,10 @@ std::vector<Tensor> checkpoints(const Functions& f, const std::vector<Tensor>& i
   if (results.empty()) return ys;
   std::vector<Ref<Node>> outside;
   inside(results, [&](const Node& node) { return !made.contains(node) || is_given(node); }, outside);
-  std::vector<DType> dtypes;
-  for (const auto* list : {&results, &outside}) {
-    for (const auto& node : *list) {
-      all.emplace_back(node);
-      dtypes.push_back(node->dtype());
-    }
-  }
+  for (const auto* list : {&results, &outside})
+    for (const auto& node : *list) all.emplace_back(node);
   const std::vector<Tensor> parts =
-      results.size() > 1 ? make_nodes(Ref<const Op>(new CheckpointsOp(std::move(dtypes))), all, kinds, where)
+      results.size() > 1 ? make_nodes(Ref<const Op>(new CheckpointsOp), all, kinds, where)
                          : std::vector{make_node(Ref<const Op>(new CheckpointOp), all, kinds[0].shape, kinds[0].dtype, where)};
   for (Tensor& y : ys)
     if (const auto found = place.find(y.node().get()); found != place.end()) y = parts[found->second];

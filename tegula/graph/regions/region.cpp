@@ -81,7 +81,7 @@ class Walk {
   bool is_free(const Node& node) const {
     const Role role = node.op().role();
     return node.sequence() >= oldest_ && !depends(node) && !node.has_value() &&
-           (role == Role::Index || (role == Role::View && !node.cuts()));
+           (role == Role::Index || role == Role::View);
   }
   const std::vector<Ref<Node>>& order() const { return order_; }
 

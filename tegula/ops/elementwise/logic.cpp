@@ -138,7 +138,7 @@ struct Masked {
   Tensor condition, inner;
 };
 
-bool is_view(const Node& node) { return node.op().role() == Role::View && node.inputs().size() == 1 && !node.cuts(); }
+bool is_view(const Node& node) { return node.op().role() == Role::View && !node.inputs().empty(); }
 
 bool are_same_condition(const Node& a, const Node& b) {
   if (&a == &b) return true;

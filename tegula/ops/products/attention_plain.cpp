@@ -56,9 +56,9 @@ Tensor of_sample(const Tensor& t) { return graph::reshape(t, {t.numel(), 1, 1, 1
 
 /// How a node lies over what it is a view of.
 std::optional<Layout> view_layout(const Node& node) {
-  if (node.op().role() != Role::View || node.inputs().empty()) return Layout::dense(node.shape());
+  if (!shows_input(node.op().role()) || node.inputs().empty()) return Layout::dense(node.shape());
   const auto below = view_layout(node.input(0));
-  return below ? static_cast<const ViewOp&>(node.op()).apply(*below) : std::nullopt;
+  return below ? tegula::shown(node.op(), *below) : std::nullopt;
 }
 
 /// The keys (B, G or 1, N, 1) that some query may see; nothing where all may be. What queries share of a mask is read once.

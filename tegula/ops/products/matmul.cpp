@@ -73,7 +73,7 @@ class MatmulOp final : public LibraryOp {
   }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return is_matrix(layout); }
   bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
-    const runtime::LayoutRules rules = device.traits().layouts;
+    const runtime::LayoutRules& rules = device.traits().layouts;
     const Layout& layout = slice.layout;
     if (!is_matrix(layout) || !runs_are_aligned(slice, rules.alignment)) return false;
     if (which <= kResult) return layout.strides.back() == 1 && layout.strides[layout.shape.rank() - 2] >= layout.shape.back();
@@ -111,7 +111,7 @@ class MatmulOp final : public LibraryOp {
 /// was evaluated has forgotten its input; to round twice is to round once).
 bool wants_rounding(const Tensor& x) {
   const Node* node = x.node().get();
-  while (node->op().role() == Role::View && !node->inputs().empty()) node = node->inputs()[0].get();
+  while (shows_input(node->op().role()) && !node->inputs().empty()) node = node->inputs()[0].get();
   return &node->op() != e4m3_round_op().get() && is_float(x.dtype()) && x.dtype() != f64;
 }
 

@@ -42,7 +42,7 @@ std::optional<int> channel_vector(const Graph& graph, int item, int axis, const 
   const Item& base = graph[access.base];
   if (axis < 0 || shape != result) return std::nullopt;
   if (base.shape.rank() != 1 || base.shape[0] != shape[axis] || access.layout.offset != 0) return std::nullopt;
-  if (base.role() == Role::Scalar || base.role() == Role::Index || base.role() == Role::View) return std::nullopt;
+  if (base.role() == Role::Scalar || base.role() == Role::Index || base.shows_input()) return std::nullopt;
   for (int i = 0; i < shape.rank(); ++i) {
     const std::int64_t wanted = i == axis ? 1 : 0;
     if (shape[i] != 1 && access.layout.strides[i] != wanted) return std::nullopt;
@@ -61,7 +61,7 @@ bool fold_below_views(Graph& graph, int i, const std::vector<int>& uses, const r
   int producer = item.inputs[0];
   for (; graph[producer].role() == Role::View; producer = graph[producer].inputs[0]) {
     const bool adds = numel(graph[producer].shape) != numel(graph[graph[producer].inputs[0]].shape);
-    if (uses[static_cast<std::size_t>(producer)] != 1 || adds || graph[producer].as<ViewOp>().waits()) return false;
+    if (uses[static_cast<std::size_t>(producer)] != 1 || adds) return false;
   }
   const Item& library = graph[producer];
   const bool fits = library.role() == Role::Library && library.results.empty() && library.epilogue.activation == Activation::None &&

@@ -56,7 +56,7 @@ Through look_through(const Graph& graph, int item);
 template <class Visit>
 void each_behind_views(const Graph& graph, int item, Visit visit) {
   const auto waits = [&](int i) { return graph[i].seen < 0 || graph.seen[static_cast<std::size_t>(graph[i].seen)].waits; };
-  if (graph[item].role() != Role::View) return visit(item);
+  if (!graph[item].shows_input()) return visit(item);
   if (!waits(item)) return visit(graph.seen[static_cast<std::size_t>(graph[item].seen)].base);
   std::vector<int> stack{item};
   std::set<int> known;
@@ -64,7 +64,7 @@ void each_behind_views(const Graph& graph, int item, Visit visit) {
     const int i = stack.back();
     stack.pop_back();
     if (!known.insert(i).second) continue;
-    if (graph[i].role() != Role::View) visit(i);
+    if (!graph[i].shows_input()) visit(i);
     else if (!waits(i)) stack.push_back(graph.seen[static_cast<std::size_t>(graph[i].seen)].base);
     else stack.insert(stack.end(), graph[i].inputs.begin(), graph[i].inputs.end());
   }

@@ -6,7 +6,7 @@ namespace tegula::compile {
 
 Through look_through(const Graph& graph, int item) {
   Through out{.base = item};
-  if (graph[item].role() == Role::View) {
+  if (graph[item].shows_input()) {
     const Seen& seen = graph.seen[static_cast<std::size_t>(graph[item].seen)];
     return {seen.base, seen.plain, seen.axes};
   }
@@ -45,7 +45,7 @@ void store(const Graph& graph, Fusion& fusion, int item) { fusion.stored[static_
 /// What item i reads from memory.
 void store_inputs(const Graph& graph, Fusion& fusion, int i) {
   const Role role = graph[i].role();
-  if (role == Role::View || role == Role::Leaf || role == Role::Part) return;
+  if (graph[i].shows_input() || role == Role::Leaf || role == Role::Part) return;
   for (std::size_t k = 0; k < graph[i].inputs.size(); ++k) {
     if (role == Role::Library || role == Role::Kernel || operand_of(graph, fusion, i, k).kind == Operand::Kind::Memory)
       store(graph, fusion, graph[i].inputs[k]);

@@ -110,7 +110,7 @@ class Recomputer {
     if (member(item).space != Space::Full || !fusion_.stored[index(item)] || kept_[index(item)]) return;
     std::vector<int> others;
     for (int reader : readers_[index(item)]) {
-      if (graph_[reader].role() == Role::View) return;
+      if (graph_[reader].shows_input()) return;
       if (member(reader).group == member(item).group && member(item).group >= 0) continue;
       if (!takes(reader, item)) return;
       others.push_back(reader);

@@ -67,7 +67,7 @@ std::vector<InsertedSlice> SliceInserters::find(int value, std::int64_t rows, st
     const auto [user, seen] = open.back();
     open.pop_back();
     const Item& item = graph_[user];
-    if (item.role() == Role::View && item.inputs[0] == seen && !item.as<ViewOp>().waits()) follow(user);
+    if (item.role() == Role::View && item.inputs[0] == seen) follow(user);
     const int axis = item.role() == Role::Kernel ? item.as<KernelOp>().inserted_slice_axis() : -1;
     if (axis < 0 || item.inputs[1] != seen || item.dtype != graph_[value].dtype || !item.order.empty()) continue;
     const Access source = access_of(graph_, seen), at = access_of(graph_, item.inputs[2]);

@@ -114,7 +114,7 @@ class Finder {
     const Access access = access_of(from_, i);
     const Item& base = from_[access.base];
     for (int at = i; at != access.base; at = from_[at].inputs[0]) {
-      if (from_[at].role() != Role::View || from_[at].as<ViewOp>().waits()) return std::nullopt;
+      if (from_[at].role() != Role::View) return std::nullopt;
     }
     const bool elementwise = base.role() == Role::Elementwise && !base.as<ElementwiseOp>().has_check();
     if (ends_.contains(access.base) || (!elementwise && base.role() != Role::Reduce) || !base.order.empty() || access.layout.offset != 0)
@@ -143,7 +143,7 @@ class Finder {
       if (inside.contains(user)) continue;
       if (products.contains(user)) {
         if (from_[user].inputs[1] == i) return false;
-      } else if (from_[user].role() != Role::View || !is_only_for(user, inside, products)) {
+      } else if (!from_[user].shows_input() || !is_only_for(user, inside, products)) {
         return false;
       }
     }
@@ -207,8 +207,9 @@ class Finder {
     while (users_of(at).size() == 1 && users_of(at)[0] >= 0 && !ends_.contains(users_of(at)[0]) && words.size() < kMostWords) {
       const int user = users_of(at)[0];
       const Item& item = from_[user];
+      if (item.role() == Role::Barrier) return;
       if (item.role() == Role::View) {
-        const auto seen = item.as<ViewOp>().waits() ? std::nullopt : item.as<ViewOp>().apply(Layout::dense(from_[at].shape));
+        const auto seen = item.as<ViewOp>().apply(Layout::dense(from_[at].shape));
         if (!seen || !seen->is_dense() || seen->offset != 0 || numel(item.shape) != all) return;
       } else {
         const bool fits = item.role() == Role::Elementwise && !item.as<ElementwiseOp>().has_check() && item.order.empty() &&
