@@ -1,10 +1,13 @@
 #include "tegula/graph/evaluate.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
 #include <mutex>
 #include <unordered_set>
+#include <utility>
 
 #include "tegula/compile/check_finite.h"
 #include "tegula/compile/run/cache.h"
@@ -25,6 +28,13 @@ namespace tegula {
 namespace {
 
 thread_local std::size_t pending_nodes = 0;
+
+/// What has to be computed though nobody asked, once the op at hand has been made.
+struct Noted {
+  std::vector<std::vector<Ref<Node>>> each;  // results of one op together
+  std::vector<Ref<Node>> newest;  // behind the bound
+};
+thread_local Noted* noted = nullptr;  // of a thread whose objects may be gone already: static ones make nodes, too
 std::atomic<std::size_t> pending_bound{100'000};
 
 std::atomic<int>& eager_state() {
@@ -34,8 +44,8 @@ std::atomic<int>& eager_state() {
 
 // Values that need no program: a view of a value, a number.
 bool settle_directly(Node& node) {
-  if (node.op().role() == Role::View && node.input(0).has_value()) {
-    if (const auto layout = static_cast<const ViewOp&>(node.op()).apply(node.input(0).layout())) {
+  if (shows_input(node.op().role()) && node.input(0).has_value()) {
+    if (const auto layout = shown(node.op(), node.input(0).layout())) {
       node.set_value(node.input(0).buffer(), *layout);
       return true;
     }
@@ -150,7 +160,7 @@ std::vector<std::size_t> worth_keeping(const compile::Reading& reading, Work& wo
     // Of a view its base is kept; what shares its value with what lies behind it needs exactly that.
     std::size_t base = i;
     const auto looks_through = [&](const Node& at) {
-      return !compile::is_leaf(at) && (node.cuts() ? at.cuts() : at.op().role() == Role::View);
+      return !compile::is_leaf(at) && (node.cuts() ? at.cuts() : shows_input(at.op().role()));
     };
     while (looks_through(*reading.order[base])) base = reading.inputs_of(base)[0];
     const bool computed = is_computed(*reading.order[base]);
@@ -274,6 +284,7 @@ void compute_with(std::span<const Ref<Node>> nodes, const std::vector<Ref<Cell>>
 
 void evaluate(std::span<const Ref<Node>> nodes, const Line& where) {
   refuse_in_trace("evaluate", where);
+  settle_noted();
   pending_nodes = 0;
   const std::vector<Ref<Cell>> cells = Cell::pending();
   Cell::settle_later();  // computed here, or, after a failure, when they are asked for
@@ -284,6 +295,7 @@ void evaluate(std::span<const Ref<Node>> nodes, const Line& where) {
 
 void evaluate_pending(const Line& where) {
   refuse_in_trace("evaluate", where);
+  settle_noted();
   pending_nodes = 0;
   std::vector<Ref<Node>> scalars = RecentScalars::take();
   std::erase_if(scalars, [](const Ref<Node>& node) { return node->has_value() || node->use_count() == 1; });
@@ -299,6 +311,8 @@ void evaluate_pending(const Line& where) {
 }
 
 namespace {
+
+bool too_many_pending() { return pending_nodes > pending_bound.load(std::memory_order_relaxed); }
 
 /// What a loss and a sum of losses are.
 bool is_float_scalar(const Node& node) {
@@ -316,11 +330,27 @@ void note_new_nodes(std::span<const Ref<Node>> nodes) {
     return;
   }
   // What other processes take part in happens where the program says it.
-  if (effect != Effect::None) return evaluate(nodes, first.origin().where);
-  if (nodes.size() == 1 && is_float_scalar(*nodes[0])) RecentScalars::note(nodes[0]);
-  if ((pending_nodes += nodes.size()) <= pending_bound.load(std::memory_order_relaxed) && !eager_state().load(std::memory_order_relaxed))
-    return;
-  evaluate(nodes, nodes[0]->origin().where);
+  bool at_all_events = effect != Effect::None;
+  if (!at_all_events) {
+    if (nodes.size() == 1 && is_float_scalar(*nodes[0])) RecentScalars::note(nodes[0]);
+    pending_nodes += nodes.size();
+    at_all_events = eager();
+    if (!at_all_events && !too_many_pending()) return;
+  }
+  if (!noted) noted = new Noted;
+  if (at_all_events) noted->each.emplace_back(nodes.begin(), nodes.end());
+  else noted->newest.assign(nodes.begin(), nodes.end());
+  if (!Making::any()) settle_noted();
+}
+
+void settle_noted() {
+  if (!noted || Trace::current()) return;
+  const std::unique_ptr<Noted> now(std::exchange(noted, nullptr));
+  const auto compute = [](std::span<const Ref<Node>> nodes) {
+    if (!std::ranges::all_of(nodes, [](const Ref<Node>& node) { return node->has_value(); })) evaluate(nodes, nodes[0]->origin().where);
+  };
+  for (const auto& nodes : now->each) compute(nodes);
+  if (!now->newest.empty() && too_many_pending()) compute(now->newest);
 }
 
 void set_pending_bound(std::size_t nodes) { pending_bound = nodes; }

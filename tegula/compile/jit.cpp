@@ -365,6 +365,7 @@ Results JitState::call(std::span<const Tensor> arguments, std::span<const std::u
     for (; times > 1; --times) body(arguments);
     return body(arguments);
   }
+  settle_noted();
   if (checking(Check::Nan)) return checked_calls(arguments, body, times);
   std::scoped_lock lock(impl.mutex);
   // Arguments are dense values; pending Variable writes happen first, in program order.

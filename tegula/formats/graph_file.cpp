@@ -35,11 +35,9 @@ void require_known(const StoredGraph& graph) {
     if (node.body) require_known(*node.body);
     if (node.gradient) require_known(*node.gradient);
     if (known_ops().contains(node.op->class_name()) || TileKernelOp::of(*node.op)) continue;
-    const bool exchanges = effect_of(*node.op) != Effect::None;
+    const bool exchanges = node.op->class_name() == kExchange;
     refuse_saving("the op " + std::string(node.op->name()), "ops that files know",
-                  exchanges
-                      ? "what ranks do together is not in graph files: save the function of one rank"
-                      : "an op of one's own is added first: add_formula<formula::Name>(known_ops())",
+                  exchanges ? kNoExchangeInFiles : "an op of one's own is added first: add_formula<formula::Name>(known_ops())",
                   node.origin.where);
   }
 }

@@ -8,6 +8,7 @@
 #include "tegula/formats/program_json.h"
 #include "tegula/graph/autodiff/custom_op.h"
 #include "tegula/graph/frame.h"
+#include "tegula/graph/regions/effect.h"
 #include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/structural.h"
 
@@ -258,7 +259,7 @@ class Reader {
                    .got = file_ + ": " + level.place + "node " + std::to_string(level.number) + ", the op " + shown(name) +
                           " with a result of dtype " + std::string(tegula::name(node.results[0].dtype)),
                    .expected = "one that this program knows",
-                   .advice = "an op of one's own is added first: add_formula<formula::Name>(known_ops())"});
+                   .advice = name == kExchange ? kNoExchangeInFiles : "an op of one's own is added first: add_formula<formula::Name>(known_ops())"});
     }
     reader.require_all_read();
     return op;

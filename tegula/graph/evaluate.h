@@ -35,12 +35,15 @@ void eval(const Tensor& first, const Tensors&... rest) {
   evaluate(nodes, Line::current());
 }
 
-/// Called for new nodes that can have values, all parts of an op at once: computes them when more nodes than the bound were made on this
-/// thread since anything was.
+/// Called for new nodes that can have values, all parts of an op at once. Those that have to be computed though nobody asked are remembered: exchanges, in eager
+/// mode all of them, and the newest when more nodes than the bound were made on this thread since anything was computed. They are computed when the op that
+/// they belong to has been made (Making), at once where none is being made.
 void note_new_nodes(std::span<const Ref<Node>> nodes);
+/// Computes them, in program order, each by itself. Called by Making, and by whoever looks, runs something or exchanges while an op is being made.
+void settle_noted();
 /// The number of new nodes after which one is computed though nobody asked; default 100 000. Program order decides, never time.
 void set_pending_bound(std::size_t nodes);
-/// TEGULA_EAGER=1 or set_eager(true): every node is computed when it is made, and jit is a plain call.
+/// TEGULA_EAGER=1 or set_eager(true): every node is computed when the op that it belongs to has been made, and jit is a plain call.
 bool eager();
 void set_eager(bool on);
 

@@ -1,14 +1,26 @@
 #include "tegula/graph/frame.h"
 
+#include <exception>
 #include <mutex>
 #include <set>
+
+#include "tegula/graph/evaluate.h"
 
 namespace tegula {
 namespace {
 
 thread_local const In* innermost = nullptr;
+thread_local int being_made = 0;
 
 }  // namespace
+
+Making::Making() : exceptions_(std::uncaught_exceptions()) { ++being_made; }
+
+Making::~Making() noexcept(false) {
+  if (--being_made == 0 && std::uncaught_exceptions() == exceptions_) settle_noted();
+}
+
+bool Making::any() { return being_made > 0; }
 
 // Nodes point at paths from every thread.
 const std::string* kept_path(std::string path) {
@@ -21,7 +33,7 @@ const std::string* kept_path(std::string path) {
 
 In::In(std::string_view name, const Line& where) : name_(name), where_(where), parent_(innermost) { innermost = this; }
 
-In::~In() { innermost = parent_; }
+In::~In() noexcept(false) { innermost = parent_; }
 
 Origin origin_at(const Line& where) {
   if (!innermost) return {where, nullptr};

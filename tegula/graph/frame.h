@@ -8,16 +8,32 @@
 
 namespace tegula {
 
+/// While one lives, an op is being made on this thread: its nodes are noted (note_new_nodes) when the outermost one goes, so that to make a node never runs a
+/// program. What is computed then may fail: its destructor throws, but not while another exception passes.
+class Making {
+ public:
+  Making();
+  ~Making() noexcept(false);
+  Making(const Making&) = delete;
+  Making& operator=(const Making&) = delete;
+  /// Whether there is one.
+  static bool any();
+
+ private:
+  int exceptions_;  // that were passing when it began
+};
+
 /// In frame("Linear", x.loc): until it goes, nodes made on this thread report the outermost frame's line, and "…/Linear" as path.
 class In {
  public:
   In(std::string_view name, const Line& where);
-  ~In();
+  ~In() noexcept(false);
   In(const In&) = delete;
   In& operator=(const In&) = delete;
 
  private:
   friend Origin origin_at(const Line& where);
+  const Making making_;
   std::string_view name_;
   Line where_;
   const In* parent_;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/evaluate.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/registry.h"
 
@@ -21,6 +22,7 @@ std::vector<T> gathered(const std::vector<T>& mine, DType dtype, const Group& gr
 }  // namespace
 
 void exchange_now(const Group& group, const Collective& what, const void* in, void* out, const Line& where) {
+  settle_noted();
   default_device().synchronize();
   carry_out(group, what, in, out, nullptr, where);
 }

@@ -6,6 +6,7 @@
 #include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/dist/engines/device_call.h"
 #include "tegula/dist/exchange/group_state.h"
+#include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/structural.h"
@@ -32,6 +33,7 @@ class CollectiveOp final : public LibraryOp {
         narrow_(gradient == Precision::bf16 && (what.dtype == f32 || what.dtype == f64)) {}
 
   std::string_view name() const override { return dist::name(what_.kind); }
+  std::string_view class_name() const override { return kExchange; }
   void attributes(Attributes& a) override {
     a.told_by_name(what_.kind);
     a.choice("reduction", what_.reduction, {"sum", "mean", "max"});
@@ -285,7 +287,9 @@ void barrier(const Group& group, Line where) {
   require_member("barrier", group, where);
   if (group.size() == 1) return;
   node_of(group, {Kind::Barrier, u8, {0}}, nothing(u8, where), {0}, where);
-  if (!Trace::current()) default_device().synchronize();
+  if (Trace::current()) return;
+  settle_noted();
+  default_device().synchronize();
 }
 
 }  // namespace tegula::dist

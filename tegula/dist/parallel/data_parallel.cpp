@@ -6,6 +6,7 @@
 #include "tegula/dist/collectives/lookups.h"
 #include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/dist/parallel/sharding.h"
+#include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/frozen.h"
 #include "tegula/graph/trace.h"
@@ -21,7 +22,8 @@ namespace tegula::dist {
 void broadcast_values(const Parameters& state, const Group& group, int root, Line where) {
   refuse_in_trace("broadcast_values", where);
   if (group.size() == 1) return;
-  default_device().synchronize();  // exchanges that are still queued come first
+  settle_noted();  // exchanges come first …
+  default_device().synchronize();  // … also where they are still queued
   for (const Parameter& parameter : state) {
     if (const Partition* const parts = parameter.cell->partition().get(); parts && parts->ranks() == group.id()) continue;  // each its own
     const HostArray mine = parameter.read(where).to_array(where);

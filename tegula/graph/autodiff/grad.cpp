@@ -294,6 +294,7 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
                    .where = origin_at(where).where});
     }
   }
+  const Making making;
   std::vector<Tensor> vectors;
   for (std::size_t i = 0; i < ys.size(); ++i) vectors.push_back(graph::cast(dys[i], ys[i].dtype(), where));
   const KeptHistory::Reader reader;  // nothing on the way is given up meanwhile

@@ -119,6 +119,7 @@ Tensor scaled(const Tensor& dy, double number) {
 }
 
 Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> operands) {
+  const Making making;
   const Line& where = operands[0].loc;
   const bool chosen = info.operands == Operands::Chosen;
   const DType common = result_type(info.name, chosen ? operands.subspan(1) : operands);
