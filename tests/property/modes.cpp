@@ -326,6 +326,22 @@ std::vector<std::pair<int, Outcome>> run(const Program& given, const Mode& mode,
   return out;
 }
 
+SavedFunction function_of(const Program& program) {
+  struct Kept {
+    explicit Kept(const Program& given) : program(given), host(program, mode("saved")) {}
+    Program program;
+    ModeHost host;
+  };
+  const auto kept = std::make_shared<Kept>(program);
+  const auto function = [kept](const std::vector<Tensor>& arguments) {
+    kept->host.arguments = arguments;
+    auto results = kept->host.results();
+    kept->host.arguments.clear();
+    return results;
+  };
+  return {function, kept->host.inputs(), kept->host.cells()};
+}
+
 std::vector<std::vector<Outcome>> run_together(const std::vector<Program>& programs, const Mode& mode) {
   std::vector<std::vector<Outcome>> out;
   try {

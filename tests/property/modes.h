@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tegula/graph/variable.h"
 #include "tests/property/outcome.h"
 
 namespace tegula::property {
@@ -35,6 +36,15 @@ const Mode& mode(const std::string& name);
 
 /// The outcomes of the calls with these numbers (counted from 0). Exceptions become the outcome's error.
 std::vector<std::pair<int, Outcome>> run(const Program& program, const Mode& mode, int calls);
+
+/// A program as a function of its inputs, for who saves it.
+struct SavedFunction {
+  std::function<std::vector<Tensor>(const std::vector<Tensor>&)> function;
+  std::vector<Tensor> inputs;
+  Parameters cells;  // its Variables, under names that tell them apart
+};
+/// Throws what the program's making throws.
+SavedFunction function_of(const Program& program);
 
 /// Programs that end in one plan (plainly or by jit; no other mode): the outcomes of each, for each call. An error is all there is of its call.
 std::vector<std::vector<Outcome>> run_together(const std::vector<Program>& programs, const Mode& mode);

@@ -1,0 +1,97 @@
+// Every model that the library knows goes through a graph file into another process: the same bits, gradients and kernels.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+
+#include "tegula/models/airbench.h"
+#include "tegula/models/registry.h"
+#include "tegula/models/resnet.h"
+#include "tegula/models/table.h"
+#include "tegula/models/text/bert.h"
+#include "tegula/models/text/llama.h"
+#include "tegula/models/text/lstm_language_model.h"
+#include "tegula/models/text/seq2seq.h"
+#include "tegula/models/text/text_classifier.h"
+#include "tegula/models/text/transformer.h"
+#include "tegula/tegula.h"
+#include "tests/support/elsewhere.h"
+
+namespace tegula {
+namespace {
+
+using test::expect_same_elsewhere;
+using test::numbers;
+
+/// Integers below `most`.
+Tensor tokens(const Shape& shape, std::int64_t most) { return remainder(reshape(arange(numel(shape)), shape) * 7 + 3, most); }
+
+template <class Net>
+void expect_net_elsewhere(Net& net, const std::vector<Tensor>& x) {
+  eval(net);
+  expect_same_elsewhere(
+      [&](const std::vector<Tensor>& in) {
+        if constexpr (requires { net(in[0]); })
+          if (in.size() == 1) return std::vector<Tensor>{net(in[0])};
+        if constexpr (requires { net(in[0], in[1]); }) return std::vector<Tensor>{net(in[0], in[1])};
+        throw std::logic_error("a net of other inputs");
+      },
+      x, parameters(net));
+}
+
+TEST(ModelsElsewhere, EveryModelOfTheRegistry) {
+  for (const models::Entry& entry : models::all()) {
+    SCOPED_TRACE(std::string(entry.name));
+    auto model = models::make(entry.name);
+    Shape shape{3};
+    for (const std::int64_t size : entry.input) shape.push_back(size);
+    expect_net_elsewhere(model.net, {numbers(shape)});
+  }
+}
+
+TEST(ModelsElsewhere, ResNet50) {
+  models::ResNet50 net{.classes = 10};
+  expect_net_elsewhere(net, {numbers({1, 3, 32, 32})});
+}
+
+TEST(ModelsElsewhere, Airbench) {
+  models::Airbench net;
+  expect_net_elsewhere(net, {numbers({2, 3, 32, 32})});
+}
+
+TEST(ModelsElsewhere, ANetOfATable) {
+  models::TableNet net(3, {4, 2}, 2, {.hidden = 8});
+  expect_net_elsewhere(net, {concat({numbers({6, 3}), cast(tokens({6, 2}, 2), f32)}, 1)});
+}
+
+TEST(ModelsElsewhere, Bert) {
+  const models::BertOptions options{.vocabulary = 50, .width = 32, .layers = 2, .heads = 4, .hidden = 64, .context = 16};
+  models::BertForMaskedLM masked(options);
+  expect_net_elsewhere(masked, {tokens({2, 12}, 50)});
+  models::BertForSequenceClassification classifier(options, 3);
+  expect_net_elsewhere(classifier, {tokens({2, 12}, 50)});
+}
+
+TEST(ModelsElsewhere, LanguageModels) {
+  models::Llama llama({.vocabulary = 50, .width = 32, .layers = 2, .heads = 4, .kv_heads = 2, .hidden = 48, .context = 16});
+  expect_net_elsewhere(llama, {tokens({2, 12}, 50)});
+  models::LstmLanguageModel lstm({.vocabulary = 50, .embedding = 8, .hidden = 16});
+  expect_net_elsewhere(lstm, {tokens({2, 12}, 50)});
+}
+
+TEST(ModelsElsewhere, ClassifiersOfTexts) {
+  models::LstmClassifier lstm({.vocabulary = 50, .classes = 3, .embedding = 8, .hidden = 16});
+  expect_net_elsewhere(lstm, {tokens({3, 9}, 50), tokens({3}, 8) + 1});
+  models::TransformerClassifier transformer({.vocabulary = 50, .classes = 3, .width = 16, .heads = 4, .hidden = 32, .context = 12});
+  expect_net_elsewhere(transformer, {tokens({3, 9}, 50), tokens({3}, 8) + 1});
+}
+
+TEST(ModelsElsewhere, Translators) {
+  models::Seq2Seq lstm({.source_vocabulary = 40, .target_vocabulary = 50, .embedding = 8, .hidden = 16});
+  expect_net_elsewhere(lstm, {tokens({2, 7}, 40), tokens({2, 5}, 50)});
+  models::Transformer transformer({.source_vocabulary = 40, .target_vocabulary = 50, .width = 16, .heads = 4, .hidden = 32, .encoder_layers = 2,
+                                   .decoder_layers = 2, .context = 12});
+  expect_net_elsewhere(transformer, {tokens({2, 7}, 40), tokens({2, 5}, 50)});
+}
+
+}  // namespace
+}  // namespace tegula

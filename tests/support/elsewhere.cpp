@@ -1,0 +1,94 @@
+#include "tests/support/elsewhere.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "tegula/io/child.h"
+#include "tegula/tegula.h"
+
+namespace tegula::test {
+namespace {
+
+constexpr const char* kGraph = "other.graph";
+constexpr const char* kPlan = "other.plan";
+constexpr const char* kArguments = "other-arguments.safetensors";
+constexpr const char* kResults = "other-results.safetensors";
+constexpr const char* kPlanned = "other-planned.safetensors";
+constexpr const char* kChild = "OtherProcess.DISABLED_ThatLoads";
+
+/// The first result, and what it has of gradients: by float arguments and by the weights, in the order of their names.
+std::vector<Tensor> with_gradients(const Function& f, const std::vector<Tensor>& x, const Parameters& weights) {
+  std::vector<Tensor> out{f(x)[0]};
+  std::vector<Wrt> by;
+  for (const Tensor& one : x)
+    if (is_float(one.dtype())) by.emplace_back(one);
+  std::vector<Parameter> sorted(weights.begin(), weights.end());
+  std::sort(sorted.begin(), sorted.end(), [](const Parameter& a, const Parameter& b) { return a.name < b.name; });
+  for (const Parameter& one : sorted) by.emplace_back(one);
+  if (by.empty()) return out;
+  const std::vector<Tensor> gradients = grad(mean(square(cast(out[0], f32))), by);
+  out.insert(out.end(), gradients.begin(), gradients.end());
+  return out;
+}
+
+void put(const char* path, const std::vector<Tensor>& tensors, const std::string& kernels = "") {
+  io::NamedArrays arrays;
+  for (std::size_t i = 0; i < tensors.size(); ++i) arrays.emplace_back(std::to_string(i), tensors[i].to_array());
+  io::write_safetensors(path, arrays, {{"kernels", kernels}});
+}
+
+std::vector<Tensor> get(const io::Safetensors& file) {
+  std::vector<Tensor> out(file.tensors.size());
+  for (const auto& [name, array] : file.tensors) out[std::stoul(name)] = from_array(array);
+  return out;
+}
+
+}  // namespace
+
+Tensor numbers(const Shape& shape, double seed) { return sin(reshape(cast(arange(numel(shape)), f32), shape) * 0.37 + seed); }
+
+void expect_same_elsewhere(const Function& f, const std::vector<Tensor>& x, const Parameters& weights) {
+  save_graph(kGraph, {.names = weights}, f, x);
+  save_plan(kPlan, {.names = weights}, f, x);
+  put(kArguments, x);
+  std::remove(kResults);
+  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
+  const auto child = io::run_child({self, "--gtest_also_run_disabled_tests", std::string("--gtest_filter=") + kChild}, {});
+  ASSERT_EQ(child.exit_code, 0) << child.messages << std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size());
+  const io::Safetensors theirs = io::read_safetensors(kResults);
+  const std::vector<Tensor> mine = with_gradients(f, x, weights), results = get(theirs);
+  ASSERT_EQ(mine.size(), results.size());
+  for (std::size_t i = 0; i < mine.size(); ++i) {
+    const HostArray a = mine[i].to_array(), b = results[i].to_array();
+    ASSERT_EQ(a.shape, b.shape);
+    EXPECT_EQ(std::memcmp(a.buffer->data(), b.buffer->data(), a.bytes()), 0) << "result " << i;
+  }
+  auto compiled = jit(f);
+  compiled(x);
+  EXPECT_EQ(theirs.metadata.at("kernels"), compiled.print_kernels());
+  // The plan, which the child neither traced nor made.
+  const io::Safetensors planned = io::read_safetensors(kPlanned);
+  const HostArray mine_first = compiled(x)[0].to_array(), theirs_first = planned.tensors.at(0).second;
+  ASSERT_EQ(mine_first.shape, theirs_first.shape);
+  EXPECT_EQ(std::memcmp(mine_first.buffer->data(), theirs_first.buffer->data(), mine_first.bytes()), 0);
+  EXPECT_EQ(planned.metadata.at("kernels"), compiled.print_kernels());
+}
+
+void load_here() {
+  const GraphFunction f = load_graph(kGraph);
+  const std::vector<Tensor> x = get(io::read_safetensors(kArguments));
+  auto compiled = jit(f);
+  compiled(x);
+  put(kResults, with_gradients(f, x, parameters(f)), compiled.print_kernels());
+  const PlanFunction planned = load_plan(kPlan);
+  const std::vector<Tensor> results = planned(x);
+  ASSERT_TRUE(planned.from_file());
+  ASSERT_EQ(planned.traces(), 0);
+  put(kPlanned, results, planned.print_kernels());
+}
+
+}  // namespace tegula::test
