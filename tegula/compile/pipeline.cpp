@@ -83,6 +83,7 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder,
   place_results(plan, device);
   lower_late_updates(plan, device);
   request_kernels(plan, device);
+  show("costs", [&] { return runtime::to_string(plan.costs); });
   show("calls", [&] { return call_times(plan); });
   look_at_calls(plan);
   assign_threads(plan, device);

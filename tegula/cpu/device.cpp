@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/cpu/calls/attention.h"
 #include "tegula/cpu/calls/library.h"
+#include "tegula/cpu/costs.h"
 #include "tegula/cpu/executor/executor.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/cpu/properties.h"
@@ -19,34 +20,30 @@ void require_instruction_set() {
 #endif
 }
 
-class CpuDevice final : public runtime::Device {
+class HostMemory final : public runtime::DeviceMemory {
  public:
-  CpuDevice() { require_instruction_set(); }
-
-  std::string name() const override { return "cpu"; }
-  int number() const override { return 0; }
-  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {}) override {
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose) override {
     Ref<Buffer> buffer = try_allocate_host(bytes);
     if (!buffer) throw runtime::OutOfMemory(no_host_memory(bytes, purpose.what, purpose.where));
     return buffer;
   }
-  runtime::Queue& queue(runtime::Use use) override { return queues_[use]; }
-  void synchronize() override {}
+};
 
+class BytecodeCompiler final : public runtime::ProgramCompiler {
+ public:
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_program(program); }
-  /// Measured by bench/executor: a handful of tiles of this size share the first-level cache.
-  runtime::TilePreference tiles() const override { return {.elements = 2048, .longest_row = 32768}; }
-  /// A fork and join costs about 2 us, and 10 to 20 beside a busy process.
-  runtime::StepCosts costs() const override {
-    return {.bytes_per_second = 25e9,
-            .tile_operations_per_second = 15e9,
-            .call_operations_per_second = 80e9,
-            .threads_seconds = 40e-6,
-            .awake_seconds = 10e-6,
-            .streaming_bytes = 24 << 20,
-            .transposed_per_second = 0.65e9};
+};
+
+class CpuDevice final : public runtime::Device {
+ public:
+  /// The tiles were measured by bench/executor: a handful of this size share the first-level cache.
+  CpuDevice() : Device({.name = "cpu", .tiles = {.elements = 2048, .longest_row = 32768}, .costs = host::costs()}) {
+    require_instruction_set();
   }
 
+  runtime::DeviceMemory& pool() override { return memory_; }
+  runtime::DeviceQueues& queues() override { return queues_; }
+  runtime::ProgramCompiler& compiler() override { return compiler_; }
   std::vector<runtime::Candidate> candidates(const runtime::CallDescription& description) const override {
     return host::candidates(description);
   }
@@ -75,7 +72,9 @@ class CpuDevice final : public runtime::Device {
     runtime::throw_no_call(*this, asked);
   }
 
-  runtime::QueuesOf<runtime::ImmediateQueue> queues_{*this};
+  HostMemory memory_;
+  runtime::ImmediateQueues queues_{*this};
+  BytecodeCompiler compiler_;
 };
 
 }  // namespace

@@ -13,6 +13,7 @@
 #include "tegula/core/error.h"
 #include "tegula/runtime/call.h"
 #include "tegula/runtime/call_description.h"
+#include "tegula/runtime/costs.h"
 #include "tegula/runtime/queue.h"
 #include "tegula/tile/ir.h"
 #include "tegula/tile/preference.h"
@@ -101,20 +102,6 @@ struct DeviceProperties {
   double f32 = 0, tf32 = 0, bf16 = 0, f16 = 0, fp8 = 0;
 };
 
-/// What a step costs, roughly. These decide what goes first and on how many threads; no result depends on them.
-struct StepCosts {
-  double launch_seconds = 0;
-  double bytes_per_second = 0;  // that one thread moves; of a card, all of it
-  double tile_operations_per_second = 0;  // elementwise ones, of a tile program
-  double call_operations_per_second = 0;  // floating-point ones, of a library call
-  // Where the word thread has a meaning: a step shorter than this is not worth waking others for …
-  double threads_seconds = 0;
-  double awake_seconds = 0;  // … nor one shorter than this where they are awake
-  double streaming_bytes = 0;  // results of a step from here on leave the caches anyway
-  double transposed_per_second = 0;  // elements that one thread copies into another order of axes; 0: too many to count
-  double loop_nodes = 0;  // a loop of at most so many nodes, those of all steps, is compiled written out: its steps fuse with each other
-};
-
 /// When calls take slices of larger tensors (graph/slices.h) as fast as tensors of their own, and which weights they take.
 struct LayoutRules {
   std::size_t alignment = 64;  // bytes, of where rows begin
@@ -144,33 +131,47 @@ struct Candidate {
 class TimeMark;
 class Communicates;
 
-class Device {
+/// What is known of a device once and for all.
+struct DeviceFacts {
+  std::string name = {};  // "cpu", "cuda:0"
+  int number = 0;         // Buffer::device()
+  DeviceTraits traits = {};
+  TilePreference tiles = {};
+  Costs costs = {};
+};
+
+/// The memory of a device.
+class DeviceMemory {
  public:
-  virtual ~Device() = default;
-  virtual std::string name() const = 0;  // "cpu", "cuda:0"
-  virtual int number() const = 0;  // Buffer::device()
-  virtual DeviceTraits traits() const { return {}; }
-
+  virtual ~DeviceMemory() = default;
   /// `purpose` is told when memory runs out. Throws OutOfMemory.
-  virtual Ref<Buffer> allocate(std::size_t bytes, const Purpose& purpose = {}) = 0;
+  virtual Ref<Buffer> allocate(std::size_t bytes, const Purpose& purpose) = 0;
   /// Memory that host and device both read and write at the same address; 64-byte aligned.
-  virtual Ref<Buffer> allocate_shared(std::size_t bytes) { return allocate(bytes); }
+  virtual Ref<Buffer> allocate_shared(std::size_t bytes) { return allocate(bytes, {}); }
   /// How often allocate had to ask the system (a steady state asks never), bytes in use and kept for reuse.
-  virtual PoolCounters memory() const { return host_pool_counters(); }
+  virtual PoolCounters counters() const { return host_pool_counters(); }
   /// Gives all kept blocks back to the system.
-  virtual void trim_memory() { trim_host_pool(); }
+  virtual void trim() { trim_host_pool(); }
+};
 
-  virtual Queue& queue(Use use = Use::Compute) = 0;
-  /// By the queue of Use::Compute.
-  void copy_in(void* device, const void* host, std::size_t bytes);
-  void copy_out(void* host, const void* device, std::size_t bytes);
-  void copy(void* to, const void* from, std::size_t bytes);
+/// The queues of a device, and what concerns all of them.
+class DeviceQueues {
+ public:
+  virtual ~DeviceQueues() = default;
+  virtual Queue& of(Use use) = 0;
+  /// Waits for everything that was put into them. Throws Error when something of it failed.
+  virtual void synchronize() = 0;
   /// Queues a copy of bytes of another device's memory to memory of this one, behind what was queued on both so far. What is queued on either from now on comes
   /// behind the copy: `from` may be given back on return. False where the two cannot, or one of them records: then nothing was queued.
   virtual bool copy_from(void* /*to*/, Device& /*other*/, const void* /*from*/, std::size_t /*bytes*/) { return false; }
-  /// Waits for everything that was put into its queues. Throws Error when something of it failed.
-  virtual void synchronize() = 0;
+  /// A place in the device's work that tells when it was reached; null where it tells no times.
+  virtual std::unique_ptr<TimeMark> time_mark();
+};
 
+/// What makes kernels of tile programs.
+class ProgramCompiler {
+ public:
+  virtual ~ProgramCompiler() = default;
   /// Remembered by the caller. Throws Error when the program uses what the device cannot do. A device may put off the work until prepare()
   /// or the first launch.
   virtual std::unique_ptr<Kernel> compile(const tile::Program& program) = 0;
@@ -179,25 +180,74 @@ class Device {
   virtual void request(std::span<const PlannedLaunch> /*launches*/) {}
   /// Finishes the compilation of the kernels of these launches together, for the arguments they will have.
   virtual void prepare(std::span<const PlannedLaunch> /*launches*/) {}
-  virtual TilePreference tiles() const = 0;
-  virtual StepCosts costs() const = 0;
+};
 
+/// A machine: facts, three things that it has, calls, and what it says of itself. These eight virtuals are all of it.
+class Device {
+ public:
+  virtual ~Device() = default;
+
+  virtual DeviceMemory& pool() = 0;
+  virtual DeviceQueues& queues() = 0;
+  virtual ProgramCompiler& compiler() = 0;
   /// The ways in which the device computes this, the best for the call alone first. A way may have another form: operands that lie otherwise, another dtype,
   /// less of an epilogue. None: the device has no such call. May take a moment where it is measured.
   virtual std::vector<Candidate> candidates(const CallDescription& description) const = 0;
-  /// Whether it is among them as it is.
-  bool takes(const CallDescription& description) const;
   /// The call, prepared. Throws Error for a description that breaks its own rules, and for one that the device cannot compute.
   virtual std::unique_ptr<Call> make(const CallDescription& description) = 0;
-
   /// The most threads a step may use (1 on devices where the word has no meaning).
   virtual int max_threads() const { return 1; }
   /// May take a moment at the first call: where a maker states no rate it is measured.
   virtual DeviceProperties properties() { return {.model = name()}; }
-  /// A place in its work that tells when it was reached; null where it tells no times.
-  virtual std::unique_ptr<TimeMark> time_mark();
   /// How it exchanges with others of its make, without the host; null where it does not.
   virtual Communicates* communicates() { return nullptr; }
+
+  const DeviceFacts& facts() const { return facts_; }
+  const std::string& name() const { return facts_.name; }
+  int number() const { return facts_.number; }
+  const DeviceTraits& traits() const { return facts_.traits; }
+  const TilePreference& tiles() const { return facts_.tiles; }
+  const Costs& costs() const { return facts_.costs; }
+
+  /// Whether the description is among its candidates as it is.
+  bool takes(const CallDescription& description) const;
+  /// Seconds of the call, as the first candidate says or else the table of costs; 0 where neither knows, or the device has no such call.
+  double cost(const CallDescription& description) const;
+
+  // Short for what its parts do
+  Ref<Buffer> allocate(std::size_t bytes, const Purpose& purpose = {}) { return pool().allocate(bytes, purpose); }
+  Ref<Buffer> allocate_shared(std::size_t bytes) { return pool().allocate_shared(bytes); }
+  PoolCounters memory() { return pool().counters(); }
+  void trim_memory() { pool().trim(); }
+  Queue& queue(Use use = Use::Compute) { return queues().of(use); }
+  void synchronize() { queues().synchronize(); }
+  bool copy_from(void* to, Device& other, const void* from, std::size_t bytes) { return queues().copy_from(to, other, from, bytes); }
+  std::unique_ptr<TimeMark> time_mark();
+  std::unique_ptr<Kernel> compile(const tile::Program& program) { return compiler().compile(program); }
+  void request(std::span<const PlannedLaunch> launches) { compiler().request(launches); }
+  void prepare(std::span<const PlannedLaunch> launches) { compiler().prepare(launches); }
+  /// By the queue of Use::Compute.
+  void copy_in(void* device, const void* host, std::size_t bytes);
+  void copy_out(void* host, const void* device, std::size_t bytes);
+  void copy(void* to, const void* from, std::size_t bytes);
+
+ protected:
+  Device() = default;
+  explicit Device(DeviceFacts facts) : facts_(std::move(facts)) {}
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+  DeviceFacts facts_;  // settled before anybody else has the device
+};
+
+/// Queues of a device where everything is over when it returns.
+class ImmediateQueues final : public DeviceQueues {
+ public:
+  explicit ImmediateQueues(Device& device) : all_(device) {}
+  Queue& of(Use use) override { return all_[use]; }
+  void synchronize() override {}
+
+ private:
+  QueuesOf<ImmediateQueue> all_;
 };
 
 /// Error of make() for what a device has no call for.

@@ -24,7 +24,14 @@ void ImmediateQueue::copy(void* to, const void* from, std::size_t bytes) {
 bool Device::takes(const CallDescription& description) const {
   return std::ranges::any_of(candidates(description), [&](const Candidate& way) { return way.description == description; });
 }
-std::unique_ptr<TimeMark> Device::time_mark() { return nullptr; }
+double Device::cost(const CallDescription& description) const {
+  const std::vector<Candidate> ways = candidates(description);
+  if (ways.empty()) return 0;
+  return ways.front().seconds ? *ways.front().seconds : seconds_of(ways.front().description, costs());
+}
+
+std::unique_ptr<TimeMark> DeviceQueues::time_mark() { return nullptr; }
+std::unique_ptr<TimeMark> Device::time_mark() { return queues().time_mark(); }
 
 void throw_no_call(const Device& device, const CallDescription& description) {
   constexpr const char* kNames[] = {"a call", "matmul", "convolution", "pooling", "attention", "scatter_sum", "host_turn"};

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "tegula/core/divide.h"
+#include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
 namespace {
@@ -148,7 +149,7 @@ bool worth_staging(const TileUse& use) {
 bool programs_are_faster(const runtime::Matmul& d) {
   const bool plain = !d.bias && d.activation == runtime::Activation::None && d.gradient == runtime::Activation::None && !d.multiplies_codes();
   const std::int64_t results = numel(d.c.layout.shape), terms = d.a.layout.shape.back();
-  return plain && results > 0 && terms > 0 && results * terms <= (terms <= 128 ? 1 << 21 : 1 << 18);
+  return plain && results > 0 && terms > 0 && static_cast<double>(results * terms) <= (terms <= 128 ? costs().few_terms_product : costs().many_terms_product);
 }
 
 ThreadGrid choose_threads(const TileUse& use) {

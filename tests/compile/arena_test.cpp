@@ -168,7 +168,7 @@ class SmallDevice final : public test::QueuedDevice {
     for (const auto& buffer : given_) used += buffer->bytes();
     if (used > limit)
       throw runtime::OutOfMemory({.op = "allocate", .got = "no memory for " + std::string(purpose.what), .where = purpose.where});
-    given_.push_back(QueuedDevice::allocate(bytes));
+    given_.push_back(QueuedDevice::allocate(bytes, purpose));
     return given_.back();
   }
   std::size_t limit = std::size_t{1} << 30;

@@ -61,7 +61,7 @@ TEST_P(QueuedLoop, IsTheOneOfTheCpu) {
     return values(GetParam());
   }();
   auto& device = test::QueuedDevice::create();
-  device.loop_nodes = 0;
+  device.table.loop_nodes = 0;
   const test::OnDevice here(device);
   const auto got = values(GetParam());
   EXPECT_TRUE(device.counters.replays > 0 || checking(Check::Memory));
@@ -76,7 +76,7 @@ TEST_P(QueuedLoop, IsTheOneOfTheCpu) {
 
 TEST(QueuedLoops, APlanDoesNotGrowWithTheLength) {
   auto& device = test::QueuedDevice::create();
-  device.loop_nodes = 100;
+  device.table.loop_nodes = 100;
   const test::OnDevice here(device);
   const auto foreseen_of = [&](std::int64_t length) {
     auto total = jit([](Tensor x) {

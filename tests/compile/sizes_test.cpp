@@ -41,7 +41,6 @@ class PaperDevice final : public test::QueuedDevice {
         std::ofstream(std::string(folder) + "/sizes_" + std::to_string(sources_.size()) + ".cu") << *place;
     }
   }
-  runtime::TilePreference tiles() const override { return gpu::tiles_for(gpu::Card()); }
   std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
     const auto* const product = std::get_if<runtime::Matmul>(&d);
     return product ? std::vector<runtime::Candidate>{{d, {}, gpu::programs_are_faster(*product)}} : QueuedDevice::candidates(d);
@@ -51,7 +50,7 @@ class PaperDevice final : public test::QueuedDevice {
   int sources() const { return static_cast<int>(sources_.size()); }
 
  private:
-  PaperDevice() = default;
+  PaperDevice() { preference = gpu::tiles_for(gpu::Card()); }
   struct PaperKernel final : runtime::Kernel {
     explicit PaperKernel(const tile::Program& program) : program(program) {}
     void launch(std::span<const runtime::ArgumentSet>, const runtime::LaunchOptions&) const override {}

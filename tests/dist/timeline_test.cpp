@@ -147,18 +147,13 @@ TEST(Timeline, WhatIsComputedSideBySideIsShownSideBySide) {
 
 /// Queues its work, and tells no times.
 struct Timeless final : runtime::Device {
-  std::string name() const override { return "timeless"; }
-  int number() const override { return -1; }
-  runtime::DeviceTraits traits() const override { return {.queues = true}; }
-  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& = {}) override { return allocate_host(bytes); }
-  runtime::Queue& queue(runtime::Use use) override { return queues[use]; }
-  void synchronize() override {}
-  std::unique_ptr<runtime::Kernel> compile(const tile::Program&) override { return nullptr; }
-  runtime::TilePreference tiles() const override { return {}; }
-  runtime::StepCosts costs() const override { return {}; }
+  Timeless() : Device({.name = "timeless", .number = -1, .traits = {.queues = true}}) {}
+  runtime::DeviceMemory& pool() override { return cpu().pool(); }
+  runtime::DeviceQueues& queues() override { return all; }
+  runtime::ProgramCompiler& compiler() override { return cpu().compiler(); }
   std::vector<runtime::Candidate> candidates(const runtime::CallDescription&) const override { return {}; }
   std::unique_ptr<runtime::Call> make(const runtime::CallDescription&) override { return nullptr; }
-  runtime::QueuesOf<runtime::ImmediateQueue> queues{*this};
+  runtime::ImmediateQueues all{*this};
 };
 
 TEST(Timeline, ADeviceThatTellsNoTimesIsAnErrorAtOnce) {

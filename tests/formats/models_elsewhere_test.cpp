@@ -3,17 +3,8 @@
 
 #include <cstdio>
 
-#include "tegula/models/airbench.h"
-#include "tegula/models/registry.h"
-#include "tegula/models/resnet.h"
-#include "tegula/models/table.h"
-#include "tegula/models/text/bert.h"
-#include "tegula/models/text/llama.h"
-#include "tegula/models/text/lstm_language_model.h"
-#include "tegula/models/text/seq2seq.h"
-#include "tegula/models/text/text_classifier.h"
-#include "tegula/models/text/transformer.h"
-#include "tegula/tegula.h"
+#include "tegula/models.h"
+#include "tegula/text.h"
 #include "tests/support/elsewhere.h"
 
 namespace tegula {

@@ -21,13 +21,15 @@ class EmulatedQueue final : public QueuedDevice {
     for (runtime::PlannedLaunch& launch : all) launch.kernel = &underneath(*launch.kernel);
     gpu::compile_together(all);
   }
-  runtime::TilePreference tiles() const override { return gpu::tiles_for(gpu::Card()); }
   std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
     std::vector<runtime::Candidate> out = QueuedDevice::candidates(d);
     const auto* const product = std::get_if<runtime::Matmul>(&d);
     for (runtime::Candidate& way : out) way.programs_are_faster = product && gpu::programs_are_faster(*product);
     return out;
   }
+
+ private:
+  EmulatedQueue() { preference = gpu::tiles_for(gpu::Card()); }
 };
 
 }  // namespace tegula::test

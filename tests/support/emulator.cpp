@@ -218,18 +218,16 @@ class CodesProduct final : public runtime::Call {
   runtime::Matmul d_;
 };
 
-class CpuWithKernels final : public runtime::Device {
+class CpuWithKernels final : public runtime::Device, public runtime::ProgramCompiler {
  public:
   using Compile = std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)>;
-  explicit CpuWithKernels(Compile compile) : compile_(std::move(compile)) {}
-  std::string name() const override { return "emulated"; }
-  int number() const override { return 0; }
-  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& = {}) override { return cpu_.allocate(bytes); }
-  runtime::Queue& queue(runtime::Use use) override { return queues_[use]; }
-  void synchronize() override {}
+  explicit CpuWithKernels(Compile compile)
+      : Device({.name = "emulated", .tiles = tiles_for(Card()), .costs = runtime::cpu().costs()}),
+        compile_(std::move(compile)) {}
+  runtime::DeviceMemory& pool() override { return cpu_.pool(); }
+  runtime::DeviceQueues& queues() override { return queues_; }
+  runtime::ProgramCompiler& compiler() override { return *this; }
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return compile_(program); }
-  runtime::TilePreference tiles() const override { return tiles_for(Card()); }
-  runtime::StepCosts costs() const override { return cpu_.costs(); }
   /// Products as a GPU has them, sums, derivatives and codes included; attention is plain ops.
   std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
     const auto* const product = std::get_if<runtime::Matmul>(&d);
@@ -246,7 +244,7 @@ class CpuWithKernels final : public runtime::Device {
  private:
   runtime::Device& cpu_ = runtime::cpu();
   Compile compile_;
-  runtime::QueuesOf<runtime::ImmediateQueue> queues_{*this};
+  runtime::ImmediateQueues queues_{*this};
 };
 
 }  // namespace

@@ -19,11 +19,12 @@
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/time_marks.h"
 #include "tegula/runtime/timeline.h"
+#include "tegula/simt/costs.h"
 #include "tests/support/cpu_candidates.h"
 
 namespace tegula::test {
 
-class QueuedDevice : public runtime::Device {
+class QueuedDevice : public runtime::Device, public runtime::DeviceMemory, public runtime::DeviceQueues, public runtime::ProgramCompiler {
  public:
   using Work = std::function<void()>;
 
@@ -54,22 +55,23 @@ class QueuedDevice : public runtime::Device {
     Count foreseen, unforeseen;  // kernels that were needed as they had been requested, or not
   } counters;
 
-  double loop_nodes = 16384;  // StepCosts
   std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> make_kernel = [](const tile::Program& program) {
     return runtime::cpu().compile(program);
   };
-  runtime::TilePreference preference{.elements = 512, .longest_row = 4096, .instances = 64, .longest_sort = 16};
+  /// Its facts, for tests that want others.
+  runtime::TilePreference& preference = facts_.tiles;
+  runtime::Costs& table = facts_.costs;
 
-  std::string name() const override { return "queued"; }
-  int number() const override { return number_; }
-  runtime::DeviceTraits traits() const override {
-    return {.queues = true, .numbers_in_memory = true, .launches_are_dear = true, .many_instances = true};
-  }
+  // Its parts: the device itself is all three.
+  runtime::DeviceMemory& pool() override { return *this; }
+  runtime::DeviceQueues& queues() override { return *this; }
+  runtime::ProgramCompiler& compiler() override { return *this; }
+
   Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& = {}) override {
     counters.allocations++;
     return tegula::make<Memory>(*this, bytes);
   }
-  runtime::Queue& queue(runtime::Use use) override { return lanes_[use]; }
+  runtime::Queue& of(runtime::Use use) override { return lanes_[use]; }
   /// Runs what is in the queues, one piece after another of any that need not wait for an event: of which is drawn.
   void synchronize() override {
     const std::scoped_lock running(running_);
@@ -99,15 +101,6 @@ class QueuedDevice : public runtime::Device {
     const std::scoped_lock lock(mutex_);
     for (const auto& launch : launches) (requested_.contains(needs(launch)) ? counters.foreseen : counters.unforeseen)++;
   }
-  runtime::TilePreference tiles() const override { return preference; }
-  runtime::StepCosts costs() const override {
-    return {.launch_seconds = 2e-6,
-            .bytes_per_second = 2e12,
-            .tile_operations_per_second = 2e13,
-            .call_operations_per_second = 2e13,
-            .loop_nodes = loop_nodes};
-  }
-
   std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
     if (std::holds_alternative<runtime::HostTurn>(d)) return {{d}};
     return cpu_candidates(d);
@@ -119,7 +112,12 @@ class QueuedDevice : public runtime::Device {
   std::unique_ptr<runtime::TimeMark> time_mark() override { return std::make_unique<Mark>(*this); }
 
  protected:
-  QueuedDevice() = default;
+  QueuedDevice()
+      : Device({.name = "queued",
+                .number = next_number(),
+                .traits = {.queues = true, .numbers_in_memory = true, .launches_are_dear = true, .many_instances = true},
+                .tiles = {.elements = 512, .longest_row = 4096, .instances = 64, .longest_sort = 16},
+                .costs = gpu::costs()}) {}
   /// A kernel whose launches are queued, and the one underneath.
   std::unique_ptr<runtime::Kernel> queued(std::unique_ptr<runtime::Kernel> kernel, const tile::Program& program) {
     return std::make_unique<QueuedKernel>(*this, std::move(kernel), program.parameters);
@@ -403,7 +401,6 @@ class QueuedDevice : public runtime::Device {
     return number++;
   }
 
-  int number_ = next_number();
   std::set<Needs> requested_;
   runtime::QueuesOf<Lane> lanes_{*this, *this};
   std::minstd_rand draw_;  // guarded by running_

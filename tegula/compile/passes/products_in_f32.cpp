@@ -37,7 +37,7 @@ bool would_be_half(const Item& item) {
 
 /// What may lie in memory as a half between two products.
 bool hands_on(const Item& item) {
-  if (item.role() == Role::View || item.is_part()) return true;
+  if (item.shows_input() || item.is_part()) return true;
   return item.op->numerics() == Numerics::Either && item.dtype == f32 && is_half(storage_of(item.precision));
 }
 
@@ -68,7 +68,7 @@ struct Component {
   double cast_elements = 0;
   bool stays_half = false;
 
-  bool is_faster_in_f32(const runtime::StepCosts& costs) const {
+  bool is_faster_in_f32(const runtime::Costs& costs) const {
     constexpr double kBytes = 6;  // an f32 read, a half written
     const double casts = cast.empty() ? 0 : costs.launch_seconds + kBytes * cast_elements / costs.bytes_per_second;
     return !stays_half && products.in_f32 < products.in_halves + casts;
@@ -169,7 +169,7 @@ std::vector<bool> products_in_f32(const Graph& graph, const runtime::Device& dev
   std::vector<bool> out(graph.items.size());
   if (std::ranges::none_of(graph.items, would_be_half)) return out;
   Components components(graph, device);
-  const runtime::StepCosts costs = device.costs();
+  const runtime::Costs& costs = device.costs();
   for (int i = 0; i < graph.size(); ++i) {
     if (would_be_half(graph[i])) out[static_cast<std::size_t>(i)] = components.of(i).is_faster_in_f32(costs);
   }

@@ -12,7 +12,6 @@ namespace tegula::compile {
 namespace {
 
 constexpr std::size_t kMostSteps = 2048;    // of a plan that is looked at
-constexpr double kShortSeconds = 5e-6;      // of a launch, on average: what is saved between two is below one microsecond
 constexpr double kLeastStraight = 0.75;     // of all steps but the first: what waits beside others takes room that they need
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }
@@ -79,7 +78,7 @@ bool is_chain_of_short_launches(const Plan& plan) {
   if (count < 2 || count > kMostSteps) return false;
   double bytes = 0;
   for (const Step& step : plan.steps) bytes += step.bytes;
-  if (bytes / plan.costs.bytes_per_second > kShortSeconds * static_cast<double>(count)) return false;
+  if (bytes / plan.costs.bytes_per_second > plan.costs.short_launch_seconds * static_cast<double>(count)) return false;
   return static_cast<double>(Chain(plan).straight_steps()) >= kLeastStraight * static_cast<double>(count - 1);
 }
 

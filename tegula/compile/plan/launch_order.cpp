@@ -12,7 +12,7 @@ namespace {
 
 /// What each step takes, in seconds, as the device's costs say.
 std::vector<double> durations(const Plan& plan) {
-  const runtime::StepCosts& costs = plan.costs;
+  const runtime::Costs& costs = plan.costs;
   std::vector<double> all;
   for (const Step& step : plan.steps) {
     const double operations_per_second = step.is_call() ? costs.call_operations_per_second : costs.tile_operations_per_second;

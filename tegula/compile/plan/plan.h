@@ -36,7 +36,7 @@ struct Plan {
   Graph graph;                               // without items, of a plan that was loaded
   Fusion fusion;
   std::vector<Step> steps;
-  runtime::StepCosts costs;                  // of the device it is for
+  runtime::Costs costs;                  // of the device it is for
   runtime::TilePreference tiles;             // of the device, with the ladder that this plan is made for
   std::vector<std::int64_t> extents;         // that its tiles follow
   std::vector<std::size_t> scratch_bytes;

@@ -173,7 +173,7 @@ void merge_launches(Plan& plan) {
 
 void assign_threads(Plan& plan, runtime::Device& device) {
   const int most = device.max_threads();
-  const runtime::StepCosts costs = device.costs();
+  const runtime::Costs& costs = device.costs();
   const auto seconds = [&](const Step& step) {
     return std::max(step.bytes / costs.bytes_per_second,
                     step.operations / (step.is_call() ? costs.call_operations_per_second : costs.tile_operations_per_second));

@@ -1,6 +1,7 @@
 // How the CPU would rather have its calls: layouts, dtypes and epilogues.
 
 #include "tegula/cpu/calls/library.h"
+#include "tegula/cpu/costs.h"
 
 namespace tegula::host {
 namespace {
@@ -13,11 +14,10 @@ using runtime::Matmul;
 std::vector<Candidate> ways(const Matmul& d) {
   if (d.multiplies_codes() || d.gradient != Activation::None) return {};
   if (!wants_rows(d)) return {{d}};
-  // A transposed B is copied anew for each product, which takes a tenth to a third of a nanosecond an element.
-  constexpr double kSecondsOfElement = 0.1e-9;
+  // A transposed B is copied anew for each product.
   Matmul rows = d;
   rows.b.layout = Layout::dense(d.b.layout.shape);
-  return {{rows, 0.0}, {d, kSecondsOfElement * static_cast<double>(numel(d.b.layout.shape))}};
+  return {{rows, 0.0}, {d, costs().packed_element_seconds * static_cast<double>(numel(d.b.layout.shape))}};
 }
 
 std::vector<Candidate> ways(const Convolution& d) {

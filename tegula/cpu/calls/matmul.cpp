@@ -11,6 +11,7 @@
 #include "tegula/cpu/calls/gemm.h"
 #include "tegula/cpu/calls/library.h"
 #include "tegula/cpu/calls/ways.h"
+#include "tegula/cpu/costs.h"
 #include "tegula/cpu/onednn/onednn.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/runtime/checks.h"
@@ -153,7 +154,7 @@ void own_product(const Product& p, const Operands<T>& o, const Cut& part, void* 
 constexpr std::int64_t kTransposedDepth = 128;
 
 /// oneDNN's cost of a call is paid back from about here on.
-bool prefers_onednn(const Product& p) { return p.m > 3 && p.n > 3 && p.flops() >= 4e6; }
+bool prefers_onednn(const Product& p) { return p.m > 3 && p.n > 3 && p.flops() >= costs().library_operations; }
 
 /// A block of the product by oneDNN, on the calling thread.
 void onednn_block(const Product& p, const Operands<float>& o, const Cut& part) {

@@ -22,6 +22,7 @@
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
 #include "tegula/cuda/handwritten/plain_split_product.h"
+#include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
 
@@ -82,10 +83,6 @@ std::optional<cublasLtEpilogue_t> epilogue_of(const runtime::Matmul& d, const Bl
     default: return std::nullopt;
   }
 }
-
-/// Microseconds that a kernel of our own may take longer than the library's: a process that has only such products does not open it, which
-/// takes as long as 400 000 of these.
-constexpr double kWorthOpening = 0.25;
 
 class MatmulCall : public runtime::Call {
  public:
@@ -241,7 +238,7 @@ class MatmulCall : public runtime::Call {
       });
       const auto own = try_all(kernels.size(),
                                [&](std::size_t i, const auto& operands, void* bias, void* c) { run_split(kernels[i], operands, bias, c); });
-      if (own && (!library || own->microseconds <= library->microseconds + kWorthOpening)) {
+      if (own && (!library || own->microseconds <= library->microseconds + 1e6 * costs().opening_seconds)) {
         aligned_.reset();
         split_ = std::move(kernels[own->index]);
         tuning_file().store(context_.own_section(), key, split_->text, own->microseconds);

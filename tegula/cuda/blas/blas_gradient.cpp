@@ -7,15 +7,12 @@
 #include "tegula/cuda/driver/properties.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
+#include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
 namespace {
 
 using runtime::Activation;
-
-constexpr double kWorthAsking = 1e9;  // operations: a smaller product has nothing to win that counts
-constexpr double kLaunch = 2;         // microseconds
-constexpr double kShareOfPeak = 0.8;  // of the memory's rate that generated kernels reach
 
 /// Nothing where cuBLASLt has no such epilogue. Its sums of columns beside the derivative are left alone: with them it takes three times as
 /// long as without (an H200, cuBLASLt 13.1).
@@ -48,7 +45,7 @@ std::optional<double> microseconds(Context& context, const LtForm& form, const B
 bool prefers_gradient(Context& context, const runtime::Matmul& d) {
   const BlasProduct p = blas_product(d);
   const auto form = gradient_form(d, p);
-  if (!form || p.operations() < kWorthAsking || !is_measured(p) || is_recording(context)) return false;
+  if (!form || p.operations() < costs().measured_gradient || !is_measured(p) || is_recording(context)) return false;
   runtime::Matmul plain = d;
   plain.gradient = Activation::None;
   const auto with = microseconds(context, *form, p, d);
@@ -56,7 +53,7 @@ bool prefers_gradient(Context& context, const runtime::Matmul& d) {
   if (!without) return false;
   // The kernel would read both and write one; but what it may add up meanwhile, as a bias' gradient is, has to be read again.
   const double moved = 2 * static_cast<double>(extent_bytes(d.dtype(), d.c.layout));
-  return *with < *without + kLaunch + 1e6 * moved / (kShareOfPeak * find_properties(context).bytes_per_second);
+  return *with < *without + 1e6 * costs().launch_seconds + 1e6 * moved / (costs().share_of_peak * find_properties(context).bytes_per_second);
 }
 
 std::unique_ptr<runtime::Call> make_gradient_matmul(Context& context, const runtime::Matmul& d) {

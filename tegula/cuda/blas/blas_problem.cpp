@@ -4,11 +4,11 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/tuning.h"
+#include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
 namespace {
 
-constexpr double kWorthMeasuring = 1e5;  // operations
 constexpr int kCandidates = 8;
 
 using Algorithm = cublasLtMatmulAlgo_t;
@@ -49,7 +49,7 @@ LtForm form_of(const runtime::Matmul& d, cublasLtEpilogue_t epilogue) {
   return form;
 }
 
-bool is_measured(const BlasProduct& product) { return tuning_enabled() && product.operations() >= kWorthMeasuring; }
+bool is_measured(const BlasProduct& product) { return tuning_enabled() && product.operations() >= costs().measured_product; }
 
 std::string tuning_key(const LtForm& form, const BlasProduct& p) {
   const bool relu = form.epilogue == CUBLASLT_EPILOGUE_RELU || form.epilogue == CUBLASLT_EPILOGUE_RELU_BIAS;

@@ -17,6 +17,7 @@
 #include "tegula/cuda/dnn/dnn_blocks.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
+#include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
 namespace {
@@ -24,8 +25,6 @@ namespace {
 using runtime::Attention;
 
 constexpr const char* kName = "attention";
-/// Scores of a head below which plain ops are as good: cuDNN compiles for every size, a second or two each.
-constexpr std::int64_t kWorthCalling = 64 * 64;
 
 /// What may be kept beside the tensors: a few times as much.
 std::size_t workspace_bound(const Attention& d) {
@@ -243,7 +242,7 @@ class AttentionCall final : public runtime::Call {
 }  // namespace
 
 bool attends(Context& context, const Attention& d) {
-  if (!describes_flash_attention(d) || d.q.layout.shape[2] * d.k.layout.shape[2] < kWorthCalling) return false;
+  if (!describes_flash_attention(d) || static_cast<double>(d.q.layout.shape[2] * d.k.layout.shape[2]) < costs().attention_scores) return false;
   if (d.lengths) return false;  // of a sample without keys cuDNN 9.19 writes neither results nor gradients
   static auto* mutex = new std::mutex;
   static auto* known = new std::map<std::string, bool>;

@@ -20,6 +20,7 @@
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
 #include "tegula/cuda/handwritten/plain_fold.h"
+#include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
 namespace {
@@ -38,12 +39,7 @@ std::size_t workspace_bound(const Convolution& d) {
   return std::clamp(8 * tensors, std::size_t{32} << 20, std::size_t{1} << 30);
 }
 
-double operations(const Convolution& d) {
-  return 2.0 * static_cast<double>(numel(d.output.layout.shape)) * static_cast<double>(numel(d.weight.layout.shape)) /
-         static_cast<double>(std::max<std::int64_t>(d.weight.layout.shape[0], 1));
-}
-constexpr double kWorthMeasuring = 1e6;
-bool is_measured(const Convolution& d) { return tuning_enabled() && operations(d) >= kWorthMeasuring; }
+bool is_measured(const Convolution& d) { return tuning_enabled() && runtime::work_of(d).operations >= costs().measured_convolution; }
 
 /// Of the choice between our own kernels.
 std::string own_key(const Convolution& d) { return key_of(d, {ChannelOrder::Last, false, true}); }
@@ -58,8 +54,6 @@ std::optional<FewChannels> own_kernel(const Context& context, const Convolution&
   }
   return std::nullopt;
 }
-
-constexpr double kLaunch = 1.5, kBytesPerMicrosecond = 3e6;  // of an epilogue by itself; only decides whether cuDNN's is worth having
 
 /// A tensor of the call: as it was described, and as cuDNN sees it.
 struct Operand {
@@ -333,7 +327,7 @@ class ConvolutionCall : public runtime::Call {
       const auto plans = graph.plans(workspace_bound(d_), kCandidates);
       const auto best = try_all(plans, problem, attempt);
       const double moved = static_cast<double>(extent_bytes(d_.dtype(), d_.output.layout)) * (d_.addend ? 3 : 2);
-      return best ? best->microseconds + kLaunch + moved / kBytesPerMicrosecond : 1e30;
+      return best ? best->microseconds + 1e6 * (costs().epilogue_seconds + moved / costs().call_bytes_per_second) : 1e30;
     } catch (const Error&) { return 1e30; }
   }
 

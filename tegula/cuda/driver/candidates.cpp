@@ -42,9 +42,7 @@ std::vector<Candidate> ways(Context&, const Convolution& d) {
   if (best != as_it_lies) out.push_back({as_it_lies});
   if (!is_half(d.dtype())) return out;
   const auto elements = static_cast<double>(numel(d.input.layout.shape) + numel(d.weight.layout.shape) + numel(d.output.layout.shape));
-  const double operations = 2.0 * static_cast<double>(numel(d.output.layout.shape)) * static_cast<double>(numel(d.weight.layout.shape)) /
-                            static_cast<double>(std::max<std::int64_t>(d.weight.layout.shape[0], 1));
-  const Price price = price_convolution(operations, elements);
+  const Price price = price_convolution(runtime::work_of(d).operations, elements);
   for (Candidate& way : out) way.seconds = price.in_halves;
   out.push_back({best.in(f32), price.in_f32});
   return out;

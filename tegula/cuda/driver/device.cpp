@@ -24,6 +24,7 @@
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/nccl/communicator.h"
 #include "tegula/runtime/device.h"
+#include "tegula/simt/costs.h"
 #include "tegula/simt/layout.h"
 
 namespace tegula::gpu {
@@ -91,9 +92,39 @@ std::vector<CUdevice> usable_devices() {
       {.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Ampere) or newer"});
 }
 
+class CudaQueues final : public runtime::DeviceQueues {
+ public:
+  CudaQueues(runtime::Device& device, Context& context) : context_(context), all_(device, context) {}
+  runtime::Queue& of(runtime::Use use) override { return all_[use]; }
+  void synchronize() override { context_.synchronize_all(context_.device_name()); }
+  bool copy_from(void* to, runtime::Device& other, const void* from, std::size_t bytes) override {
+    const auto* const peer = dynamic_cast<const CudaQueues*>(&other.queues());
+    return peer && copy_from_peer(context_, to, peer->context_, from, bytes);
+  }
+  std::unique_ptr<runtime::TimeMark> time_mark() override { return make_time_mark(context_); }
+
+ private:
+  Context& context_;
+  runtime::QueuesOf<CudaQueue> all_;
+};
+
+class CudaCompiler final : public runtime::ProgramCompiler {
+ public:
+  explicit CudaCompiler(Context& context) : context_(context), code_(context) {}
+  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
+    return std::make_unique<Kernel>(context_, code_, program);
+  }
+  void request(std::span<const runtime::PlannedLaunch> launches) override { gpu::request(code_, launches); }
+  void prepare(std::span<const runtime::PlannedLaunch> launches) override { gpu::prepare(code_, launches); }
+
+ private:
+  Context& context_;
+  CodeCache code_;
+};
+
 class CudaDevice final : public runtime::Device, public runtime::Communicates {
  public:
-  CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), code_(context_) {
+  CudaDevice(CUdevice device, int index) : pool_(context_), staging_(context_), compiler_(context_) {
     context_.device = device;
     context_.index = index;
     context_.card.architecture = architecture_of(device);
@@ -103,49 +134,23 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
     context_.name = name_of(device);
     context_.pool = &pool_;
     context_.staging = &staging_;
+    facts_ = {.name = context_.device_name(),
+              .number = 1 + index,
+              .traits = {.queues = true,
+                         .numbers_in_memory = true,
+                         .launches_are_dear = true,
+                         .many_instances = true,
+                         .layouts = {.alignment = 16, .worst_distance = 0, .reads_pixels_apart = true, .weights_channels_last = true}},
+              .tiles = tiles_for(context_.card),
+              .costs = gpu::costs()};
     check(cuDevicePrimaryCtxRetain(&context_.context, device), "opening " + name());
     context_.enter();
     context_.stream_of(runtime::Use::Compute);
   }
 
-  std::string name() const override { return context_.device_name(); }
-  int number() const override { return 1 + context_.index; }
-  runtime::DeviceTraits traits() const override {
-    return {.queues = true,
-            .numbers_in_memory = true,
-            .launches_are_dear = true,
-            .many_instances = true,
-            .layouts = {.alignment = 16, .worst_distance = 0, .reads_pixels_apart = true, .weights_channels_last = true}};
-  }
-
-  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {}) override { return pool_.allocate(bytes, purpose); }
-  Ref<Buffer> allocate_shared(std::size_t bytes) override { return gpu::allocate_shared(context_, bytes); }
-  PoolCounters memory() const override { return pool_.counters(); }
-  void trim_memory() override { pool_.trim(); }
-
-  runtime::Queue& queue(runtime::Use use) override { return queues_[use]; }
-  bool copy_from(void* to, runtime::Device& other, const void* from, std::size_t bytes) override {
-    const auto* const peer = dynamic_cast<const CudaDevice*>(&other);
-    return peer && copy_from_peer(context_, to, peer->context_, from, bytes);
-  }
-
-  void synchronize() override { context_.synchronize_all(name()); }
-
-  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
-    return std::make_unique<Kernel>(context_, code_, program);
-  }
-  void request(std::span<const runtime::PlannedLaunch> launches) override { gpu::request(code_, launches); }
-  void prepare(std::span<const runtime::PlannedLaunch> launches) override { gpu::prepare(code_, launches); }
-
-  runtime::TilePreference tiles() const override { return tiles_for(context_.card); }
-  /// An H200's, roughly; they only decide which of two steps goes first.
-  runtime::StepCosts costs() const override {
-    return {.launch_seconds = 2e-6,
-            .bytes_per_second = 2e12,
-            .tile_operations_per_second = 2e13,
-            .call_operations_per_second = 2e13,
-            .loop_nodes = 16384};
-  }
+  runtime::DeviceMemory& pool() override { return pool_; }
+  runtime::DeviceQueues& queues() override { return queues_; }
+  runtime::ProgramCompiler& compiler() override { return compiler_; }
 
   std::vector<runtime::Candidate> candidates(const runtime::CallDescription& description) const override {
     const std::scoped_lock lock(context_.order);
@@ -157,8 +162,6 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
     return std::visit([&](const auto& d) -> std::unique_ptr<runtime::Call> { return std::make_unique<OrderedCall>(context_, made(d)); },
                       description);
   }
-
-  std::unique_ptr<runtime::TimeMark> time_mark() override { return make_time_mark(context_); }
 
   runtime::Communicates* communicates() override { return this; }
   std::string identity() override { return identity_of(context_.device); }
@@ -202,8 +205,8 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
   mutable Context context_;  // asking a library opens it
   Pool pool_;
   Staging staging_;
-  CodeCache code_;
-  runtime::QueuesOf<CudaQueue> queues_{*this, context_};
+  CudaCompiler compiler_;
+  CudaQueues queues_{*this, context_};
   Progress progress_{context_};
 };
 

@@ -204,7 +204,7 @@ void Pool::out_of_memory(std::size_t bytes, const runtime::Purpose& purpose) con
 }
 
 Ref<Buffer> allocate(const Context& context, std::size_t bytes) {
-  Ref<Buffer> buffer = context.pool->allocate(bytes);
+  Ref<Buffer> buffer = context.pool->allocate(bytes, {});
   if (!Capture::current(context)) context.follow(runtime::Use::Compute);
   return buffer;
 }
@@ -269,6 +269,8 @@ void* take_shared(int device, std::size_t bytes) {
 }
 
 }  // namespace
+
+Ref<Buffer> Pool::allocate_shared(std::size_t bytes) { return gpu::allocate_shared(context_, bytes); }
 
 Ref<Buffer> allocate_shared(Context& context, std::size_t bytes) {
   check_size(bytes);

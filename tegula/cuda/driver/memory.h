@@ -18,14 +18,15 @@ inline CUdeviceptr device_pointer(const void* address) { return reinterpret_cast
 /// Device memory in segments from the driver, cut into blocks. A freed block joins its free neighbours and is handed out again at once:
 /// it is handed out and taken back in the order of the stream of Use::Compute. Segments of 2 MiB for blocks up to 1 MiB, of 20 MiB up to 10 MiB, of their own size above.
 /// Thread-safe. Never destroyed; giving a block back does not need the driver.
-class Pool {
+class Pool final : public runtime::DeviceMemory {
  public:
   explicit Pool(Context& context) : context_(context) {}
   /// 512-byte aligned. Throws OutOfMemory naming the largest blocks in use when there is no memory left, not even after trim().
-  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {});
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose) override;
+  Ref<Buffer> allocate_shared(std::size_t bytes) override;
   /// Gives the segments nothing of which is in use back to the driver.
-  void trim();
-  PoolCounters counters() const;
+  void trim() override;
+  PoolCounters counters() const override;
 
  private:
   friend class DeviceBuffer;

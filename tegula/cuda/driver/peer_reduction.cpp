@@ -14,6 +14,7 @@
 #include "tegula/cuda/driver/memory.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
 #include "tegula/cuda/handwritten/plain_all_reduce.h"
+#include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
 namespace {
@@ -23,13 +24,6 @@ using runtime::CollectiveKind;
 using runtime::Reduction;
 
 constexpr const char* kMeeting = "GPUs that look into each other's memory";
-/// So many bytes a rank sends at most. With two H200 NCCL is not faster below (docs/devices_internals.md).
-constexpr std::int64_t kMostSent = 2 << 20;
-
-/// Of two ranks: the memory of the box into which what it has room for is copied, so that the multiprocessors are left to what runs beside (docs/devices_internals.md). Of more
-/// ranks, each would send more than around a ring.
-constexpr std::int64_t kCopied = 32 << 20;
-
 /// What the environment's variable says, or `usual`, in whole units.
 std::int64_t wished(const char* variable, std::int64_t usual, std::int64_t unit) {
   const char* const value = std::getenv(variable);
@@ -205,10 +199,11 @@ std::unique_ptr<runtime::Communicator> with_peer_reductions(Context& context, st
   if (size < 2 || size > kMostReducingRanks) return rest;
   auto boxes =
       std::make_shared<Boxes>(Boxes{.context = context, .rest = std::move(rest), .rank = rank, .size = size, .queued = std::move(queued)});
+  // Of more ranks than two each would send more than around a ring: nothing is copied.
   Introduction mine{.machine = this_machine(),
                     .process = ::getpid(),
-                    .bytes = wished("TEGULA_PEER_BYTES", kMostSent / (size - 1), 256),
-                    .copied = size == 2 ? wished("TEGULA_COPIED_BYTES", kCopied, 256) : 0};
+                    .bytes = wished("TEGULA_PEER_BYTES", static_cast<std::int64_t>(costs().sent_bytes) / (size - 1), 256),
+                    .copied = size == 2 ? wished("TEGULA_COPIED_BYTES", static_cast<std::int64_t>(costs().copied_bytes), 256) : 0};
   boxes->bytes = mine.bytes, boxes->copied = mine.copied;
   {
     const std::scoped_lock lock(context.order);

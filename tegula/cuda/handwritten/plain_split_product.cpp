@@ -8,19 +8,13 @@
 #include "tegula/cuda/handwritten/plain_source.h"
 #include "tegula/cuda/handwritten/plain_split_product.cuh.h"
 #include "tegula/cuda/handwritten/plain_tensor_product.h"
+#include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
 namespace {
 
-constexpr double kSmall = 1e9;            // operations
 constexpr int kThreads = 256;
 constexpr int kChunk = 128;               // of the inner axis in shared memory at once
-
-// Fitted to an H200 (2026-11-25): an LSTM written out takes 0.559 ms as TF32 and 0.654 in halves, some 0.9 us more for each of its 96 products of
-// 16 to 64 rows; a product of 0.2 G operations and more is faster in halves.
-constexpr double kStartOwn = 2.6e-6, kStartCall = 3.5e-6;  // seconds, of these kernels and of cuBLASLt's
-constexpr double kTf32 = 1.2e14, kHalves = 3e14;           // operations a second of products so small
-constexpr double kMemory = 3e12;                           // bytes a second
 
 }  // namespace
 
@@ -47,7 +41,7 @@ std::optional<SplitChoice> SplitChoice::from(const std::string& text) {
 
 std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProduct& p, const Card& card) {
   std::vector<SplitChoice> choices;
-  if (d.dtype() != f32 || p.empty() || p.k == 0 || p.offsets.size() != 1 || p.operations() > kSmall) return choices;
+  if (d.dtype() != f32 || p.empty() || p.k == 0 || p.offsets.size() != 1 || p.operations() > costs().own_product) return choices;
   constexpr std::int64_t kLongest = std::int64_t{1} << 28;  // offsets within an operand are 32 bits wide
   for (const BlasMatrix* m : {&p.left, &p.right}) {
     if (m->leading * std::max(m->columns, m->rows) > kLongest) return choices;
@@ -69,7 +63,9 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
 }
 
 Price price_convolution(double operations, double elements) {
-  return {std::max(operations / kTf32, 4 * elements / kMemory), std::max(operations / kHalves, 2 * elements / kMemory)};
+  const runtime::Costs& table = costs();
+  return {seconds_at({operations, 4 * elements}, table.tf32_per_second, table.call_bytes_per_second),
+          seconds_at({operations, 2 * elements}, table.halves_per_second, table.call_bytes_per_second)};
 }
 
 Price price_product(runtime::Matmul description, const Card& card) {
@@ -81,13 +77,12 @@ Price price_product(runtime::Matmul description, const Card& card) {
     return (m.columns <= 1 || m.leading % kPiece == 0) && m.batch_stride % kPiece == 0;
   };
   constexpr std::int64_t kFewRows = 16;  // fewer have kernels of their own in halves, too
-  constexpr double kOneByOne = 8;
   const bool own = !split_choices(description, p, card).empty();
   const bool one_by_one = own && !is_aligned(p.left) && !is_aligned(p.right) && !is_aligned(p.result);
   const double elements = static_cast<double>((p.m * p.k + p.k * p.n + p.m * p.n) * p.batch);
   auto [in_f32, in_halves] = price_convolution(p.operations(), elements);
-  in_f32 += own && std::min(p.m, p.n) >= kFewRows ? kStartOwn : kStartCall;
-  in_halves = kStartCall + in_halves * (one_by_one ? kOneByOne : 1);
+  in_f32 += (own && std::min(p.m, p.n) >= kFewRows ? costs().own_call_seconds : costs().call_seconds).value;
+  in_halves = costs().call_seconds + in_halves * (one_by_one ? costs().unaligned_factor.value : 1);
   return {in_f32, in_halves};
 }
 

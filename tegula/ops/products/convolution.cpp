@@ -78,7 +78,7 @@ class ConvolutionOp final : public LibraryOp {
   }
   bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
     const bool is_weight = which == (pass_ == ConvolutionPass::BackwardWeight ? kResult : 1);
-    const runtime::LayoutRules rules = device.traits().layouts;
+    const runtime::LayoutRules& rules = device.traits().layouts;
     if (is_weight || !runs_are_aligned(slice, rules.alignment)) return false;
     if (with_room_between_images(slice.layout)) return true;
     return with_room_between_pixels(slice.layout) && (which <= kResult || rules.reads_pixels_apart);
