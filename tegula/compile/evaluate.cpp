@@ -349,7 +349,10 @@ void settle_noted() {
   const auto compute = [](std::span<const Ref<Node>> nodes) {
     if (!std::ranges::all_of(nodes, [](const Ref<Node>& node) { return node->has_value(); })) evaluate(nodes, nodes[0]->origin().where);
   };
-  for (const auto& nodes : now->each) compute(nodes);
+  for (auto& nodes : now->each) {
+    compute(nodes);
+    nodes.clear();  // what nobody else holds goes before the next is computed
+  }
   if (!now->newest.empty() && too_many_pending()) compute(now->newest);
 }
 
