@@ -17,6 +17,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/history.h"
+#include "tegula/graph/noted.h"
 #include "tegula/graph/recent_scalars.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/regions/same_op.h"
@@ -341,6 +342,15 @@ void note_new_nodes(std::span<const Ref<Node>> nodes) {
   if (at_all_events) noted->each.emplace_back(nodes.begin(), nodes.end());
   else noted->newest.assign(nodes.begin(), nodes.end());
   if (!Making::any()) settle_noted();
+}
+
+void forget_noted() {
+  if (!noted) return;
+  noted->newest.clear();
+  std::erase_if(noted->each, [](const auto& nodes) {
+    const Node& first = nodes[0]->is_part() ? nodes[0]->input(0) : *nodes[0];
+    return effect_of(first.op()) == Effect::None;
+  });
 }
 
 void settle_noted() {

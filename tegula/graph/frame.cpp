@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tegula/graph/evaluate.h"
+#include "tegula/graph/noted.h"
 
 namespace tegula {
 namespace {
@@ -17,7 +18,9 @@ thread_local int being_made = 0;
 Making::Making() : exceptions_(std::uncaught_exceptions()) { ++being_made; }
 
 Making::~Making() noexcept(false) {
-  if (--being_made == 0 && std::uncaught_exceptions() == exceptions_) settle_noted();
+  if (--being_made > 0) return;
+  if (std::uncaught_exceptions() == exceptions_) settle_noted();
+  else forget_noted();
 }
 
 bool Making::any() { return being_made > 0; }

@@ -71,13 +71,13 @@ TEST(Roles, TheCompilerKeepsViewsAndBarriersAlone) {
   const compile::Reading reading = compile::read({&root, 1});
   compile::Graph graph = compile::flatten(reading, {&root, 1}, {});
   compile::simplify(graph);
-  int views = 0, barriers = 0;
+  int transposes = 0, barriers = 0;
   for (const compile::Item& item : graph.items) {
     EXPECT_NE(item.role(), Role::Stop);
     EXPECT_NE(item.role(), Role::Same);
-    views += item.role() == Role::View, barriers += item.role() == Role::Barrier;
+    transposes += item.op->name() == "permute", barriers += item.role() == Role::Barrier;
   }
-  EXPECT_EQ(views, 1);
+  EXPECT_EQ(transposes, 1);
   EXPECT_EQ(barriers, 1);
 }
 
