@@ -33,8 +33,8 @@ struct Writer {
       out[name] = std::string(tegula::name(value));
     } else if constexpr (std::is_same_v<T, Layout>) {
       out[name] = layout_json(value);
-    } else if constexpr (std::is_same_v<T, std::optional<Layout>>) {
-      if (value) out[name] = layout_json(*value);
+    } else if constexpr (std::is_same_v<T, std::optional<runtime::Operand>>) {
+      if (value) (*this)(name, *value);
     } else if constexpr (std::is_enum_v<T>) {
       out[name] = static_cast<int>(value);
     } else if constexpr (kHasFields<T>) {
@@ -53,8 +53,8 @@ struct Reader {
   const JsonReader& reader;
   template <class T>
   void operator()(const char* name, T& value) {
-    if constexpr (std::is_same_v<T, std::optional<Layout>>) {
-      if (given.is_object() && given.contains(name)) value = layout_from_json(given[name], reader);
+    if constexpr (std::is_same_v<T, std::optional<runtime::Operand>>) {
+      if (given.is_object() && given.contains(name)) (*this)(name, value.emplace());
       return;
     }
     const json& one = reader.at(given, name);

@@ -18,7 +18,7 @@ void fields(Visit& visit, Matmul& d) {
 
 template <class Visit>
 void fields(Visit& visit, Convolution& d) {
-  visit("pass", d.pass), visit("dtype", d.dtype), visit("input", d.input), visit("weight", d.weight), visit("output", d.output);
+  visit("pass", d.pass), visit("input", d.input), visit("weight", d.weight), visit("output", d.output);
   visit("stride", d.stride), visit("dilation", d.dilation), visit("pad_low", d.pad_low), visit("pad_high", d.pad_high);
   visit("groups", d.groups), visit("bias", d.bias), visit("addend", d.addend), visit("activation", d.activation);
   visit("arithmetic", d.arithmetic);
@@ -26,14 +26,14 @@ void fields(Visit& visit, Convolution& d) {
 
 template <class Visit>
 void fields(Visit& visit, Pooling& d) {
-  visit("kind", d.kind), visit("backward", d.backward), visit("dtype", d.dtype), visit("input", d.input), visit("output", d.output);
+  visit("kind", d.kind), visit("backward", d.backward), visit("input", d.input), visit("output", d.output);
   visit("window", d.window), visit("stride", d.stride), visit("dilation", d.dilation), visit("pad_low", d.pad_low);
   visit("pad_high", d.pad_high), visit("wants_values", d.wants_values), visit("wants_taps", d.wants_taps), visit("taps", d.taps);
 }
 
 template <class Visit>
 void fields(Visit& visit, Attention& d) {
-  visit("backward", d.backward), visit("dtype", d.dtype), visit("q", d.q), visit("k", d.k), visit("v", d.v), visit("o", d.o);
+  visit("backward", d.backward), visit("q", d.q), visit("k", d.k), visit("v", d.v), visit("o", d.o);
   visit("o_gradient", d.o_gradient), visit("q_gradient", d.gradients[0]), visit("k_gradient", d.gradients[1]);
   visit("v_gradient", d.gradients[2]), visit("scale", d.scale), visit("causal", d.causal), visit("window", d.window);
   visit("mask", d.mask), visit("bias", d.bias), visit("lengths", d.lengths), visit("start", d.start), visit("dropout", d.dropout);

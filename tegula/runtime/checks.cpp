@@ -1,5 +1,7 @@
 #include "tegula/runtime/checks.h"
 
+#include <algorithm>
+
 #include "tegula/core/error.h"
 
 namespace tegula::runtime {
@@ -34,8 +36,13 @@ void check(const Matmul& d) {
   }
 }
 
+bool have_one_dtype(std::initializer_list<const Operand*> operands) {
+  return std::ranges::all_of(operands, [&](const Operand* x) { return x->dtype == (*operands.begin())->dtype && x->scale == Scale::None; });
+}
+
 void check(const Convolution& d) {
   const Refuse refuse{"convolution"};
+  if (!have_one_dtype({&d.input, &d.weight, &d.output})) refuse("operands of several dtypes", "one dtype");
   const int rank = d.input.layout.shape.rank();
   const std::string shapes =
       "input " + to_string(d.input.layout.shape) + ", weight " + to_string(d.weight.layout.shape) + ", output " + to_string(d.output.layout.shape);
@@ -62,6 +69,7 @@ void check(const Convolution& d) {
 
 void check(const Pooling& d) {
   const Refuse refuse{"pooling"};
+  if (!have_one_dtype({&d.input, &d.output}) || d.taps.dtype != DType::u8) refuse("operands of several dtypes", "one dtype, and taps of u8");
   const int rank = d.input.layout.shape.rank();
   const std::string shapes = "input " + to_string(d.input.layout.shape) + ", output " + to_string(d.output.layout.shape);
   if (!is_float(d.dtype())) refuse("dtype " + std::string(name(d.dtype())), "a float type");

@@ -51,6 +51,22 @@ Convolution grouped(std::int64_t inputs, std::int64_t outputs, std::int64_t grou
           .groups = groups};
 }
 
+TEST(LibraryChecks, OperandsAreOfOneDtype) {
+  Convolution image = grouped(4, 6, 2);
+  image.weight.dtype = bf16;
+  EXPECT_ERROR(check(image), "convolution: got operands of several dtypes");
+  Pooling pooling{.input = {f32, Layout::dense({1, 2, 4})}, .output = {f32, Layout::dense({1, 2, 2})}, .window = {2}, .stride = {2},
+                  .dilation = {1}, .pad_low = {0}, .pad_high = {0}};
+  EXPECT_NO_THROW(check(pooling));
+  pooling.taps.dtype = f32;
+  EXPECT_ERROR(check(pooling), "pooling: got operands of several dtypes");
+  const Operand heads{f32, Layout::dense({1, 2, 4, 8})};
+  Attention attention{.q = heads, .k = heads, .v = heads, .mask = Operand{boolean, Layout::dense({1, 2, 4, 4})}};
+  EXPECT_NO_THROW(cpu().make(attention));
+  attention.mask->dtype = f32;
+  EXPECT_ERROR(cpu().make(attention), "attention: got operands of several dtypes");
+}
+
 TEST(LibraryChecks, EveryGroupHasAsManyOutputs) {
   EXPECT_NO_THROW(check(grouped(4, 6, 2)));
   EXPECT_ERROR(check(grouped(4, 3, 2)), "in 2 groups");

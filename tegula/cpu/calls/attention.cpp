@@ -5,6 +5,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/philox.h"
 #include "tegula/cpu/calls/attention_blocks.h"
+#include "tegula/runtime/checks.h"
 
 namespace tegula::host {
 namespace {
@@ -16,6 +17,9 @@ void check(const runtime::Attention& d) {
   const auto refuse = [](std::string got, std::string expected) {
     throw Error({.op = "attention", .got = std::move(got), .expected = std::move(expected)});
   };
+  const bool one = runtime::have_one_dtype({&d.q, &d.k, &d.v}) && (!d.backward || runtime::have_one_dtype({&d.q, &d.o, &d.o_gradient})) &&
+                   (!d.bias || runtime::have_one_dtype({&d.q, &*d.bias})) && (!d.mask || d.mask->dtype == boolean);
+  if (!one) refuse("operands of several dtypes", "one dtype, and a mask of booleans");
   if (!is_float(d.dtype())) refuse("dtype " + std::string(name(d.dtype())), "a float type");
   const Shape &q = d.q.layout.shape, &k = d.k.layout.shape, &v = d.v.layout.shape;
   const bool fits = q.rank() == 4 && k.rank() == 4 && v.rank() == 4 && q[0] == k[0] && q[0] == v[0] && k[1] == v[1] && k[2] == v[2] &&

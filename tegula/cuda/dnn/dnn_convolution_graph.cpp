@@ -20,9 +20,9 @@ cudnnDataType_t wide_type(DType dtype) { return dtype == f64 ? CUDNN_DATA_DOUBLE
 /// (8, 6, 2) with stride 3, dilation 2 and padding 1, and for (4, 3, 1, 4) by (8, 3, 1, 4) with stride (1, 2) from rows to channels last. Of channels in
 /// eights, where networks use it, only dilation was seen to go wrong.
 bool is_right_in_engine_7(const Convolution& d) {
-  const bool in_eights = d.weight.shape[0] % 8 == 0 && d.weight.shape[1] % 8 == 0;
+  const bool in_eights = d.weight.layout.shape[0] % 8 == 0 && d.weight.layout.shape[1] % 8 == 0;
   for (int i = 0; i < d.stride.rank(); ++i) {
-    if (d.stride[i] > 1 && (d.dilation[i] > 1 || (is_half(d.dtype) && !in_eights))) return false;
+    if (d.stride[i] > 1 && (d.dilation[i] > 1 || (is_half(d.dtype()) && !in_eights))) return false;
   }
   return true;
 }
