@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "tegula/compile/passes/spell_out.h"
 #include "tegula/core/error.h"
 #include "tegula/formats/attribute_json.h"
 #include "tegula/formats/description_json.h"
@@ -129,7 +130,7 @@ class Writer {
   json derived(const compile::Graph::Derived& one) {
     AttributeWriter attributes;
     one.op->visit(attributes);
-    if (!known_ops().contains(one.op->class_name())) refuse_op(*one.op, {});
+    if (!table_with(one.op->class_name())) refuse_op(*one.op, {});
     return {{"op", std::string(one.op->class_name())}, {"in", one.inputs}, {"rounded", dtype(one.rounded)}, {"attributes", std::move(attributes.json)}};
   }
   [[noreturn]] static void refuse_op(const Op& op, const Line& where) {
@@ -158,7 +159,7 @@ class Writer {
     const compile::Item& item = plan.graph[static_cast<int>(i)];
     const Op& op = *value.checks;
     if (TileKernelOp::of(op)) refuse("a kernel of one's own that checks what it reads", "kernels without checks", value.origin.where);
-    if (!known_ops().contains(op.class_name())) refuse_op(op, value.origin.where);
+    if (!table_with(op.class_name())) refuse_op(op, value.origin.where);
     AttributeWriter attributes;
     op.visit(attributes);
     std::vector<Result> inputs;
@@ -245,6 +246,15 @@ class Writer {
 };
 
 }  // namespace
+
+const OpTable* table_with(std::string_view op) {
+  static const OpTable& own = *[] {
+    auto* const table = new OpTable;
+    compile::add_compiler_ops(*table);
+    return table;
+  }();
+  return known_ops().contains(op) ? &known_ops() : own.contains(op) ? &own : nullptr;
+}
 
 StoredPlan plan_json(const Executable& executable) { return Writer().run(executable); }
 

@@ -10,6 +10,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/host_array.h"
 #include "tegula/formats/json_reader.h"
+#include "tegula/graph/op_table.h"
 
 namespace tegula::formats {
 
@@ -24,6 +25,9 @@ class OtherCalls : public Error {
  public:
   using Error::Error;
 };
+
+/// The table that has the op: known_ops(), or that of the compiler's own. Null where none has it.
+const OpTable* table_with(std::string_view op);
 
 /// Kept values have been computed (Executable::keep). Throws Error in the name of save_plan for what no file holds: exchanges, calls that an op prepares itself, kernels
 /// of one's own that check.

@@ -6,7 +6,6 @@
 #include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/formats/attribute_json.h"
 #include "tegula/formats/description_json.h"
-#include "tegula/formats/known_ops.h"
 #include "tegula/formats/plan_json.h"
 #include "tegula/formats/program_json.h"
 #include "tegula/graph/frame.h"
@@ -106,7 +105,8 @@ class PlanReader {
     const auto complain = [&](const std::string& got, const std::string& expected) { r_.refuse(name + ": " + got, expected); };
     const auto no_region = [&](const json&) -> Ref<const Region> { r_.refuse("a loop", "an op without a body"); };
     AttributeReader attributes(r_.at(given, "attributes"), node, no_region, complain);
-    Ref<const Op> out = known_ops().make_op(name, attributes);
+    const OpTable* const table = table_with(name);
+    Ref<const Op> out = table ? table->make_op(name, attributes) : nullptr;
     if (!out) r_.refuse("the op " + name, "one that this program knows: an op of one's own is added first, add_formula<formula::Name>(known_ops())");
     return out;
   }

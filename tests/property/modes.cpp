@@ -291,6 +291,7 @@ const std::vector<Mode>& modes() {
       {.name = "jit-checkpoint", .checkpoints = true, .jit = true},
       {.name = "saved", .saved = true},
       {.name = "planned", .planned = true},
+      {.name = "queued-planned", .planned = true, .queued = true},
       {.name = "queued", .queued = true},
       {.name = "queued-looks", .looks = true, .queued = true},
       {.name = "queued-jit", .jit = true, .queued = true},

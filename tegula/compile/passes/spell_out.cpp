@@ -9,6 +9,7 @@
 
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/core/setting.h"
+#include "tegula/graph/op_table.h"
 #include "tegula/graph/regions/composed.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
@@ -44,13 +45,14 @@ std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs
 /// A number that is known before the run, as the parameter block holds it.
 class BitsOp final : public ElementwiseOp {
  public:
-  explicit BitsOp(std::uint64_t bits) : bits_(bits) {}
+  explicit BitsOp(std::uint64_t bits) : bits_(static_cast<std::int64_t>(bits)) {}
   std::string_view name() const override { return "bits"; }
+  void attributes(Attributes& a) override { a("bits", bits_); }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType) const override { return x[0]; }
   double reference(std::span<const double>) const override { return std::bit_cast<double>(bits_); }
 
  private:
-  std::uint64_t bits_;
+  std::int64_t bits_;
 };
 
 struct Ops {
@@ -80,6 +82,8 @@ std::optional<Ops> ops_for(const Item& call, const Graph& inputs_in, const runti
 }
 
 }  // namespace
+
+void add_compiler_ops(OpTable& table) { table.add_class<BitsOp>("bits", 0, std::uint64_t{0}); }
 
 bool stays_loop(const LoopOp& loop, const runtime::Device& device) {
   if (!device.traits().launches_are_dear) return true;

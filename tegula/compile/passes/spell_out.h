@@ -5,7 +5,14 @@
 #include "tegula/graph/regions/loop_op.h"
 #include "tegula/runtime/device.h"
 
+namespace tegula {
+class OpTable;
+}
+
 namespace tegula::compile {
+
+/// Ops of the compiler's own that make numbers of numbers (Graph::Derived), for plan files.
+void add_compiler_ops(OpTable& table);
 
 /// Whether the loop stays one, or is better compiled as the ops of all of its steps. On a device that queues its work checks are heard of behind the plan
 /// that makes them: loops with checks are written out there. TEGULA_LOOPS=steps: as few as can be are written out; TEGULA_LOOPS=written: as many.
