@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/runtime/call_fields.h"
+#include "tegula/tile/ir.h"
 
 namespace tegula::formats {
 namespace {
@@ -37,6 +38,9 @@ struct Writer {
       if (value) (*this)(name, *value);
     } else if constexpr (std::is_enum_v<T>) {
       out[name] = static_cast<int>(value);
+    } else if constexpr (std::is_same_v<T, std::vector<tile::Word>>) {
+      out[name] = json::array();
+      for (const tile::Word word : value) out[name].push_back(std::string(tile::name(word)));
     } else if constexpr (kHasFields<T>) {
       Writer inner;
       fields(inner, value);
@@ -65,10 +69,19 @@ struct Reader {
     else if constexpr (std::is_same_v<T, Layout>) value = layout_from_json(one, reader);
     else if constexpr (std::is_enum_v<T>) value = static_cast<T>(reader.whole(one, 0, last_of(value)));
     else if constexpr (std::is_same_v<T, Dims>) value = reader.dims(one);
+    else if constexpr (std::is_same_v<T, std::vector<tile::Word>>) {
+      for (const json& word : reader.list(one)) value.push_back(word_of(word));
+    }
     else if constexpr (kHasFields<T>) {
       Reader inner{one, reader};
       fields(inner, value);
     }
+  }
+  tile::Word word_of(const json& said) const {
+    const std::string text = reader.text(said);
+    for (int i = 0; i <= static_cast<int>(tile::Word::RegionParameter); ++i)
+      if (tile::name(static_cast<tile::Word>(i)) == text) return static_cast<tile::Word>(i);
+    reader.refuse("the word " + text, "one of the tile language");
   }
   static std::int64_t last_of(runtime::Arithmetic) { return static_cast<std::int64_t>(runtime::Arithmetic::TF32); }
   static std::int64_t last_of(runtime::Activation) { return static_cast<std::int64_t>(runtime::Activation::Tanh); }
@@ -78,7 +91,7 @@ struct Reader {
 };
 
 template <class D>
-constexpr const char* kKind = nullptr;
+constexpr const char* kKind = kHasFields<D> ? "packing" : nullptr;  // a weight put into blocks
 template <>
 constexpr const char* kKind<runtime::Matmul> = "matmul";
 template <>

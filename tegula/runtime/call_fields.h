@@ -1,13 +1,28 @@
 #pragma once
 // The fields of descriptions: each listed once, by name, for whoever writes them to files or reads them from there. `visit(name, field)`.
 
+#include <concepts>
+
 #include "tegula/runtime/call_description.h"
 
 namespace tegula::runtime {
 
-template <class Visit>
-void fields(Visit& visit, Operand& d) {
+/// Words of the tile IR behind a call, and how a tensor lies in blocks: of devices whose calls have them.
+template <class Visit, class T>
+requires requires(T& d) { d.words; }
+void fields(Visit& visit, T& d) {
+  visit("words", d.words);
+}
+template <class Visit, class T>
+requires requires(T& d) { d.axes, d.sizes, d.any; }
+void fields(Visit& visit, T& d) {
+  visit("shape", d.shape), visit("strides", d.strides), visit("axes", d.axes), visit("sizes", d.sizes), visit("any", d.any);
+}
+
+template <class Visit, std::same_as<Operand> T>
+void fields(Visit& visit, T& d) {
   visit("dtype", d.dtype), visit("layout", d.layout), visit("scale", d.scale);
+  if constexpr (requires { d.blocks; }) visit("blocks", d.blocks);
 }
 
 template <class Visit>
@@ -16,12 +31,20 @@ void fields(Visit& visit, Matmul& d) {
   visit("arithmetic", d.arithmetic), visit("gradient", d.gradient);
 }
 
-template <class Visit>
-void fields(Visit& visit, Convolution& d) {
+template <class Visit, std::same_as<Convolution> T>
+void fields(Visit& visit, T& d) {
   visit("pass", d.pass), visit("input", d.input), visit("weight", d.weight), visit("output", d.output);
   visit("stride", d.stride), visit("dilation", d.dilation), visit("pad_low", d.pad_low), visit("pad_high", d.pad_high);
   visit("groups", d.groups), visit("bias", d.bias), visit("addend", d.addend), visit("activation", d.activation);
   visit("arithmetic", d.arithmetic);
+  if constexpr (requires { d.behind; }) visit("behind", d.behind), visit("keeps_nan", d.keeps_nan);
+}
+
+/// A weight put into blocks.
+template <class Visit, class T>
+requires requires(T& d) { d.blocks, d.weight.shape, d.dtype; }
+void fields(Visit& visit, T& d) {
+  visit("dtype", d.dtype), visit("weight", d.weight), visit("blocks", d.blocks);
 }
 
 template <class Visit>
