@@ -170,13 +170,20 @@ def session(name, state, folder):
 
 
 def seconds_of_call(run, seconds):
+    """As in bench/inference.cpp."""
+
+    def sample(calls):
+        begin = time.process_time_ns()
+        for _ in range(calls):
+            run()
+        return (time.process_time_ns() - begin) * 1e-9 / calls
+
     run()
+    calls = int(min(max(2e-4 / sample(1), 1), 1000))
     times, spent = [], 0.0
     while spent < seconds or len(times) < 3:
-        begin = time.process_time_ns()
-        run()
-        times.append((time.process_time_ns() - begin) * 1e-9)
-        spent += times[-1]
+        times.append(sample(calls))
+        spent += times[-1] * calls
     return statistics.median(times)
 
 

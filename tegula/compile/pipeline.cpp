@@ -13,7 +13,9 @@
 #include "tegula/compile/passes/join_products.h"
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/multiply_codes.h"
+#include "tegula/compile/passes/only_answers.h"
 #include "tegula/compile/passes/order_effects.h"
+#include "tegula/compile/passes/pack_weights.h"
 #include "tegula/compile/passes/raise_slices.h"
 #include "tegula/compile/passes/rows/multiply_rows.h"
 #include "tegula/compile/passes/simplify.h"
@@ -36,6 +38,9 @@ void done(const Graph& graph, std::string_view pass) {
   verify(graph, pass);
   show(pass, [&] { return to_string(graph); });
 }
+
+// How often a graph of inference is run, at least, before somebody changes its weights.
+constexpr std::int64_t kRunsOfAnswers = 64;
 
 /// `once`: the graph of the kept values.
 std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, const tile::Ladder& ladder = {},
@@ -91,7 +96,7 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder,
   return plan;
 }
 
-void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder, std::int64_t runs) {
+void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder, std::int64_t runs, bool answers) {
   widen_numbers(graph);
   done(graph, "graph");
   gather_anew(graph);
@@ -111,7 +116,7 @@ void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder,
   if (!ladder.on) multiply_rows(graph, device);
   done(graph, "rows");
   fold_scales(graph);
-  fold_epilogues(graph, device);
+  fold_epilogues(graph, device, answers);
   fold_gradients(graph, device);
   done(graph, "epilogue");
   raise_slices(graph);
@@ -123,6 +128,9 @@ void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder,
   materialize(graph, device, runs);
   remove_dead(graph);
   done(graph, "materialize");
+  if (!answers) return;
+  pack_weights(graph, device);
+  done(graph, "packed");
 }
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
@@ -133,7 +141,8 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,
                                     const tile::Ladder& ladder, ArenaOf arena_of, std::int64_t runs) {
-  optimize(graph, device, ladder, runs);
+  const bool answers = arena_of == ArenaOf::Device && only_answers(graph);
+  optimize(graph, device, ladder, answers ? kRunsOfAnswers : runs, answers);
   const std::optional<Graph> once = cut_steady(graph);
   if (!once) return executable_of(std::move(graph), device, ladder, arena_of);
   done(*once, "steady");

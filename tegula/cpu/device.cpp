@@ -37,7 +37,11 @@ class BytecodeCompiler final : public runtime::ProgramCompiler {
 class CpuDevice final : public runtime::Device {
  public:
   /// The tiles were measured by bench/executor: a handful of this size share the first-level cache.
-  CpuDevice() : Device({.name = "cpu", .tiles = {.elements = 2048, .longest_row = 32768}, .costs = host::costs()}) {
+  CpuDevice()
+      : Device({.name = "cpu",
+                .traits = {.layouts = {.weights_in_blocks = true}},
+                .tiles = {.elements = 2048, .longest_row = 32768},
+                .costs = host::costs()}) {
     require_instruction_set();
   }
 
@@ -67,6 +71,7 @@ class CpuDevice final : public runtime::Device {
   Made made(const runtime::Pooling& d, const Asked&) const { return make_pooling(d); }
   Made made(const runtime::Attention& d, const Asked&) const { return make_attention(d); }
   Made made(const runtime::ScatterSum& d, const Asked&) const { return make_scatter_sum(d); }
+  Made made(const runtime::Packing& d, const Asked&) const { return make_packing(d); }
   template <class None>
   Made made(const None&, const Asked& asked) const {
     runtime::throw_no_call(*this, asked);

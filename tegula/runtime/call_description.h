@@ -5,12 +5,14 @@
 #include <functional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "tegula/core/dtype.h"
 #include "tegula/core/line.h"
 #include "tegula/core/shape.h"
 #include "tegula/runtime/attention.h"
 #include "tegula/runtime/operand.h"
+#include "tegula/tile/ir.h"
 
 namespace tegula::runtime {
 
@@ -20,10 +22,18 @@ enum class Arithmetic : std::uint8_t { Full, TF32 };
 
 enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, Sigmoid, Tanh };
 
+/// What is computed of each element of a result before it is stored: words of the tile IR with two operands, one after the other, each of what there is and a number
+/// of the run, which comes in a buffer of one element.
+struct Expression {
+  std::vector<tile::Word> words = {};
+  bool operator==(const Expression&) const = default;
+};
+
 /// C = activation(A · B + bias), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64). All of one dtype; or A and B codes with factors, C any of the
 /// others but f64, without bias and activation, of two axes, K, N and the strides of A and B multiples of 16, B transposed.
 /// Layouts have the same rank >= 2: (batch…, M, K), (batch…, K, N), (batch…, M, N). Batch strides of a and b may be 0 (broadcast).
 /// Of the last two strides of each of a, b and c one is 1 (or its size is 1) and the other is at least the size it spans.
+/// Where the device wants that, B lies in blocks of its last two axes, without batch axes.
 /// buffers: (a, b[, factor of a, factor of b][, bias][, x], c).
 struct Matmul {
   Operand a, b, c;
@@ -50,8 +60,8 @@ enum class ConvolutionPass : std::uint8_t { Forward, BackwardData, BackwardWeigh
 
 /// Cross-correlation over 1 to 3 spatial axes. input (N, C, spatial…), weight (K, C/groups, kernel…), output (N, K, spatial…):
 /// the shapes are always in this order, the strides say how each lies in memory (any dense permutation; the weight is row-major
-/// or, where the device wants that, channels-last). Size: (input + low + high - dilation*(kernel-1) - 1) / stride + 1.
-/// buffers: Forward (input, weight[, bias][, addend], output); BackwardData (output gradient, weight, input gradient); BackwardWeight (input,
+/// or, where the device wants that, channels-last or in blocks). Size: (input + low + high - dilation*(kernel-1) - 1) / stride + 1.
+/// buffers: Forward (input, weight[, bias][, numbers of `behind`…][, addend], output); BackwardData (output gradient, weight, input gradient); BackwardWeight (input,
 /// output gradient, weight gradient[, bias gradient]).
 /// Operands of one dtype.
 struct Convolution {
@@ -62,6 +72,8 @@ struct Convolution {
   bool bias = false;  // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
   bool addend = false;  // Forward: a tensor that lies as the output does is added, before the activation
   Activation activation = Activation::None;  // Forward only: None or Relu
+  Expression behind = {};  // Forward only: of what the activation gives
+  bool keeps_nan = true;  // not where no gradient follows: activation and `behind` may then give a number for a NaN, as a library's own do
   Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Convolution&) const = default;
 
@@ -116,6 +128,14 @@ struct ScatterSum {
   bool operator==(const ScatterSum&) const = default;
 };
 
+/// A weight put into the blocks that a call has asked for. buffers: (weight, the same in blocks).
+struct Packing {
+  DType dtype = DType::f32;
+  Layout weight = {};  // over the axes of the blocks
+  Blocked blocks = {};
+  bool operator==(const Packing&) const = default;
+};
+
 /// The host's turn in the queue of a device that queues its work: so many bytes come to it, so many go back.
 struct HostTurn {
   using Work = std::function<void(const void* input, void* output)>;
@@ -128,7 +148,7 @@ struct HostTurn {
 };
 
 /// monostate: no call of a device.
-struct CallDescription : std::variant<std::monostate, Matmul, Convolution, Pooling, Attention, ScatterSum, HostTurn> {
+struct CallDescription : std::variant<std::monostate, Matmul, Convolution, Pooling, Attention, ScatterSum, Packing, HostTurn> {
   using variant::variant;
   explicit operator bool() const { return !std::holds_alternative<std::monostate>(*this); }
 };

@@ -29,6 +29,8 @@ void check(const Matmul& d) {
   if (rank < 2 || a.rank() != rank || b.rank() != rank) refuse("operands of different rank", "equal ranks of at least 2");
   if (a[rank - 1] != b[rank - 2] || a[rank - 2] != c[rank - 2] || b[rank - 1] != c[rank - 1])
     refuse("shapes " + to_string(a) + " and " + to_string(b) + " into " + to_string(c), "(M, K), (K, N), (M, N)");
+  if (d.b.blocks && (d.b.blocks.any || d.b.blocks.shape != Shape{b[rank - 2], b[rank - 1]} || numel(b) != b[rank - 2] * b[rank - 1]))
+    refuse("blocks of " + to_string(d.b.blocks.shape), "blocks of a B (K, N) without a batch");
   for (int i = 0; i + 2 < rank; ++i) {
     for (const Shape* shape : {&a, &b}) {
       if ((*shape)[i] != c[i] && (*shape)[i] != 1) refuse("batch axes " + to_string(*shape), "those of " + to_string(c));
@@ -65,6 +67,11 @@ void check(const Convolution& d) {
       refuse(shapes, "an output of (input + padding - dilation * (kernel - 1) - 1) / stride + 1");
   }
   if (d.activation != Activation::None && d.activation != Activation::Relu) refuse("an activation other than relu", "none or relu");
+  if (!d.behind.words.empty() && d.pass != ConvolutionPass::Forward) refuse("an expression behind a gradient", "one behind the forward pass");
+  for (const tile::Word word : d.behind.words)
+    if (word != tile::Word::Max && word != tile::Word::Min) refuse("the word " + std::string(tile::name(word)) + " behind it", "max or min");
+  if (d.weight.blocks && (d.weight.blocks.any || numel(d.weight.blocks.shape) != numel(d.weight.layout.shape)))
+    refuse("blocks of " + to_string(d.weight.blocks.shape), "as many elements as the weight's " + to_string(d.weight.layout.shape));
 }
 
 void check(const Pooling& d) {

@@ -110,6 +110,7 @@ struct LayoutRules {
   std::size_t worst_distance = 4096;
   bool reads_pixels_apart = false;  // convolutions, channels-last images with room between the pixels; where not, they copy them
   bool weights_channels_last = false;  // convolutions, weights that lie as (K, kernel…, C/groups)
+  bool weights_in_blocks = false;  // convolutions and products, weights that stay from run to run: asked for any blocks, candidates() says which
 };
 
 /// What a device is like, for those who plan its work.

@@ -5,6 +5,7 @@
 
 #include "tegula/core/dtype.h"
 #include "tegula/core/shape.h"
+#include "tegula/runtime/blocked.h"
 
 namespace tegula::runtime {
 
@@ -19,6 +20,7 @@ struct Operand {
   DType dtype = DType::f32;
   Layout layout = {};
   Scale scale = Scale::None;
+  Blocked blocks = {};  // where it lies in blocks; `layout` is then how it would lie without
   bool operator==(const Operand&) const = default;
 };
 

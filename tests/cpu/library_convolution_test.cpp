@@ -54,6 +54,58 @@ TEST_P(ConvolutionTest, RandomShapesAndLayoutsMatchTheNaiveLoops) {
   for (int round = 0; round < rounds && !HasFailure(); ++round) { expect_all_passes(test::random_convolution(GetParam()), 1 + round % 2); }
 }
 
+/// The convolution as the device would have it: its weight in blocks where it wants that, and by any way where not.
+void expect_packed(const Convolution& plain, int threads, int& packed) {
+  Convolution asked = plain;
+  asked.weight.blocks.any = true;
+  const auto ways = runtime::cpu().candidates(asked);
+  ASSERT_FALSE(ways.empty());
+  const auto& best = std::get<Convolution>(ways.front().description);
+  EXPECT_FALSE(best.weight.blocks.any);
+  if (best.weight.blocks) ++packed;
+  std::vector<std::unique_ptr<runtime::Call>> calls;
+  calls.push_back(runtime::cpu().make(best));
+  test::expect_convolution(runtime::cpu(), best, calls, threads);
+}
+
+// Sums with another tensor, relu and limits are put into the call, in that order, and the weight comes in the call's own blocks.
+TEST(Convolution, WhatIsPutIntoACallAndPackedWeightsMatchTheNaiveLoops) {
+  int packed = 0;
+  for (int round = 0; round < 400 && !HasFailure(); ++round) {
+    Options o = test::random_convolution(f32);
+    if (round % 3 == 0) {  // sizes that fill vectors
+      o.c = o.c / o.groups * 8 * o.groups, o.k = o.k / o.groups * 16 * o.groups;
+      for (int axis = 0; axis < o.in.rank(); ++axis) o.in[axis] = std::min<std::int64_t>(o.in[axis], 5);
+      o.n = std::min<std::int64_t>(o.n, 3);
+    }
+    o.addend = round % 2 == 1;
+    Convolution d = describe(o, ConvolutionPass::Forward);
+    d.keeps_nan = false;
+    if (round % 4 >= 2) d.behind.words = {tile::Word::Max, tile::Word::Min};
+    if (round % 8 == 5) d.behind.words = {tile::Word::Min};
+    EXPECT_TRUE(runtime::cpu().takes(d));
+    expect_packed(d, 1 + round % 2, packed);
+    expect_packed(describe(o, ConvolutionPass::BackwardData), 1 + round % 2, packed);
+  }
+  EXPECT_GT(packed, 100);
+}
+
+TEST(Convolution, WhereNanIsKeptNothingMoreIsPutIntoACall) {
+  Options o = square(2, 16, 5, 32, 3, 1, 1, 1);
+  o.addend = true;
+  EXPECT_FALSE(runtime::cpu().takes(describe(o, ConvolutionPass::Forward)));
+  o.addend = false;
+  Convolution d = describe(o, ConvolutionPass::Forward);
+  d.behind.words = {tile::Word::Max};
+  EXPECT_FALSE(runtime::cpu().takes(d));
+}
+
+TEST(Convolution, BlocksOfAnotherWeightAreRefused) {
+  Convolution d = describe(square(2, 16, 5, 32, 3, 1, 1, 1), ConvolutionPass::Forward);
+  d.weight.blocks = {.shape = {32, 16, 3, 2}, .strides = {1, 32, 1024, 512}};
+  EXPECT_THROW(runtime::cpu().make(d), Error);
+}
+
 TEST_P(ConvolutionTest, EmptyAxesGiveZerosOrTheBias) {
   const Options usual{.n = 2,
                       .c = 3,

@@ -39,6 +39,33 @@ TEST_P(MatmulTest, LargeProductsMatchOnOneAndTwoThreads) {
   }
 }
 
+// A weight that stays is packed for a product of one row, which then reads it element by element.
+TEST(Matmul, OneRowByAPackedWeightMatches) {
+  int packed = 0;
+  for (int round = 0; round < 300 && !HasFailure(); ++round) {
+    Matmul d = test::random_matmul(f32, round % 3 ? 70 : 400);
+    if (round % 4) {
+      const std::int64_t n = test::pick(1, round % 7 ? 90 : 1300), k = test::pick(1, round % 5 ? 60 : 900);
+      const auto order = [&] { return test::pick(0, 1) ? Order::Rows : Order::Columns; };
+      d.a.layout = matrix({1, k}, order()), d.b.layout = matrix({k, n}, order(), test::pick(0, 1) * 3), d.c.layout = matrix({1, n}, Order::Rows);
+    }
+    Matmul asked = d;
+    asked.b.blocks.any = true;
+    const auto ways = runtime::cpu().candidates(asked);
+    ASSERT_FALSE(ways.empty());
+    const auto& best = std::get<Matmul>(ways.front().description);
+    if (best.b.blocks) ++packed;
+    expect_matmul(runtime::cpu(), best, 1 + round % 3);
+  }
+  EXPECT_GT(packed, 150);
+}
+
+TEST(Matmul, ABInOtherBlocksIsRefused) {
+  Matmul d = Matmul::of(f32, matrix({1, 64}, Order::Rows), matrix({64, 96}, Order::Rows), matrix({1, 96}, Order::Rows));
+  d.b.blocks = {.shape = {64, 96}, .strides = {3, 192}, .axes = {1}, .sizes = {3}};
+  EXPECT_THROW(runtime::cpu().make(d), Error);
+}
+
 TEST_P(MatmulTest, AnEmptyInnerAxisGivesTheBiasAndEmptyResultsWriteNothing) {
   expect_matmul(runtime::cpu(),
                 {.a = {GetParam(), matrix({3, 0}, Order::Rows)},

@@ -143,6 +143,26 @@ TEST(PlanFile, WhatIsKeptIsInTheFileAndComputedAgainWhenAVariableChanges) {
   EXPECT_EQ(f.traces(), 0);
 }
 
+TEST(PlanFile, PackedWeightsLimitsAndSumsComeBack) {
+  struct Net {
+    nn::Conv2d conv{16, 16, 3, {.padding = 1}};
+    nn::Linear head{16 * 36, 24};
+    Tensor operator()(const Tensor& x) { return head(flatten(relu(x + relu6(conv(x))), 1)); }
+  } net;
+  eval(net);
+  const Tensor x = numbers({1, 16, 6, 6});
+  auto compiled = jit([&](const Tensor& in) { return net(in); });
+  const Tensor y = compiled(x);
+  EXPECT_NE(compiled.print_plan().find("call pack"), std::string::npos) << compiled.print_plan();
+  save_plan(kPath, net, x);
+  const PlanFunction f = load_plan(kPath);
+  EXPECT_EQ(f.print_kernels(), compiled.print_kernels());
+  expect_same_bits(f(x), y);
+  for (const Parameter& one : f.state()) one.assign(one.read() * 2.0);
+  for (const Parameter& one : nn::state(net)) one.assign(one.read() * 2.0);
+  expect_same_bits(f(x), compiled(x));
+}
+
 TEST(PlanFile, AFailedCheckNamesTheLineOfTheSavedProgram) {
   const Tensor table = numbers({5, 2});
   eval(table);

@@ -1,5 +1,7 @@
 #include "tests/support/library.h"
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cstring>
 
@@ -46,6 +48,15 @@ bool run_guarded(runtime::Device& device, const runtime::Call& call, const std::
     device.copy_out(guard.data(), behind, kScratchGuard);
   }
   return std::all_of(guard.begin(), guard.end(), [](unsigned char byte) { return byte == 0x5a; });
+}
+
+Tensor in_blocks(runtime::Device& device, const Tensor& weight, const Layout& over_axes, const runtime::Blocked& blocks, int threads) {
+  if (!blocks) return weight;
+  Tensor source = weight, packed(weight.dtype(), Layout::dense({runtime::elements(blocks)}));
+  const auto pack = device.make(runtime::Packing{weight.dtype(), over_axes, blocks});
+  EXPECT_TRUE(run_guarded(device, *pack, {&source, &packed}, threads)) << pack->describe();
+  EXPECT_TRUE(packed.untouched_outside()) << pack->describe();
+  return packed;
 }
 
 }  // namespace tegula::test

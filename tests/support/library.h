@@ -107,6 +107,9 @@ inline double tolerance(DType dtype, runtime::Arithmetic arithmetic, double term
   return tolerance(dtype == f32 && arithmetic == runtime::Arithmetic::TF32 ? f16 : dtype, terms);
 }
 
+/// The tensor, which lies so over the axes of the blocks, in blocks as the device packs it; what it is already where there are none.
+Tensor in_blocks(runtime::Device& device, const Tensor& weight, const Layout& over_axes, const runtime::Blocked& blocks, int threads);
+
 // Matmul
 enum class MatrixOrder { Rows, Columns };
 /// A matrix with batch axes; `gap` elements lie unused behind each row (or column), `broadcast` gives batch strides of 0.

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <deque>
 
 #include "tests/support/library.h"
 
@@ -79,8 +80,12 @@ void for_each_product(const Convolution& d, F&& visit) {
 std::string text(const Convolution& d) {
   return to_string(d.input.layout.shape) + to_string(d.input.layout.strides) + " * " + to_string(d.weight.layout.shape) + " -> " + to_string(d.output.layout.strides) +
          " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " pad " + to_string(d.pad_low) + to_string(d.pad_high) +
-         " groups " + std::to_string(d.groups) + " bias " + std::to_string(d.bias) + " addend " + std::to_string(d.addend);
+         " groups " + std::to_string(d.groups) + " bias " + std::to_string(d.bias) + " addend " + std::to_string(d.addend) + " limits " +
+         std::to_string(d.behind.words.size()) + " blocks " + to_string(d.weight.blocks.sizes);
 }
+
+/// The number of the k-th word behind.
+double limit(std::size_t k) { return k % 2 == 0 ? -0.25 : 0.5; }
 
 /// The results in f64, in row-major order of the result's shape.
 std::vector<double> reference(const Convolution& d, const Tensor& x, const Tensor& w, const Tensor& y, const Tensor& bias) {
@@ -105,6 +110,8 @@ std::vector<double> reference(const Convolution& d, const Tensor& x, const Tenso
       if (d.bias) value += bias({o[1]});
       if (d.addend) value += y(o);
       if (d.activation == Activation::Relu) value = std::max(value, 0.0);
+      for (std::size_t k = 0; k < d.behind.words.size(); ++k)
+        value = d.behind.words[k] == tile::Word::Max ? std::max(value, limit(k)) : std::min(value, limit(k));
     });
   }
   return result;
@@ -126,13 +133,18 @@ void expect_convolution(runtime::Device& device, const Convolution& d, const std
                        : d.pass == ConvolutionPass::Forward      ? weights / channels
                                                                  : weights;
 
+  std::deque<Tensor> numbers;
+  for (std::size_t k = 0; k < d.behind.words.size(); ++k) numbers.emplace_back(d.dtype(), Layout::dense({1})).set({0}, limit(k));
+  Tensor weight = in_blocks(device, w, Layout::dense(d.weight.blocks.shape), d.weight.blocks, threads);
+
   for (const auto& call : calls) {
     Tensor result(d.dtype(), source.layout()), bias_gradient(d.dtype(), bias.layout());
     std::vector<Tensor*> tensors;
-    if (d.pass == ConvolutionPass::Forward) tensors = {&x, &w};
-    else if (d.pass == ConvolutionPass::BackwardData) tensors = {&y, &w, &result};
+    if (d.pass == ConvolutionPass::Forward) tensors = {&x, &weight};
+    else if (d.pass == ConvolutionPass::BackwardData) tensors = {&y, &weight, &result};
     else tensors = {&x, &y, &result};
     if (d.bias) tensors.push_back(d.pass == ConvolutionPass::Forward ? &bias : &bias_gradient);
+    for (Tensor& number : numbers) tensors.push_back(&number);
     if (d.addend) tensors.push_back(&y);
     if (d.pass == ConvolutionPass::Forward) tensors.push_back(&result);
     const std::string what = call->describe() + ' ' + text(d) + " threads " + std::to_string(threads);

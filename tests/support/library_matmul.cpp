@@ -37,7 +37,10 @@ void expect_matmul(runtime::Device& device, const Matmul& d, int threads) {
   Tensor a(d.dtype(), d.a.layout), b(d.dtype(), d.b.layout), c(d.dtype(), d.c.layout), bias(d.dtype(), Layout::dense({d.c.layout.shape.back()}));
   a.randomize(), b.randomize(), bias.randomize();
   const auto call = device.make(d);
-  std::vector<Tensor*> tensors{&a, &b};
+  const int last = d.b.layout.shape.rank() - 1;
+  const Layout over_axes{{d.b.layout.shape[last - 1], d.b.layout.shape[last]}, {d.b.layout.strides[last - 1], d.b.layout.strides[last]}};
+  Tensor weight = in_blocks(device, b, over_axes, d.b.blocks, threads);
+  std::vector<Tensor*> tensors{&a, &weight};
   if (d.bias) tensors.push_back(&bias);
   tensors.push_back(&c);
   ASSERT_TRUE(run_guarded(device, *call, tensors, threads)) << "wrote behind its scratch";

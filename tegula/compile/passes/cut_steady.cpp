@@ -114,7 +114,8 @@ class Chooser {
   bool is_worth(const Item& reader, int base) const {
     const Item& item = graph_[base];
     if (forbidden_[static_cast<std::size_t>(base)] || !is_computed(item) || numel(item.shape) == 0) return false;
-    if (static_cast<double>(bytes_of(item)) > 2 * leaf_bytes_[static_cast<std::size_t>(base)]) return false;
+    const bool is_number = numel(item.shape) == 1;  // in memory, for a call that takes it so
+    if (!is_number && static_cast<double>(bytes_of(item)) > 2 * leaf_bytes_[static_cast<std::size_t>(base)]) return false;
     if (reader.role() == Role::Library || reader.role() == Role::Kernel) return true;
     if (heavy_[static_cast<std::size_t>(base)]) return true;
     // Not what is made of a learning rate: each change would cost a launch of its own.

@@ -118,8 +118,16 @@ bool is_patchwork(const Convolution& d) { return d.dtype() == f64 || Geometry(d)
 bool is_half_convolution(const Convolution& d) { return is_half(d.dtype()); }
 bool onednn_loses(const Convolution& d) { return image_gradient(d) || !onednn_suits(d); }
 bool always(const Convolution&) { return true; }
+bool has_blocks(const Convolution& d) { return static_cast<bool>(d.weight.blocks); }
+/// Whether oneDNN is the way, which takes all that is put into a convolution.
+bool onednn_wins(const Convolution& d) {
+  return !is_half_convolution(d) && !is_patchwork(d) && !lanes_suit(d) && !planes_suit(d) && !pointwise_suits(d) && !onednn_loses(d);
+}
+bool is_followed(const Convolution& d) { return (d.addend || !d.behind.words.empty()) && !onednn_wins(d); }
 
 constexpr Way<Convolution> kWays[] = {
+    {has_blocks, make_onednn_convolution},
+    {is_followed, make_followed_convolution},
     {is_half_convolution, [](const Convolution& d) { return widened_convolution(d); }},
     {is_patchwork, make_patch_convolution},
     {lanes_suit, make_lanes_convolution},
@@ -132,6 +140,10 @@ constexpr Way<Convolution> kWays[] = {
 std::unique_ptr<runtime::Call> make_convolution(const Convolution& d) {
   check_layout(d);
   return make_first<Convolution>(kWays, d);
+}
+
+runtime::Blocked weight_blocks(const Convolution& d) {
+  return onednn_wins(d) && d.weight.layout.is_dense() ? onednn_weight_blocks(d) : runtime::Blocked();
 }
 
 bool convolution_prefers_channels_last(const Convolution& d) {

@@ -53,6 +53,8 @@ std::unique_ptr<runtime::Call> make_patch_convolution(const runtime::Convolution
 
 /// Through oneDNN, f32; nothing is empty.
 std::unique_ptr<runtime::Call> make_onednn_convolution(const runtime::Convolution& description);
+/// The blocks in which it would have the weight; none where it reads it as it lies.
+runtime::Blocked onednn_weight_blocks(const runtime::Convolution& description);
 /// Not oneDNN's gradient of a weight (2.6.3, AVX-512) where, along the first of three axes, a second window still begins in the padding: parts of it stay unwritten
 /// (kernel 4 x 2 x 2, padding 3, steps of 2, say).
 bool onednn_suits(const runtime::Convolution& description);
@@ -69,6 +71,9 @@ std::unique_ptr<runtime::Call> make_plane_convolution(const runtime::Convolution
 /// As matrix products: gradients of 1x1 convolutions on channels-last activations.
 bool pointwise_suits(const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pointwise_convolution(const runtime::Convolution& description);
+
+/// Without what was put into it, by whichever way, and then that: an addend, relu, limits. f32.
+std::unique_ptr<runtime::Call> make_followed_convolution(const runtime::Convolution& description);
 
 /// "forward 64x12x28x28 24 6x6 …", for describe().
 std::string to_string(const runtime::Convolution& description);

@@ -265,8 +265,27 @@ void multiply_block(const Gemm<T>& g, const Block<T>& block, bool pack_a, const 
   }
 }
 
+std::int64_t row_panel(std::int64_t n) {
+  const auto lanes = static_cast<std::int64_t>(hn::Lanes(hn::ScalableTag<float>()));
+  return std::min(panel_columns<float>(1), round_up(n, lanes));
+}
+
+/// One row of C, and B in panels.
+template <class T>
+void multiply_panels(const Gemm<T>& g, T* scratch) {
+  const std::int64_t wide = panel_columns<T>(1), width = g.b_panel / g.k;
+  const bool pack_a = g.a_row != 1 && g.a_column != 1;
+  for (std::int64_t n0 = 0; n0 < g.n; n0 += kBlockN) {
+    for (std::int64_t k0 = 0; k0 < g.k; k0 += block_depth(sizeof(T))) {
+      const Block<T> block{0, n0, k0, 1, std::min(kBlockN, g.n - n0), std::min(block_depth(sizeof(T)), g.k - k0)};
+      multiply_block(g, block, pack_a, g.b + n0 / wide * g.b_panel + k0 * width, width, g.b_panel, scratch);
+    }
+  }
+}
+
 template <class T>
 void multiply(const Gemm<T>& g, T* scratch) {
+  if (g.b_panel != 0) return multiply_panels(g, scratch);
   if (g.b_column != 1 && g.b_row == 1 && g.m <= 3 && (g.a_column == 1 || g.k == 1)) {
     for (std::int64_t i = 0; i < g.m; ++i) dot_products(g.a + i * g.a_row, g.b, g.b_column, g.n, g.k, g.c + i * g.c_row, g.accumulate);
     return;
@@ -309,6 +328,7 @@ namespace tegula::host {
 namespace {
 HWY_EXPORT(gemm_f32);
 HWY_EXPORT(gemm_f64);
+HWY_EXPORT(row_panel);
 
 template <class T>
 void fill_zero(const Gemm<T>& g) {
@@ -321,6 +341,8 @@ std::size_t gemm_scratch_bytes(std::int64_t m, std::int64_t n, std::int64_t k, s
   const std::int64_t elements = depth * (round_up(std::min(n, kBlockN), kWidestPanel) + std::min(m, kBlockM));
   return static_cast<std::size_t>(round_up(elements * static_cast<std::int64_t>(element), 64));
 }
+
+std::int64_t gemm_panel_columns(std::int64_t n) { return HWY_DYNAMIC_DISPATCH(row_panel)(n); }
 
 void gemm(const Gemm<float>& g, void* scratch) {
   if (g.m == 0 || g.n == 0) return;

@@ -17,6 +17,7 @@ struct Gemm {
   std::int64_t a_row = 0, a_column = 1;
   const T* b = nullptr;
   std::int64_t b_row = 0, b_column = 1;
+  std::int64_t b_panel = 0;  // of one row of C: B lies in panels of gemm_panel_columns(n), so many elements apart; 0: as the strides say
   T* c = nullptr;
   std::int64_t c_row = 0;
   Epilogue<T> epilogue;
@@ -25,6 +26,9 @@ struct Gemm {
 
 /// Scratch of one gemm call of at most this size, a multiple of 64 bytes.
 std::size_t gemm_scratch_bytes(std::int64_t m, std::int64_t n, std::int64_t k, std::size_t element);
+
+/// How many columns of B lie together where a product of one row reads them one after the other.
+std::int64_t gemm_panel_columns(std::int64_t n);
 
 /// `scratch` is 64-byte aligned.
 void gemm(const Gemm<float>& problem, void* scratch);

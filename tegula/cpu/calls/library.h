@@ -13,12 +13,16 @@ std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description);
 std::unique_ptr<runtime::Call> make_convolution(const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pooling(const runtime::Pooling& description);
 std::unique_ptr<runtime::Call> make_scatter_sum(const runtime::ScatterSum& description);
+std::unique_ptr<runtime::Call> make_packing(const runtime::Packing& description);
 
 /// As runtime::Device.
 std::vector<runtime::Candidate> candidates(const runtime::CallDescription& description);
 /// Whether the product copies its second operand, which lies by columns, into rows each time.
 bool wants_rows(const runtime::Matmul& description);
 
+/// The blocks in which this call would have its weight, which does not lie in blocks in the description; none where it would not.
+runtime::Blocked weight_blocks(const runtime::Matmul& description);
+runtime::Blocked weight_blocks(const runtime::Convolution& description);
 /// Whether the activations of this convolution should lie (N, spatial…, C).
 bool convolution_prefers_channels_last(const runtime::Convolution& description);
 

@@ -30,6 +30,7 @@ struct Product {
   std::int64_t m = 0, n = 0, k = 0;
   Matrix a, b, c;
   bool transposed = false;  // the described bias (N) runs along our rows
+  std::int64_t panel = 0;  // columns that lie together, of B in panels
   std::vector<std::int64_t> a_offset, b_offset, c_offset;  // one entry per product of the batch
 
   std::int64_t batch() const { return static_cast<std::int64_t>(c_offset.size()); }
@@ -112,7 +113,7 @@ struct Operands {
 struct Cut {
   Range rows, columns;
 };
-Cut cut(std::int64_t m, std::int64_t n, int thread, int threads) {
+Cut cut(std::int64_t m, std::int64_t n, int thread, int threads, std::int64_t columns = kGemmColumns) {
   int best = 1;
   double least = 1e300;
   for (int down = 1; down <= threads; ++down) {
@@ -127,7 +128,7 @@ Cut cut(std::int64_t m, std::int64_t n, int thread, int threads) {
     const Range r = share((size + unit - 1) / unit, part, parts);
     return Range{std::min(size, r.begin * unit), std::min(size, r.end * unit)};
   };
-  return {border(m, kGemmRows, thread / across, best), border(n, kGemmColumns, thread % across, across)};
+  return {border(m, kGemmRows, thread / across, best), border(n, columns, thread % across, across)};
 }
 
 template <class T>
@@ -142,9 +143,10 @@ void own_product(const Product& p, const Operands<T>& o, const Cut& part, void* 
                .a = o.a + row * p.a.row,
                .a_row = p.a.row,
                .a_column = p.a.column,
-               .b = o.b + column * p.b.column,
+               .b = o.b + (p.panel == 0 ? column * p.b.column : column * p.k),
                .b_row = p.b.row,
                .b_column = p.b.column,
+               .b_panel = p.panel * p.k,
                .c = o.c + row * p.c.row + column,
                .c_row = p.c.row,
                .epilogue = epilogue},
@@ -201,6 +203,7 @@ class MatmulCall : public runtime::Call {
         activation_(d.activation),
         product_(normalize(d)),
         most_threads_(library_threads()) {
+    if (d.b.blocks) product_.panel = d.b.blocks.sizes[0];
     onednn_ = dtype_ != f64 && prefers_onednn(product_);
     const std::size_t element = dtype_ == f64 ? 8 : 4;
     if (dtype_ == bf16 && onednn_) {
@@ -257,7 +260,7 @@ class MatmulCall : public runtime::Call {
       if (onednn_) return onednn_product(p, o, threads);
     }
     parallel(threads, [&](int thread, int count) {
-      own_product(p, o, cut(p.m, p.n, thread, count), scratch + gemm_bytes_ * static_cast<std::size_t>(thread));
+      own_product(p, o, cut(p.m, p.n, thread, count, p.panel == 0 ? kGemmColumns : p.panel), scratch + gemm_bytes_ * static_cast<std::size_t>(thread));
     });
   }
 
@@ -350,6 +353,14 @@ class MatmulCall : public runtime::Call {
 
 }  // namespace
 
+// A product of one row reads its weight once, from memory: best one element after the other, whatever lies before it.
+runtime::Blocked weight_blocks(const runtime::Matmul& d) {
+  const Product p = normalize(d);
+  if (d.dtype() != f32 || p.transposed || p.m != 1 || p.batch() != 1 || p.k == 0 || numel(d.b.layout.shape) != p.k * p.n) return {};
+  const std::int64_t panel = gemm_panel_columns(p.n);
+  return {.shape = {p.k, p.n}, .strides = {panel, panel * p.k}, .axes = {1}, .sizes = {panel}};
+}
+
 bool wants_rows(const runtime::Matmul& description) {
   if (is_half(description.dtype())) return false;
   const Product p = normalize(description);
@@ -363,6 +374,10 @@ constexpr Way<runtime::Matmul> kWays[] = {
 
 std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description) {
   check_layouts(description);
+  runtime::Matmul plain = description;
+  plain.b.blocks = {};
+  if (description.b.blocks && description.b.blocks != weight_blocks(plain))
+    throw Error({.op = "matmul", .got = "a B in other blocks", .expected = "those that were asked for"});
   return make_first<runtime::Matmul>(kWays, description);
 }
 

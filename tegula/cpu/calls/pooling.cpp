@@ -1,4 +1,5 @@
-// Pooling in our own loops. The innermost one runs over lanes: channels when they are innermost in memory, else outputs of a line.
+// Pooling in our own loops. The innermost one runs over lanes: channels when they are innermost in memory, else outputs of a line. Forward in f32, windows of which all
+// lanes have the same taps go by vectors (pooling_kernels.h).
 
 #include <algorithm>
 #include <array>
@@ -10,6 +11,7 @@
 #include "tegula/core/error.h"
 #include "tegula/cpu/calls/convolution.h"
 #include "tegula/cpu/calls/library.h"
+#include "tegula/cpu/calls/pooling_kernels.h"
 #include "tegula/cpu/calls/widened.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/runtime/checks.h"
@@ -72,6 +74,9 @@ class PoolingCall : public runtime::Call {
       const Range taps = axes_[2].taps(o);
       inside_.push_back(taps.end - taps.begin);
     }
+    for (; full_.begin < axes_[2].out && inside_[static_cast<std::size_t>(full_.begin)] < axes_[2].window;) ++full_.begin;
+    for (full_.end = full_.begin; full_.end < axes_[2].out && inside_[static_cast<std::size_t>(full_.end)] == axes_[2].window;) ++full_.end;
+    by_vectors_ = !d.backward && std::is_same_v<T, float> && out_step_ == 1 && (in_step_ == 1 || in_step_ == 2) && taps_step_ == 1;
     for (std::int64_t tap = 0; tap < axes_[2].window; ++tap) outputs_of_tap_.push_back(axes_[2].outputs(tap));
     channels_per_item_ = over_channels_ ? kMostLanes : 1;
     for (std::int64_t tap = 0; d.has_taps() && tap < numel(d.window); ++tap) {
@@ -101,9 +106,14 @@ class PoolingCall : public runtime::Call {
         const std::int64_t image = item / blocks, channel = item % blocks * channels_per_item_;
         const std::int64_t channels = std::min(channels_per_item_, c_ - channel);
         if (d_.backward) clear(result, image, channel, channels);
+        if constexpr (std::is_same_v<T, float>) {
+          if (by_vectors_) {
+            forward_by_vectors(first, result, taps, image, channel, channels);
+            continue;
+          }
+        }
         for_each_group(image, channel, channels, [&](const Group& g) {
-          if (!d_.backward)
-            !max ? average_forward(first, result, g) : taps ? max_and_taps(first, result, taps, g) : max_forward(first, result, g);
+          if (!d_.backward) forward(first, result, taps, g);
           else if (max) by_taps ? max_backward(taps, second, result, g) : search_backward(first, second, result, g);
           else average_backward(first, result, g);
         });
@@ -114,13 +124,69 @@ class PoolingCall : public runtime::Call {
  private:
   template <class F>
   void for_each_group(std::int64_t image, std::int64_t channel, std::int64_t channels, F&& visit) const {
+    for (std::int64_t d = 0; d < axes_[0].out; ++d) {
+      for (std::int64_t h = 0; h < axes_[1].out; ++h) groups_of({image, channel, {d, h, 0}, channels}, {0, axes_[2].out}, visit);
+    }
+  }
+  /// Those of a line's outputs.
+  template <class F>
+  void groups_of(Group g, Range outputs, F&& visit) const {
     const std::int64_t step = over_channels_ ? 1 : kMostLanes;
+    for (g.output[2] = outputs.begin; g.output[2] < outputs.end; g.output[2] += step) {
+      if (!over_channels_) g.count = std::min(step, outputs.end - g.output[2]);
+      visit(g);
+    }
+  }
+
+  void forward(const T* x, T* y, std::uint8_t* taps, const Group& g) const {
+    if (d_.kind != PoolingKind::Max) average_forward(x, y, g);
+    else if (taps) max_and_taps(x, y, taps, g);
+    else max_forward(x, y, g);
+  }
+
+  void forward_by_vectors(const float* x, float* y, std::uint8_t* taps, std::int64_t image, std::int64_t channel,
+                          std::int64_t channels) const {
     for (std::int64_t d = 0; d < axes_[0].out; ++d) {
       for (std::int64_t h = 0; h < axes_[1].out; ++h) {
-        for (std::int64_t w = 0; w < axes_[2].out; w += step) {
-          visit(Group{image, channel, {d, h, w}, over_channels_ ? channels : std::min(step, axes_[2].out - w)});
+        const Group g{image, channel, {d, h, 0}, channels};
+        const Range depth = axes_[0].taps(d), height = axes_[1].taps(h);
+        const auto by_groups = [&](Range outputs) { groups_of(g, outputs, [&](const Group& part) { forward(x, y, taps, part); }); };
+        if (depth.begin == depth.end || height.begin == height.end) {
+          by_groups({0, axes_[2].out});
+          continue;
         }
+        by_groups({0, full_.begin});
+        if (full_.end > full_.begin) full_windows(x, y, taps, g, depth, height);
+        by_groups({full_.end, axes_[2].out});
       }
+    }
+  }
+  /// Outputs of a line whose windows lie inside of it.
+  void full_windows(const float* x, float* y, std::uint8_t* taps, Group g, Range depth, Range height) const {
+    g.output[2] = full_.begin;
+    const std::int64_t outputs = full_.end - full_.begin;
+    WindowLanes w{.from = x + g.image * input_.n + g.channel * input_.c + axes_[0].position(g.output[0], depth.begin) * input_.spatial[0] +
+                          axes_[1].position(g.output[1], height.begin) * input_.spatial[1] +
+                          axes_[2].position(full_.begin, 0) * input_.spatial[2],
+                  .lanes = over_channels_ ? g.count : outputs,
+                  .step = in_step_,
+                  .runs = over_channels_ ? outputs : 1,
+                  .from_run = axes_[2].stride * input_.spatial[2],
+                  .to_run = output_.spatial[2],
+                  .taps = {depth.end - depth.begin, height.end - height.begin, axes_[2].window}};
+    for (std::size_t axis = 0; axis < 3; ++axis) w.distance[axis] = axes_[axis].dilation * input_.spatial[axis];
+    float* const to = y ? y + output_offset(g) : nullptr;
+    if (d_.kind == PoolingKind::Max && taps) {
+      const auto across = static_cast<std::int32_t>(axes_[2].window), plane = static_cast<std::int32_t>(axes_[1].window) * across;
+      w.number = {plane, across, 1};
+      w.first_number = static_cast<std::int32_t>(depth.begin) * plane + static_cast<std::int32_t>(height.begin) * across;
+      max_and_taps_of_windows(w, to, taps + offset_of(g, taps_), taps_.spatial[2]);
+    } else if (d_.kind == PoolingKind::Max) {
+      max_of_windows(w, to);
+    } else {
+      const bool padding = d_.kind == PoolingKind::AverageWithPadding;
+      const std::int64_t elements = padding ? axes_[0].window * axes_[1].window * axes_[2].window : w.taps[0] * w.taps[1] * w.taps[2];
+      mean_of_windows(w, static_cast<float>(elements), to);
     }
   }
 
@@ -293,9 +359,10 @@ class PoolingCall : public runtime::Call {
   std::array<Axis, 3> axes_{};  // missing ones stand in front with size 1
   Strides5 input_, output_, taps_;
   int most_threads_;
-  bool over_channels_ = false;
+  bool over_channels_ = false, by_vectors_ = false;
   std::int64_t in_step_ = 1, out_step_ = 1, taps_step_ = 1, channels_per_item_ = 1;
   std::vector<std::int64_t> inside_;  // taps inside the input, per output of the last axis
+  Range full_{0, 0};                   // outputs of the last axis that have all taps inside the input
   std::vector<Range> outputs_of_tap_;  // of the last axis
   std::vector<std::int64_t> offset_of_tap_;  // in the input, from where the window begins
 };

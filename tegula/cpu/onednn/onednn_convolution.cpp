@@ -1,12 +1,15 @@
 // Convolution through oneDNN. The activations stay in the caller's layout where oneDNN is fast in it and are reordered into its own
-// blocked layouts where not, as are slices of larger tensors (for which oneDNN 2.6.3 has its plain loops alone); weights are always reordered.
+// blocked layouts where not, as are slices of larger tensors (for which oneDNN 2.6.3 has its plain loops alone); weights are reordered, unless they come
+// in its blocks. An addend, and without NaN's also relu and limits, are its post-ops.
 
 #include <string>
 #include <vector>
 
 #include "tegula/core/memory_rows.h"
 #include "tegula/cpu/calls/convolution.h"
+#include "tegula/core/error.h"
 #include "tegula/cpu/calls/epilogue.h"
+#include "tegula/cpu/onednn/onednn_blocks.h"
 #include "tegula/cpu/onednn/onednn_primitive.h"
 
 namespace tegula::host {
@@ -73,8 +76,29 @@ struct Description {
   }
 };
 
+bool is_within(const Convolution& d) { return d.addend || !d.behind.words.empty() || (d.activation == runtime::Activation::Relu && !d.keeps_nan); }
+
+memory::desc number(const Description& d) { return d.plain(memory::dims(d.output.size(), 1)); }
+
+/// What is put into the convolution, in the order in which it is computed.
+dnnl::post_ops post_ops(const Description& d, const Convolution& convolution, const memory::desc& result) {
+  dnnl::post_ops ops;
+  if (convolution.addend && result != d.user_output) throw dnnl::error(dnnl_unimplemented, "an addend in another order");
+  if (convolution.addend) ops.append_binary(dnnl::algorithm::binary_add, result);
+#if DNNL_VERSION_MAJOR >= 3
+  if (convolution.activation == runtime::Activation::Relu) ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+#else
+  if (convolution.activation == runtime::Activation::Relu) ops.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+#endif
+  for (const tile::Word word : convolution.behind.words)
+    ops.append_binary(word == tile::Word::Max ? dnnl::algorithm::binary_max : dnnl::algorithm::binary_min, number(d));
+  return ops;
+}
+
 /// The primitive descriptor of one pass; throws dnnl::error when there is no implementation.
-dnnl::primitive_desc_base describe_pass(const Description& d, ConvolutionPass pass, bool with_bias, Activations activations) {
+dnnl::primitive_desc_base describe_pass(const Description& d, const Convolution& convolution, Activations activations) {
+  const ConvolutionPass pass = convolution.pass;
+  const bool with_bias = convolution.bias;
   constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
   const auto kind = dnnl::prop_kind::forward_training;
   const auto type = memory::data_type::f32;
@@ -84,7 +108,8 @@ dnnl::primitive_desc_base describe_pass(const Description& d, ConvolutionPass pa
   const memory::desc x(d.input, type, format), w(d.weight, type, Format::any), y(d.output, type, format);
   const memory::desc b = with_bias ? memory::desc(d.bias, type, Format::x) : memory::desc();
   const auto& engine = onednn_engine();
-  const auto attr = onednn_attributes();
+  auto attr = onednn_attributes();
+  if (is_within(convolution)) attr.set_post_ops(post_ops(d, convolution, y));
 #if DNNL_VERSION_MAJOR >= 3
   const auto forward = [&](const memory::desc& bias) {
     return dnnl::convolution_forward::primitive_desc(engine, kind, kAlgorithm, x, w, bias, y, d.stride, d.dilation, d.low, d.high, attr);
@@ -128,20 +153,26 @@ Activations choose_activations(const Convolution& description) {
   return (pointwise && input_first) || (image && output_first) ? Activations::ChannelsFirst : Activations::Blocked;
 }
 
-std::vector<OneDnnTensor> tensors(const Convolution& description, const Description& d) {
+/// `weight`: the layout in which it comes.
+std::vector<OneDnnTensor> tensors(const Convolution& description, const Description& d, const memory::desc& weight) {
   const bool bias = description.bias;
   const std::int64_t input = 4 * description.input.layout.strides[0], output = 4 * description.output.layout.strides[0];  // bytes of an image
+  const int numbers = static_cast<int>(description.behind.words.size()), others = (bias ? 1 : 0) + numbers + (description.addend ? 1 : 0);
+  const int ahead = (description.addend ? 1 : 0) + (description.activation == runtime::Activation::Relu ? 1 : 0);
+  const auto of_post_op = [](int index) { return DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1; };
   std::vector<OneDnnTensor> list;
   switch (description.pass) {
     case ConvolutionPass::Forward:
       list = {{DNNL_ARG_SRC, 0, false, input, d.user_input},
-              {DNNL_ARG_WEIGHTS, 1, false, 0, d.user_weight},
-              {DNNL_ARG_DST, bias ? 3 : 2, true, output, d.user_output}};
+              {DNNL_ARG_WEIGHTS, 1, false, 0, weight},
+              {DNNL_ARG_DST, 2 + others, true, output, d.user_output}};
       if (bias) list.push_back({DNNL_ARG_BIAS, 2, false, 0, d.user_bias});
+      for (int k = 0; k < numbers; ++k) list.push_back({of_post_op(ahead + k), 2 + (bias ? 1 : 0) + k, false, 0, number(d)});
+      if (description.addend) list.push_back({of_post_op(0), 1 + others, false, output, d.user_output});
       break;
     case ConvolutionPass::BackwardData:
       list = {{DNNL_ARG_DIFF_DST, 0, false, output, d.user_output},
-              {DNNL_ARG_WEIGHTS, 1, false, 0, d.user_weight},
+              {DNNL_ARG_WEIGHTS, 1, false, 0, weight},
               {DNNL_ARG_DIFF_SRC, 2, true, input, d.user_input}};
       break;
     case ConvolutionPass::BackwardWeight:
@@ -160,16 +191,31 @@ Convolution of_images(Convolution d, std::int64_t count) {
   return d;
 }
 
+/// Of a primitive for all images.
+memory::desc wanted_weight(const Convolution& d) {
+  return describe_pass(Description(d), d, choose_activations(d)).query_md(dnnl::query::weights_md, 0);
+}
+
+/// The layout of a weight that comes in blocks.
+memory::desc packed_weight(const Convolution& d) {
+  if (auto layout = layout_of(d.weight.blocks)) return *layout;
+  const memory::desc wanted = wanted_weight(d);
+  if (blocked_of(wanted) == d.weight.blocks) return wanted;
+  throw Error({.op = "convolution", .got = "a weight in other blocks", .expected = "those that were asked for"});
+}
+
 class OneDnnConvolution : public runtime::Call {
  public:
   explicit OneDnnConvolution(const Convolution& d) : OneDnnConvolution(d, choose_activations(d)) {}
 
   std::size_t scratch_bytes() const override { return primitive_.scratch_bytes(); }
   std::string describe() const override { return "oneDNN " + primitive_.implementation() + " " + to_string(description_); }
-  bool is_fast() const { return primitive_.is_fast(); }
+  bool is_fast() const { return !primitive_.has("ref"); }
+  bool is_product() const { return primitive_.has("gemm"); }
 
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
-    if (description_.activation != runtime::Activation::Relu) return primitive_.run(buffers, options.scratch, options.threads);
+    if (description_.activation != runtime::Activation::Relu || !description_.keeps_nan)
+      return primitive_.run(buffers, options.scratch, options.threads);
     // Not as oneDNN's post-op: that one turns NaN into 0 and so hides a network that has diverged.
     auto* y = static_cast<float*>(buffers.back());
     const auto relu = [this, y](std::int64_t begin, std::int64_t end) {
@@ -187,7 +233,8 @@ class OneDnnConvolution : public runtime::Call {
         primitive_(d.input.layout.shape[0], [&](std::int64_t images) {
           const Convolution part = of_images(d, images);
           const Description sizes(part);
-          return OneDnnPiece{tensors(part, sizes), describe_pass(sizes, d.pass, d.bias, activations)};
+          const dnnl::primitive_desc_base pass = describe_pass(sizes, part, activations);
+          return OneDnnPiece{tensors(part, sizes, d.weight.blocks ? packed_weight(d) : sizes.user_weight), pass};
         }) {
     const Layout& y = d.output.layout;
     image_ = memory_rows(y).value_or(MemoryRows{});
@@ -204,17 +251,39 @@ class OneDnnConvolution : public runtime::Call {
   std::int64_t units_ = 1;  // of them
 };
 
-}  // namespace
-
-std::unique_ptr<runtime::Call> make_onednn_convolution(const Convolution& d) {
-  if (!memory_rows(d.output.layout)) return make_patch_convolution(d);
+/// Null where oneDNN has no fast kernel.
+std::unique_ptr<OneDnnConvolution> make_fast(const Convolution& d) {
+  if (!memory_rows(d.output.layout)) return nullptr;
   try {
     auto call = std::make_unique<OneDnnConvolution>(d);
-    if (call->is_fast()) return call;
-    return make_patch_convolution(d);
+    if (is_within(d) && call->is_product()) return nullptr;  // 2.6.3: limits behind several groups come out wrong
+    return call->is_fast() ? std::move(call) : nullptr;
   } catch (const dnnl::error&) {
-    return make_patch_convolution(d);  // nothing implemented for this shape
+    return nullptr;  // nothing implemented for this shape
   }
+}
+
+}  // namespace
+
+runtime::Blocked onednn_weight_blocks(const Convolution& d) {
+  Convolution runs = d;
+  if (!make_fast(d)) runs.addend = false, runs.behind = {}, runs.activation = runtime::Activation::None;  // and is followed
+  if (!make_fast(runs)) return {};
+  const memory::desc wanted = wanted_weight(runs);
+  return wanted == Description(runs).user_weight ? runtime::Blocked() : blocked_of(wanted).value_or(runtime::Blocked());
+}
+
+std::unique_ptr<runtime::Call> make_onednn_convolution(const Convolution& d) {
+  if (auto call = make_fast(d)) return call;
+  if (d.addend || !d.behind.words.empty()) return make_followed_convolution(d);
+  if (is_within(d)) {
+    Convolution kept = d;
+    kept.keeps_nan = true;
+    return make_onednn_convolution(kept);
+  }
+  if (d.weight.blocks)
+    throw Error({.op = "convolution", .got = "a weight in blocks", .expected = "one as it lies, for a shape without a fast kernel"});
+  return make_patch_convolution(d);
 }
 
 }  // namespace tegula::host

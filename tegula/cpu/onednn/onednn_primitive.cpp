@@ -12,7 +12,7 @@ namespace {
 
 using dnnl::memory;
 
-constexpr std::size_t kMostArguments = 6;
+constexpr std::size_t kMostArguments = 10;
 
 dnnl::stream& stream() {  // CPU streams are in order and keep no state between calls of one thread
   thread_local dnnl::stream instance(onednn_engine());
@@ -275,7 +275,8 @@ std::unique_ptr<OneDnnPrimitive::Variant> OneDnnPrimitive::plan(std::int64_t uni
     for (const OneDnnTensor& tensor : made.tensors) {
       Operand& operand = piece.operands.emplace_back();
       operand.tensor = tensor;
-      operand.inner = made.description.query_md(dnnl::query::exec_arg_md, tensor.argument);
+      const bool of_post_op = tensor.argument >= DNNL_ARG_ATTR_MULTIPLE_POST_OP_BASE;
+      operand.inner = of_post_op ? tensor.layout : made.description.query_md(dnnl::query::exec_arg_md, tensor.argument);
       operand.moved = operand.inner != tensor.layout;
       const bool first = variant->pieces.size() == 1;
       if (operand.whole() && !first) {
@@ -308,13 +309,13 @@ std::unique_ptr<OneDnnPrimitive::Variant> OneDnnPrimitive::plan(std::int64_t uni
 
 std::string OneDnnPrimitive::implementation() const { return variants_.back()->pieces[0].description.impl_info_str(); }
 
-bool OneDnnPrimitive::is_fast() const {
+bool OneDnnPrimitive::has(std::string_view implementation) const {
   for (const auto& variant : variants_) {
     for (const Piece& piece : variant->pieces) {
-      if (std::string(piece.description.impl_info_str()).starts_with("ref")) return false;
+      if (std::string_view(piece.description.impl_info_str()).starts_with(implementation)) return true;
     }
   }
-  return true;
+  return false;
 }
 
 void OneDnnPrimitive::run(std::span<void* const> buffers, void* scratch, int threads, const After& after) const {

@@ -14,6 +14,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tegula::host {
@@ -25,7 +26,7 @@ dnnl::primitive_attr onednn_attributes();
 
 /// One tensor of a primitive as the caller has it. Where the primitive wants another layout it is reordered through scratch.
 struct OneDnnTensor {
-  int argument;  // DNNL_ARG_…
+  int argument;  // DNNL_ARG_…; what a post-op reads comes as the primitive wants it
   int buffer;    // index into the caller's buffers
   bool written;
   std::int64_t step;  // bytes from one unit of the batch to the next; 0: all pieces read it whole, or each writes (f32) its share of a sum
@@ -49,8 +50,8 @@ class OneDnnPrimitive {
   std::size_t scratch_bytes() const { return bytes_; }
   /// "brgconv:avx512_core"
   std::string implementation() const;
-  /// "ref…" is oneDNN's plain loop.
-  bool is_fast() const;
+  /// Whether a piece is computed by an implementation whose name begins so: "ref" is oneDNN's plain loop.
+  bool has(std::string_view implementation) const;
   /// `after(begin, end)` is called when these units of the batch have been written, by the thread that wrote them.
   using After = std::function<void(std::int64_t begin, std::int64_t end)>;
   void run(std::span<void* const> buffers, void* scratch, int threads, const After& after = {}) const;

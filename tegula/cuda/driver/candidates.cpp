@@ -34,6 +34,7 @@ std::vector<Candidate> ways(Context&, const Convolution& d) {
   const bool forward = d.pass == runtime::ConvolutionPass::Forward;
   if (!forward || d.activation != Activation::Relu || !fuses_activation(d.dtype(), d.activation)) best.activation = Activation::None;
   best.addend = d.addend && forward && is_half(d.dtype());
+  best.behind = {};
   Convolution as_it_lies = best;
   if (d.dtype() != f64)
     best.input.layout = Layout::channels_last(d.input.layout.shape), best.weight.layout = Layout::channels_last(d.weight.layout.shape),
@@ -50,6 +51,7 @@ std::vector<Candidate> ways(Context&, const Convolution& d) {
 
 std::vector<Candidate> ways(Context& context, const runtime::Attention& d) { return std::vector<Candidate>(attends(context, d) ? 1 : 0, {d}); }
 std::vector<Candidate> ways(Context&, const std::monostate&) { return {}; }
+std::vector<Candidate> ways(Context&, const runtime::Packing&) { return {}; }
 template <class Description>
 std::vector<Candidate> ways(Context&, const Description& d) {
   return {{d}};

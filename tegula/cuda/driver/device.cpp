@@ -200,6 +200,7 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
   Made made(const runtime::Attention& d) { return make_attention(context_, d); }
   Made made(const runtime::ScatterSum& d) { return make_scatter_sum(context_, d); }
   Made made(const runtime::HostTurn& d) { return make_host_turn(context_, d); }
+  Made made(const runtime::Packing& d) { runtime::throw_no_call(*this, d); }
   Made made(const std::monostate&) { runtime::throw_no_call(*this, {}); }
 
   mutable Context context_;  // asking a library opens it

@@ -119,8 +119,12 @@ struct Hardtanh {
   static constexpr auto zeros = Zeros::AbsorbPoles;
   static constexpr int inputs = 1;
   template <Numeric T>
-  static auto forward(T x, T low, T high) {
-    return where(x <= low, low, where(x >= high, high, x));
+  static auto forward(T x, T low, T high) {  // two words, which calls take behind themselves
+    return minimum(T(maximum(x, low)), high);
+  }
+  template <Numeric T>
+  static auto pullback(T x, T low, T high, T, T dy) {
+    return where(x <= low || x >= high, 0.0, dy);
   }
 };
 

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "tegula/compile/description.h"
+#include "tegula/compile/folded_call.h"
 #include "tegula/compile/passes/materialize.h"
 
 namespace tegula::compile {
@@ -53,8 +54,39 @@ std::optional<int> channel_vector(const Graph& graph, int item, int axis, const 
 
 namespace {
 
+// A call into which something is put.
+Item merged_call(const Graph& graph, const Item& call, const Item& last, const runtime::Device& device, bool answers) {
+  Item merged = call;
+  merged.origin = last.origin;
+  if (!answers) return merged;
+  const runtime::CallDescription description = description_of(graph, call, device);
+  const auto* const convolution = std::get_if<runtime::Convolution>(&description);
+  if (convolution && convolution->keeps_nan) merged.op = folded_call(merged.op, {.keeps_nan = false});
+  return merged;
+}
+
+// Limits, and what else is a chain of words with numbers: the call has it.
+bool fold_numbers(Graph& graph, int i, const std::vector<int>& uses, const runtime::Device& device) {
+  const Item& item = graph[i];
+  if (item.inputs.size() < 2) return false;
+  const int producer = item.inputs[0];
+  const Item& call = graph[producer];
+  const bool fits = call.role() == Role::Library && call.results.empty() && call.dtype == item.dtype && call.shape == item.shape &&
+                    uses[static_cast<std::size_t>(producer)] == 1 && call.as<LibraryOp>().bias_axis() >= 0;
+  if (!fits) return false;
+  runtime::Expression behind = expression_behind(graph, item, producer);
+  if (behind.words.empty()) return false;
+  Item merged = merged_call(graph, call, item, device, true);
+  merged.op = folded_call(merged.op, {.behind = std::move(behind)});
+  const auto end = merged.inputs.end() - (call.epilogue.addend ? 1 : 0);
+  merged.inputs.insert(end, item.inputs.begin() + 1, item.inputs.end());
+  if (!device.takes(description_of(graph, merged, device))) return false;
+  graph[i] = std::move(merged);
+  return true;
+}
+
 // An activation of views of a call that nothing else reads: the call has it, and the item is the last of the views.
-bool fold_below_views(Graph& graph, int i, const std::vector<int>& uses, const runtime::Device& device) {
+bool fold_below_views(Graph& graph, int i, const std::vector<int>& uses, const runtime::Device& device, bool answers) {
   const Item& item = graph[i];
   const Activation activation = activation_of(item.as<ElementwiseOp>().epilogue());
   if (activation == Activation::None || item.inputs.size() != 1 || graph[item.inputs[0]].role() != Role::View) return false;
@@ -67,9 +99,8 @@ bool fold_below_views(Graph& graph, int i, const std::vector<int>& uses, const r
   const bool fits = library.role() == Role::Library && library.results.empty() && library.epilogue.activation == Activation::None &&
                     library.dtype == item.dtype && uses[static_cast<std::size_t>(producer)] == 1;
   if (!fits) return false;
-  Item merged = library;
+  Item merged = merged_call(graph, library, item, device, answers);
   merged.epilogue.activation = activation;
-  merged.origin = item.origin;
   if (!takes(graph, merged, device)) return false;
   graph[producer] = std::move(merged);
   const Item& view = graph[item.inputs[0]];
@@ -80,21 +111,21 @@ bool fold_below_views(Graph& graph, int i, const std::vector<int>& uses, const r
 }  // namespace
 
 // The sum or activation takes the library item's place, so that its number (and all who use it) stay valid.
-void fold_epilogues(Graph& graph, const runtime::Device& device) {
+void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers) {
   const std::vector<int> uses = count_uses(graph);
   for (int i = 0; i < graph.size(); ++i) {
     Item& item = graph[i];
     if (item.role() != Role::Elementwise) continue;
+    if (answers && fold_numbers(graph, i, uses, device)) continue;
     const Kind kind = item.as<ElementwiseOp>().epilogue();
     if (kind == Kind::None || kind == Kind::Multiply || kind == Kind::GeluTanhGradient) continue;
-    if (fold_below_views(graph, i, uses, device)) continue;
+    if (fold_below_views(graph, i, uses, device, answers)) continue;
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       const int producer = item.inputs[k];
       const Item& library = graph[producer];
       if (library.role() != Role::Library || library.epilogue.activation != Activation::None || library.dtype != item.dtype) continue;
       if (uses[static_cast<std::size_t>(producer)] != 1) continue;
-      Item merged = library;
-      merged.origin = item.origin;
+      Item merged = merged_call(graph, library, item, device, answers);
       if (kind == Kind::Add) {
         if (item.inputs.size() != 2) continue;
         const int other = item.inputs[1 - k];

@@ -1,0 +1,114 @@
+#include "tegula/compile/folded_call.h"
+
+#include <string>
+#include <utility>
+
+#include "tegula/core/error.h"
+#include "tegula/graph/structural.h"
+#include "tegula/tile/builder.h"
+
+namespace tegula::compile {
+namespace {
+
+class FoldedCall final : public LibraryOp {
+ public:
+  FoldedCall(Ref<const Op> op, Folded folded) : op_(std::move(op)), folded_(std::move(folded)) {}
+
+  std::string_view name() const override { return op_->name(); }
+  void attributes(Attributes& a) override {
+    std::string op(op_->class_name());
+    a("op", op);
+    op_->visit(a);
+    std::string behind;
+    for (const tile::Word word : folded_.behind.words) behind += std::string(tile::name(word)) + " ";
+    a("behind", behind);
+    a("keeps_nan", folded_.keeps_nan);
+    a("weight", folded_.weight);
+    a("blocked_strides", folded_.blocks.strides);
+    a("blocked_axes", folded_.blocks.axes);
+    a("blocked_sizes", folded_.blocks.sizes);
+  }
+  Numerics numerics() const override { return op_->numerics(); }
+  runtime::CallDescription describe(const Setting& setting) const override {
+    std::vector<Layout> inputs(setting.inputs.begin(), setting.inputs.end());
+    if (folded_.blocks) inputs[1] = Layout::dense(folded_.weight);
+    Setting inner = setting;
+    inner.inputs = inputs;
+    runtime::CallDescription out = call().describe(inner);
+    if (auto* const convolution = std::get_if<runtime::Convolution>(&out)) {
+      if (!folded_.behind.words.empty()) convolution->behind = folded_.behind;
+      if (folded_.blocks) convolution->weight.blocks = folded_.blocks;
+      convolution->keeps_nan = convolution->keeps_nan && folded_.keeps_nan;
+    } else if (auto* const product = std::get_if<runtime::Matmul>(&out); product && folded_.blocks) {
+      product->b.blocks = folded_.blocks;
+    }
+    return out;
+  }
+  bool accepts(const runtime::Device& device, int index, const Layout& layout) const override {
+    return is_own(index) ? layout.is_dense() : call().accepts(device, index, layout);
+  }
+  DType input_dtype(int index, DType result) const override { return call().input_dtype(index, result); }
+  bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
+    return !is_own(which) && call().takes_slice(device, which, slice);
+  }
+  bool multiplies_matrices() const override { return call().multiplies_matrices(); }
+  int bias_axis() const override { return folded_.behind.words.empty() ? call().bias_axis() : -1; }
+  std::uint32_t channels_last(runtime::Device& device, std::span<const Layout> inputs, const Shape& output, DType dtype) const override {
+    return call().channels_last(device, inputs, output, dtype);
+  }
+  double operations(std::span<const Shape> inputs, const Shape& output) const override {
+    std::vector<Shape> shapes(inputs.begin(), inputs.end());
+    if (folded_.blocks) shapes[1] = folded_.weight;
+    return call().operations(shapes, output);
+  }
+  void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override {
+    throw Error({.op = std::string(name()), .got = "a call with more put into it", .expected = "the graph before this pass"});
+  }
+
+ private:
+  const LibraryOp& call() const { return static_cast<const LibraryOp&>(*op_); }
+  /// Of an operand that the op does not know, or not so.
+  bool is_own(int operand) const { return operand >= 2 || (operand == 1 && folded_.blocks); }
+
+  Ref<const Op> op_;
+  Folded folded_;
+};
+
+/// Whether the instruction takes the value so far and the next number, in either order where that makes no difference.
+bool continues(const tile::Instruction& instruction, tile::Id value, tile::Id number) {
+  if (instruction.word != tile::Word::Max && instruction.word != tile::Word::Min) return false;
+  const auto& operands = instruction.operands;
+  return operands.size() == 2 && ((operands[0] == value && operands[1] == number) || (operands[0] == number && operands[1] == value));
+}
+
+}  // namespace
+
+Ref<const Op> folded_call(const Ref<const Op>& op, Folded folded) { return Ref<const Op>(new FoldedCall(op, std::move(folded))); }
+
+runtime::Expression expression_behind(const Graph& graph, const Item& item, int input) {
+  tile::Builder builder("behind");
+  std::vector<tile::Value> operands;
+  const DType type = tile::compute_type(item.dtype);
+  for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+    const Item& operand = graph[item.inputs[k]];
+    const bool fits = k == 0 ? item.inputs[k] == input : operand.role() == Role::Scalar && operand.shape.rank() == 0;
+    if (!fits || operand.dtype != item.dtype) return {};
+    operands.push_back(builder.scalar("x" + std::to_string(k), type));
+  }
+  if (operands.size() < 2) return {};
+  const tile::Id result = item.as<ElementwiseOp>().emit(builder, operands, item.dtype).id();
+  const auto& instructions = builder.program().instructions;
+  const std::size_t parameters = operands.size();
+  if (instructions.size() != 2 * parameters - 1 || result != static_cast<tile::Id>(instructions.size()) - 1) return {};
+  runtime::Expression out;
+  tile::Id value = operands[0].id();
+  for (std::size_t k = 1; k < parameters; ++k) {
+    const auto at = static_cast<tile::Id>(parameters + k - 1);
+    if (!continues(builder.program()[at], value, operands[k].id())) return {};
+    out.words.push_back(builder.program()[at].word);
+    value = at;
+  }
+  return out;
+}
+
+}  // namespace tegula::compile

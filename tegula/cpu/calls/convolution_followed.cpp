@@ -1,0 +1,88 @@
+// A convolution by any way that knows no more than itself, and a pass over its result for what else was put into it.
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "tegula/core/memory_rows.h"
+#include "tegula/cpu/calls/convolution.h"
+#include "tegula/cpu/calls/library.h"
+#include "tegula/cpu/parallel.h"
+
+namespace tegula::host {
+namespace {
+
+using runtime::Activation;
+using runtime::Convolution;
+
+class FollowedConvolution : public runtime::Call {
+ public:
+  explicit FollowedConvolution(const Convolution& d) : description_(d), inner_(make_convolution(alone(d))), most_threads_(library_threads()) {
+    const Layout& y = d.output.layout;
+    for (const int axis : axes_by_stride(y)) sizes_.push_back(y.shape[axis]), strides_.push_back(y.strides[axis]);
+    if (sizes_.empty()) sizes_ = {1}, strides_ = {1};
+    lines_ = numel(y.shape) == 0 ? 0 : numel(y.shape) / sizes_.front();
+  }
+
+  std::size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
+  std::string describe() const override { return inner_->describe() + ", followed"; }
+
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    std::array<void*, 4> alone{};  // input, weight, bias, output
+    const std::size_t own = description_.bias ? 3 : 2;
+    std::copy_n(buffers.begin(), own, alone.begin());
+    alone[own] = buffers.back();
+    inner_->run(std::span(alone).first(own + 1), options);
+    const auto numbers = buffers.subspan(own, description_.behind.words.size());
+    auto* const y = static_cast<float*>(buffers.back());
+    const auto* const addend = description_.addend ? static_cast<const float*>(buffers[own + numbers.size()]) : nullptr;
+    parallel(std::clamp(options.threads, 1, most_threads_), [&](int thread, int count) {
+      const Range mine = share(lines_, thread, count);
+      for (std::int64_t line = mine.begin; line < mine.end; ++line) follow(begin_of(line), y, addend, numbers);
+    });
+  }
+
+ private:
+  static Convolution alone(Convolution d) {
+    d.addend = false, d.behind = {}, d.activation = Activation::None;
+    return d;
+  }
+  std::int64_t begin_of(std::int64_t line) const {
+    std::int64_t out = 0;
+    for (std::size_t i = 1; i < sizes_.size(); ++i) out += line % sizes_[i] * strides_[i], line /= sizes_[i];
+    return out;
+  }
+  /// A NaN stays one.
+  void follow(std::int64_t begin, float* y, const float* addend, std::span<void* const> numbers) const {
+    const std::int64_t size = sizes_.front(), step = strides_.front();
+    float* const to = y + begin;
+    if (addend) {
+      for (std::int64_t i = 0; i < size; ++i) to[i * step] += addend[begin + i * step];
+    }
+    if (description_.activation == Activation::Relu) {
+      for (std::int64_t i = 0; i < size; ++i) to[i * step] = to[i * step] <= 0 ? 0 : to[i * step];
+    }
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+      const float number = *static_cast<const float*>(numbers[k]);
+      const bool most = description_.behind.words[k] == tile::Word::Min;
+      for (std::int64_t i = 0; i < size; ++i) {
+        float& x = to[i * step];
+        const bool fits = most ? x <= number : x >= number;
+        x = fits || x != x ? x : number;
+      }
+    }
+  }
+
+  Convolution description_;
+  std::unique_ptr<runtime::Call> inner_;
+  std::vector<std::int64_t> sizes_, strides_;  // of the result's axes, the innermost in memory first
+  std::int64_t lines_ = 0;
+  int most_threads_;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Call> make_followed_convolution(const Convolution& d) { return std::make_unique<FollowedConvolution>(d); }
+
+}  // namespace tegula::host
