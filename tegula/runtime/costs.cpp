@@ -66,6 +66,10 @@ Work of(const ScatterSum& d) {
   const auto read = static_cast<double>(d.outer * d.count * d.width), written = static_cast<double>(d.outer * d.length * d.width);
   return {read, one * (read + written) + static_cast<double>(sizeof(std::int64_t) * static_cast<std::size_t>(d.count))};
 }
+Work of(const Packing& d) {
+  const auto written = static_cast<double>(elements(d.blocks));
+  return {written, (static_cast<double>(numel(d.weight.shape)) + written) * static_cast<double>(size_of(d.dtype))};
+}
 Work of(const HostTurn&) { return {}; }
 Work of(const std::monostate&) { return {}; }
 
