@@ -30,13 +30,15 @@ int main() {
   std::printf("softmax:\n%s\n", rows.print_plan().c_str());
   assert(count(rows.print_plan(), "tile ") == 1);
 
-  // A linear layer with ReLU: bias and activation are folded into the matrix product.
+  // A linear layer with ReLU: bias and activation are folded into the matrix product. What is made of the weight alone, here its rows, is made once and kept.
   manual_seed(0);
   nn::Linear layer{64, 32};
   auto forward = jit([&](Tensor x) { return relu(layer(x)); });
   forward(normal({128, 64}));
   std::printf("linear and relu:\n%s\n", forward.print_plan().c_str());
-  assert(count(forward.print_plan(), "call ") == 1 && count(forward.print_plan(), "tile ") == 0);
+  std::string each = forward.print_plan();
+  if (const auto at = each.find("every time:"); at != std::string::npos) each = each.substr(at);
+  assert(count(each, "call ") == 1 && count(each, "tile ") == 0);
 
   // A jit-ed function is traced once for each signature; the learning rate is state, so changing it compiles nothing.
   optim::SGD sgd(parameters(layer), {.lr = 0.1});

@@ -1,7 +1,9 @@
 #include "tegula/runtime/queue.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <variant>
 
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/time_marks.h"
@@ -34,7 +36,9 @@ std::unique_ptr<TimeMark> DeviceQueues::time_mark() { return nullptr; }
 std::unique_ptr<TimeMark> Device::time_mark() { return queues().time_mark(); }
 
 void throw_no_call(const Device& device, const CallDescription& description) {
-  constexpr const char* kNames[] = {"a call", "matmul", "convolution", "pooling", "attention", "scatter_sum", "host_turn"};
+  constexpr auto kNames =
+      std::to_array<const char*>({"a call", "matmul", "convolution", "pooling", "attention", "scatter_sum", "packing", "host_turn"});
+  static_assert(kNames.size() == std::variant_size_v<CallDescription::variant>);
   throw Error({.op = device.name(),
                .got = std::string("a description of ") + kNames[description.index()],
                .expected = "one of a call that this device has",

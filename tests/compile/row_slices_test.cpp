@@ -71,7 +71,9 @@ void expect_same(const Step& step, DType dtype, const Shape& leading, std::int64
   const Ran got = ran(step, dtype, leading, width, places, device), want = ran(step, dtype, leading, width, places, cpu());
   EXPECT_EQ(test::occurrences(got.plan, "tile row_product"), 1) << got.plan;
   EXPECT_EQ(test::occurrences(got.plan, "tile update_slice"), updates) << got.plan;
-  EXPECT_EQ(test::occurrences(got.plan, "tile copy") + test::occurrences(got.plan, "tile keep"), copies) << got.plan;
+  const auto each = got.plan.find("every time:");  // behind what is made once and kept
+  const std::string plan = each == std::string::npos ? got.plan : got.plan.substr(each);
+  EXPECT_EQ(test::occurrences(plan, "tile copy") + test::occurrences(plan, "tile keep"), copies) << got.plan;
   test::expect_close_values(got, want, dtype);
 }
 

@@ -211,7 +211,7 @@ class OneDnnConvolution : public runtime::Call {
   std::size_t scratch_bytes() const override { return primitive_.scratch_bytes(); }
   std::string describe() const override { return "oneDNN " + primitive_.implementation() + " " + to_string(description_); }
   bool is_fast() const { return !primitive_.has("ref"); }
-  bool is_product() const { return primitive_.has("gemm"); }
+  bool is_product() const { return primitive_.has("gemm") || primitive_.has("x64:gemm"); }  // as the processor is
 
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     if (description_.activation != runtime::Activation::Relu || !description_.keeps_nan)
