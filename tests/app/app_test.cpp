@@ -256,8 +256,7 @@ TEST(App, LogsATrainingInJsonLinesAndForTensorBoard) {
   const TemporaryFolder folder;
   const auto train = [&](const std::string& rate) {
     return tegula_cli({"train",         "mnist-mlp",
-                       "--limit",       "600",
-                       "--epochs",      "2",
+                       "--limit",       "600", "--epochs", "2",
                        "--batch",       "50",
                        "--lr",          rate,
                        "--out",         folder / "m.st",
