@@ -18,6 +18,7 @@
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/embedding.h"
+#include "tests/support/message.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {
@@ -31,13 +32,6 @@ Moments moments(const std::vector<double>& x) {
   for (double v : x) m.mean += v / static_cast<double>(x.size());
   for (double v : x) m.variance += (v - m.mean) * (v - m.mean) / static_cast<double>(x.size());
   return m;
-}
-
-std::string message(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "no error";
 }
 
 constexpr std::int64_t kMany = 1 << 18;
@@ -175,9 +169,9 @@ TEST(Random, ACopiedGeneratorGoesItsOwnWay) {
 }
 
 TEST(Random, ErrorsSayWhatIsWrong) {
-  EXPECT_NE(message([] { randint(3, 3, {2}); }).find("low < high"), std::string::npos);
-  EXPECT_NE(message([] { uniform({2}, 0, 1, {.dtype = i32}); }).find("dtype i32, expected a float type"), std::string::npos);
-  EXPECT_NE(message([] { dropout(tensor({1.f}), 1.5); }).find("expected a probability"), std::string::npos);
+  EXPECT_NE(message_of([] { randint(3, 3, {2}); }).find("low < high"), std::string::npos);
+  EXPECT_NE(message_of([] { uniform({2}, 0, 1, {.dtype = i32}); }).find("dtype i32, expected a float type"), std::string::npos);
+  EXPECT_NE(message_of([] { dropout(tensor({1.f}), 1.5); }).find("expected a probability"), std::string::npos);
 }
 
 INSTANTIATE_DECLARED_CASES(Dropout, dropout_cases());

@@ -11,6 +11,7 @@
 #include "tegula/ops/rows/linear_cross_entropy.h"
 #include "tegula/runtime/device.h"
 #include "tegula/tegula.h"
+#include "tests/support/message.h"
 #include "tests/support/op_check.h"
 #include "tests/support/values.h"
 
@@ -117,17 +118,10 @@ TEST(Attention, DropsAsItsWeightsWouldBeDropped) {
   expect_close(y, matmul(dropout(attention_weights(q, k), 0.25, &two), v), 2e-5);
 }
 
-std::string message(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "no error";
-}
-
 TEST(Attention, RefusesWhatDoesNotFit) {
   const Tensor q = drawn({2, 4, 5, 8}), k = drawn({2, 2, 7, 8});
   const auto says = [&](const Tensor& q, const Tensor& k, const Tensor& v, const AttentionOptions& options, const std::string& part) {
-    const std::string text = message([&] { scaled_dot_product_attention(q, k, v, options).to_host(); });
+    const std::string text = message_of([&] { scaled_dot_product_attention(q, k, v, options).to_host(); });
     EXPECT_NE(text.find("scaled_dot_product_attention"), std::string::npos) << text;
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };

@@ -14,9 +14,11 @@
 #include "tegula/ops/check_gradients.h"
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/products/convolution_ladder.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/shape.h"
+#include "tests/support/message.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {
@@ -28,13 +30,6 @@ Tensor random_tensor(const Shape& shape, int seed) {
   std::vector<double> values(static_cast<std::size_t>(numel(shape)));
   for (auto& x : values) x = draw(engine);
   return tensor(values, shape);
-}
-
-std::string message(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "no error";
 }
 
 INSTANTIATE_DECLARED_CASES(Convolution, convolution_cases());
@@ -102,7 +97,7 @@ TEST(Convolution, GradientsThroughTwoLayersInAJit) {
 
 TEST(Convolution, ErrorsSayWhatDoesNotFit) {
   const auto refused = [](const Shape& x, const Shape& w, const ConvolutionOptions& options) {
-    return message([&] { conv2d(random_tensor(x, 1), random_tensor(w, 2), options); });
+    return message_of([&] { conv2d(random_tensor(x, 1), random_tensor(w, 2), options); });
   };
   EXPECT_NE(refused({2, 3, 8, 8}, {4, 2, 3, 3}, {}).find("conv2d: got shapes (2, 3, 8, 8) and (4, 2, 3, 3), expected weight (O, I/groups"),
             std::string::npos);
@@ -113,17 +108,17 @@ TEST(Convolution, ErrorsSayWhatDoesNotFit) {
   EXPECT_NE(refused({2, 3, 8, 8}, {4, 3, 3, 3}, {.stride = {1, 2, 3}}).find("one for each of 2 spatial axes"), std::string::npos);
   EXPECT_NE(refused({2, 4, 8, 8}, {5, 2, 3, 3}, {.groups = 2}).find("O divisible by groups = 2"), std::string::npos);
   EXPECT_NE(
-      message([] { conv2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), tensor(std::vector<int>(4), {1, 1, 2, 2})); }).find("float tensors"),
+      message_of([] { conv2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), tensor(std::vector<int>(4), {1, 1, 2, 2})); }).find("float tensors"),
       std::string::npos);
-  EXPECT_NE(message([] {
+  EXPECT_NE(message_of([] {
               conv2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({2, 1, 2, 2}, 2), random_tensor({3}, 3));
             }).find("2 output channels"),
             std::string::npos);
-  EXPECT_NE(message([] {
+  EXPECT_NE(message_of([] {
               conv_transpose2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({1, 1, 2, 2}, 2), {.output_padding = 1});
             }).find("output_padding (1, 1)"),
             std::string::npos);
-  EXPECT_NE(message([] {
+  EXPECT_NE(message_of([] {
               conv_transpose2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({1, 1, 2, 2}, 2), {.padding = Same});
             }).find("padding Same"),
             std::string::npos);

@@ -7,6 +7,7 @@
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/shape/shape.h"
+#include "tests/support/message.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {
@@ -18,13 +19,6 @@ std::vector<double> counting(std::int64_t n) {
   return out;
 }
 Tensor counted(const Shape& shape) { return tensor(counting(numel(shape)), shape); }
-
-std::string message(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "no error";
-}
 
 INSTANTIATE_DECLARED_CASES(Matmul, matmul_cases());
 
@@ -54,18 +48,18 @@ TEST(Matmul, BiasAndActivationsFoldIntoTheProduct) {
 }
 
 TEST(Matmul, ErrorsNameBothShapes) {
-  EXPECT_NE(message([] {
+  EXPECT_NE(message_of([] {
               matmul(counted({3, 4}), counted({5, 6}));
             }).find("matmul: got shapes (3, 4) and (5, 6), expected the inner sizes (4 and 5) to be equal"),
             std::string::npos);
-  EXPECT_NE(message([] { matmul(counted({3, 4}), counted({5, 4})); }).find("transpose the right operand"), std::string::npos);
-  EXPECT_NE(message([] { matmul(counted({2, 3, 4}), counted({3, 4, 5})); }).find("leading axes that broadcast"), std::string::npos);
-  EXPECT_NE(message([] { matmul(1.0, counted({3})); }).find("at least one axis"), std::string::npos);
-  EXPECT_NE(message([] { linear(counted({2, 3}), counted({4, 5})); }).find("linear: got shapes (2, 3) and (4, 5)"), std::string::npos);
-  EXPECT_NE(message([] { linear(counted({2, 5}), counted({4, 5}), counted({5})); }).find("a bias of shape (4,)"), std::string::npos);
-  EXPECT_NE(message([] { bmm(counted({2, 3, 4}), counted({1, 4, 5})); }).find("bmm"), std::string::npos);
-  EXPECT_NE(message([] { matmul(tensor({true, false}), tensor({true, true})); }).find("bool"), std::string::npos);
-  EXPECT_NE(message([] { matmul(counted({3, 4}), counted({5, 6})); }).find("matmul_test.cpp:"), std::string::npos);
+  EXPECT_NE(message_of([] { matmul(counted({3, 4}), counted({5, 4})); }).find("transpose the right operand"), std::string::npos);
+  EXPECT_NE(message_of([] { matmul(counted({2, 3, 4}), counted({3, 4, 5})); }).find("leading axes that broadcast"), std::string::npos);
+  EXPECT_NE(message_of([] { matmul(1.0, counted({3})); }).find("at least one axis"), std::string::npos);
+  EXPECT_NE(message_of([] { linear(counted({2, 3}), counted({4, 5})); }).find("linear: got shapes (2, 3) and (4, 5)"), std::string::npos);
+  EXPECT_NE(message_of([] { linear(counted({2, 5}), counted({4, 5}), counted({5})); }).find("a bias of shape (4,)"), std::string::npos);
+  EXPECT_NE(message_of([] { bmm(counted({2, 3, 4}), counted({1, 4, 5})); }).find("bmm"), std::string::npos);
+  EXPECT_NE(message_of([] { matmul(tensor({true, false}), tensor({true, true})); }).find("bool"), std::string::npos);
+  EXPECT_NE(message_of([] { matmul(counted({3, 4}), counted({5, 6})); }).find("matmul_test.cpp:"), std::string::npos);
 }
 
 }  // namespace

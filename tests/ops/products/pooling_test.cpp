@@ -12,17 +12,11 @@
 #include "tegula/ops/creation.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/shape.h"
+#include "tests/support/message.h"
 #include "tests/support/op_check.h"
 
 namespace tegula {
 namespace {
-
-std::string message(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "no error";
-}
 
 const std::vector<double> kGrid{1, 3, 2, 9, 7, 4, 1, 5, 8, 5, 2, 3, 4, 2, 1, 4};
 Tensor grid() { return tensor(kGrid, {1, 1, 4, 4}); }
@@ -73,11 +67,11 @@ TEST(Pooling, AdaptiveWindowsAreThoseOfPyTorch) {
 }
 
 TEST(Pooling, ErrorsSayWhatDoesNotFit) {
-  EXPECT_NE(message([] { max_pool2d(grid(), 5); }).find("max_pool2d: got shape (1, 1, 4, 4) and window (5, 5)"), std::string::npos);
-  EXPECT_NE(message([] { max_pool2d(grid(), 2, {.padding = 2}); }).find("at most half of the window"), std::string::npos);
-  EXPECT_NE(message([] { max_pool2d(grid(), 0); }).find("window (0,)"), std::string::npos);
-  EXPECT_NE(message([] { max_pool3d(tensor(kGrid, {4, 4}), 2); }).find("f64 of shape (4, 4)"), std::string::npos);
-  EXPECT_NE(message([] { avg_pool2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), 2); }).find("i32 of shape (1, 1, 4, 4)"),
+  EXPECT_NE(message_of([] { max_pool2d(grid(), 5); }).find("max_pool2d: got shape (1, 1, 4, 4) and window (5, 5)"), std::string::npos);
+  EXPECT_NE(message_of([] { max_pool2d(grid(), 2, {.padding = 2}); }).find("at most half of the window"), std::string::npos);
+  EXPECT_NE(message_of([] { max_pool2d(grid(), 0); }).find("window (0,)"), std::string::npos);
+  EXPECT_NE(message_of([] { max_pool3d(tensor(kGrid, {4, 4}), 2); }).find("f64 of shape (4, 4)"), std::string::npos);
+  EXPECT_NE(message_of([] { avg_pool2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), 2); }).find("i32 of shape (1, 1, 4, 4)"),
             std::string::npos);
 }
 

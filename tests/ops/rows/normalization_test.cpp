@@ -18,6 +18,7 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/softmax.h"
+#include "tests/support/message.h"
 #include "tests/support/op_check.h"
 #include "tests/support/values.h"
 
@@ -32,13 +33,6 @@ std::vector<double> random_values(std::size_t n, int seed, double low = -2, doub
   std::vector<double> values(n);
   for (auto& x : values) x = draw(engine);
   return values;
-}
-
-std::string message(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return error.what(); }
-  return "no error";
 }
 
 INSTANTIATE_DECLARED_CASES(Softmax, softmax_cases());
@@ -203,16 +197,16 @@ TEST(Normalization, LongRowsOfLargeNumbersKeepTheirDigits) {
 
 TEST(Normalization, ErrorsSayWhatDoesNotFit) {
   const Tensor x = tensor(random_values(24, 5), {2, 3, 4});
-  EXPECT_NE(message([&] { layer_norm(x, {3}); }).find("layer_norm: got shape (2, 3, 4), expected one that ends in (3,)"),
+  EXPECT_NE(message_of([&] { layer_norm(x, {3}); }).find("layer_norm: got shape (2, 3, 4), expected one that ends in (3,)"),
             std::string::npos);
-  EXPECT_NE(message([&] { layer_norm(x, {4}, {.weight = x}); }).find("a weight of shape (2, 3, 4), expected shape (4,)"),
+  EXPECT_NE(message_of([&] { layer_norm(x, {4}, {.weight = x}); }).find("a weight of shape (2, 3, 4), expected shape (4,)"),
             std::string::npos);
-  EXPECT_NE(message([&] { group_norm(x, 2); }).find("divides the 3 channels"), std::string::npos);
-  EXPECT_NE(message([&] { batch_norm_training(tensor({1.0, 2.0}, {1, 2})); }).find("more than one value for each channel"),
+  EXPECT_NE(message_of([&] { group_norm(x, 2); }).find("divides the 3 channels"), std::string::npos);
+  EXPECT_NE(message_of([&] { batch_norm_training(tensor({1.0, 2.0}, {1, 2})); }).find("more than one value for each channel"),
             std::string::npos);
-  EXPECT_NE(message([&] { batch_norm(x, x, x); }).find("a variance of shape"), std::string::npos);
-  EXPECT_NE(message([&] { softmax(x, 3); }).find("softmax"), std::string::npos);
-  EXPECT_NE(message([&] { softmax(tensor({1, 2})); }).find("dtype i32, expected a float type"), std::string::npos);
+  EXPECT_NE(message_of([&] { batch_norm(x, x, x); }).find("a variance of shape"), std::string::npos);
+  EXPECT_NE(message_of([&] { softmax(x, 3); }).find("softmax"), std::string::npos);
+  EXPECT_NE(message_of([&] { softmax(tensor({1, 2})); }).find("dtype i32, expected a float type"), std::string::npos);
 }
 
 }  // namespace
