@@ -27,6 +27,15 @@ set_target_properties(compile_kernels PROPERTIES BUILD_WITH_INSTALL_RPATH ON INS
 tegula_test(cuda.every_kernel LABEL unit COMMAND bash "${source_root}/scripts/every_kernel.sh" "${PROJECT_BINARY_DIR}" --sample)
 set_tests_properties(cuda.every_kernel PROPERTIES SKIP_RETURN_CODE 77)
 
+# The CUDA machine with tests/cuda/driver/recorded_generate.cpp in the place of gpu::generate, for scripts/same_kernels.sh.
+add_library(recorded_cuda MODULE EXCLUDE_FROM_ALL cuda/driver/recorded_generate.cpp $<TARGET_OBJECTS:tegula_cuda> $<TARGET_OBJECTS:tegula_base>)
+target_include_directories(recorded_cuda PRIVATE "${PROJECT_SOURCE_DIR}")
+target_link_libraries(recorded_cuda PRIVATE tegula tegula_settings nlohmann_json::nlohmann_json CUDA::cuda_driver)
+target_link_options(recorded_cuda PRIVATE "LINKER:-z,lazy" "LINKER:--version-script=${PROJECT_SOURCE_DIR}/cmake/tegula_cuda.map"
+                    "LINKER:--wrap=_ZN6tegula3gpu8generateERKNS_4tile7ProgramERKNS0_14SpecialisationEi")
+set_target_properties(recorded_cuda PROPERTIES OUTPUT_NAME tegula_cuda_recorded LIBRARY_OUTPUT_DIRECTORY "${driver_dir}"
+                      BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
+
 # fake_driver_test(name kind filter [VARIABLE=value…]): test_cuda's tests of `filter` over a driver of that kind.
 function(fake_driver_test name kind filter)
   tegula_test(cuda.${name} LABEL unit TIMEOUT 600 COMMAND test_cuda --gtest_brief=1 --gtest_filter=${filter})
