@@ -2,34 +2,13 @@
 
 #include "tegula/core/error.h"
 #include "tests/support/emulated_check.h"
+#include "tests/support/tile_samples.h"
 
 namespace tegula::gpu {
 namespace {
 
 using namespace tegula::tile;
 using host::RunOptions;
-
-double wave(std::size_t i) { return static_cast<double>(i * 37 % 101) / 16.0 - 3; }
-
-struct Shape2 {
-  std::int64_t rows, columns;
-};
-
-/// Whole numbers: the powers of two of them add up exactly, in any order.
-double whole(std::size_t i) { return static_cast<double>(i * 37 % 7) - 3; }
-
-/// Softmax, to base 2, of rows at a distance of `pitch` elements; a tile holds `rows`.
-Program softmax(Shape2 tile, DType dtype) {
-  Builder b("softmax");
-  const Value in = b.pointer("in0", dtype, false), out = b.pointer("out1", dtype, true), n = b.scalar("n0", i64),
-              pitch = b.scalar("s0_0", i64);
-  const Value row = col(b.program_id(0) * b.constant(tile.rows, i64) + b.arange(0, tile.rows)),
-              column = tile::row(b.arange(0, tile.columns));
-  const Value mask = row < n, x = b.load(in + (row * pitch + column), mask);
-  const Value e = unary(Word::Exp2, x - reduce(x, 1, Reduction::Max));
-  b.store(out + (row * pitch + column), e / reduce(e, 1, Reduction::Sum), mask);
-  return b.finish();
-}
 
 TEST(Codegen, SoftmaxOfAnyRowLength) {
   for (const Shape2 tile : {Shape2{4, 1000}, {1, 1}, {64, 3}, {16, 33}, {4, 1023}, {1, 5000}, {2, 2048}}) {
@@ -63,21 +42,6 @@ TEST(Codegen, ARowLongerThanABlockIsSharedByACluster) {
                                {TestArgument::filled(f32, 2 * 40000, whole), TestArgument::empty(f32, 2 * 40000), TestArgument::scalar(2),
                                 TestArgument::scalar(40000)},
                                {.grids = {{2, 1, 1}}}));
-}
-
-/// The same for tiles of a few rows, and the place of a column of each row beside them.
-Program weighted_rows(Shape2 tile, DType dtype) {
-  Builder b("weighted_rows");
-  const Value in = b.pointer("in0", dtype, false), weight = b.pointer("in1", dtype, false), labels = b.pointer("in2", i64, false),
-              out = b.pointer("out3", dtype, true), squares = b.pointer("out4", f32, true), pitch = b.scalar("s0_0", i64);
-  const Value row = col(b.program_id(0) * b.constant(tile.rows, i64) + b.arange(0, tile.rows)),
-              column = tile::row(b.arange(0, tile.columns));
-  const Value x = b.load(in + (row * pitch + column)), shifted = x - reduce(x, 1, Reduction::Max);
-  const Value e = unary(Word::Exp2, shifted), sum = reduce(e, 1, Reduction::Sum), square = reduce(x * x, 1, Reduction::Sum);
-  const Value here = select(column == b.load(labels + row), b.full({1, 1}, 1, f32), b.full({1, 1}, 0, f32));
-  b.store(out + (row * pitch + column), narrow(x * (e / sum) * b.load(weight + column) - here, dtype));
-  b.store(squares + row, square);
-  return b.finish();
 }
 
 /// in1 += in0, and out2 = in0.
@@ -167,38 +131,6 @@ TEST(Codegen, OneVectorIsComparedWithThePlaceOfARow) {
       {.grids = {{static_cast<std::int64_t>(rows), 1, 1}}}));
 }
 
-/// Sums of columns, rows in chunks: every thread adds its own share, the threads meet once.
-Program column_sums(std::int64_t rows, std::int64_t columns) {
-  Builder b("column_sums");
-  const Value in = b.pointer("in0", f32, false), out = b.pointer("out1", f32, true), n = b.scalar("n0", i64), width = b.scalar("n1", i64),
-              chunks = b.scalar("chunks", i64);
-  const Value column = tile::row(b.program_id(0) * b.constant(columns, i64) + b.arange(0, columns)), inside = column < width;
-  const Value zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64);
-  const auto sums =
-      b.for_(zero, chunks, one, {b.full({1, columns}, 0, f32)}, [&](Value i, std::span<const Value> carried) -> std::vector<Value> {
-        const Value row = col(i * b.constant(rows, i64) + b.arange(0, rows));
-        const Value mask = row < n && inside;
-        const Value x = b.load(in + (row * width + column), mask);
-        return {carried[0] + reduce(x, 0, Reduction::Sum)};
-      });
-  b.store(out + column, sums[0], inside);
-  return b.finish();
-}
-
-/// A row times its softmax to base 2 and a weight, and the row's sum of squares: three passes and a load that one of them needs.
-Program weighted_softmax(std::int64_t columns, DType dtype) {
-  Builder b("weighted_softmax");
-  const Value in = b.pointer("in0", dtype, false), weight = b.pointer("in1", dtype, false), out = b.pointer("out2", dtype, true),
-              squares = b.pointer("out3", f32, true), pitch = b.scalar("s0_0", i64);
-  const Value row = b.program_id(0), column = b.arange(0, columns);
-  const Value x = b.load(in + (row * pitch + column)), shifted = x - broadcast(reduce(x, 0, Reduction::Max), x.shape());
-  const Value e = unary(Word::Exp2, shifted), sum = reduce(e, 0, Reduction::Sum), square = reduce(x * x, 0, Reduction::Sum);
-  const Value y = x * (e / broadcast(sum, e.shape())) * b.load(weight + column);
-  b.store(out + (row * pitch + column), narrow(y, dtype));
-  b.store(squares + row, reshape(square, {}));
-  return b.finish();
-}
-
 TEST(Codegen, LongRowsLieInSharedMemory) {
   struct Row {
     std::int64_t columns;
@@ -238,26 +170,6 @@ TEST(Codegen, ColumnSumsMeetOnceAfterTheLoop) {
                                   TestArgument::scalar(static_cast<double>(width)), TestArgument::scalar(5)},
                                  {.grids = {{2, 1, 1}}}));
   }
-}
-
-/// What a norm's gradients do: rows are walked over, two sums along each go into its results, and two sums of each column are kept.
-Program walked_rows(std::int64_t rows, std::int64_t columns, DType dtype) {
-  Builder b("walked_rows");
-  const Value in = b.pointer("in0", dtype, false), other = b.pointer("in1", dtype, false), out = b.pointer("out2", f32, true),
-              first = b.pointer("out3", f32, true), second = b.pointer("out4", f32, true), pitch = b.scalar("s0_0", i64),
-              tiles = b.scalar("n0", i64);
-  const Value column = tile::row(b.arange(0, columns)), nothing = b.full({1, columns}, 0, f32);
-  const Value zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64);
-  const auto sums = b.for_(zero, tiles, one, {nothing, nothing}, [&](Value i, std::span<const Value> carried) -> std::vector<Value> {
-    const Value place = col(i * b.constant(rows, i64) + b.arange(0, rows)) * pitch + column;
-    const Value x = b.load(in + place), y = b.load(other + place);
-    const Value along = reduce(x, 1, Reduction::Sum), product = reduce(x * y, 1, Reduction::Sum);
-    b.store(out + place, y * broadcast(along, y.shape()) + x * broadcast(product, x.shape()));
-    return {carried[0] + reduce(y, 0, Reduction::Sum), carried[1] + reduce(x * y, 0, Reduction::Sum)};
-  });
-  b.store(first + column, sums[0]);
-  b.store(second + column, sums[1]);
-  return b.finish();
 }
 
 TEST(Codegen, SumsOfWalkedRowsMeetTogether) {

@@ -1,32 +1,12 @@
 // Launches that begin while the one ahead of them runs: what is asked for before the wait, and what comes behind it.
 
 #include "tests/support/emulated_check.h"
+#include "tests/support/tile_samples.h"
 
 namespace tegula::gpu {
 namespace {
 
 using namespace tegula::tile;
-
-constexpr std::int64_t kRows = 24, kColumns = 40;
-
-double wave(std::size_t i) { return static_cast<double>(i * 37 % 101) / 16.0 - 3; }
-
-/// y[c] = Σ x[r] * w[r, c] + b[c], as a product of one row, an instance for each `kColumns` columns.
-Program product(DType dtype, bool unwritten) {
-  Builder builder("product");
-  const Value x = builder.pointer("x", dtype, false), w = builder.pointer("w", dtype, false), b = builder.pointer("b", dtype, false),
-              y = builder.pointer("y", dtype, true);
-  const Value row = col(builder.arange(0, kRows)),
-              column = tile::row(builder.program_id(0) * builder.constant(kColumns, i64) + builder.arange(0, kColumns));
-  const Value factor = builder.load(x + row);
-  const Value weight = builder.load(w + (row * builder.constant(2 * kColumns, i64) + column));
-  const Value sum = reduce(factor * weight, 0, Reduction::Sum);
-  builder.store(y + column, sum + builder.load(b + column));
-  Program program = builder.finish();
-  program.early = true;
-  program.parameters[1].unwritten = program.parameters[2].unwritten = unwritten;
-  return program;
-}
 
 struct Places {
   std::size_t begin, wait, guard, x, w, b, store;
@@ -42,7 +22,7 @@ Places places(const Program& program, bool guarded) {
 }
 
 TEST(Early, WhatStaysIsReadBeforeTheWait) {
-  const Places at = places(product(bf16, true), false);
+  const Places at = places(product_of_a_row(bf16, true), false);
   EXPECT_LT(at.begin, at.w);
   EXPECT_LT(at.w, at.wait);
   EXPECT_LT(at.b, at.wait);
@@ -51,19 +31,19 @@ TEST(Early, WhatStaysIsReadBeforeTheWait) {
 }
 
 TEST(Early, WhatMayChangeIsReadBehindIt) {
-  const Places at = places(product(bf16, false), false);
+  const Places at = places(product_of_a_row(bf16, false), false);
   EXPECT_LT(at.begin, at.wait);
   for (const std::size_t access : {at.x, at.w, at.b, at.store}) EXPECT_LT(at.wait, access);
 }
 
 TEST(Early, FailuresOfLaunchesAheadAreSeen) {
-  const Places at = places(product(f32, true), true);
+  const Places at = places(product_of_a_row(f32, true), true);
   EXPECT_LT(at.wait, at.guard);
   EXPECT_LT(at.guard, at.store);
 }
 
 TEST(Early, ProgramsThatDoNotBeginEarlyAreWhatTheyWere) {
-  Program program = product(f32, true);
+  Program program = product_of_a_row(f32, true);
   program.early = false;
   const std::string text = generate(program, {{4, 4, 4, 4}, false}, 90).source;
   EXPECT_EQ(text.find("await_launch_ahead"), std::string::npos);
@@ -74,10 +54,10 @@ TEST(Early, ProgramsThatDoNotBeginEarlyAreWhatTheyWere) {
 TEST(Early, ALoopThatReadsIsBehindTheWait) {
   Builder b("rows");
   const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, true), n = b.scalar("n", i64);
-  const Value column = tile::row(b.arange(0, kColumns));
+  const Value column = tile::row(b.arange(0, kProductColumns));
   const std::vector<Value> sum = b.for_(b.constant(std::int64_t{0}, i64), n, b.constant(std::int64_t{1}, i64),
-                                        {b.full({1, kColumns}, 0, f32)}, [&](Value row, std::span<const Value> carried) {
-                                          return std::vector<Value>{carried[0] + b.load(x + (row * b.constant(kColumns, i64) + column))};
+                                        {b.full({1, kProductColumns}, 0, f32)}, [&](Value row, std::span<const Value> carried) {
+                                          return std::vector<Value>{carried[0] + b.load(x + (row * b.constant(kProductColumns, i64) + column))};
                                         });
   b.store(y + column, sum[0]);
   Program program = b.finish();
@@ -85,7 +65,7 @@ TEST(Early, ALoopThatReadsIsBehindTheWait) {
   const std::string text = generate(program, {{4, 4, 3}, false}, 90).source;
   EXPECT_LT(text.find("\n  await_launch_ahead();"), text.find("for (long long"));
   EXPECT_TRUE(emulation_agrees(program,
-                               {TestArgument::filled(f32, 5 * kColumns, wave), TestArgument::empty(f32, kColumns), TestArgument::scalar(5)},
+                               {TestArgument::filled(f32, 5 * kProductColumns, wave), TestArgument::empty(f32, kProductColumns), TestArgument::scalar(5)},
                                {.grids = {{1, 1, 1}}}));
 }
 
@@ -115,11 +95,11 @@ TEST(Early, ValuesAreTheSame) {
   for (const DType dtype : {f32, bf16, f64}) {
     for (const bool unwritten : {true, false}) {
       EXPECT_TRUE(
-          emulation_agrees(product(dtype, unwritten),
-                           {TestArgument::filled(dtype, kRows, [](std::size_t k) { return static_cast<double>(k % 5) - 2; }),
-                            TestArgument::filled(dtype, kRows * 2 * kColumns, [](std::size_t k) { return static_cast<double>(k % 7) - 3; }),
-                            TestArgument::filled(dtype, 2 * kColumns, [](std::size_t k) { return static_cast<double>(k % 3); }),
-                            TestArgument::empty(dtype, 2 * kColumns)},
+          emulation_agrees(product_of_a_row(dtype, unwritten),
+                           {TestArgument::filled(dtype, kProductRows, [](std::size_t k) { return static_cast<double>(k % 5) - 2; }),
+                            TestArgument::filled(dtype, kProductRows * 2 * kProductColumns, [](std::size_t k) { return static_cast<double>(k % 7) - 3; }),
+                            TestArgument::filled(dtype, 2 * kProductColumns, [](std::size_t k) { return static_cast<double>(k % 3); }),
+                            TestArgument::empty(dtype, 2 * kProductColumns)},
                            {.grids = {{2, 1, 1}}}));
     }
   }

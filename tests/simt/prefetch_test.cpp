@@ -1,14 +1,12 @@
 // What loops fetch ahead into shared memory: against the reference interpreter, in either order of threads.
 
 #include "tests/support/emulated_check.h"
+#include "tests/support/tile_samples.h"
 
 namespace tegula::gpu {
 namespace {
 
 using namespace tegula::tile;
-
-double wave(std::size_t i) { return static_cast<double>(i * 37 % 101) / 16.0 - 3; }
-double whole(std::size_t i) { return static_cast<double>(i * 37 % 7) - 3; }
 
 /// Rows' sums of what one loop fetches ahead, added to what another does: numbers of other sizes, so that other bytes of the ring are a thread's own.
 Program added_sums(std::int64_t rows, DType first, DType second) {

@@ -9,10 +9,11 @@ namespace tegula::gpu {
 using host::TestArgument;
 
 inline ::testing::AssertionResult emulation_agrees(const tile::Program& program, const std::vector<TestArgument>& arguments,
-                                                   const host::RunOptions& options = {}, const EmulationOptions& emulation = {}) {
+                                                   const host::RunOptions& options = {}, const EmulationOptions& emulation = {},
+                                                   const runtime::LaunchOptions& how = {}) {
   const auto expected = host::interpreted(program, arguments, options);
   const auto kernel = emulated_kernel(program, emulation);
-  const auto got = host::after(program, arguments, options, [&](std::span<const runtime::ArgumentSet> sets) { kernel->launch(sets, {}); });
+  const auto got = host::after(program, arguments, options, [&](std::span<const runtime::ArgumentSet> sets) { kernel->launch(sets, how); });
   std::string problem;
   for (std::size_t i = 0; i < got.size(); ++i) {
     int count = 0;

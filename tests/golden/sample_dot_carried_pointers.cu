@@ -1,0 +1,165 @@
+// matmul_carried: tile 16 x 32, 16 x 32 threads, vectors of 1
+struct Arguments_k_matmul_carried {
+  float* in0;
+  float* in1;
+  float* out2;
+  long long n0;
+  long long n1;
+  long long n2;
+};
+extern "C" __global__ void __launch_bounds__(512) k_matmul_carried(const Arguments_k_matmul_carried a, long long g0, long long g1, long long g2, Failure* failure) {
+  TEGULA_SHARED;
+  const int tr = static_cast<int>(threadIdx.x) / 32, tc = static_cast<int>(threadIdx.x) % 32;
+  (void)tr, (void)tc, (void)failure;
+  const long long instance = blockIdx.x;
+  const long long id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
+  (void)id0, (void)id1, (void)id2;
+  float* const in0 = a.in0;
+  float* const in1 = a.in1;
+  float* const out2 = a.out2;
+  const long long n0 = static_cast<long long>(a.n0);
+  const long long n1 = static_cast<long long>(a.n1);
+  const long long n2 = static_cast<long long>(a.n2);
+  const long long v9 = id0;
+  const long long v10 = v9 * 16ll;
+  const long long v15 = id1;
+  const long long v16 = v15 * 32ll;
+  float v37[1][1][1];
+  #pragma unroll
+  for (int r = 0; r < 1; ++r) {
+    const int row = r * 16 + tr;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      #pragma unroll
+      for (int k = 0; k < 1; ++k) {
+        const int col = (c * 32 + tc);
+        v37[r][c][k] = 0.0f;
+      }
+    }
+  }
+  float* v38[1];
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
+    const int e = c * 512 + static_cast<int>(threadIdx.x);
+    v38[c] = (in0 + (v10 * n2) + (e / 8) * n2 + (e % 8));
+  }
+  float* v39[1];
+  #pragma unroll
+  for (int c = 0; c < 1; ++c) {
+    const int e = c * 512 + static_cast<int>(threadIdx.x);
+    v39[c] = (in1 + v16 + (e / 32) * n1 + (e % 32));
+  }
+  for (long long v36 = 0ll; v36 < n2; v36 += 8ll) {
+    const long long v40 = n2 - v36;
+    float v46[1];
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int e = c * 512 + static_cast<int>(threadIdx.x);
+      v46[c] = ((e / 32) < bounded(difference(v40, 0ll)) && (e % 32) < bounded((n1 + (-v16)))) && e < 256 ? widen(*(v39[c])) : 0.0f;
+    }
+    float v52[1];
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int e = c * 512 + static_cast<int>(threadIdx.x);
+      v52[c] = ((e / 8) < bounded((n0 + (-v10))) && (e % 8) < bounded(difference(v40, 0ll))) && e < 128 ? widen(*(v38[c])) : 0.0f;
+    }
+    float v53[1][1][1];
+     {
+      float* const a = reinterpret_cast<float*>(shared);
+      float* const b = a + 128;
+      __syncthreads();
+      #pragma unroll
+      for (int c = 0; c < 1; ++c) {
+        const int e = c * 512 + static_cast<int>(threadIdx.x);
+        if (e < 128) a[e] = v52[c];
+      }
+      __syncthreads();
+      __syncthreads();
+      #pragma unroll
+      for (int c = 0; c < 1; ++c) {
+        const int e = c * 512 + static_cast<int>(threadIdx.x);
+        if (e < 256) b[e] = v46[c];
+      }
+      __syncthreads();
+      #pragma unroll
+      for (int r = 0; r < 1; ++r) {
+        const int row = r * 16 + tr;
+        #pragma unroll
+        for (int c = 0; c < 1; ++c) {
+          #pragma unroll
+          for (int k = 0; k < 1; ++k) {
+            const int col = (c * 32 + tc);
+             {
+              float sum = v37[r][c][k];
+              for (int m = 0; m < 8; ++m) sum = fmaf(a[row * 8 + m], b[m * 32 + col], sum);
+              v53[r][c][k] = sum;
+            }
+          }
+        }
+      }
+    }
+    const long long v55 = 8ll * n1;
+    float next0[1][1][1];
+    #pragma unroll
+    for (int r = 0; r < 1; ++r) {
+      const int row = r * 16 + tr;
+      #pragma unroll
+      for (int c = 0; c < 1; ++c) {
+        #pragma unroll
+        for (int k = 0; k < 1; ++k) {
+          const int col = (c * 32 + tc);
+          next0[r][c][k] = v53[r][c][k];
+        }
+      }
+    }
+    float* next1[1];
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int e = c * 512 + static_cast<int>(threadIdx.x);
+      next1[c] = (v38[c] + 8ll);
+    }
+    float* next2[1];
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int e = c * 512 + static_cast<int>(threadIdx.x);
+      next2[c] = (v39[c] + v55);
+    }
+    #pragma unroll
+    for (int r = 0; r < 1; ++r) {
+      const int row = r * 16 + tr;
+      #pragma unroll
+      for (int c = 0; c < 1; ++c) {
+        #pragma unroll
+        for (int k = 0; k < 1; ++k) {
+          const int col = (c * 32 + tc);
+          v37[r][c][k] = next0[r][c][k];
+        }
+      }
+    }
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int e = c * 512 + static_cast<int>(threadIdx.x);
+      v38[c] = next1[c];
+    }
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      const int e = c * 512 + static_cast<int>(threadIdx.x);
+      v39[c] = next2[c];
+    }
+  }
+  __syncthreads();
+  #pragma unroll
+  for (int r = 0; r < 1; ++r) {
+    const int row = r * 16 + tr;
+    #pragma unroll
+    for (int c = 0; c < 1; ++c) {
+      #pragma unroll
+      for (int k = 0; k < 1; ++k) {
+        const int col = (c * 32 + tc);
+        if ((row < bounded((n0 + (-v10))) && col < bounded((n1 + (-v16))))) narrow(static_cast<float>(v37[r][c][k]), *((out2 + ((v10 * n1) + v16) + row * n1 + col)));
+      }
+    }
+  }
+}
+// 512 threads, cluster of 1, 1536 bytes shared
+

@@ -1,0 +1,54 @@
+// Every way in which the generator writes a kernel, by one program each: its text, and its values on emulated threads and by the CPU's executor,
+// beside those of the reference interpreter. Tiles are not full at their ends.
+
+#include <algorithm>
+#include <bit>
+#include <string>
+
+#include "tegula/cuda/compiler/nvrtc.h"
+#include "tests/support/emulated_check.h"
+#include "tests/support/golden.h"
+#include "tests/support/tile_samples.h"
+
+namespace tegula::gpu {
+namespace {
+
+/// What holds for the sample's arguments where memory begins at a multiple of 16 bytes.
+Specialisation known_of(const Sample& sample) {
+  Specialisation facts{.facts = {}, .many_sets = sample.run.grids.size() > 1, .guarded = sample.guarded};
+  facts.one_axis = std::ranges::all_of(sample.run.grids, [](const auto& grid) { return grid[1] == 1 && grid[2] == 1; });
+  for (std::size_t i = 0; i < sample.arguments.size(); ++i) {
+    const tile::Parameter& parameter = sample.program.parameters[i];
+    const auto number = static_cast<std::uint64_t>(sample.arguments[i].integer);
+    const int fact = parameter.pointer ? 4 : is_integer(parameter.dtype) ? std::min(4, std::countr_zero(number)) | kShort : 0;
+    facts.facts.push_back(static_cast<std::uint8_t>(fact));
+  }
+  return facts;
+}
+
+class Samples : public testing::TestWithParam<Sample> {};
+
+TEST_P(Samples, HaveTheirGoldenTexts) {
+  const Sample& sample = GetParam();
+  const Generated code = generate(sample.program, known_of(sample), 90);
+  EXPECT_TRUE(test::is_golden("sample_" + sample.name, test::with_figures(code)));
+  if (!nvrtc_available()) return;
+  EXPECT_GT(compile_cubin(prelude() + code.source, 90).size(), 1000u);
+}
+
+TEST_P(Samples, LeaveOnEmulatedThreadsWhatTheInterpreterLeaves) {
+  const Sample& sample = GetParam();
+  const std::vector<runtime::Failure> guards(sample.guarded ? 2 : 0);
+  for (const bool aligned : {true, false})
+    EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.aligned = aligned}, {.guards = guards}));
+}
+
+TEST_P(Samples, LeaveOnTheCpuWhatTheInterpreterLeaves) {
+  const Sample& sample = GetParam();
+  EXPECT_TRUE(host::agrees(sample.program, sample.arguments, sample.run));
+}
+
+INSTANTIATE_TEST_SUITE_P(, Samples, testing::ValuesIn(samples()), [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tegula::gpu
