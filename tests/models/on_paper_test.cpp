@@ -151,5 +151,19 @@ TEST_F(ModelsOnPaper, Transformer) {
   }
 }
 
+TEST_F(ModelsOnPaper, ConvolutionsInGroupsStayHalves) {
+  const PrecisionScope scope(Precision::bf16);
+  auto step = jit([](Tensor x, Tensor w) {
+    const Tensor y = conv2d(x, w, {.padding = 1, .groups = 8});
+    auto out = grad(sum(y * y), {x, w});
+    out.push_back(y);
+    return out;
+  });
+  step(normal({16, 64, 32, 32}), normal({64, 8, 3, 3}));
+  const std::string plan = step.print_plan();
+  EXPECT_NE(plan.find("convolution forward bf16"), std::string::npos) << plan;
+  EXPECT_EQ(plan.find("f32 tf32"), std::string::npos) << plan;
+}
+
 }  // namespace
 }  // namespace tegula
