@@ -60,7 +60,8 @@ TEST(PlanFile, HasTheStepsOfTheJittedFunction) {
   const PlanFunction f = load_plan(kPath);
   EXPECT_EQ(f.print_kernels(), compiled.print_kernels());
   EXPECT_EQ(f.print_memory(), compiled.print_memory());
-  EXPECT_NE(f.print_plan().find("call matmul ["), std::string::npos) << f.print_plan();
+  const char* const product = default_device().number() == 0 ? "call matmul [" : "tile multiply_sum";  // a GPU fuses so small ones
+  EXPECT_NE(f.print_plan().find(product), std::string::npos) << f.print_plan();
 }
 
 TEST(PlanFile, IsAGraphFileToo) {
@@ -111,6 +112,7 @@ TEST(PlanFile, ALoopIsAStepWithABody) {
   save_plan(kPath, f, x);
   const PlanFunction g = load_plan(kPath);
   expect_same_bits(g(x), jit(f)(x));
+  if (default_device().number() != 0) GTEST_SKIP() << "a GPU compiles so short loops written out";
   EXPECT_NE(g.print_plan().find("loop scan [2 x "), std::string::npos) << g.print_plan();
   EXPECT_NE(g.print_plan().find("   | 0. "), std::string::npos) << "the body";
 }
@@ -153,7 +155,8 @@ TEST(PlanFile, PackedWeightsLimitsAndSumsComeBack) {
   const Tensor x = numbers({1, 16, 6, 6});
   auto compiled = jit([&](const Tensor& in) { return net(in); });
   const Tensor y = compiled(x);
-  EXPECT_NE(compiled.print_plan().find("call pack"), std::string::npos) << compiled.print_plan();
+  const bool packs = default_device().number() == 0;
+  EXPECT_EQ(compiled.print_plan().find("call pack") != std::string::npos, packs) << compiled.print_plan();
   save_plan(kPath, net, x);
   const PlanFunction f = load_plan(kPath);
   EXPECT_EQ(f.print_kernels(), compiled.print_kernels());
@@ -173,10 +176,12 @@ TEST(PlanFile, AFailedCheckNamesTheLineOfTheSavedProgram) {
   expect_same_bits(g(tensor<std::int64_t>({4, 0})), f(tensor<std::int64_t>({4, 0})));
   std::string expected;
   try {
-    jit(f)(tensor<std::int64_t>({1, 7}));
+    eval(jit(f)(tensor<std::int64_t>({1, 7})));
+    default_device().synchronize();
   } catch (const Error& error) { expected = error.what(); }
   try {
-    g(tensor<std::int64_t>({1, 7}));
+    eval(g(tensor<std::int64_t>({1, 7})));
+    default_device().synchronize();  // a queue says it here
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.what(), expected);
@@ -240,10 +245,10 @@ TEST(PlanFile, APlanForAnotherMachineIsMadeAnewWithOneWarning) {
   const Tensor x = numbers({4, 6});
   save_plan(kPath, net, x);
   std::string other = contents();
-  const std::string_view here = "oneDNN";
+  const std::string_view here = default_device().number() == 0 ? "oneDNN" : "NVIDIA";
   const auto at = other.find(here);
   ASSERT_NE(at, std::string::npos);
-  other.replace(at, here.size(), "twoDNN");
+  other.replace(at, here.size(), "twoDNN");  // of the same length
   write(other);
   const auto heard = warnings_of([&] {
     const PlanFunction f = load_plan(kPath);

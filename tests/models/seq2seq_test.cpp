@@ -262,6 +262,7 @@ TEST(BestCandidates, AreThoseOfTheWholeVocabulary) {
 }
 
 TEST(Seq2Seq, OnePlanHoldsOneStep) {
+  if (default_device().number() != 0) GTEST_SKIP() << "a GPU compiles so short loops written out";
   const models::Seq2Seq net(tiny(Alignment::Additive, 1));
   auto forward = jit([&](Tensor source, Tensor target) { return net(source, target); });
   forward(ones({2, 40}, i64), ones({2, 30}, i64));
