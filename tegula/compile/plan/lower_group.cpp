@@ -228,9 +228,9 @@ class Lowering : GroupPortion {
     return narrow ? tile::narrow(y, item(i).dtype) : y;
   }
 
-  // On the ladder the place among the program's own: plans of other sizes number their items otherwise.
+  // The place among the program's own checks: other plans, of other sizes or in other processes, number their items otherwise.
   std::int64_t check_scope(int i) {
-    if (!plan_.tiles.ladder.on || !item(i).as<ElementwiseOp>().has_check()) return i;
+    if (!item(i).as<ElementwiseOp>().has_check()) return 0;
     check_items_.push_back(i);
     return static_cast<std::int64_t>(check_items_.size()) - 1;
   }

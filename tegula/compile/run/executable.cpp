@@ -456,7 +456,7 @@ std::string public_name(const Op& op, const Origin& origin) {
 void Executable::throw_check(const Step& step, const runtime::Failure& failure, const Bindings& bindings) const {
   const bool kernel = step.check_item >= 0;  // whose checks are numbered as it likes
   const auto scope = static_cast<std::size_t>(failure.id / tile::Builder::kCheckIds);
-  const int number = kernel ? step.check_item : step.check_items.empty() ? static_cast<int>(scope) : step.check_items[scope];
+  const int number = kernel ? step.check_item : step.check_items[scope];
   const PlannedValue& value = plan_.values[static_cast<std::size_t>(number)];
   const bool known = value.node >= 0 && !bindings.nodes.empty();
   const Origin& origin = known ? bindings.nodes[static_cast<std::size_t>(value.node)]->origin() : value.origin;
