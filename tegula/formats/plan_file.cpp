@@ -1,7 +1,6 @@
 #include "tegula/formats/plan_file.h"
 
 #include <algorithm>
-#include <cstring>
 #include <map>
 #include <mutex>
 
@@ -9,12 +8,14 @@
 #include "tegula/core/error.h"
 #include "tegula/core/json.h"
 #include "tegula/core/warning.h"
+#include "tegula/formats/findings_json.h"
 #include "tegula/formats/graph_contents.h"
 #include "tegula/formats/graph_json.h"
 #include "tegula/formats/known_ops.h"
 #include "tegula/formats/plan_json.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
+#include "tegula/runtime/findings.h"
 #include "tegula/runtime/fingerprint.h"
 #include "tegula/runtime/registry.h"
 
@@ -38,21 +39,10 @@ using nlohmann::json;
 using compile::Entry;
 using compile::Source;
 
-constexpr std::int64_t kVersion = 1;
+constexpr std::int64_t kVersion = 2;
 constexpr const char* kBody = "tegula.plan.json";    // the tensor with the JSON
 constexpr const char* kKept = "tegula.plan.kept.";  // and a number
-
-/// Of the plan's text: a file that was damaged is not run.
-std::uint64_t digest(std::string_view text) {
-  std::uint64_t hash = text.size() + 0x9E3779B97F4A7C15u;
-  for (std::size_t at = 0; at < text.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, std::min<std::size_t>(8, text.size() - at));
-    hash = (hash ^ word) * 0xBF58476D1CE4E5B9u;
-    hash ^= hash >> 29;
-  }
-  return hash;
-}
+constexpr const char* kCode = "tegula.plan.code.";  // likewise
 
 /// What a plan depends on beside its graph.
 json made_for(runtime::Device& device) {
@@ -98,10 +88,21 @@ json function_json(const Entry& entry, const GraphContents& contents) {
   return out;
 }
 
-HostArray text_array(const std::string& text) {
-  HostArray out = HostArray::empty(u8, {static_cast<std::int64_t>(text.size())});
-  std::memcpy(out.buffer->data(), text.data(), text.size());
-  return out;
+/// What loading the plan would have the device find out.
+runtime::Findings findings_for(const StoredPlan& plan, const Entry& entry) {
+  runtime::Device& device = entry.executable->device();
+  runtime::DeviceFindings* const findings = runtime::findings_of(device);
+  if (!findings) return {};
+  const std::uint64_t begun = findings->moment();
+  const auto complain = [](const std::string& got, const std::string& expected) {
+    throw Error({.op = "save_plan", .got = got, .expected = expected, .advice = "a fault of the library: report it"});
+  };
+  executable_from_json(plan.json, plan.kept, std::vector<std::uint64_t>(entry.recorded.sources.size()), device, complain);
+  return findings->since(begun);
+}
+
+void append_numbered(io::NamedArrays& arrays, const std::string& name, std::vector<HostArray> list) {
+  for (std::size_t i = 0; i < list.size(); ++i) arrays.emplace_back(name + std::to_string(i), std::move(list[i]));
 }
 
 }  // namespace
@@ -123,11 +124,16 @@ void save_with_plan(const GraphPath& path, const GraphFileOptions& options, cons
                  .where = where});
   }
   StoredPlan plan = plan_json(*entry.executable);
+  const runtime::Findings found = findings_for(plan, entry);
+  StoredFindings findings = findings_json(found);
   plan.json["function"] = function_json(entry, contents);
+  plan.json["findings"] = std::move(findings.json);
   const std::string text = plan.json.dump(-1, ' ', false, json::error_handler_t::replace);
-  contents.arrays.emplace_back(kBody, text_array(text));
-  for (std::size_t i = 0; i < plan.kept.size(); ++i) contents.arrays.emplace_back(kKept + std::to_string(i), std::move(plan.kept[i]));
-  const json head{{"version", kVersion}, {"digest", digest(text)}, {"kept", plan.kept.size()}, {"made_for", made_for(entry.executable->device())}};
+  json head{{"version", kVersion}, {"digest", digest(text)}, {"kept", plan.kept.size()}, {"made_for", made_for(entry.executable->device())}};
+  head["made_for"]["libraries"] = found.versions;
+  contents.arrays.emplace_back(kBody, bytes_array(text));
+  append_numbered(contents.arrays, kKept, std::move(plan.kept));
+  append_numbered(contents.arrays, kCode, std::move(findings.images));
   contents.metadata.emplace(kPlanKey, head.dump());
   io::write_safetensors(path.path, contents.arrays, contents.metadata);
 }
@@ -146,7 +152,8 @@ class PlanFile {
 
   std::shared_ptr<PlanFunction::State> read() {
     const json head = head_of();
-    const std::string text = text_of_plan();
+    const HostArray body = bytes_of_file(kBody);
+    const std::string_view text = bytes_of(body);
     if (digest(text) != reader_.word(reader_.at(head, "digest"))) refuse("a plan that is not as it was written", "its digest to fit");
     json plan = parse_json(text, "load_plan", path_);
     auto out = std::make_shared<PlanFunction::State>();
@@ -159,11 +166,14 @@ class PlanFile {
     std::vector<HostArray> kept;
     const auto count = static_cast<std::size_t>(reader_.whole_at(head, "kept", 0, std::ssize(file_.tensors)));
     for (std::size_t i = 0; i < count; ++i) kept.push_back(array(kKept + std::to_string(i)));
-    if (!arrays_.empty()) refuse("the tensor " + shown(arrays_.begin()->first), "only Variables, constants and kept values");
+    runtime::Findings findings =
+        findings_from_json(reader_.at(plan, "findings"), reader_, [&](std::size_t i) { return bytes_of_file(kCode + std::to_string(i)); });
+    if (!arrays_.empty()) refuse("the tensor " + shown(arrays_.begin()->first), "only Variables, constants, kept values and machine code");
     file_.metadata.erase(graph);
     file_.metadata.erase(std::string(kPlanKey));
     out->f.metadata = std::move(file_.metadata);
     if (!fits(head)) return out;
+    if (runtime::DeviceFindings* const here = runtime::findings_of(default_device())) here->take(std::move(findings));
     try {
       read_plan(std::move(plan), std::move(kept), *out);
     } catch (const OtherCalls& other) { warn_about("other calls of the library (" + other.report().got + ", here " + other.report().expected + ")"); }
@@ -188,10 +198,10 @@ class PlanFile {
              "the file was written by another version of Tegula: load_graph(path) may read its graph");
     return head;
   }
-  std::string text_of_plan() {
-    const HostArray body = array(kBody);
-    if (body.dtype != u8) refuse("a plan of dtype " + std::string(name(body.dtype)), "a text of bytes");
-    return {static_cast<const char*>(body.buffer->data()), body.bytes()};
+  HostArray bytes_of_file(const std::string& name) {
+    HostArray out = array(name);
+    if (out.dtype != u8) refuse(name + " of dtype " + std::string(tegula::name(out.dtype)), "bytes");
+    return out;
   }
   /// Of the file; each is asked for once.
   HostArray array(const std::string& name) {
@@ -209,6 +219,15 @@ class PlanFile {
       const json& one = reader_.at(said, what);
       if (one == here[what]) continue;
       warn_about(std::string(what) + " " + shown(one) + " (here " + shown(here[what]) + ")");
+      return false;
+    }
+    const json& libraries = reader_.at(said, "libraries");
+    if (!libraries.is_object()) refuse("libraries " + shown(libraries), "their versions by name");
+    for (const auto& [library, version] : libraries.items()) {
+      runtime::DeviceFindings* const findings = runtime::findings_of(default_device());
+      const auto other = findings ? findings->other_version(library, reader_.text(version)) : std::string();
+      if (!other) continue;
+      warn_about(library + " " + reader_.text(version) + " (here " + (other->empty() ? "none" : *other) + ")");
       return false;
     }
     return true;

@@ -10,6 +10,7 @@
 #include "tegula/formats/program_json.h"
 #include "tegula/graph/frame.h"
 #include "tegula/runtime/kernel_cache.h"
+#include "tegula/tile/builder.h"
 
 namespace tegula::formats {
 namespace {
@@ -224,7 +225,21 @@ class PlanReader {
         throw OtherCalls({.op = "load_plan", .got = std::to_string(there) + " bytes for " + out.name, .expected = std::to_string(needed) + " bytes"});
       if (out.writes.empty()) r_.refuse("a call that writes nothing", "its results");
     }
+    if (out.checks) require_checks(out);
     return out;
+  }
+  /// Whatever check fails, there is an op that says what it means.
+  void require_checks(const compile::Step& step) const {
+    std::vector<int> items = step.check_items;
+    if (step.check_item >= 0) items.push_back(step.check_item);
+    for (const int one : items)
+      if (!plan_.values[static_cast<std::size_t>(one)].checks) r_.refuse("a check of value " + std::to_string(one) + ", which has none", "one that has");
+    const compile::Launch* const launch = step.launch();
+    if (!launch || step.check_item >= 0) return;
+    for (const auto& instruction : launch->program.instructions) {
+      if (instruction.word == tile::Word::Assert)
+        r_.whole(instruction.attribute / tile::Builder::kCheckIds, 0, std::ssize(step.check_items) - 1);
+    }
   }
 
   compile::Launch launch(const json& given) {

@@ -16,6 +16,7 @@
 #include "tegula/core/code_file.h"
 #include "tegula/core/error.h"
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/findings.h"
 #include "tegula/runtime/fingerprint.h"
 
 namespace tegula {
@@ -175,7 +176,11 @@ int interface_version() { return TEGULA_INTERFACE; }
 std::string fingerprint(Device& device) {
   if (device.number() == 0) return cpu_fingerprint();
   const DeviceProperties properties = device.properties();
-  return properties.model + " " + properties.architecture;
+  return properties.model + " " + properties.architecture + ", " + std::to_string(properties.processors) + " processors";
+}
+DeviceFindings* findings_of(Device& device) {
+  const int index = device.number() - 1;
+  return index >= 0 && index < cuda_count() && &cuda(index) == &device ? &library().findings(index) : nullptr;
 }
 
 }  // namespace tegula::runtime

@@ -8,6 +8,7 @@
 
 namespace tegula::runtime {
 class Device;
+class DeviceFindings;
 }
 
 namespace tegula {
@@ -61,6 +62,8 @@ struct CudaLibrary {
   int (*count)(std::string& why);
   /// The device; lives as long as the process. Throws Error.
   Device& (*open)(int index);
+  /// Those of a device that is open.
+  DeviceFindings& (*findings)(int index);
 };
 
 }  // namespace tegula::runtime

@@ -50,6 +50,8 @@ fake_driver_test(memory sm_90 "Registry.*:CudaMemory*:CudaCopies.*:CudaQueues.*:
 fake_driver_test(listing paper "CudaListing.*")
 fake_driver_test(early paper "CudaEarly.*")
 fake_driver_test(timeline paper "CudaTimeline.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries")
+fake_driver_test(plan_files paper "CudaPlanFiles.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries:${driver_dir}/compiler"
+                 TEGULA_KERNELS=kernels TEGULA_CACHE_DIR=cache TEGULA_COMPILERS=0 TEGULA_FAKE_ALGORITHMS=3)
 fake_driver_test(peers two "CudaPeers.*:CudaCopies.*:CudaQueues.*:CudaMemory.*:CudaHostTurn.*:CudaTimeMarks.*")
 fake_driver_test(nccl sm_90 "CudaNccl.*" "LD_LIBRARY_PATH=${driver_dir}:${nccl_dir}")
 add_dependencies(test_cuda fake_nccl)

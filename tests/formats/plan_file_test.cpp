@@ -261,6 +261,25 @@ TEST(PlanFile, APlanForAnotherMachineIsMadeAnewWithOneWarning) {
   EXPECT_NE(heard.begin()->second.find("twoDNN"), std::string::npos) << heard.begin()->second;
 }
 
+TEST(PlanFile, APlanForLibrariesThatTheDeviceHasNotIsMadeAnewWithOneWarning) {
+  Mlp net;
+  const Tensor x = numbers({4, 6});
+  save_plan(kPath, net, x);
+  io::Safetensors file = io::read_safetensors(kPath);
+  std::string& head = file.metadata.at("tegula.plan");
+  const std::string_view none = "\"libraries\":{}";
+  const auto at = head.find(none);
+  ASSERT_NE(at, std::string::npos) << head;
+  head.replace(at, none.size(), "\"libraries\":{\"cuBLASLt\":\"130100\"}");
+  io::write_safetensors(kPath, file.tensors, file.metadata);
+  const auto heard = warnings_of([&] { expect_same_bits(load_plan(kPath)(x), jit(net)(x)); });
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_NE(heard.begin()->second.find("cuBLASLt 130100 (here none)"), std::string::npos) << heard.begin()->second;
+  head.replace(head.find("\"libraries\":{"), 14, "\"libraries\":3,\"x\":{");
+  io::write_safetensors(kPath, file.tensors, file.metadata);
+  EXPECT_THROW(load_plan(kPath), Error);
+}
+
 TEST(PlanFile, OtherSizesAreRefused) {
   save_plan(kPath, [](const Tensor& x) { return x + 1; }, numbers({3}));
   const PlanFunction f = load_plan(kPath);
@@ -309,7 +328,7 @@ TEST(PlanFile, ADamagedPlanIsRefused) {
   const Tensor x = numbers({4, 6});
   save_plan(kPath, net, x);
   const std::string whole = contents();
-  const std::size_t begin = whole.find("{\"function\""), end = begin + io::read_safetensors(kPath, "tegula.plan.json").bytes();
+  const std::size_t begin = whole.find("{\"findings\""), end = begin + io::read_safetensors(kPath, "tegula.plan.json").bytes();
   ASSERT_NE(begin, std::string::npos);
   ASSERT_GT(end, begin + 1000);
   Draws draw;

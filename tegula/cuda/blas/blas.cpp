@@ -16,6 +16,7 @@
 #include "tegula/cuda/blas/blas_gradient.h"
 #include "tegula/cuda/blas/blas_layout.h"
 #include "tegula/cuda/blas/blas_problem.h"
+#include "tegula/cuda/compiler/brought_code.h"
 #include "tegula/cuda/compiler/shared_library.h"
 #include "tegula/cuda/compiler/tuning.h"
 #include "tegula/cuda/driver/measure.h"
@@ -48,7 +49,8 @@ BlasLt::BlasLt(Context& context) {
   get(status_string, "cublasLtGetStatusString");
   context.enter();
   check(library.function<decltype(cublasLtCreate)>("cublasLtCreate")(&handle), "a handle");
-  section = context.name + ", cuBLASLt " + std::to_string(library.function<decltype(cublasLtGetVersion)>("cublasLtGetVersion")());
+  version = std::to_string(library.function<decltype(cublasLtGetVersion)>("cublasLtGetVersion")());
+  section = context.name + ", " + kBlasLt + " " + version;
 }
 
 void BlasLt::check(cublasStatus_t status, const std::string& what) const {
@@ -63,6 +65,7 @@ const BlasLt& blas_lt(Context& context) {
   auto& one = (*all)[context.index];
   if (!one) one = std::make_unique<BlasLt>(context);
   context.enter();
+  note_version(kBlasLt, one->version);
   return *one;
 }
 

@@ -9,8 +9,11 @@
 
 namespace tegula::gpu {
 
+constexpr const char* kBlasLt = "cuBLASLt";
+
 struct BlasLt {
   cublasLtHandle_t handle = nullptr;
+  std::string version;  // "130100"
   std::string section;  // of the tuning file: "NVIDIA H200, cuBLASLt 130100"
 
   decltype(&cublasLtMatmul) matmul;
@@ -33,7 +36,7 @@ struct BlasLt {
   void check(cublasStatus_t status, const std::string& what) const;
 };
 
-/// The one of this card. Makes the context current.
+/// The one of this card. Makes the context current, and notes the version (brought_code.h).
 const BlasLt& blas_lt(Context& context);
 
 }  // namespace tegula::gpu

@@ -274,6 +274,12 @@ bool nvrtc_available(std::string* why) {
   }
 }
 
+std::string compiler_version() {
+  const auto known = known_version(kNvrtc);
+  if (known) return std::to_string(*known);
+  return nvrtc_available() ? std::to_string(compiler().version) : std::string();
+}
+
 CompileCounters compile_counters() { return {compiled, from_disk}; }
 
 }  // namespace tegula::gpu

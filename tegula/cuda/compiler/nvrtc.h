@@ -43,6 +43,9 @@ bool anything_compiled();
 /// Opens NVRTC and has it compile something, which it does faster from then on; starts the processes that help it (nvrtc_process.h).
 void warm_up_compiler();
 
+/// NVRTC's version, without opening it where it is known; "" where there is none.
+std::string compiler_version();
+
 /// Whether NVRTC can be opened; when not, `why` says what is missing.
 bool nvrtc_available(std::string* why = nullptr);
 

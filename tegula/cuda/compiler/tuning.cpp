@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "tegula/core/json.h"
+#include "tegula/cuda/compiler/brought_code.h"
 #include "tegula/cuda/compiler/nvrtc.h"
 
 namespace tegula::gpu {
@@ -98,7 +99,7 @@ TuningFile::Sections TuningFile::read() const {
       if (!entry.is_object() || !entry.contains("choice") || !entry["choice"].is_string()) continue;
       const auto time = entry.find("microseconds");
       sections[unescaped(section)][unescaped(key)] = {unescaped(entry["choice"].get<std::string>()),
-                                                      time != entry.end() && time->is_number() ? time->get<double>() : 0.0};
+                                                      time != entry.end() && time->is_number() ? time->get<double>() : 0.0, 0};
     }
   }
   return sections;
@@ -119,18 +120,24 @@ void TuningFile::load() {
   loaded_ = true;
 }
 
-const TuningFile::Entry* TuningFile::look(const std::string& section, const std::string& key) {
+TuningFile::Entry* TuningFile::look(const std::string& section, const std::string& key) {
   load();
-  const auto entries = sections_.find(section);
-  if (entries == sections_.end()) return nullptr;
-  const auto entry = entries->second.find(key);
-  return entry == entries->second.end() ? nullptr : &entry->second;
+  for (Sections* const sections : {&brought_, &sections_}) {
+    const auto entries = sections->find(section);
+    if (entries == sections->end()) continue;
+    const auto entry = entries->second.find(key);
+    if (entry == entries->second.end()) continue;
+    entry->second.asked = next_moment();
+    return &entry->second;
+  }
+  return nullptr;
 }
 
 bool TuningFile::knows(const std::string& key) {
   const std::scoped_lock lock(mutex_);
   load();
-  return std::any_of(sections_.begin(), sections_.end(), [&](const auto& section) { return section.second.contains(key); });
+  const auto has = [&](const auto& section) { return section.second.contains(key); };
+  return std::ranges::any_of(brought_, has) || std::ranges::any_of(sections_, has);
 }
 
 std::optional<std::string> TuningFile::find(const std::string& section, const std::string& key) {
@@ -147,12 +154,30 @@ std::optional<double> TuningFile::microseconds(const std::string& section, const
 
 void TuningFile::store(const std::string& section, const std::string& key, const std::string& choice, double microseconds) {
   const std::scoped_lock lock(mutex_);
-  sections_[section][key] = {choice, microseconds};
+  if (const auto brought = brought_.find(section); brought != brought_.end()) brought->second.erase(key);
+  sections_[section][key] = {choice, microseconds, next_moment()};
   if (path_.empty()) return;
   const CacheLock alone(path_);
   for (auto& [name, entries] : read()) sections_[name].merge(entries);  // what is known here stays
   loaded_ = true;
   write();
+}
+
+void TuningFile::bring(const runtime::Findings::Choice& choice) {
+  const std::scoped_lock lock(mutex_);
+  brought_[choice.section][choice.key] = {choice.choice, choice.microseconds, 0};
+}
+
+std::vector<runtime::Findings::Choice> TuningFile::since(std::uint64_t moment) {
+  const std::scoped_lock lock(mutex_);
+  std::vector<runtime::Findings::Choice> out;
+  for (const Sections* const sections : {&brought_, &sections_}) {
+    for (const auto& [section, entries] : *sections) {
+      for (const auto& [key, entry] : entries)
+        if (entry.asked > moment) out.push_back({section, key, entry.choice, entry.microseconds});
+    }
+  }
+  return out;
 }
 
 TuningFile& tuning_file() {

@@ -5,12 +5,15 @@
 //   {"tegula tuning": 1, "NVIDIA H200, cuBLASLt 130100": {"matmul f32 …": {"choice": "…", "microseconds": 4.1}}}
 // Files of several machines can be merged by hand or by script. A file that cannot be read, or not be trusted (cache_file.h), is as good as none.
 
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tegula/cuda/compiler/cache_file.h"
+#include "tegula/runtime/findings.h"
 
 namespace tegula::gpu {
 
@@ -29,16 +32,22 @@ class TuningFile {
   /// no error: the choice holds for this process.
   void store(const std::string& section, const std::string& key, const std::string& choice, double microseconds);
 
+  /// Found before what is stored, until something is stored for its key. Not written.
+  void bring(const runtime::Findings::Choice& choice);
+  /// What was found or stored since next_moment() gave this.
+  std::vector<runtime::Findings::Choice> since(std::uint64_t moment);
+
   const std::string& path() const { return path_; }
 
  private:
   struct Entry {
     std::string choice;
     double microseconds = 0;
+    std::uint64_t asked = 0;  // the moment
   };
   using Sections = std::map<std::string, std::map<std::string, Entry>>;
   Sections read() const;
-  const Entry* look(const std::string& section, const std::string& key);
+  Entry* look(const std::string& section, const std::string& key);
   void load();
   void write() const;
 
@@ -46,7 +55,7 @@ class TuningFile {
   Trust trust_;
   std::mutex mutex_;
   bool loaded_ = false;
-  Sections sections_;
+  Sections sections_, brought_;
 };
 
 /// The file of this user: TEGULA_TUNING_FILE, else tuning.json in the cache directory.

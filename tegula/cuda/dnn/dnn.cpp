@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/cuda/compiler/brought_code.h"
 
 namespace tegula::gpu {
 
@@ -27,7 +28,8 @@ Dnn::Dnn(Context& context) : context_(context) {
   context.enter();
   check(library.function<decltype(cudnnCreate)>("cudnnCreate")(&handle), "a handle");
   find(set_stream, "cudnnSetStream");
-  section = context.name + ", cuDNN " + std::to_string(library.function<decltype(cudnnGetVersion)>("cudnnGetVersion")());
+  version = std::to_string(library.function<decltype(cudnnGetVersion)>("cudnnGetVersion")());
+  section = context.name + ", " + kDnn + " " + version;
 }
 
 void Dnn::follow() const {
@@ -53,6 +55,7 @@ const Dnn& dnn(Context& context) {
   auto& one = (*all)[context.index];
   if (!one) one = std::make_unique<Dnn>(context);
   context.enter();
+  note_version(kDnn, one->version);
   return *one;
 }
 

@@ -16,8 +16,11 @@ namespace tegula::gpu {
 
 class DnnDescriptor;
 
+constexpr const char* kDnn = "cuDNN";
+
 struct Dnn {
   cudnnHandle_t handle = nullptr;
+  std::string version;  // "91900"
   std::string section;  // of the tuning file: "NVIDIA H200, cuDNN 91900"
   mutable std::mutex mutex;  // a handle serves one thread at a time
 
@@ -42,7 +45,7 @@ struct Dnn {
   mutable CUstream stream_ = nullptr;  // where the handle executes
 };
 
-/// The one of this card. Makes the context current.
+/// The one of this card. Makes the context current, and notes the version (brought_code.h).
 const Dnn& dnn(Context& context);
 
 /// A backend descriptor: attributes are set, then it is finalised and stays as it is.

@@ -56,9 +56,10 @@ std::shared_ptr<const Chosen> find_plan(Context& context, const Attention& d) {
   static auto* all = new std::map<std::string, std::weak_ptr<const Chosen>>;
   const std::scoped_lock lock(*mutex);
   auto& one = (*all)[std::to_string(context.index) + ": " + key_of(d)];
-  if (auto known = one.lock()) return known;
   try {
-    DnnGraph graph = attention_graph(dnn(context), d);
+    const Dnn& library = dnn(context);
+    if (auto known = one.lock()) return known;
+    DnnGraph graph = attention_graph(library, d);
     auto plans = graph.plans(workspace_bound(d), 1);
     if (plans.empty()) return nullptr;
     auto made = std::shared_ptr<const Chosen>(new Chosen{std::move(graph), std::move(plans[0])});

@@ -284,10 +284,10 @@ class ConvolutionCall : public runtime::Call {
   bool find_plan(const Dnn& dnn, const DnnProblem& problem, const DnnAttempt& attempt) {
     const std::string key = key_of(d_, attempt);
     const std::string place = std::to_string(context_.index) + ": " + key;
-    plan_ = shared(place, nullptr);
-    if (plan_) return true;
     const bool tuning = tuning_enabled();
     const auto remembered = tuning ? tuning_file().find(dnn.section, key) : std::nullopt;
+    plan_ = shared(place, nullptr);
+    if (plan_) return true;
     if (remembered == kNoEngine) return false;
     const std::size_t bound = workspace_bound(d_);
     std::optional<DnnGraph> graph;

@@ -10,6 +10,7 @@
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/nvrtc.h"
 #include "tegula/cuda/driver/candidates.h"
+#include "tegula/cuda/driver/findings.h"
 #include "tegula/cuda/driver/host_turn.h"
 #include "tegula/cuda/driver/joining.h"
 #include "tegula/cuda/driver/kernel.h"
@@ -116,6 +117,7 @@ class CudaCompiler final : public runtime::ProgramCompiler {
   }
   void request(std::span<const runtime::PlannedLaunch> launches) override { gpu::request(code_, launches); }
   void prepare(std::span<const runtime::PlannedLaunch> launches) override { gpu::prepare(code_, launches); }
+  const CodeCache& code() const { return code_; }
 
  private:
   Context& context_;
@@ -184,6 +186,7 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
   void fail(std::exception_ptr failure) noexcept override { context_.host_failed(std::move(failure)); }
 
   runtime::DeviceProperties properties() override { return find_properties(context_); }
+  runtime::DeviceFindings& findings() { return findings_; }
 
  private:
   using Made = std::unique_ptr<runtime::Call>;
@@ -207,6 +210,7 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
   Pool pool_;
   Staging staging_;
   CudaCompiler compiler_;
+  CudaFindings findings_{context_, compiler_.code()};
   CudaQueues queues_{*this, context_};
   Progress progress_{context_};
 };
@@ -215,12 +219,29 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
 
 int count_devices() { return static_cast<int>(usable_devices().size()); }
 
+namespace {
+
+struct Devices {
+  std::mutex mutex;
+  std::map<int, CudaDevice*> all;
+};
+/// Never destroyed: tensors may be released by static objects after main.
+Devices& devices() {
+  static auto* instance = new Devices;
+  return *instance;
+}
+
+}  // namespace
+
+runtime::DeviceFindings& findings_of_device(int index) {
+  const std::scoped_lock lock(devices().mutex);
+  return devices().all.at(index)->findings();
+}
+
 runtime::Device& open_device(int index) {
-  static std::mutex mutex;
-  // Never destroyed: tensors may be released by static objects after main.
-  static auto* devices = new std::map<int, CudaDevice*>;
-  const std::scoped_lock lock(mutex);
-  if (const auto found = devices->find(index); found != devices->end()) return *found->second;
+  const std::scoped_lock lock(devices().mutex);
+  auto& all = devices().all;
+  if (const auto found = all.find(index); found != all.end()) return *found->second;
   // A context takes longer to make than the compiler to open; where nothing is kept it will be needed.
   std::future<void> compiler;
   if (!anything_compiled()) compiler = std::async(std::launch::async, warm_up_compiler);
@@ -231,7 +252,7 @@ runtime::Device& open_device(int index) {
                  .expected = "a number below " + std::to_string(usable.size()) + ", the usable GPUs of this machine"});
   }
   auto device = std::make_unique<CudaDevice>(usable[static_cast<std::size_t>(index)], index);
-  return *devices->emplace(index, device.release()).first->second;
+  return *all.emplace(index, device.release()).first->second;
 }
 
 }  // namespace tegula::gpu

@@ -2,6 +2,7 @@
 // Which GPUs can be used, and opening them.
 
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/findings.h"
 
 namespace tegula::gpu {
 
@@ -11,5 +12,7 @@ int count_devices();
 
 /// The index-th usable GPU; lives as long as the process. Throws Error.
 runtime::Device& open_device(int index);
+/// Of a device that is open.
+runtime::DeviceFindings& findings_of_device(int index);
 
 }  // namespace tegula::gpu

@@ -18,6 +18,7 @@ const tegula::runtime::CudaLibrary* tegula_cuda_library(int interface) {
               return 0;
             }
           },
-      .open = [](int index) -> tegula::Device& { return tegula::gpu::open_device(index); }};
+      .open = [](int index) -> tegula::Device& { return tegula::gpu::open_device(index); },
+      .findings = [](int index) -> tegula::runtime::DeviceFindings& { return tegula::gpu::findings_of_device(index); }};
   return interface == TEGULA_INTERFACE ? &library : nullptr;
 }

@@ -99,14 +99,33 @@ std::vector<const Function*> CodeCache::compile(const std::vector<Generated>& wa
   return found;
 }
 
-/// Units of a bounded size. What lies in one depends on the list alone, so that the cache on disk knows it again.
+void CodeCache::Unit::add(const Generated& kernel, std::string key) {
+  kernels.push_back(kernel);
+  keys.push_back(std::move(key));
+  size += kernel.source.size();
+}
+
+std::string CodeCache::key_of(const Generated& kernel) const {
+  static const std::string words = code_key("prelude", prelude(), 0, Products::Rounded);
+  return code_key(kernel.name, words + "\n" + kernel.source, context_.card.architecture, Products::Rounded);
+}
+
+/// Units of a bounded size. What lies in one depends on the list alone, so that the cache on disk knows it again. Brought code is a unit as it comes.
 void CodeCache::start(const std::vector<Generated>& wanted) {
   std::vector<std::shared_ptr<Unit>> units;
+  std::map<const std::vector<char>*, std::shared_ptr<Unit>> brought_units;
   for (const Generated& generated : wanted) {
     if (functions_.contains(generated.source) || begun_.contains(generated.source)) continue;
+    std::string key = key_of(generated);
+    if (const Code code = brought(key); code.valid()) {
+      auto& unit = brought_units[&code.get()];
+      if (!unit) unit = std::make_shared<Unit>(), unit->cubin = code, unit->is_brought = true;
+      unit->add(generated, std::move(key));
+      begun_.emplace(generated.source, unit);
+      continue;
+    }
     if (units.empty() || units.back()->size + generated.source.size() > kUnitCharacters) units.push_back(std::make_shared<Unit>());
-    units.back()->kernels.push_back(generated);
-    units.back()->size += generated.source.size();
+    units.back()->add(generated, std::move(key));
     begun_.emplace(generated.source, units.back());
   }
   for (const auto& unit : units) {
@@ -114,15 +133,35 @@ void CodeCache::start(const std::vector<Generated>& wanted) {
     for (const Generated& generated : unit->kernels) source += "\n" + generated.source;
     unit->cubin = compile_cubin_later(std::move(source), context_.card.architecture);
   }
+  note(wanted);
+}
+
+void CodeCache::note(const std::vector<Generated>& wanted) {
+  for (const Generated& generated : wanted) {
+    if (const auto found = functions_.find(generated.source); found != functions_.end()) {
+      note(found->second);
+    } else {
+      const Unit& unit = *begun_.at(generated.source);
+      const auto place = std::ranges::find(unit.kernels, generated.source, &Generated::source) - unit.kernels.begin();
+      asked_.note(unit.keys[static_cast<std::size_t>(place)], unit.cubin);
+    }
+  }
+}
+
+CUmodule CodeCache::module_of(const Unit& unit) {
+  const std::vector<char>& image = unit.cubin.get();
+  context_.enter();
+  CUmodule module = nullptr;
+  CUmodule& loaded = unit.is_brought ? brought_modules_[&image] : module;
+  if (!loaded) check(cuModuleLoadData(&loaded, image.data()), "loading compiled kernels");
+  return loaded;
 }
 
 void CodeCache::finish(const Unit& unit) {
-  const std::vector<char>& cubin = unit.cubin.get();
-  context_.enter();
-  CUmodule module = nullptr;
-  check(cuModuleLoadData(&module, cubin.data()), "loading compiled kernels");
-  for (const Generated& generated : unit.kernels) {
-    Function function{.generated = generated};
+  const CUmodule module = module_of(unit);
+  for (std::size_t i = 0; i < unit.kernels.size(); ++i) {
+    const Generated& generated = unit.kernels[i];
+    Function function{.generated = generated, .key = unit.keys[i], .code = unit.cubin};
     const std::string& name = generated.name;
     check(cuModuleGetFunction(&function.handle, module, name.c_str()), name);
     if (generated.shared_bytes > 0) {
@@ -256,15 +295,14 @@ std::optional<runtime::KernelFigures> Kernel::figures(const runtime::PlannedLaun
 /// cached on disk, is the same in every process.
 class Wanted {
  public:
-  explicit Wanted(std::span<const runtime::PlannedLaunch> launches) {
+  Wanted(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) {
     for (const runtime::PlannedLaunch& launch : launches) {
       const auto& kernel = static_cast<const Kernel&>(*launch.kernel);  // the kernels of a device are made by it
       const std::vector<ArgumentSet> work = nonempty(launch.sets);
       if (work.empty()) continue;
       std::pair<const Kernel*, Specialisation> one{&kernel, kernel.variant_for(work, launch.guarded)};
-      if (kernel.find(one.second) || std::ranges::find(list_, one) != list_.end()) continue;
-      sources_.push_back(kernel.requested(one.second));
-      list_.push_back(std::move(one));
+      if (const Function* const there = kernel.find(one.second)) code.note(*there);
+      else if (std::ranges::find(list_, one) == list_.end()) add(std::move(one));
     }
   }
   const std::vector<Generated>& sources() const { return sources_; }
@@ -273,14 +311,18 @@ class Wanted {
   }
 
  private:
+  void add(std::pair<const Kernel*, Specialisation> one) {
+    sources_.push_back(one.first->requested(one.second));
+    list_.push_back(std::move(one));
+  }
   std::vector<std::pair<const Kernel*, Specialisation>> list_;
   std::vector<Generated> sources_;
 };
 
-void request(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) { code.request(Wanted(launches).sources()); }
+void request(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) { code.request(Wanted(code, launches).sources()); }
 
 void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) {
-  const Wanted wanted(launches);
+  const Wanted wanted(code, launches);
   if (!wanted.sources().empty()) wanted.remember(code.compile(wanted.sources()));
 }
 

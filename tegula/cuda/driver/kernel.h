@@ -3,7 +3,6 @@
 
 #include <cuda.h>
 
-#include <future>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/cuda/compiler/brought_code.h"
 #include "tegula/cuda/driver/context.h"
 #include "tegula/runtime/device.h"
 #include "tegula/simt/codegen.h"
@@ -20,6 +20,8 @@ namespace tegula::gpu {
 /// A compiled variant. Lives as long as the process, like its module.
 struct Function {
   Generated generated;
+  std::string key;  // code_key
+  Code code;
   CUfunction handle = nullptr;
 };
 
@@ -31,17 +33,28 @@ class CodeCache {
   void request(const std::vector<Generated>& wanted);
   /// The functions of `wanted`, in order.
   std::vector<const Function*> compile(const std::vector<Generated>& wanted);
+  /// Of functions that were wanted, among them those that were there.
+  const AskedCode& asked() const { return asked_; }
+  void note(const Function& function) { asked_.note(function.key, function.code); }
 
  private:
   struct Unit {
     std::vector<Generated> kernels;
+    std::vector<std::string> keys;
     std::size_t size = 0;
-    std::shared_future<std::vector<char>> cubin;
+    Code cubin;
+    bool is_brought = false;
+    void add(const Generated& kernel, std::string key);
   };
   void start(const std::vector<Generated>& wanted);
   void finish(const Unit& unit);
+  CUmodule module_of(const Unit& unit);
+  void note(const std::vector<Generated>& wanted);
+  std::string key_of(const Generated& kernel) const;
 
   Context& context_;
+  AskedCode asked_;
+  std::map<const std::vector<char>*, CUmodule> brought_modules_;  // by image
   std::mutex mutex_;
   std::map<std::string, Function> functions_;
   std::map<std::string, std::shared_ptr<const Unit>> begun_;  // by source, those without a function

@@ -1,7 +1,6 @@
 #include "tegula/cuda/handwritten/library_kernels.h"
 
 #include <array>
-#include <future>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -10,20 +9,21 @@
 #include <vector>
 
 #include "tegula/core/error.h"
-#include "tegula/cuda/compiler/nvrtc.h"
 
 namespace tegula::gpu {
 namespace {
 
 /// A translation unit: compiled in the background, loaded where the first of its kernels is queued. Lives as long as the process.
 struct Module {
-  std::shared_future<std::vector<char>> binary;
+  std::string key;
+  Code binary;
   CUmodule handle = nullptr;
 };
 
 struct Modules {
   std::mutex mutex;
   std::map<std::pair<int, std::string>, Module> all;  // by (device, source)
+  std::map<int, AskedCode> asked;  // by device
 };
 
 Modules& modules() {
@@ -35,8 +35,12 @@ void request(const Context& context, const PlainKernel& kernel) {
   Modules& m = modules();
   const std::scoped_lock lock(m.mutex);
   Module& module = m.all[{context.index, kernel.source}];
-  if (module.binary.valid()) return;
-  module.binary = compile_cubin_later(kernel.source, context.card.architecture, Products::Contracted);
+  if (!module.binary.valid()) {
+    module.key = code_key(kernel.name, kernel.source, context.card.architecture, Products::Contracted);
+    module.binary = brought(module.key);
+    if (!module.binary.valid()) module.binary = compile_cubin_later(kernel.source, context.card.architecture, Products::Contracted);
+  }
+  m.asked[context.index].note(module.key, module.binary);
 }
 
 CUfunction load(const Context& context, const PlainKernel& kernel) {
@@ -76,6 +80,12 @@ void LoadedKernel::launch(std::initializer_list<void*> pointers) const {
   check(cuLaunchKernel(function_, static_cast<unsigned>(kernel_.blocks), 1, 1, static_cast<unsigned>(kernel_.threads), 1, 1,
                        static_cast<unsigned>(kernel_.shared), context_->stream(), addresses.data(), nullptr),
         "launch");
+}
+
+const AskedCode& asked_library_code(const Context& context) {
+  Modules& m = modules();
+  const std::scoped_lock lock(m.mutex);
+  return m.asked[context.index];
 }
 
 std::size_t extent_bytes(DType dtype, const Layout& layout) {

@@ -3,6 +3,7 @@
 
 #include <initializer_list>
 
+#include "tegula/cuda/compiler/brought_code.h"
 #include "tegula/cuda/driver/context.h"
 #include "tegula/cuda/handwritten/plain_kernels.h"
 
@@ -21,6 +22,9 @@ class LoadedKernel {
   PlainKernel kernel_;
   mutable CUfunction function_ = nullptr;  // calls of a card run one after another
 };
+
+/// Of all LoadedKernels of the card.
+const AskedCode& asked_library_code(const Context& context);
 
 /// Bytes from the first to the last element.
 std::size_t extent_bytes(DType dtype, const Layout& layout);

@@ -1,12 +1,20 @@
 // cuBLASLt and cuDNN for the pretended GPU of fake_driver.cpp: they can be opened and know no algorithm, so that the plain kernels are
-// listed in their place; but for products of E4M3 codes, which have no plain kernel.
+// listed in their place; but for products of E4M3 codes, which have no plain kernel. With TEGULA_FAKE_ALGORITHMS=N cuBLASLt knows N of them for every
+// product. TEGULA_FAKE_CUBLASLT and TEGULA_FAKE_CUDNN are what they say as their version.
 
 #include <cublasLt.h>
 #include <cudnn.h>
 
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 namespace {
+
+[[maybe_unused]] std::size_t number_of(const char* variable, std::size_t usual) {
+  const char* const text = std::getenv(variable);
+  return text ? static_cast<std::size_t>(std::atoll(text)) : usual;
+}
 
 int anything;  // what handles point at
 
@@ -18,6 +26,7 @@ void give(Handle* handle) {
 #ifdef TEGULA_FAKE_BLAS
 int codes;  // what layouts of E4M3 codes point at
 bool is_codes(cublasLtMatrixLayout_t d) { return reinterpret_cast<int*>(d) == &codes; }
+int algorithms() { return static_cast<int>(number_of("TEGULA_FAKE_ALGORITHMS", 0)); }
 #endif
 
 }  // namespace
@@ -27,7 +36,7 @@ extern "C" {
 #ifdef TEGULA_FAKE_BLAS
 cublasStatus_t CUBLASWINAPI cublasLtCreate(cublasLtHandle_t* handle) { return give(handle), CUBLAS_STATUS_SUCCESS; }
 const char* CUBLASWINAPI cublasLtGetStatusString(cublasStatus_t) { return "an error of the paper GPU"; }
-std::size_t CUBLASWINAPI cublasLtGetVersion() { return CUBLAS_VERSION; }
+std::size_t CUBLASWINAPI cublasLtGetVersion() { return number_of("TEGULA_FAKE_CUBLASLT", CUBLAS_VERSION); }
 cublasStatus_t CUBLASWINAPI cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* d, cublasComputeType_t, cudaDataType_t) {
   return give(d), CUBLAS_STATUS_SUCCESS;
 }
@@ -53,25 +62,26 @@ cublasStatus_t CUBLASWINAPI cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulP
 }
 cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t a,
                                                            cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                                           cublasLtMatmulPreference_t, int, cublasLtMatmulHeuristicResult_t* results,
+                                                           cublasLtMatmulPreference_t, int most, cublasLtMatmulHeuristicResult_t* results,
                                                            int* found) {
-  if (!is_codes(a)) return *found = 0, CUBLAS_STATUS_NOT_SUPPORTED;
-  results[0] = {};  // its state is success
-  return *found = 1, CUBLAS_STATUS_SUCCESS;
+  *found = std::min(most, is_codes(a) ? 1 : algorithms());
+  for (int i = 0; i < *found; ++i) results[i] = {}, results[i].algo.data[0] = static_cast<std::uint64_t>(i);  // their state is success
+  return *found > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t*, cublasLtMatmulAlgoConfigAttributes_t, void*,
                                                                  std::size_t, std::size_t*) {
   return CUBLAS_STATUS_NOT_SUPPORTED;
 }
 cublasStatus_t CUBLASWINAPI cublasLtMatmulAlgoCheck(cublasLtHandle_t, cublasLtMatmulDesc_t, cublasLtMatrixLayout_t, cublasLtMatrixLayout_t,
-                                                    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*,
-                                                    cublasLtMatmulHeuristicResult_t*) {
-  return CUBLAS_STATUS_NOT_SUPPORTED;
+                                                    cublasLtMatrixLayout_t, cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t* algorithm,
+                                                    cublasLtMatmulHeuristicResult_t* result) {
+  if (algorithm->data[0] >= static_cast<std::uint64_t>(algorithms())) return CUBLAS_STATUS_NOT_SUPPORTED;
+  return *result = {}, CUBLAS_STATUS_SUCCESS;
 }
 cublasStatus_t CUBLASWINAPI cublasLtMatmul(cublasLtHandle_t, cublasLtMatmulDesc_t, const void*, const void*, cublasLtMatrixLayout_t a,
                                            const void*, cublasLtMatrixLayout_t, const void*, const void*, cublasLtMatrixLayout_t, void*,
                                            cublasLtMatrixLayout_t, const cublasLtMatmulAlgo_t*, void*, std::size_t, cudaStream_t) {
-  return is_codes(a) ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
+  return is_codes(a) || algorithms() > 0 ? CUBLAS_STATUS_SUCCESS : CUBLAS_STATUS_NOT_SUPPORTED;
 }
 #else
 cudnnStatus_t CUDNNWINAPI cudnnCreate(cudnnHandle_t* handle) { return give(handle), CUDNN_STATUS_SUCCESS; }
@@ -79,7 +89,7 @@ const char* CUDNNWINAPI cudnnGetErrorString(cudnnStatus_t) { return "an error of
 void CUDNNWINAPI cudnnGetLastErrorString(char* message, std::size_t size) {
   if (size > 0) *message = '\0';
 }
-std::size_t CUDNNWINAPI cudnnGetVersion() { return CUDNN_VERSION; }
+std::size_t CUDNNWINAPI cudnnGetVersion() { return number_of("TEGULA_FAKE_CUDNN", CUDNN_VERSION); }
 cudnnStatus_t CUDNNWINAPI cudnnSetStream(cudnnHandle_t, cudaStream_t) { return CUDNN_STATUS_SUCCESS; }
 cudnnStatus_t CUDNNWINAPI cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t*) {
   return CUDNN_STATUS_NOT_SUPPORTED;

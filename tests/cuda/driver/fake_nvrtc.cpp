@@ -1,6 +1,7 @@
 // An NVRTC that compiles nothing: it keeps every text that the pretended GPU of fake_driver.cpp would run, in the folder $TEGULA_KERNELS, for
 // scripts/every_kernel.sh, which compiles them all together. A file is named by a hash of what it holds: a line with the options behind "// ",
-// then the source. A line of the file "made" there names the file of each unit that a process asked for.
+// then the source. A line of the file "made" there names the file of each unit that a process asked for. Without such a folder nothing compiles.
+// TEGULA_FAKE_NVRTC is the minor version that it says.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -59,7 +60,8 @@ bool keep(const std::string& text) {
 extern "C" {
 
 int nvrtcVersion(int* major, int* minor) {
-  return *major = TEGULA_NVRTC_MAJOR, *minor = 99, kSuccess;
+  const char* const other = std::getenv("TEGULA_FAKE_NVRTC");
+  return *major = TEGULA_NVRTC_MAJOR, *minor = other ? std::atoi(other) : 99, kSuccess;
 }  // so that nobody's cache takes it for the real one
 const char* nvrtcGetErrorString(int) { return "TEGULA_KERNELS names no folder that can be written"; }
 int nvrtcCreateProgram(Program** program, const char* source, const char*, int, const char* const*, const char* const*) {

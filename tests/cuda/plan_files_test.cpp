@@ -1,0 +1,288 @@
+// A plan file carries the machine code of its kernels and the choices that were measured: another process, with nothing in its caches, compiles and measures
+// nothing. On a GPU, or on the driver of the tests as "paper" with its libraries and compiler.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tegula/core/json.h"
+#include "tegula/core/warning.h"
+#include "tegula/io/child.h"
+#include "tegula/tegula.h"
+
+namespace tegula {
+namespace {
+
+constexpr const char* kPath = "cuda.plan";
+constexpr const char* kInput = "cuda-input.safetensors";
+constexpr const char* kResult = "cuda-result.safetensors";
+
+Tensor numbers(const Shape& shape) { return sin(reshape(cast(arange(numel(shape)), f32), shape) * 0.37); }
+
+/// Kernels of programs, products of cuBLASLt and of our own, a convolution of cuDNN or in its place, an assertion.
+struct Net {
+  nn::Conv2d conv{3, 64, 3};
+  nn::Linear hidden{64 * 36, 512}, head{512, 10};
+  Variable mix{cast(numbers({512, 512}), bf16)};
+  Tensor operator()(const Tensor& x) {
+    const Tensor h = matmul(cast(relu(hidden(flatten(relu(conv(x)), 1))), bf16), mix);
+    return cross_entropy(head(cast(h, f32)), remainder(argmax(h, 1), 10));
+  }
+};
+
+std::size_t count_of(const std::filesystem::path& folder, const std::string& ending) {
+  std::size_t count = 0;
+  if (!std::filesystem::exists(folder)) return 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) count += entry.path().filename().string().ends_with(ending);
+  return count;
+}
+
+/// The text of the plan, and the file with another.
+nlohmann::json body_of(const io::Safetensors& file) {
+  for (const auto& [name, array] : file.tensors)
+    if (name == "tegula.plan.json") return parse_json({static_cast<const char*>(array.buffer->data()), array.bytes()}, "test", kPath);
+  return {};
+}
+
+std::set<std::string> kernels_of(const nlohmann::json& findings) {
+  std::set<std::string> all;
+  for (const auto& unit : findings["code"])
+    for (const auto& kernel : unit["kernels"]) all.insert(kernel.get<std::string>());
+  return all;
+}
+
+class CudaPlanFiles : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (std::string why; cuda_count(&why) == 0) GTEST_SKIP() << why;
+    if (const char* driver = std::getenv("TEGULA_FAKE_DRIVER")) {
+      const char* const kernels = std::getenv("TEGULA_KERNELS");
+      if (std::string(driver) != "paper" || !kernels) GTEST_SKIP() << "compiles nothing";
+      is_paper_ = true;
+      if (*kernels) std::filesystem::create_directories(kernels);
+    }
+    before_ = &default_device();
+    set_default_device(cuda());
+  }
+  void TearDown() override {
+    if (before_) set_default_device(*before_);
+  }
+  /// Runs a test of this program in a process whose caches are empty; returns the folder of its caches.
+  std::filesystem::path run_elsewhere(const std::string& test, const std::map<std::string, std::string>& environment = {}) {
+    const std::filesystem::path folder = std::filesystem::absolute("fresh-" + std::to_string(getpid()) + "-" + std::to_string(runs_++));
+    std::map<std::string, std::string> all = environment;
+    all["TEGULA_CACHE_DIR"] = folder.string();
+    if (is_paper_) all.emplace("TEGULA_KERNELS", "");  // where nothing can be compiled
+    std::vector<std::string> command{"/usr/bin/env"};
+    for (const auto& [name, value] : all) command.push_back(name + "=" + value);
+    for (const std::string& word : {std::filesystem::read_symlink("/proc/self/exe").string(), std::string("--gtest_also_run_disabled_tests"),
+                                    "--gtest_filter=CudaPlanFiles.DISABLED_" + test})
+      command.push_back(word);
+    const auto child = io::run_child(command, {});
+    EXPECT_EQ(child.exit_code, 0) << child.messages << std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size());
+    EXPECT_NE(std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size()).find("[  PASSED  ] 1 test"), std::string::npos);
+    return folder;
+  }
+
+  static inline int runs_ = 0;
+  bool is_paper_ = false;
+  Device* before_ = nullptr;
+};
+
+/// In the other process, its caches as the environment says.
+std::map<std::string, std::string> heard;
+PlanFunction load_hearing() {
+  heard.clear();
+  set_warning_handler([](const std::string& name, const std::string& text) { heard[name] = text; });
+  PlanFunction f = load_plan(kPath);
+  set_warning_handler({});
+  return f;
+}
+
+void save_here() {
+  manual_seed(1);
+  Net net;
+  const Tensor x = numbers({8, 3, 8, 8});
+  save_plan(kPath, net, x);
+  io::write_safetensors(kInput, {{"x", x.to_array()}}, {});
+  io::write_safetensors(kResult, {{"y", jit(net)(x).to_array()}}, {});
+}
+
+// The other process's part.
+TEST_F(CudaPlanFiles, DISABLED_Runs) {
+  const PlanFunction f = load_hearing();
+  ASSERT_TRUE(heard.empty()) << heard.begin()->second;
+  ASSERT_TRUE(f.from_file());
+  const Tensor y = f(from_array(io::read_safetensors(kInput, "x")));
+  const HostArray mine = y.to_array(), theirs = io::read_safetensors(kResult, "y");
+  ASSERT_EQ(f.traces(), 0);
+  EXPECT_EQ(mine.shape, theirs.shape);
+  if (is_paper_) return;  // where results are those of untouched memory
+  EXPECT_EQ(std::memcmp(mine.buffer->data(), theirs.buffer->data(), mine.bytes()), 0);
+}
+TEST_F(CudaPlanFiles, DISABLED_RunsAndCompilesMore) {
+  load_plan(kPath)(from_array(io::read_safetensors(kInput, "x")));
+  eval(exp(numbers({7, 5}) * 3.0f));
+}
+TEST_F(CudaPlanFiles, DISABLED_IsPlannedAnew) {
+  const PlanFunction f = load_hearing();
+  EXPECT_FALSE(f.from_file());
+  ASSERT_EQ(heard.size(), 1u);
+  const std::string& text = heard.begin()->second;
+  EXPECT_NE(text.find(std::getenv("TEGULA_TEST_LIBRARY")), std::string::npos) << text;
+  EXPECT_NE(text.find("here " + std::string(std::getenv("TEGULA_TEST_VERSION")) + ")"), std::string::npos) << text;
+}
+TEST_F(CudaPlanFiles, DISABLED_SavesAgain) {
+  const io::Safetensors before = io::read_safetensors(kPath);
+  load_plan(kPath)(from_array(io::read_safetensors(kInput, "x")));
+  manual_seed(1);
+  Net net;
+  save_plan("again.plan", net, from_array(io::read_safetensors(kInput, "x")));
+  const auto again = body_of(io::read_safetensors("again.plan"))["findings"], once = body_of(before)["findings"];
+  EXPECT_EQ(again["choices"], once["choices"]);
+  EXPECT_EQ(kernels_of(again), kernels_of(once));
+}
+
+TEST_F(CudaPlanFiles, AFreshProcessCompilesAndMeasuresNothing) {
+  save_here();
+  const io::Safetensors file = io::read_safetensors(kPath);
+  const auto findings = body_of(file)["findings"];
+  EXPECT_GT(findings["code"].size(), 0u);
+  std::size_t library = 0, own = 0;
+  for (const auto& one : findings["choices"]) (one[0].get<std::string>().find("cuBLASLt") != std::string::npos ? library : own) += 1;
+  EXPECT_GT(library, 0u) << "of a product in halves";
+  EXPECT_TRUE(!is_paper_ || own > 0) << "of a product in f32";
+  const std::filesystem::path folder = run_elsewhere("Runs");
+  EXPECT_EQ(count_of(folder, ".cubin"), 0u) << "it has compiled";
+  EXPECT_EQ(count_of(folder, "tuning.json"), 0u) << "it has measured";
+}
+
+TEST_F(CudaPlanFiles, WhatAFileDoesNotHaveIsCompiled) {
+  save_here();
+  const char* const kernels = std::getenv("TEGULA_KERNELS");
+  const std::filesystem::path folder = run_elsewhere("RunsAndCompilesMore", {{"TEGULA_KERNELS", kernels ? kernels : ""}});
+  EXPECT_EQ(count_of(folder, ".cubin"), 1u);
+}
+
+TEST_F(CudaPlanFiles, WhatWasBroughtIsSavedAgain) {
+  save_here();
+  const char* const kernels = std::getenv("TEGULA_KERNELS");
+  const std::filesystem::path folder = run_elsewhere("SavesAgain", {{"TEGULA_KERNELS", kernels ? kernels : ""}});
+  EXPECT_EQ(count_of(folder, "tuning.json"), 0u);
+}
+
+TEST_F(CudaPlanFiles, OtherVersionsOfLibrariesArePlannedAnewWithOneWarning) {
+  if (!is_paper_) GTEST_SKIP() << "has the libraries that it has";
+  save_here();
+  const auto version = [&](const char* variable, const std::string& says, const std::string& library, const std::string& here) {
+    SCOPED_TRACE(library);
+    run_elsewhere("IsPlannedAnew", {{variable, says}, {"TEGULA_TEST_LIBRARY", library + " "}, {"TEGULA_TEST_VERSION", here}});
+  };
+  version("TEGULA_FAKE_CUBLASLT", "7", "cuBLASLt", "7");
+  version("TEGULA_FAKE_CUDNN", "8", "cuDNN", "8");
+  const std::string nvrtc = io::read_safetensors(kPath).metadata.at("tegula.plan");
+  version("TEGULA_FAKE_NVRTC", "1", "NVRTC", "1" + std::string(nvrtc.find("\"NVRTC\":\"12") != std::string::npos ? "2" : "3") + "010");
+}
+
+/// The digest of the plan's text, as who means harm computes it.
+std::uint64_t digest(std::string_view text) {
+  std::uint64_t hash = text.size() + 0x9E3779B97F4A7C15u;
+  for (std::size_t at = 0; at < text.size(); at += 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data() + at, std::min<std::size_t>(8, text.size() - at));
+    hash = (hash ^ word) * 0xBF58476D1CE4E5B9u;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+HostArray bytes(const std::string& text) {
+  HostArray out = HostArray::empty(u8, {static_cast<std::int64_t>(text.size())});
+  std::memcpy(out.buffer->data(), text.data(), text.size());
+  return out;
+}
+
+/// Writes the file as `change` has made it: its plan, and its other tensors.
+void forge(const io::Safetensors& file, const std::function<void(nlohmann::json&, io::Safetensors&)>& change) {
+  io::Safetensors other = file;
+  nlohmann::json body = body_of(file);
+  change(body, other);
+  const std::string text = body.dump();
+  for (auto& [name, array] : other.tensors)
+    if (name == "tegula.plan.json") array = bytes(text);
+  std::string& head = other.metadata.at("tegula.plan");
+  const auto at = head.find("\"digest\":") + 9;
+  head.replace(at, head.find(',', at) - at, std::to_string(digest(text)));
+  io::write_safetensors(kPath, other.tensors, other.metadata);
+}
+
+TEST_F(CudaPlanFiles, DamagedOrForgedFindingsAreRefused) {
+  save_here();
+  const io::Safetensors file = io::read_safetensors(kPath);
+  const auto refused = [&](const char* what, const std::function<void(nlohmann::json&, io::Safetensors&)>& change) {
+    SCOPED_TRACE(what);
+    forge(file, change);
+    EXPECT_THROW(load_plan(kPath), Error);
+  };
+  const auto code = [](io::Safetensors& all) {
+    return std::ranges::find_if(all.tensors, [](const auto& one) { return one.first == "tegula.plan.code.0"; });
+  };
+  refused("a byte of the code", [&](nlohmann::json&, io::Safetensors& all) {
+    HostArray& array = code(all)->second;
+    std::string text(static_cast<const char*>(array.buffer->data()), array.bytes());
+    text[text.size() / 2] ^= 4;
+    array = bytes(text);
+  });
+  refused("shorter code", [&](nlohmann::json&, io::Safetensors& all) {
+    HostArray& array = code(all)->second;
+    array = bytes(std::string(static_cast<const char*>(array.buffer->data()), array.bytes() - 1));
+  });
+  refused("code that is missing", [&](nlohmann::json&, io::Safetensors& all) { all.tensors.erase(code(all)); });
+  refused("code that nobody names", [&](nlohmann::json&, io::Safetensors& all) { all.tensors.emplace_back("tegula.plan.code.99", bytes("x")); });
+  refused("code of floats", [&](nlohmann::json&, io::Safetensors& all) { code(all)->second = HostArray::empty(f32, {4}); });
+  refused("no findings", [](nlohmann::json& body, io::Safetensors&) { body.erase("findings"); });
+  refused("findings that are a number", [](nlohmann::json& body, io::Safetensors&) { body["findings"] = 3; });
+  refused("kernels that are none", [](nlohmann::json& body, io::Safetensors&) { body["findings"]["code"][0]["kernels"] = 1; });
+  refused("kernels without names", [](nlohmann::json& body, io::Safetensors&) { body["findings"]["code"][0]["kernels"][0] = nullptr; });
+  refused("a digest of letters", [](nlohmann::json& body, io::Safetensors&) { body["findings"]["code"][0]["digest"] = "d"; });
+  refused("a choice of three", [](nlohmann::json& body, io::Safetensors&) { body["findings"]["choices"] = {{"a", "b", "c"}}; });
+  refused("a choice that is a number", [](nlohmann::json& body, io::Safetensors&) { body["findings"]["choices"] = {{"a", "b", 1, 1.0}}; });
+  forge(file, [](nlohmann::json&, io::Safetensors&) {});
+  EXPECT_TRUE(load_plan(kPath).from_file()) << "the same, written anew";
+}
+
+// What a choice says is asked of the library, which knows it or does not.
+TEST_F(CudaPlanFiles, ChoicesThatTheLibraryDoesNotKnowAreNotTaken) {
+  save_here();
+  forge(io::read_safetensors(kPath), [](nlohmann::json& body, io::Safetensors&) {
+    for (auto& one : body["findings"]["choices"]) one[2] = "ffffffffffffffff";
+  });
+  set_warning_handler([](const std::string&, const std::string&) {});
+  const PlanFunction f = load_plan(kPath);
+  set_warning_handler({});
+  EXPECT_EQ(f.inputs().size(), 1u);
+}
+
+TEST_F(CudaPlanFiles, ATruncatedFileIsRefused) {
+  save_here();
+  std::ifstream file(kPath, std::ios::binary);
+  const std::string whole{std::istreambuf_iterator<char>(file), {}};
+  const std::size_t end = io::read_safetensors(kPath, "tegula.plan.code.0").bytes();
+  ASSERT_GT(end, 0u);
+  for (std::size_t cut = 1; cut < whole.size(); cut += whole.size() / 40 + 1) {
+    std::ofstream(kPath, std::ios::binary) << whole.substr(0, whole.size() - cut);
+    EXPECT_THROW(load_plan(kPath), Error) << cut;
+  }
+}
+
+}  // namespace
+}  // namespace tegula
