@@ -5,6 +5,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/tile/passes/closed_form.h"
 #include "tegula/tile/passes/dead_code.h"
 #include "tegula/tile/rules.h"
 
@@ -316,7 +317,7 @@ std::vector<Value> Builder::if_(Value condition, const std::function<std::vector
 }
 
 Program Builder::finish() {
-  Program program = remove_dead_code(std::move(program_));
+  Program program = close_forms(remove_dead_code(std::move(program_)));
   program_ = {};
   known_.assign(1, {});
   verify(program);

@@ -14,9 +14,9 @@ extern "C" __global__ void __launch_bounds__(512) k_matmul_carried(const Argumen
   const long long instance = blockIdx.x;
   const long long id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * g1);
   (void)id0, (void)id1, (void)id2;
-  float* const in0 = a.in0;
-  float* const in1 = a.in1;
-  float* const out2 = a.out2;
+  float* const in0 = lasting(a.in0);
+  float* const in1 = lasting(a.in1);
+  float* const out2 = passing(a.out2);
   const long long n0 = static_cast<long long>(a.n0);
   const long long n1 = static_cast<long long>(a.n1);
   const long long n2 = static_cast<long long>(a.n2);
@@ -37,33 +37,22 @@ extern "C" __global__ void __launch_bounds__(512) k_matmul_carried(const Argumen
       }
     }
   }
-  float* v38[1];
-  #pragma unroll
-  for (int c = 0; c < 1; ++c) {
-    const int e = c * 512 + static_cast<int>(threadIdx.x);
-    v38[c] = (in0 + (v10 * n2) + (e / 8) * n2 + (e % 8));
-  }
-  float* v39[1];
-  #pragma unroll
-  for (int c = 0; c < 1; ++c) {
-    const int e = c * 512 + static_cast<int>(threadIdx.x);
-    v39[c] = (in1 + v16 + (e / 32) * n1 + (e % 32));
-  }
   for (long long v36 = 0ll; v36 < n2; v36 += 8ll) {
-    const long long v40 = n2 - v36;
-    float v46[1];
+    const long long v39 = n1 * v36;
+    const long long v41 = n2 - v36;
+    float v47[1];
     #pragma unroll
     for (int c = 0; c < 1; ++c) {
       const int e = c * 512 + static_cast<int>(threadIdx.x);
-      v46[c] = ((e / 32) < bounded(difference(v40, 0ll)) && (e % 32) < bounded((n1 + (-v16)))) && e < 256 ? widen(*(v39[c])) : 0.0f;
+      v47[c] = ((e / 32) < bounded(difference(v41, 0ll)) && (e % 32) < bounded((n1 + (-v16)))) && e < 256 ? widen(*((in1 + (v16 + v39) + (e / 32) * n1 + (e % 32)))) : 0.0f;
     }
-    float v52[1];
+    float v53[1];
     #pragma unroll
     for (int c = 0; c < 1; ++c) {
       const int e = c * 512 + static_cast<int>(threadIdx.x);
-      v52[c] = ((e / 8) < bounded((n0 + (-v10))) && (e % 8) < bounded(difference(v40, 0ll))) && e < 128 ? widen(*(v38[c])) : 0.0f;
+      v53[c] = ((e / 8) < bounded((n0 + (-v10))) && (e % 8) < bounded(difference(v41, 0ll))) && e < 128 ? widen(*((in0 + ((v10 * n2) + v36) + (e / 8) * n2 + (e % 8)))) : 0.0f;
     }
-    float v53[1][1][1];
+    float v54[1][1][1];
      {
       float* const a = reinterpret_cast<float*>(shared);
       float* const b = a + 128;
@@ -71,14 +60,14 @@ extern "C" __global__ void __launch_bounds__(512) k_matmul_carried(const Argumen
       #pragma unroll
       for (int c = 0; c < 1; ++c) {
         const int e = c * 512 + static_cast<int>(threadIdx.x);
-        if (e < 128) a[e] = v52[c];
+        if (e < 128) a[e] = v53[c];
       }
       __syncthreads();
       __syncthreads();
       #pragma unroll
       for (int c = 0; c < 1; ++c) {
         const int e = c * 512 + static_cast<int>(threadIdx.x);
-        if (e < 256) b[e] = v46[c];
+        if (e < 256) b[e] = v47[c];
       }
       __syncthreads();
       #pragma unroll
@@ -92,13 +81,12 @@ extern "C" __global__ void __launch_bounds__(512) k_matmul_carried(const Argumen
              {
               float sum = v37[r][c][k];
               for (int m = 0; m < 8; ++m) sum = fmaf(a[row * 8 + m], b[m * 32 + col], sum);
-              v53[r][c][k] = sum;
+              v54[r][c][k] = sum;
             }
           }
         }
       }
     }
-    const long long v55 = 8ll * n1;
     float next0[1][1][1];
     #pragma unroll
     for (int r = 0; r < 1; ++r) {
@@ -108,21 +96,9 @@ extern "C" __global__ void __launch_bounds__(512) k_matmul_carried(const Argumen
         #pragma unroll
         for (int k = 0; k < 1; ++k) {
           const int col = (c * 32 + tc);
-          next0[r][c][k] = v53[r][c][k];
+          next0[r][c][k] = v54[r][c][k];
         }
       }
-    }
-    float* next1[1];
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      const int e = c * 512 + static_cast<int>(threadIdx.x);
-      next1[c] = (v38[c] + 8ll);
-    }
-    float* next2[1];
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      const int e = c * 512 + static_cast<int>(threadIdx.x);
-      next2[c] = (v39[c] + v55);
     }
     #pragma unroll
     for (int r = 0; r < 1; ++r) {
@@ -136,18 +112,7 @@ extern "C" __global__ void __launch_bounds__(512) k_matmul_carried(const Argumen
         }
       }
     }
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      const int e = c * 512 + static_cast<int>(threadIdx.x);
-      v38[c] = next1[c];
-    }
-    #pragma unroll
-    for (int c = 0; c < 1; ++c) {
-      const int e = c * 512 + static_cast<int>(threadIdx.x);
-      v39[c] = next2[c];
-    }
   }
-  __syncthreads();
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
     const int row = r * 16 + tr;

@@ -48,6 +48,20 @@ TEST_P(Samples, LeaveOnTheCpuWhatTheInterpreterLeaves) {
   EXPECT_TRUE(host::agrees(sample.program, sample.arguments, sample.run));
 }
 
+/// Pointers that move along are in closed form (tile/passes/closed_form.h): no thread holds any, and neighbours are loaded as with a counter.
+TEST(CarriedPointers, CostNoMoreThanACounter) {
+  std::vector<Generated> codes;
+  for (const bool carried : {true, false}) {
+    const tile::Program program = tiled_product({64, 64, 32}, f32, carried);
+    codes.push_back(generate(program, {{4, 4, 4, 3 | kShort, 3 | kShort, 3 | kShort}, false}, 90));
+    EXPECT_EQ(codes.back().source.find("float* v"), std::string::npos) << codes.back().source;
+  }
+  if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
+  std::vector<int> registers;
+  for (const Generated& code : codes) registers.push_back(figures(prelude() + code.source, 90).at(code.name).registers);
+  EXPECT_LE(registers[0], registers[1]);
+}
+
 INSTANTIATE_TEST_SUITE_P(, Samples, testing::ValuesIn(samples()), [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -102,17 +102,16 @@ namespace {
 
 Value count_of(Builder& b, std::int64_t number) { return b.constant(number, i64); }
 
-constexpr std::int64_t kTileM = 16, kTileN = 32, kTileK = 8;
+}  // namespace
 
-/// c = a · b of (M, K) and (K, N), a tile of c an instance. Pointers that are `carried` move along k from turn to turn, as in Triton's kernels.
-Program matmul(DType stored, bool carried) {
+Program tiled_product(Tile3 tile, DType stored, bool carried) {
   Builder b(carried ? "matmul_carried" : "matmul");
   const DType type = compute_type(stored);
   const Value pa = b.pointer("in0", stored, false), pb = b.pointer("in1", stored, false), pc = b.pointer("out2", type, true);
-  const Value M = b.scalar("n0", i64), N = b.scalar("n1", i64), K = b.scalar("n2", i64), step = count_of(b, kTileK);
-  const Value m = col(b.program_id(0) * count_of(b, kTileM) + b.arange(0, kTileM)),
-              n = tile::row(b.program_id(1) * count_of(b, kTileN) + b.arange(0, kTileN));
-  const Value k = b.arange(0, kTileK), nothing = b.full({kTileM, kTileN}, 0, type);
+  const Value M = b.scalar("n0", i64), N = b.scalar("n1", i64), K = b.scalar("n2", i64), step = count_of(b, tile.k);
+  const Value m = col(b.program_id(0) * count_of(b, tile.m) + b.arange(0, tile.m)),
+              n = tile::row(b.program_id(1) * count_of(b, tile.n) + b.arange(0, tile.n));
+  const Value k = b.arange(0, tile.k), nothing = b.full({tile.m, tile.n}, 0, type);
   std::vector<Value> initial{nothing};
   if (carried) initial.insert(initial.end(), {pa + (m * K + tile::row(k)), pb + (col(k) * N + n)});
   const Value sum = b.for_(count_of(b, 0), K, step, initial, [&](Value at, std::span<const Value> now) -> std::vector<Value> {
@@ -126,9 +125,11 @@ Program matmul(DType stored, bool carried) {
   return b.finish();
 }
 
+namespace {
+
 Sample product(std::string name, DType stored, bool carried) {
   constexpr std::int64_t kM = 37, kN = 41, kK = 29;
-  return {std::move(name), matmul(stored, carried),
+  return {std::move(name), tiled_product({16, 32, 8}, stored, carried),
           {TestArgument::filled(stored, kM * kK, whole), TestArgument::filled(stored, kK * kN, whole),
            TestArgument::empty(compute_type(stored), kM * kN), TestArgument::scalar(kM), TestArgument::scalar(kN), TestArgument::scalar(kK)},
           {.grids = {{3, 2, 1}}}};

@@ -32,6 +32,12 @@ constexpr std::int64_t kProductRows = 24, kProductColumns = 40;
 /// y[c] = Σ x[r] * w[r, c] + b[c], as a product of one row, an instance for each `kProductColumns` columns.
 tile::Program product_of_a_row(DType dtype, bool unwritten);
 
+struct Tile3 {
+  std::int64_t m, n, k;
+};
+/// c = a · b of (M, K) and (K, N), a tile of c an instance. Pointers that are `carried` move along k from turn to turn, as in Triton's kernels.
+tile::Program tiled_product(Tile3 tile, DType stored, bool carried);
+
 /// A program and a launch of it; several grids are several argument sets.
 struct Sample {
   std::string name;

@@ -13,7 +13,7 @@ class Verify : public testing::Test {
     const Value x = b.pointer("x", f32, false), out = b.pointer("out", f32, true), n = b.scalar("n", i64);
     const Value zero = number(0, n), one = number(1, n);
     const auto total = b.for_(zero, n, one, {b.full({8}, 0, f32), x + b.arange(0, 8)}, [&](Value i, std::span<const Value> carried) {
-      return std::vector<Value>{carried[0] + b.load(carried[1]) * cast(i, f32), carried[1] + 8};
+      return std::vector<Value>{carried[0] + b.load(carried[1]) * cast(i, f32), carried[1] + i};
     });
     const auto result =
         b.if_(n > 0, [&] { return std::vector{reduce(total[0], 0, Reduction::Sum)}; }, [&] { return std::vector{b.full({1}, 1, f32)}; });
