@@ -56,9 +56,9 @@ CORE = USER_ROOMS + ["train", "models", "serve", "formats"]
 RULES["models/text"] = CORE + ["text"]
 RULES["app"] = CORE + ["text", "models/text"]
 # The front pages: each includes what its library has.
-RULES["tegula.h"] = RULES["models.h"] = RULES["dist.h"] = CORE
+RULES["tegula.h"] = RULES["models.h"] = RULES["dist.h"] = RULES["tile.h"] = CORE
 RULES["text.h"] = CORE + ["text", "models/text"]
-FRONT_PAGES = ("tegula.h", "models.h", "dist.h", "text.h")
+FRONT_PAGES = ("tegula.h", "models.h", "dist.h", "tile.h", "text.h")
 
 # What the front pages keep away from their users, for their compile time.
 HEAVY = {"iostream", "sstream", "fstream", "ranges", "chrono", "random", "filesystem", "thread", "mutex", "future", "regex"}

@@ -30,6 +30,22 @@ std::string sizes_text(const Shape& shape) {
   return text;
 }
 
+/// Reals are kept as numbers, behind the others.
+TileLaunch with_reals_as_numbers(TileLaunch launch) {
+  for (const double real : launch.reals) launch.numbers.push_back(std::bit_cast<std::int64_t>(real));
+  return launch;
+}
+
+void launch_copy(KernelContext& context, int input, const KernelArgument& target) {
+  const auto& [shape, dtype, strides] = context.input(input);
+  if (numel(shape) == 0) return;
+  ops::RowKernel kernel(context, "copy", 1, numel(shape));
+  tile::Builder& b = kernel.builder();
+  const tile::Value from = kernel.input(input) + kernel.column(), to = kernel.target(target, dtype) + kernel.column();
+  b.store(to, b.load(from, kernel.mask()), kernel.mask());
+  kernel.launch();
+}
+
 /// Whether each flag of result k has been set.
 void launch_flag_check(KernelContext& context, int flags, std::size_t k) {
   const std::int64_t elements = numel(context.output(static_cast<int>(k)).shape);
@@ -69,7 +85,7 @@ TileKernelOp::TileKernelOp(std::string name, TileKernel kernel, std::vector<Resu
     : name_(std::move(name)),
       kernel_(kernel),
       inputs_(std::move(inputs)),
-      launch_(std::move(launch)),
+      launch_(with_reals_as_numbers(std::move(launch))),
       checked_(checking(Check::Tile)),
       where_(where) {}
 
@@ -92,10 +108,10 @@ void TileKernelOp::attributes(Attributes& a) {
   a("numbers", launch_.numbers);
   a("constants", launch_.constants);
   a("operations", launch_.operations);
-  std::vector<std::int64_t> fills;  // of each output whether it has one, and which
-  for (const auto& [shape, dtype, fill] : launch_.outputs) {
-    fills.push_back(fill ? 1 : 0);
-    fills.push_back(fill ? static_cast<std::int64_t>(fill->bits(dtype)) : 0);
+  std::vector<std::int64_t> fills;  // of each output how it begins: 1 with a fill, 2 as an input; and which
+  for (const auto& [shape, dtype, fill, begins_as] : launch_.outputs) {
+    fills.push_back(fill ? 1 : begins_as >= 0 ? 2 : 0);
+    fills.push_back(fill ? static_cast<std::int64_t>(fill->bits(dtype)) : std::max(begins_as, 0));
   }
   a("fills", fills);
   a.told_by_name(checked_);
@@ -108,14 +124,18 @@ void TileKernelOp::attributes(Attributes& a) {
     const auto& [shape, dtype] = node->results[k];
     const std::int64_t bits = fills[2 * k + 1];
     const Number number = is_float(dtype) ? Number(std::bit_cast<double>(bits)) : Number(bits);
-    launch_.outputs.push_back({shape, dtype, fills[2 * k] != 0 ? std::optional(number) : std::nullopt});
+    launch_.outputs.push_back({shape, dtype, fills[2 * k] == 1 ? std::optional(number) : std::nullopt});
+    if (fills[2 * k] != 2) continue;
+    a.require(bits >= 0 && static_cast<std::size_t>(bits) < inputs_.size() && inputs_[static_cast<std::size_t>(bits)] == node->results[k],
+              "fills");
+    launch_.outputs.back().begins_as = static_cast<int>(bits);
   }
   a.require(launch_.grid.rank() <= 3 && std::ranges::all_of(launch_.grid, [](std::int64_t size) { return size >= 0; }), "grid");
   const auto& parameters = written_->program.parameters;
   a.require(parameters.size() == inputs_.size() + launch_.outputs.size() + launch_.numbers.size(), "numbers");
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const bool is_tensor = i < inputs_.size() + launch_.outputs.size();
-    const bool fits = is_tensor ? parameters[i].dtype == tensor_of(i).dtype : parameters[i].dtype == i64;
+    const bool fits = is_tensor ? parameters[i].dtype == tensor_of(i).dtype : parameters[i].dtype == i64 || parameters[i].dtype == f32;
     a.require(fits && parameters[i].pointer == is_tensor && parameters[i].writable == (is_tensor && i >= inputs_.size()), "numbers");
   }
 }
@@ -123,12 +143,13 @@ void TileKernelOp::attributes(Attributes& a) {
 void TileKernelOp::lower(KernelContext& context) const {
   std::vector<KernelArgument> outputs, arguments;
   for (std::size_t k = 0; k < launch_.outputs.size(); ++k) {
-    const auto& [shape, dtype, fill] = launch_.outputs[k];
+    const auto& [shape, dtype, fill, begins_as] = launch_.outputs[k];
     const int number = static_cast<int>(k);
     outputs.push_back(context.wanted(number)
                           ? KernelArgument::output(number)
                           : KernelArgument::scratch(context.scratch(numel(shape) * static_cast<std::int64_t>(size_of(dtype)))));
     if (fill) ops::launch_fill(context, outputs.back(), numel(shape), dtype, *fill);
+    else if (begins_as >= 0) launch_copy(context, begins_as, outputs.back());
   }
   std::vector<KernelArgument> flags;
   for (const TileOutput& output : launch_.outputs) {
@@ -138,7 +159,10 @@ void TileKernelOp::lower(KernelContext& context) const {
   }
   for (int i = 0; i < context.input_count(); ++i) arguments.push_back(KernelArgument::input(i));
   arguments.insert(arguments.end(), outputs.begin(), outputs.end());
-  for (const std::int64_t number : launch_.numbers) arguments.push_back(KernelArgument::number(number));
+  for (const std::int64_t number : launch_.numbers) {
+    const bool real = is_float(program().program.parameters[arguments.size()].dtype);
+    arguments.push_back(real ? KernelArgument::number(std::bit_cast<double>(number)) : KernelArgument::number(number));
+  }
   arguments.insert(arguments.end(), flags.begin(), flags.end());
   std::array<std::int64_t, 3> grid{1, 1, 1};
   std::copy(launch_.grid.begin(), launch_.grid.end(), grid.begin());
@@ -161,8 +185,7 @@ std::string TileKernelOp::check_message(std::int64_t id, std::int64_t value) con
            " of element " + std::to_string(element) + " of " + tensor(place.extent) + ", by the instance " + instance_text(instance) +
            " of " + name_ + " at " + to_string(place.where);
   }
-  if (id < tile::Builder::kFirstSentence)
-    return "the value " + std::to_string(value) + " in check " + std::to_string(id) + " of " + name_;
+  if (id < tile::Builder::kFirstSentence) return "the value " + std::to_string(value) + " in check " + std::to_string(id) + " of " + name_;
   const auto& sentence = program().sentences[static_cast<std::size_t>(id - tile::Builder::kFirstSentence)];
   return "the value " + std::to_string(value) + " where " + name_ + " says \"" + sentence.text + "\" at " + to_string(sentence.where);
 }
@@ -199,9 +222,14 @@ const TileProgram& TileKernelOp::program() const { return *shared_program(); }
 
 std::shared_ptr<const TileProgram> TileKernelOp::write_down() const {
   static Programs& programs = *new Programs;
-  std::vector<std::uint64_t> key{reinterpret_cast<std::uintptr_t>(kernel_), reinterpret_cast<std::uintptr_t>(where_.file_name()),
-                                 std::uint64_t{where_.line()} << 32 | where_.column(), inputs_.size(), launch_.outputs.size(),
-                                 launch_.numbers.size(), std::hash<std::string>()(name_)};
+  std::vector<std::uint64_t> key{reinterpret_cast<std::uintptr_t>(kernel_),
+                                 reinterpret_cast<std::uintptr_t>(where_.file_name()),
+                                 std::uint64_t{where_.line()} << 32 | where_.column(),
+                                 inputs_.size(),
+                                 launch_.outputs.size(),
+                                 launch_.numbers.size(),
+                                 launch_.reals.size(),
+                                 std::hash<std::string>()(name_)};
   for (const Result& input : inputs_) key.push_back(static_cast<std::uint64_t>(input.dtype));
   for (const TileOutput& output : launch_.outputs) key.push_back(static_cast<std::uint64_t>(output.dtype));
   for (const std::int64_t constant : launch_.constants) key.push_back(static_cast<std::uint64_t>(constant));
@@ -209,12 +237,14 @@ std::shared_ptr<const TileProgram> TileKernelOp::write_down() const {
     tile::Builder builder(name_);
     builder.set_location(where_);
     builder.locate_each_access();
-    std::vector<tile::Value> inputs, outputs, numbers;
+    std::vector<tile::Value> inputs, outputs, numbers, reals;
     for (std::size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(builder.pointer("x" + std::to_string(i), inputs_[i].dtype, false));
     for (std::size_t k = 0; k < launch_.outputs.size(); ++k)
       outputs.push_back(builder.pointer("y" + std::to_string(k), launch_.outputs[k].dtype, true));
-    for (std::size_t n = 0; n < launch_.numbers.size(); ++n) numbers.push_back(builder.scalar("n" + std::to_string(n), i64));
-    kernel_(builder, {inputs, outputs, numbers, launch_.constants});
+    for (std::size_t n = 0; n + launch_.reals.size() < launch_.numbers.size(); ++n)
+      numbers.push_back(builder.scalar("n" + std::to_string(n), i64));
+    for (std::size_t r = 0; r < launch_.reals.size(); ++r) reals.push_back(builder.scalar("r" + std::to_string(r), f32));
+    kernel_(builder, {inputs, outputs, numbers, reals, launch_.constants});
     auto written = std::make_shared<TileProgram>();
     written->sentences = builder.sentences();
     written->program = builder.finish();
@@ -259,7 +289,7 @@ void TileKernelOp::refuse_unfilled(const tile::Program& program) const {
     for (const int parameter : origins(one.operands[0])) {
       const std::size_t k = static_cast<std::size_t>(parameter) - inputs_.size();
       const TileOutput& output = launch_.outputs[k];
-      if (output.fill) continue;
+      if (output.fill || output.begins_as >= 0) continue;
       throw Error({.op = name_,
                    .got = "an atomic addition to result " + std::to_string(k) + ", which begins with what memory held",
                    .expected = "a number that it begins with: .outputs = {" + std::string(k > 0 ? "…, " : "") + "{.shape = {" +
@@ -276,6 +306,12 @@ std::vector<Tensor> tile_kernel(std::string name, TileKernel kernel, const std::
   if (launch.grid.rank() > 3 || std::any_of(launch.grid.begin(), launch.grid.end(), [](std::int64_t size) { return size < 0; }))
     ops::refuse(kName, "the grid " + to_string(launch.grid), "up to three sizes of at least 0", where);
   std::vector<Result> operands, outputs;
+  for (const TileOutput& output : launch.outputs) {
+    if (output.begins_as < 0) continue;
+    const auto input = static_cast<std::size_t>(output.begins_as);
+    if (input >= inputs.size() || inputs[input].shape(where) != output.shape || inputs[input].dtype() != output.dtype)
+      ops::refuse(kName, "a result that begins as input " + std::to_string(output.begins_as), "an input of its shape and dtype", where);
+  }
   for (const Tensor& input : inputs) operands.push_back({input.shape(where), input.dtype()});
   for (const TileOutput& output : launch.outputs) outputs.push_back({output.shape, output.dtype});
   auto op = make<const TileKernelOp>(std::move(name), kernel, std::move(operands), std::move(launch), where);

@@ -20,8 +20,10 @@ namespace tegula {
 
 /// What a kernel is given while its program is built.
 struct TileArguments {
-  std::span<const tile::Value> inputs, outputs;  // pointers to the first elements of tensors that lie dense and row-major
+  std::span<const tile::Value> inputs,
+      outputs;  // pointers to the first elements of tensors that lie dense and row-major: views that do not are copied
   std::span<const tile::Value> numbers;  // i64 scalars, known when it runs: sizes
+  std::span<const tile::Value> reals;  // f32 scalars, known when it runs
   std::span<const std::int64_t> constants;  // known now: sizes of tiles, powers of two
 };
 /// Builds the program that each instance of the grid runs, word by word (tile/builder.h, and formula::exp and its like). It is called when a plan is
@@ -33,6 +35,7 @@ struct TileOutput {
   Shape shape;
   DType dtype;
   std::optional<Number> fill = {};  // what each element holds before the first instance runs; none: what memory held
+  int begins_as = -1;  // or the number of an input of this shape and dtype that it begins as a copy of
 };
 
 struct TileLaunch {
@@ -40,6 +43,7 @@ struct TileLaunch {
   std::vector<TileOutput> outputs;  // at least one: {{{n}, f32}}, or {{{n}, f32, 0}} where instances add to it
   std::vector<std::int64_t> numbers = {};  // other ones make another plan, but no other compiled kernel
   std::vector<std::int64_t> constants = {};
+  std::vector<double> reals = {};  // other ones make another plan, but no other compiled kernel
   double operations = 0;  // floating-point, of all instances, for the number of threads; 0: a few for each element of the outputs
 };
 

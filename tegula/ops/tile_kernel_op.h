@@ -14,14 +14,15 @@ namespace tegula {
 struct TileProgram {
   tile::Program program;
   std::vector<tile::Builder::Sentence> sentences;  // of its checks
-  std::vector<std::uint64_t> structure;            // tile::structure
+  std::vector<std::uint64_t> structure;  // tile::structure
 };
 
 class TileKernelOp final : public KernelOp {
  public:
   TileKernelOp(std::string name, TileKernel kernel, std::vector<Result> inputs, TileLaunch launch, const Line& where);
   /// Of a program that is there already.
-  TileKernelOp(std::string name, std::shared_ptr<const TileProgram> program, std::vector<Result> inputs, TileLaunch launch, const Line& where);
+  TileKernelOp(std::string name, std::shared_ptr<const TileProgram> program, std::vector<Result> inputs, TileLaunch launch,
+               const Line& where);
   /// The op, if it is one.
   static const TileKernelOp* of(const Op& op) { return op.role() == Role::Kernel ? dynamic_cast<const TileKernelOp*>(&op) : nullptr; }
 
@@ -44,7 +45,7 @@ class TileKernelOp final : public KernelOp {
     bool has_check = false;
   };
 
-  bool is_marked(const TileOutput& output) const { return checked_ && !output.fill; }
+  bool is_marked(const TileOutput& output) const { return checked_ && !output.fill && output.begins_as < 0; }
   Result tensor_of(std::size_t i) const;
   std::string tensor(std::size_t i) const;
   std::string instance_text(std::int64_t instance) const;
@@ -57,7 +58,7 @@ class TileKernelOp final : public KernelOp {
   std::string name_;
   TileKernel kernel_ = nullptr;
   std::vector<Result> inputs_;
-  TileLaunch launch_;
+  TileLaunch launch_;  // numbers: with the bits of the reals behind them
   bool checked_;  // TEGULA_CHECK=tile
   Line where_;
   mutable std::once_flag once_written_, once_built_;

@@ -1,0 +1,75 @@
+#pragma once
+// Loops and branches of a kernel. An ordinary C++ `if` or `for` over ordinary numbers is decided while the kernel is recorded.
+
+#include <exception>
+#include <functional>
+#include <utility>
+
+#include "tegula/tile/language/words.h"
+
+namespace tegula::tile {
+
+/// for (auto k : range(begin, end, step)): the body is recorded once; k is an i64 scalar. What the body assigns to variables declared before it goes from
+/// iteration to iteration. Ordinary C++ variables change once, not in each iteration. break and return are Errors. step is at least 1.
+class Range {
+ public:
+  Range(TileArg begin, TileArg end, TileArg step, const Line& where);
+  ~Range() {
+    if (open_ && std::uncaught_exceptions() == exceptions_) trace_.break_off(where_);
+  }
+  Range(const Range&) = delete;
+  Range& operator=(const Range&) = delete;
+  struct End {};
+  class Iterator {
+   public:
+    explicit Iterator(Range& range) : range_(range) { range_.enter(); }
+    Tile operator*() const { return language::said({range_.counter_, i64}, range_.where_); }
+    Iterator& operator++() {
+      range_.leave();
+      return *this;
+    }
+    bool operator!=(End) const { return range_.more_; }
+
+   private:
+    Range& range_;
+  };
+  Iterator begin() { return Iterator(*this); }
+  End end() { return {}; }
+
+ private:
+  void enter();
+  void leave();
+
+  language::Trace& trace_;
+  Line where_;
+  Value begin_, end_, step_, counter_;
+  int exceptions_ = std::uncaught_exceptions();
+  bool open_ = false, more_ = false;
+  std::int64_t at_ = 0, last_ = 0, by_ = 1;  // where the kernel runs at once
+};
+inline Range range(TileArg begin, TileArg end, TileArg step = 1, Line where = Line::current()) { return {begin, end, step, where}; }
+inline Range range(TileArg end, Line where = Line::current()) { return {0, end, 1, where}; }
+
+/// Unrolled: an ordinary loop over ordinary numbers.
+class StaticRange {
+ public:
+  struct Iterator {
+    std::int64_t i, by;
+    std::int64_t operator*() const { return i; }
+    void operator++() { i += by; }
+    bool operator!=(const Iterator& end) const { return i < end.i; }
+  };
+  StaticRange(std::int64_t begin, std::int64_t end, std::int64_t by) : begin_(begin), end_(end), by_(by) {}
+  Iterator begin() const { return {begin_, by_}; }
+  Iterator end() const { return {end_, by_}; }
+
+ private:
+  std::int64_t begin_, end_, by_;
+};
+inline StaticRange static_range(std::int64_t end) { return {0, end, 1}; }
+inline StaticRange static_range(std::int64_t begin, std::int64_t end, std::int64_t by = 1) { return {begin, end, by}; }
+
+/// One of two functions, by a boolean scalar: if_(n > 5, [&] { x = 1; }, [&] { x = 2; }). Both are recorded.
+void if_(TileArg condition, const std::function<void()>& then, const std::function<void()>& otherwise = [] {});
+
+}  // namespace tegula::tile

@@ -1,0 +1,250 @@
+#include "tegula/tile/language/trace.h"
+
+#include <algorithm>
+#include <atomic>
+#include <span>
+
+#include "tegula/core/error.h"
+#include "tegula/tile/language/repeat.h"
+
+namespace tegula::tile::language {
+namespace {
+
+Trace*& current_trace() {
+  thread_local Trace* current = nullptr;
+  return current;
+}
+
+std::uint64_t next_serial() {
+  static std::atomic<std::uint64_t> last{0};
+  return ++last;
+}
+
+/// A value that nothing is known about.
+Value placeholder(Builder& b, const Type& type) {
+  if (!type.pointer) return b.load(broadcast(b.pointer("p", type.dtype, false), type.shape));
+  return b.pointer("p", type.dtype, true) + b.load(broadcast(b.pointer("o", i64, false), type.shape));
+}
+
+std::string type_text(const Content& content) {
+  Type type = content.value.type();
+  type.dtype = content.dtype;
+  return to_string(type);
+}
+
+}  // namespace
+
+Trace::Trace(Builder& builder, Machine* machine) : machine_(machine), before_(current_trace()), serial_(next_serial()) {
+  levels_.push_back({.builder = &builder});
+  current_trace() = this;
+}
+Trace::~Trace() { current_trace() = before_; }
+
+Trace& Trace::current(const Line& where) {
+  if (Trace* const trace = current_trace()) return *trace;
+  throw Error({.op = "tile",
+               .got = "a tile word outside of a kernel",
+               .expected = "to be in a function that tile::jit runs",
+               .advice = "start it with tile::jit(\"name\", lambda)(grid, arguments…)",
+               .where = where});
+}
+
+Trace* Trace::find(std::uint64_t serial) {
+  Trace* const trace = current_trace();
+  return trace && trace->serial_ == serial ? trace : nullptr;
+}
+
+Builder& Trace::builder(const Line& where) {
+  if (broken_at_.known()) {
+    throw Error({.op = "range",
+                 .got = "a loop that was left by break or return",
+                 .expected = "loops that run to their end",
+                 .advice = "a tile cannot stop a recorded loop: use if_, while_ or a mask",
+                 .where = broken_at_});
+  }
+  levels_.back().builder->set_location(outer_.known() ? outer_ : where);
+  return *levels_.back().builder;
+}
+
+void Trace::break_off(const Line& where) {
+  if (!broken_at_.known()) broken_at_ = where;
+}
+
+int Trace::make_slot(const Line& where) {
+  slots_.push_back({.declared = where, .born = depth()});
+  return static_cast<int>(slots_.size()) - 1;
+}
+
+void Trace::drop_slot(int slot) { slots_[index(slot)].alive = false; }
+
+Content Trace::read(int slot, const Line& where) {
+  const Slot& self = slots_[index(slot)];
+  if (self.at.empty()) {
+    throw Error({.op = "tile",
+                 .got = self.lost ? "a tile that only the loop or branch at line " + std::to_string(self.lost) + " gives a value"
+                                  : "a tile without a value",
+                 .expected = "a value on every way to here",
+                 .advice = "give it one at its declaration, line " + std::to_string(self.declared.line()),
+                 .where = where});
+  }
+  return content_at(slot, depth());
+}
+
+void Trace::assign(int slot, Content content, const Line& where) {
+  Slot& self = slots_[index(slot)];
+  if (depth() > 0 && !self.at.empty() && self.born < depth()) {  // it may be carried: it keeps its type
+    const Content& first = self.at.front().second;
+    const Type type = first.value.type();
+    Value& value = content.value;
+    if (value.shape().empty() && !type.shape.empty() && content.dtype == first.dtype && value.type().pointer == type.pointer)
+      value = broadcast(value, type.shape);
+    if (value.type() != type || content.dtype != first.dtype) {
+      throw Error({.op = "tile",
+                   .got = type_text(content) + " for a tile that was " + type_text(first) + " before the loop or branch",
+                   .expected = "one type in and out",
+                   .advice = "it is declared at line " + std::to_string(self.declared.line()) + ": begin with that type, or cast",
+                   .where = where});
+    }
+  }
+  if (!self.at.empty() && self.at.back().first == depth()) self.at.back().second = content;
+  else self.at.emplace_back(depth(), content);
+  levels_.back().assigned.insert(slot);
+}
+
+Content Trace::content_at(int slot, int level) {
+  auto& at = slots_[index(slot)].at;
+  if (at.back().first == level) return at.back().second;
+  const Content outer = at.back().first < level - 1 ? content_at(slot, level - 1) : at.back().second;
+  Level& self = levels_[static_cast<std::size_t>(level)];
+  const Content inner{placeholder(*self.builder, outer.value.type()), outer.dtype};
+  self.reads[slot] = inner.value;
+  at.emplace_back(level, inner);
+  return inner;
+}
+
+void Trace::open(const Line& where) {
+  Level level{.own = std::make_unique<Builder>("level"), .where = where};
+  level.builder = level.own.get();
+  level.builder->set_location(where);
+  level.builder->locate_each_access();
+  levels_.push_back(std::move(level));
+}
+
+Trace::Closed Trace::close() {
+  const int level = depth();
+  Closed closed{std::move(levels_.back()), {}};
+  levels_.pop_back();
+  for (std::size_t s = 0; s < slots_.size(); ++s) {
+    Slot& slot = slots_[s];
+    if (slot.at.empty() || slot.at.back().first != level) continue;
+    const int number = static_cast<int>(s);
+    if (slot.alive && slot.born < level && closed.level.assigned.contains(number)) closed.last[number] = slot.at.back().second;
+    slot.at.pop_back();
+  }
+  return closed;
+}
+
+std::map<int, Value> Trace::values_outside(const Level& level) {
+  std::map<int, Value> outside;
+  for (const auto& [slot, inner] : level.reads) outside[slot] = content_at(slot, depth()).value;
+  return outside;
+}
+
+Value Trace::open_loop(const Line& where) {
+  open(where);
+  return levels_.back().counter = placeholder(*levels_.back().builder, {i64, false, {}});
+}
+
+std::vector<Trace::Moved> Trace::take_moved(const Closed& body, std::vector<int>& carried, const std::map<int, Value>& outside,
+                                            Builder& builder) {
+  const Program& said = body.level.builder->program();
+  std::map<Id, Value> fixed;
+  for (const auto& [slot, inner] : body.level.reads)
+    if (!body.last.contains(slot)) fixed[inner.id()] = outside.at(slot);
+  std::vector<Moved> moved;
+  std::erase_if(carried, [&](int slot) {
+    const auto read = body.level.reads.find(slot);
+    if (read == body.level.reads.end()) return false;
+    const Instruction& last = said[body.last.at(slot).value.id()];
+    if ((last.word != Word::Add && last.word != Word::Sub) || (!last.type.pointer && !is_integer(last.type.dtype))) return false;
+    const bool is_first = last.operands[0] == read->second.id();
+    if (!is_first && (last.word == Word::Sub || last.operands[1] != read->second.id())) return false;
+    const auto by = say_unchanging(said, last.operands[is_first ? 1 : 0], builder, fixed);
+    if (!by) return false;
+    moved.push_back({slot, content_at(slot, depth()), last.word == Word::Sub ? unary(Word::Neg, *by) : *by});
+    return true;
+  });
+  return moved;
+}
+
+void Trace::close_loop(Value begin, Value end, Value step) {
+  Closed body = close();
+  Builder& b = builder(body.level.where);
+  std::vector<int> carried;
+  for (const auto& [slot, content] : body.last) {
+    if (has_value(slot)) carried.push_back(slot);
+    else slots_[index(slot)].lost = body.level.where.line();
+  }
+  const std::map<int, Value> outside = values_outside(body.level);
+  const std::vector<Moved> moved = take_moved(body, carried, outside, b);
+  const auto moved_at = [](const Moved& m, Value iteration) { return m.first.value + cast(iteration, m.by.dtype()) * m.by; };
+  std::vector<Value> initial;
+  for (const int slot : carried) initial.push_back(content_at(slot, depth()).value);
+  const auto results = b.for_(begin, end, step, initial, [&](Value counter, std::span<const Value> now) {
+    std::map<Id, Value> known{{body.level.counter.id(), counter}};
+    for (const auto& [slot, inner] : body.level.reads) {
+      const auto k = std::ranges::find(carried, slot);
+      const auto m = std::ranges::find(moved, slot, &Moved::slot);
+      known[inner.id()] = m != moved.end()     ? moved_at(*m, (counter - begin) / step)
+                          : k != carried.end() ? now[static_cast<std::size_t>(k - carried.begin())]
+                                               : outside.at(slot);
+    }
+    repeat(*body.level.builder, body.level.builder->program().body, b, known);
+    std::vector<Value> next;
+    for (const int slot : carried) next.push_back(known.at(body.last.at(slot).value.id()));
+    return next;
+  });
+  b.set_location(body.level.where);
+  for (const Moved& m : moved) {
+    const Value count = (end - begin + (step - 1)) / step;
+    assign(m.slot, {moved_at(m, select(count > 0, count, count * 0)), m.first.dtype}, body.level.where);
+  }
+  for (std::size_t k = 0; k < carried.size(); ++k) assign(carried[k], {results[k], body.last.at(carried[k]).dtype}, body.level.where);
+}
+
+void Trace::branch(Value condition, const std::function<void()>& then, const std::function<void()>& otherwise, const Line& where) {
+  const auto record = [&](const std::function<void()>& side) {
+    open(where);
+    side();
+    builder(where);  // a loop that was left is seen here
+    return close();
+  };
+  const Closed sides[2]{record(then), record(otherwise)};
+  Builder& b = builder(where);
+  std::map<int, DType> changed;
+  for (const Closed& side : sides) {
+    for (const auto& [slot, content] : side.last) {
+      if (has_value(slot) || (sides[0].last.contains(slot) && sides[1].last.contains(slot))) changed[slot] = content.dtype;
+      else slots_[index(slot)].lost = where.line();
+    }
+  }
+  std::map<int, Value> before, outside;
+  for (const Closed& side : sides) outside.merge(values_outside(side.level));
+  for (const auto& [slot, dtype] : changed)
+    if (has_value(slot)) before[slot] = content_at(slot, depth()).value;
+  const auto said_again = [&](const Closed& side) {
+    std::map<Id, Value> known;
+    for (const auto& [slot, inner] : side.level.reads) known[inner.id()] = outside.at(slot);
+    repeat(*side.level.builder, side.level.builder->program().body, b, known);
+    std::vector<Value> results;
+    for (const auto& [slot, dtype] : changed)
+      results.push_back(side.last.contains(slot) ? known.at(side.last.at(slot).value.id()) : before.at(slot));
+    return results;
+  };
+  const auto results = b.if_(condition, [&] { return said_again(sides[0]); }, [&] { return said_again(sides[1]); });
+  b.set_location(where);
+  std::size_t k = 0;
+  for (const auto& [slot, dtype] : changed) assign(slot, {results[k++], dtype}, where);
+}
+
+}  // namespace tegula::tile::language
