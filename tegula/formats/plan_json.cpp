@@ -209,7 +209,7 @@ class Writer {
       out["loop"] = schedule(loop->schedule);
       if (loop->body) out["body"] = executable_json(*loop->body);
     } else {
-      out["call"] = description_json(std::get<compile::LibraryCall>(step.what).description);
+      out["call"] = description_json(*std::get<compile::LibraryCall>(step.what).description);
       if (out["call"].is_null()) refuse("the call " + step.name, "calls that are described", step.origin.where);
     }
     if (step.called()) out["buffers"] = references(step.called()->buffers);

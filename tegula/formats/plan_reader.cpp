@@ -270,7 +270,7 @@ class PlanReader {
     compile::LibraryCall out;
     out.description = description_from_json(given, r_);
     try {
-      out.bound = shared_->device.make(out.description);
+      out.bound = shared_->device.make(*out.description);
     } catch (const runtime::OutOfMemory&) {
       throw;
     } catch (const Error& error) { throw OtherCalls(error.report()); }

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tegula/compile/plan/loop_schedule.h"
+#include "tegula/core/rare.h"
 #include "tegula/graph/node.h"
 #include "tegula/runtime/device.h"
 
@@ -55,7 +56,7 @@ struct Called {
 
 /// A call of the device's library, with what is folded into it. No description: of an op that prepares its own call.
 struct LibraryCall : Called {
-  runtime::CallDescription description;
+  Rare<runtime::CallDescription> description;  // apart: it is ten times as large as the rest of a step
 };
 
 /// A loop. Its buffers are the loop's inputs and results, dense; its scratch memory holds the places of the schedule, then the arena of the body.
