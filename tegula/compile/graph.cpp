@@ -118,7 +118,10 @@ Reading read(std::span<const Node* const> roots) {
 
 Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std::span<const std::pair<const Node*, const Node*>> updates) {
   Graph graph;
-  std::unordered_map<const Node*, int> number;
+  graph.items.reserve(reading.order.size());
+  std::unordered_map<const Node*, int> number;  // of those that leave
+  for (const Node* output : outputs) number.emplace(output, -1);
+  for (const auto& [leaf, value] : updates) number.emplace(leaf, -1), number.emplace(value, -1);
   for (const Node* node : reading.order) {
     Item item{.op = node->op_ref(),
               .inputs = {},
@@ -141,10 +144,11 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
         item.slot = static_cast<int>(graph.constants.size());
         graph.constants.push_back(tile::compute_type(node->dtype()));
       }
-      for (const auto& input : node->inputs()) item.inputs.push_back(number.at(input.get()));
+      const auto inputs = reading.inputs_of(graph.items.size());
+      item.inputs.assign(inputs.begin(), inputs.end());
     }
     item.node = graph.size();
-    number[node] = graph.size();
+    if (const auto leaves = number.find(node); leaves != number.end()) leaves->second = graph.size();
     graph.items.push_back(std::move(item));
   }
   for (const Node* output : outputs) graph.outputs.push_back(number.at(output));
@@ -300,31 +304,33 @@ void verify(const Graph& graph, std::string_view after_pass) {
   const auto fail = [&](int i, const std::string& what) { throw_broken(graph, i, "after pass " + std::string(after_pass), what); };
   for (int i = 0; i < graph.size(); ++i) {
     const Item& item = graph[i];
+    const Role role = item.role();
+    const bool shows = shows_input(role);
     for (int input : item.inputs) {
       if (input < 0 || input >= i) fail(i, "inputs to come earlier");
-      if (!item.is_part() && !graph[input].results.empty()) fail(i, "parts, and only they, to read what has several results");
+      if (role != Role::Part && !graph[input].results.empty()) fail(i, "parts, and only they, to read what has several results");
     }
-    if (item.role() == Role::Leaf && (item.slot < 0 || item.slot >= static_cast<int>(graph.leaves.size()))) fail(i, "a leaf's number");
-    if (item.role() == Role::Scalar && (item.slot < 0 || item.slot >= static_cast<int>(graph.constants.size())))
+    if (role == Role::Leaf && (item.slot < 0 || item.slot >= static_cast<int>(graph.leaves.size()))) fail(i, "a leaf's number");
+    if (role == Role::Scalar && (item.slot < 0 || item.slot >= static_cast<int>(graph.constants.size())))
       fail(i, "a constant's number");
-    if (item.role() == Role::Elementwise) {
+    if (role == Role::Elementwise) {
       for (int input : item.inputs) {
         if (graph[input].shape != item.shape && graph[input].shape.rank() != 0)
           fail(i, "elementwise inputs of the result's shape, or scalars");
       }
     }
-    if (item.shows_input() && item.inputs.empty()) fail(i, "a view of something");
-    if (item.role() == Role::View && item.inputs.size() > 1) fail(i, "a view of one item");
-    if (item.shows_input() && item.dtype != graph[item.inputs[0]].dtype) fail(i, "a view of the dtype it looks at");
+    if (shows && item.inputs.empty()) fail(i, "a view of something");
+    if (role == Role::View && item.inputs.size() > 1) fail(i, "a view of one item");
+    if (shows && item.dtype != graph[item.inputs[0]].dtype) fail(i, "a view of the dtype it looks at");
     if (item.within->whole >= 0 && (item.within->whole <= i || item.within->whole >= graph.size() || !graph[item.within->whole].assembled))
       fail(i, "a join behind it to lie in");
-    if (item.is_part()) {
+    if (role == Role::Part) {
       const auto& results = graph[item.inputs[0]].results;
       const auto k = static_cast<std::size_t>(item.as<PartOp>().index());
       if (k >= results.size() || results[k].shape != item.shape || results[k].dtype != item.dtype)
         fail(i, "a result of the op that it is a part of");
     }
-    if (item.role() == Role::Library) {
+    if (role == Role::Library) {
       for (std::size_t k = 0; k < item.inputs.size(); ++k) {
         const DType dtype = graph[item.inputs[k]].dtype;
         const bool is_number = graph[item.inputs[k]].role() == Role::Scalar;  // materialize stores it as it is computed

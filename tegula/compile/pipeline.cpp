@@ -34,8 +34,11 @@
 namespace tegula::compile {
 namespace {
 
-void done(const Graph& graph, std::string_view pass) {
-  verify(graph, pass);
+// A broken graph is found behind the pass that broke it where plans are checked, else ahead of the plan.
+enum class Verify : std::uint8_t { WithThePlan, Always };
+
+void done(const Graph& graph, std::string_view pass, Verify when = Verify::WithThePlan) {
+  if (when == Verify::Always || checking(Check::Plan)) verify(graph, pass);
   show(pass, [&] { return to_string(graph); });
 }
 
@@ -69,7 +72,7 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder,
   fold_indices(graph);
   done(graph, "indices");
   store_within(graph, device);
-  done(graph, "within");
+  done(graph, "within", Verify::Always);
   Plan plan;
   plan.costs = device.costs();
   plan.tiles = device.tiles();

@@ -82,7 +82,8 @@ void require_equal(const Recorded& first, const Recorded& second, const Line& wh
   const auto become = [&](const std::string& was, const std::string& is) { differ("first " + was + ", then " + is); };
   const auto& a = first.reading;
   const auto& b = second.reading;
-  for (std::size_t i = 0; i < std::min(a.order.size(), b.order.size()); ++i) {
+  const bool equal = a.order.size() == b.order.size() && a.key == b.key;
+  for (std::size_t i = 0; !equal && i < std::min(a.order.size(), b.order.size()); ++i) {
     const Node &was = *a.order[i], &is = *b.order[i];
     if (same_node(was, is)) continue;
     if (const auto within = first_difference(LoopOp::of(was.op()), LoopOp::of(is.op())))
@@ -91,7 +92,7 @@ void require_equal(const Recorded& first, const Recorded& second, const Line& wh
     if (!attributes.empty() && was.shape() == is.shape()) differ(line_of(was, "") + " with " + attributes);
     become("shape " + to_string(was.shape()) + " of " + line_of(was), "shape " + to_string(is.shape()) + " of " + line_of(is));
   }
-  if (a.order.size() != b.order.size() || a.key != b.key) {
+  if (!equal) {
     become(std::to_string(a.order.size()) + " nodes", std::to_string(b.order.size()) + " nodes or others connected");
   }
   for (std::size_t i = 0; i < a.constants.size(); ++i) {

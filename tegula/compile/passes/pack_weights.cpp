@@ -79,19 +79,34 @@ runtime::Blocked wanted_blocks(const Graph& graph, const Item& item, const runti
   return blocks.any ? runtime::Blocked() : blocks;
 }
 
+/// Of each call that would have its weight in blocks: in which. Not where they are more than twice as large.
+std::map<int, runtime::Blocked> all_wanted_blocks(const Graph& graph, const runtime::Device& device) {
+  const std::vector<bool> plain = plain_items(graph);
+  std::map<int, runtime::Blocked> out;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Item& item = graph[i];
+    if (item.role() != Role::Library || !item.results.empty() || item.inputs.size() < 2) continue;
+    const int weight = item.inputs[1];
+    if (!plain[static_cast<std::size_t>(weight)]) continue;
+    const runtime::Blocked blocks = wanted_blocks(graph, item, device);
+    if (blocks && runtime::elements(blocks) <= 2 * numel(graph[weight].shape)) out.emplace(i, blocks);
+  }
+  return out;
+}
+
 }  // namespace
 
 void pack_weights(Graph& graph, const runtime::Device& device) {
   if (!device.traits().layouts.weights_in_blocks) return;
-  const std::vector<bool> plain = plain_items(graph);
+  const std::map<int, runtime::Blocked> wanted = all_wanted_blocks(graph, device);
+  if (wanted.empty()) return;
   Rewriter rewriter(graph);
   std::map<std::pair<int, Words>, int> packed;  // (weight, blocks) -> the item that packs it
   rewriter.each([&](int i, Item& item) {
-    if (item.role() != Role::Library || !item.results.empty() || item.inputs.size() < 2) return;
+    const auto found = wanted.find(i);
+    if (found == wanted.end()) return;
     const int old = graph[i].inputs[1], weight = item.inputs[1];
-    if (!plain[static_cast<std::size_t>(old)]) return;
-    const runtime::Blocked blocks = wanted_blocks(graph, graph[i], device);
-    if (!blocks || runtime::elements(blocks) > 2 * numel(graph[old].shape)) return;
+    const runtime::Blocked& blocks = found->second;
     const Ref<const Op> op(new PackOp(blocks));
     Words key;
     append(key, *op);

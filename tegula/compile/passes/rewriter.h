@@ -27,7 +27,7 @@ class Rewriter {
     out_.derived = from.derived;
     out_.outputs = from.outputs;
     out_.updates = from.updates;
-    out_.items.reserve(from.items.size());
+    out_.items.reserve(from.items.size() + from.items.size() / 16 + 16);  // with room for a few that are inserted
   }
 
   const Graph& from() const { return from_; }
