@@ -92,6 +92,12 @@ class GroupPortion {
     return used;
   }
 
+  /// Few tiles of sums across are added as they are: registers are scarce where a row's elements and several sums are held.
+  bool has_many_tiles() const {
+    constexpr std::int64_t kManyTiles = 64;
+    return nest_.instances > kManyTiles * nest_.splits;
+  }
+
   bool written(int s) const { return stream(s).scratch >= 0 ? portion_ == Portion::Partials : s >= nest_.loads; }
 
   const Plan& plan_;

@@ -5,6 +5,7 @@
 
 #include "tegula/compile/description.h"
 #include "tegula/compile/parameter.h"
+#include "tegula/compile/plan/known_programs.h"
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/plan/step_sources.h"
@@ -40,8 +41,9 @@ LibraryCall library_call(const Graph& graph, int i, std::span<const Layout> inpu
   const std::vector<Layout> results = layouts_of_results(graph, i, values);
   const LibraryOp::Setting setting{.inputs = inputs, .results = results, .dtype = item.dtype, .unwanted = unwanted};
   LibraryCall call;
-  call.description = description_of(op, setting, item.epilogue);
-  if (!call.description) call.bound = op.prepare(device, setting);
+  runtime::CallDescription description = description_of(op, setting, item.epilogue);
+  if (description) call.description = std::move(description);
+  else call.bound = op.prepare(device, setting);
   return call;
 }
 
@@ -262,8 +264,9 @@ void lower(Plan& plan, runtime::Device& device) {
   }
   round_stored(plan.graph, plan.fusion);
   const ValuesOf values_of(plan.graph);
+  KnownPrograms known;
   for (const StepSource& source : sources_in_order(plan, device.traits().launches_are_dear ? Steps::Launches : Steps::Calls)) {
-    if (source.group >= 0) lower_group(plan, source.group, device);
+    if (source.group >= 0) lower_group(plan, source.group, known, device);
     else if (computes_nothing(plan.graph, source.item, values_of)) continue;
     else if (plan.graph[source.item].assembled) lower_join(plan, source.item);
     else if (plan.graph[source.item].role() == Role::Library) lower_call(plan, source.item, values_of, device);
@@ -279,7 +282,7 @@ void compile_kernels(Plan& plan, runtime::Device& device) {
 
 void bind_calls(Plan& plan, runtime::Device& device) {
   for (Step& step : plan.steps) {
-    if (auto* const call = std::get_if<LibraryCall>(&step.what); call && !call->bound) call->bound = device.make(call->description);
+    if (auto* const call = std::get_if<LibraryCall>(&step.what); call && !call->bound) call->bound = device.make(*call->description);
   }
 }
 

@@ -7,7 +7,9 @@
 #include <set>
 
 #include "tegula/compile/parameter.h"
-#include "tegula/compile/plan/group_portion.h"
+#include "tegula/compile/plan/known_programs.h"
+#include "tegula/core/check.h"
+#include "tegula/core/error.h"
 #include "tegula/tile/builder.h"
 #include "tegula/tile/reduction.h"
 
@@ -24,8 +26,24 @@ class Lowering : GroupPortion {
         asynchronous_(asynchronous),
         builder_(program_name()) {}
 
-  Step run() {
+  Step run(KnownPrograms& known) {
     declare();
+    const Words key = program_key(plan_, group_, nest_, portion_);
+    const auto found = key.empty() ? known.end() : known.find(key);
+    KnownProgram own;
+    if (found == known.end()) own = built();
+    else if (own = found->second; checking(Check::Plan)) check_equal(own.program, built().program);
+    for (std::size_t p = 0; p < own.program.parameters.size(); ++p) own.program.parameters[p].name = declared_[p];
+    Step step = finish(own);
+    if (!key.empty() && found == known.end()) known.emplace(key, own);
+    Launch& launch = *step.launch();
+    launch.program = std::move(own.program);
+    launch.structure = std::move(own.structure);
+    return step;
+  }
+
+ private:
+  KnownProgram built() {
     place_instance();
     if (portion_ == Portion::Partials && across()) {
       walk_across();
@@ -37,10 +55,17 @@ class Lowering : GroupPortion {
     } else {
       store_all(results(portion_ == Portion::Combination && across() ? Space::Across : Space::Reduced));
     }
-    return finish();
+    KnownProgram out{.program = builder_.finish(), .structure = {}, .last_load = std::move(last_load_), .first_store = std::move(first_store_)};
+    out.program.many_sizes = plan_.tiles.ladder.on;
+    out.structure = tile::structure(out.program);
+    return out;
   }
 
- private:
+  static void check_equal(const tile::Program& known, const tile::Program& program) {
+    if (tile::structure(known) == tile::structure(program) && known.name == program.name) return;
+    throw Error({.op = "lower", .got = "groups of equal words with programs that differ, " + program.name, .expected = "equal ones"});
+  }
+
   // ---- Parameters.
   Value integer(std::int64_t value) { return builder_.constant(value, DType::i64); }
   Value number(std::int64_t value, const std::string& name) {
@@ -98,6 +123,7 @@ class Lowering : GroupPortion {
       part_elements_ = number(nest_.part_elements, "part_elements");
     }
     for (int l = 0; l < loop_count(); ++l) counts_.push_back(number(nest_.count(l), "tiles" + std::to_string(l)));
+    for (const tile::Parameter& parameter : builder_.program().parameters) declared_.push_back(parameter.name);
   }
 
   // ---- Where the instance is.
@@ -293,9 +319,7 @@ class Lowering : GroupPortion {
 
   // Every tile of rows of this instance's share, with the sums across carried along.
   void walk_across() {
-    // Few tiles are added as they are: registers are scarce where a row's elements and several sums are held.
-    constexpr std::int64_t kManyTiles = 64;
-    const bool many = nest_.instances > kManyTiles * nest_.splits;
+    const bool many = has_many_tiles();
     std::vector<int> sums;
     std::vector<Value> initial;
     for (const auto& [i, stream] : nest_.partial_of) {
@@ -360,13 +384,10 @@ class Lowering : GroupPortion {
   }
 
   // ---- The step.
-  Step finish() {
+  Step finish(const KnownProgram& own) {
     Step step;
-    step.name = builder_.program().name;
+    step.name = own.program.name;
     Launch& launch = *step.launch();
-    launch.program = builder_.finish();
-    launch.program.many_sizes = plan_.tiles.ladder.on;
-    launch.structure = tile::structure(launch.program);
     const std::int64_t instances = portion_ != Portion::Partials ? nest_.instances : across() ? nest_.splits : nest_.splits * nest_.instances;
     launch.sets.push_back({arguments_, {instances, 1, 1}});
     step.check_items = check_items_;
@@ -387,12 +408,12 @@ class Lowering : GroupPortion {
       step.operations += elements;
       if (item(i).role() == Role::Elementwise && item(i).as<ElementwiseOp>().has_check()) step.checks = true;
     }
-    if (portion_ == Portion::Whole || (portion_ == Portion::Partials && across())) find_in_place(step);
+    if (portion_ == Portion::Whole || (portion_ == Portion::Partials && across())) find_in_place(step, own);
     return step;
   }
 
   // A result may take an operand's memory when both lie alike and each element is read only by the instance that writes it, before it does.
-  void find_in_place(Step& step) const {
+  void find_in_place(Step& step, const KnownProgram& own) const {
     std::map<int, int> walks;  // item -> streams that read it
     for (int s = 0; s < nest_.loads; ++s) walks[stream(s).item] += stream(s).kind == Operand::Kind::Memory;
     for (int i : items_) {
@@ -401,8 +422,8 @@ class Lowering : GroupPortion {
       const int out = nest_.store_of.at(i);
       for (int s = 0; s < nest_.loads; ++s) {
         if (stream(s).kind != Operand::Kind::Memory || size_of(item(stream(s).item).dtype) != size_of(item(i).dtype)) continue;
-        const auto load = last_load_.find(s), store = first_store_.find(out);
-        const bool read_first = load != last_load_.end() && store != first_store_.end() && load->second < store->second;
+        const auto load = own.last_load.find(s), store = own.first_store.find(out);
+        const bool read_first = load != own.last_load.end() && store != own.first_store.end() && load->second < store->second;
         bool alike = walks.at(stream(s).item) == 1 && stream(s).pattern.offset == 0 && read_first;
         for (const Loop& l : nest_.loops)
           alike = alike && l.strides[static_cast<std::size_t>(s)] == l.strides[static_cast<std::size_t>(out)];
@@ -417,6 +438,7 @@ class Lowering : GroupPortion {
   std::vector<int> check_items_;
   std::map<int, int> last_load_, first_store_;  // stream -> which of them
   std::vector<Reference> arguments_;
+  std::vector<std::string> declared_;  // the names of the parameters
   std::vector<Value> pointers_, extents_, counts_, offsets_, at_;
   std::vector<std::vector<Value>> strides_;  // [loop][stream]
   Value chunks_, instances_, share_, part_elements_;
@@ -432,7 +454,7 @@ bool holds_whole_rows(const Plan& plan, const FusedGroup& group) {
   return nest.chunks == 1 && nest.reduced(nest.col) && !nest.reduced(nest.row);
 }
 
-void lower_group(Plan& plan, int number, runtime::Device& device) {
+void lower_group(Plan& plan, int number, KnownPrograms& known, runtime::Device& device) {
   const FusedGroup& group = plan.fusion.groups[static_cast<std::size_t>(number)];
   if (!group.has_reduction && numel(group.domain) == 0) return;
   const runtime::TilePreference& tiles = plan.tiles;
@@ -452,14 +474,14 @@ void lower_group(Plan& plan, int number, runtime::Device& device) {
     split = split_reduction(plan, group, nest, tiles);
   }
   if (!split) {
-    plan.steps.push_back(lowering(nest, Portion::Whole).run());
+    plan.steps.push_back(lowering(nest, Portion::Whole).run(known));
     return;
   }
-  plan.steps.push_back(lowering(nest, Portion::Partials).run());
+  plan.steps.push_back(lowering(nest, Portion::Partials).run(known));
   LoopNest combination = combining_nest(nest, group);
   choose_tiles(combination, tiles);
   follow(combination);
-  plan.steps.push_back(lowering(combination, Portion::Combination).run());
+  plan.steps.push_back(lowering(combination, Portion::Combination).run(known));
 }
 
 }  // namespace tegula::compile

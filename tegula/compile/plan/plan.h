@@ -50,8 +50,6 @@ struct Plan {
 
 /// Whether each tile of the group's program holds whole rows of what is reduced: only then can sums across be carried along.
 bool holds_whole_rows(const Plan& plan, const FusedGroup& group);
-/// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
-void lower_group(Plan& plan, int group, runtime::Device& device);
 /// What a plan is of: a recording of its own, or steps within another plan's.
 enum class PlanOf : std::uint8_t { Recording, LoopBody };
 /// The passes from fusion to memory, in order (pipeline.cpp). `graph` has been through those on graphs.

@@ -1,0 +1,85 @@
+#include "tegula/compile/plan/known_programs.h"
+
+#include <bit>
+#include <unordered_map>
+
+namespace tegula::compile {
+namespace {
+
+class ProgramKey : GroupPortion {
+ public:
+  using GroupPortion::GroupPortion;
+
+  Words words() {
+    for (int i : items_)
+      if (item(i).role() == Role::Elementwise && item(i).as<ElementwiseOp>().has_check()) return {};
+    const std::set<int> used = streams_used();
+    add_tiles();
+    add_loops(used);
+    for (int s : used) add_stream(s);
+    for (std::size_t k = 0; k < group_.items.size(); ++k) number_[group_.items[k]] = k;
+    for (int i : group_.items) append(words_, *item(i).op);  // all of them: they give the program its name
+    for (int i : items_) add_item(i);
+    for (const auto& [i, s] : nest_.partial_of) add(number_.at(i)), add(s);
+    return std::move(words_);
+  }
+
+ private:
+  template <class T>
+  void add(T word) {
+    words_.push_back(static_cast<std::uint64_t>(word));
+  }
+
+  void add_tiles() {
+    const auto masked = [&](int l) { return l >= 0 && nest_.ladder(plan_.tiles, l).masked(loop(l).extent, nest_.step(l)); };
+    add(portion_), add(nest_.row), add(nest_.col), add(nest_.rows), add(nest_.cols);
+    add(masked(nest_.row)), add(masked(nest_.col)), add(nest_.loads);
+    add(nest_.chunks != 1), add(nest_.instances != 1), add(has_many_tiles()), add(nest_.in_turn), add(across());
+  }
+  // 0 and 1 are part of the program, other strides are arguments, as extents are.
+  void add_loops(const std::set<int>& used) {
+    add(loop_count());
+    for (int l = 0; l < loop_count(); ++l) {
+      add(loop(l).reduced);
+      for (int s : used) {
+        const std::int64_t stride = loop(l).strides[static_cast<std::size_t>(s)];
+        add(stride == 0 || stride == 1 ? stride : 2);
+      }
+    }
+  }
+  void add_stream(int s) {
+    const Stream& from = stream(s);
+    const bool is_index = from.kind == Operand::Kind::Index;
+    add(s), add(from.kind), add(from.scratch >= 0), add(written(s));
+    add(is_index ? DType::i64 : item(from.item).dtype), add(is_index && from.pattern.offset != 0);
+  }
+  void add_item(int i) {
+    const Item& own = item(i);
+    const Line& where = own.origin.where;
+    add(number_.at(i)), add(own.dtype), add(own.rounds), add(member(i).space), add(stored(i)), add(own.inputs.size());
+    add(std::bit_cast<std::uintptr_t>(where.file_name())), add(std::bit_cast<std::uintptr_t>(where.function_name()));
+    add(where.line()), add(where.column());
+    if (stored(i) && !leaves_partial(i)) add(nest_.store_of.at(i));
+    for (std::size_t k = 0; k < own.inputs.size(); ++k) {
+      const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
+      add(from.kind);
+      if (reads_partial(i)) continue;
+      switch (from.kind) {
+        case Operand::Kind::Inside: add(number_.at(from.base)); break;
+        case Operand::Kind::Scalar: add(constants_.try_emplace(from.base, constants_.size()).first->second), add(item(from.base).dtype); break;
+        default: add(nest_.stream_of.at({i, static_cast<int>(k)}));
+      }
+    }
+  }
+
+  Words words_;
+  std::unordered_map<int, std::size_t> number_, constants_;  // places within the group; numbers in the order in which they are read
+};
+
+}  // namespace
+
+Words program_key(const Plan& plan, const FusedGroup& group, const LoopNest& nest, Portion portion) {
+  return ProgramKey(plan, group, nest, portion).words();
+}
+
+}  // namespace tegula::compile
