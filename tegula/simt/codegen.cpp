@@ -7,7 +7,10 @@
 #include <cstring>
 
 #include "tegula/core/error.h"
-#include "tegula/simt/codegen_writer.h"
+#include "tegula/simt/lower/lowering.h"
+#include "tegula/simt/passes/compare_in_vector.h"
+#include "tegula/simt/passes/place_barriers.h"
+#include "tegula/simt/print/print.h"
 #include "tegula/simt/text_hash.h"
 
 namespace tegula::gpu {
@@ -137,37 +140,25 @@ bool stores(const Program& program) {
                      [](const Instruction& self) { return self.word == Word::Store; });
 }
 
-std::string argument_declaration(const tile::Parameter& parameter, const std::string& name) {
-  if (parameter.pointer) return stored_name(parameter.dtype) + "* " + name + ";";
-  return (is_float(parameter.dtype) ? "double " : "long long ") + name + ";";
-}
-
-/// For each parameter the hint of the prelude that its accesses carry: what is only read, what is only written.
-std::vector<std::string> cache_hints(const Analysis& analysis) {
+/// What is only read, what is only written.
+std::vector<simt::KernelParameter> parameters_of(const Analysis& analysis) {
+  using Hint = simt::KernelParameter::Hint;
   const Program& program = analysis.program();
+  std::vector<simt::KernelParameter> parameters;
+  for (std::size_t i = 0; i < program.parameters.size(); ++i)
+    parameters.push_back({.name = analysis.parameter_names()[i], .declared = program.parameters[i]});
   enum : unsigned { kNothing, kRead, kWritten };
-  std::vector<unsigned> uses(program.parameters.size(), kNothing);
+  std::vector<unsigned> uses(parameters.size(), kNothing);
   for (const Instruction& self : program.instructions) {
     const unsigned use = (self.word == Word::Load || self.word == Word::AtomicAdd ? kRead : kNothing) |
                          (self.word == Word::Store || self.word == Word::AtomicAdd ? kWritten : kNothing);
     if (use == kNothing) continue;
     const tile::Id root = analysis.root_of(self.operands[0]);
-    if (root < 0) return std::vector<std::string>(program.parameters.size());
+    if (root < 0) return parameters;
     uses[static_cast<std::size_t>(root)] |= use;
   }
-  std::vector<std::string> hints;
-  for (const unsigned use : uses) hints.emplace_back(use == kRead ? "lasting" : use == kWritten ? "passing" : "");
-  return hints;
-}
-
-std::string parameter_variable(const tile::Parameter& parameter, const std::string& name, const std::string& hint) {
-  if (parameter.pointer) {
-    const std::string place = "a." + name;
-    return stored_name(parameter.dtype) + "* const " + name + " = " + (hint.empty() ? place : hint + "(" + place + ")") + ";";
-  }
-  const std::string type = scalar_name(parameter.dtype);
-  if (parameter.dtype == DType::boolean) return "const bool " + name + " = a." + name + " != 0;";
-  return "const " + type + " " + name + " = static_cast<" + type + ">(a." + name + ");";
+  for (std::size_t i = 0; i < uses.size(); ++i) parameters[i].hint = uses[i] == kRead ? Hint::Lasting : uses[i] == kWritten ? Hint::Passing : Hint::None;
+  return parameters;
 }
 
 }  // namespace
@@ -217,85 +208,38 @@ Generated generate(const Program& program, const Specialisation& specialisation,
                  .advice = "reduce in chunks: TilePreference::longest_row"});
   }
   const bool ordered = ordered_sums(program);
-  Writer writer(analysis, grid, staging, ordered);
-  const std::string body = writer.body();
-  Generated out;
-  out.name = nameless(program);
-  out.threads = grid.threads();
-  out.cluster = grid.cluster;
-  out.early = program.early && architecture >= kWaitsItself;
-  const std::size_t fixed = writer.scratch_bytes() + writer.part_bytes() + writer.ring_bytes(), row_place = (fixed + 127) / 128 * 128;
-  out.shared_bytes = writer.staged_bytes() > 0 ? row_place + writer.staged_bytes() : fixed;
-  if (out.shared_bytes > shared_limit(architecture)) {
+  simt::Kernel kernel{.program = program.name,
+                      .rows = grid.rows,
+                      .columns = grid.columns,
+                      .vector = grid.vector,
+                      .row_threads = grid.row_threads,
+                      .column_threads = grid.column_threads,
+                      .cluster = grid.cluster,
+                      .resident = grid.resident,
+                      .many_sets = specialisation.many_sets,
+                      .guarded = specialisation.guarded,
+                      .one_axis = specialisation.one_axis,
+                      .lets_next_begin = program.early,
+                      .walkers = !ordered ? 0 : stores(program) ? 1 : 256,
+                      .parameters = parameters_of(analysis),
+                      .entry = {},
+                      .body = {}};
+  Lowering(analysis, grid, staging, ordered).lower(kernel);
+  simt::compare_in_vector(kernel);
+  simt::place_barriers(kernel);
+  if (kernel.shared_bytes() > shared_limit(architecture)) {
     throw Error({.op = "cuda",
-                 .got = "a tile of " + program.name + " that needs " + std::to_string(out.shared_bytes) + " bytes of shared memory",
+                 .got = "a tile of " + program.name + " that needs " + std::to_string(kernel.shared_bytes()) + " bytes of shared memory",
                  .expected = "at most " + std::to_string(shared_limit(architecture)),
                  .advice = "smaller tiles, or shorter lines to sort"});
   }
-  std::string& s = out.source;
-  s += "// " + program.name + ": tile " + std::to_string(grid.rows) + " x " + std::to_string(grid.columns) + ", " +
-       std::to_string(grid.row_threads) + " x " + std::to_string(grid.column_threads) + " threads" +
-       (grid.cluster > 1 ? " in each of " + std::to_string(grid.cluster) + " blocks" : "") + ", vectors of " + std::to_string(grid.vector) +
-       "\n";
-  const auto& names = analysis.parameter_names();
-  s += "struct Arguments_" + out.name + " {\n";
-  for (std::size_t i = 0; i < names.size(); ++i) s += "  " + argument_declaration(program.parameters[i], names[i]) + "\n";
-  s += "};\n";
-  if (specialisation.many_sets)
-    s += "struct Set_" + out.name + " {\n  long long first_instance;\n  long long grid[3];\n  Arguments_" + out.name + " a;\n};\n";
-  s += "extern \"C\" __global__ void __launch_bounds__(" + std::to_string(out.threads) +
-       (grid.resident > 0 ? ", " + std::to_string(grid.resident) : "") + ") " +
-       (out.cluster > 1 ? "__cluster_dims__(" + std::to_string(out.cluster) + ", 1, 1) " : "") + out.name;
-  s += specialisation.many_sets ? "(const Set_" + out.name + "* sets, int count, Failure* failure"
-                                : "(const Arguments_" + out.name + " a, long long g0, long long g1, long long g2, Failure* failure";
-  s += specialisation.guarded ? ", const Failure* guards, int guard_count) {\n" : ") {\n";
-  if (program.early) s += "  let_next_begin();\n";
-  s += writer.entry();
-  if (out.shared_bytes > 0) s += "  TEGULA_SHARED;\n";
-  if (writer.part_bytes() > 0)
-    s += "  constexpr int parts = " + std::to_string(writer.scratch_bytes()) + ";  // of reductions, in shared\n";
-  if (writer.ring_bytes() > 0) {
-    s += "  unsigned char* const ring = shared + " + std::to_string(writer.scratch_bytes() + writer.part_bytes()) +
-         ";  // what is fetched ahead\n";
-  }
-  if (writer.staged_bytes() > 0) s += "  constexpr int held = " + std::to_string(row_place) + ";  // of rows\n";
-  if (grid.cluster > 1) s += "  const int block = cluster_rank();\n";
-  const std::string columns = std::to_string(grid.column_threads);
-  s += "  const int tr = static_cast<int>(threadIdx.x) / " + columns + ", tc = " + (grid.cluster > 1 ? "block * " + columns + " + " : "") +
-       "static_cast<int>(threadIdx.x) % " + columns + ";\n  (void)tr, (void)tc, (void)failure;\n";
-  const std::string blocks = grid.cluster > 1 ? " / " + std::to_string(grid.cluster) : "";
-  if (ordered) {
-    // Every block goes over all instances in order and keeps to its own places.
-    const std::string most = stores(program) ? "1" : "256";
-    s += "  const unsigned int walkers = gridDim.x < " + most + "u ? gridDim.x : " + most + "u;\n  if (blockIdx.x >= walkers) return;\n";
-    s += "  const unsigned int owners = walkers * blockDim.x, owner = blockIdx.x * blockDim.x + threadIdx.x;\n";
-    if (specialisation.many_sets) {
-      s += "  for (int set = 0; set < count; ++set) {\n  const auto& a = sets[set].a;\n";
-      s += "  const long long g0 = sets[set].grid[0], g1 = sets[set].grid[1], g2 = sets[set].grid[2];\n";
-    }
-    s += "  for (long long instance = 0; instance < g0 * g1 * g2; ++instance) {\n";
-  } else if (specialisation.many_sets) {
-    s += "  // The last set that begins at or before this instance.\n";
-    s += "  const long long place = blockIdx.x" + blocks + ";\n  int set = 0;\n";
-    s += "  for (int low = 0, high = count; low < high;) {\n    const int middle = (low + high) / 2;\n";
-    s += "    if (sets[middle].first_instance <= place) set = middle, low = middle + 1;\n    else high = middle;\n  }\n";
-    s += "  const auto& a = sets[set].a;\n  const long long instance = place - sets[set].first_instance;\n";
-    s += "  const long long g0 = sets[set].grid[0], g1 = sets[set].grid[1], g2 = sets[set].grid[2];\n";
-  } else {
-    s += "  const long long instance = blockIdx.x" + blocks + ";\n";
-  }
-  if (specialisation.one_axis) {
-    s += "  const long long id0 = instance, id1 = 0, id2 = 0;\n";
-  } else {
-    s += "  const long long id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * "
-         "g1);\n";
-  }
-  s += "  (void)id0, (void)id1, (void)id2;\n";
-  const std::vector<std::string> hints = cache_hints(analysis);
-  for (std::size_t i = 0; i < names.size(); ++i) s += "  " + parameter_variable(program.parameters[i], names[i], hints[i]) + "\n";
-  s += body;
-  if (ordered) s += specialisation.many_sets ? "  }\n  }\n" : "  }\n";
-  s += "}\n";
+  Generated out{.name = nameless(program),
+                .source = {},
+                .threads = kernel.threads(),
+                .cluster = kernel.cluster,
+                .shared_bytes = kernel.shared_bytes(),
+                .early = program.early && architecture >= kWaitsItself};
+  out.source = simt::print(kernel, out.name);
   name_by_text(out);
   return out;
 }

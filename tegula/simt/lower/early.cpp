@@ -5,7 +5,7 @@
 
 #include <utility>
 
-#include "tegula/simt/codegen_writer.h"
+#include "tegula/simt/lower/lowering.h"
 
 namespace tegula::gpu {
 
@@ -21,29 +21,26 @@ bool is_pure(Word word) {
 }  // namespace
 
 /// Clusters leave together, and where blocks go over instances in turn some of them have nothing to do: those wait at once.
-bool Writer::waits_late() const { return a_.program().early && grid_.cluster == 1 && !one_at_a_time_; }
+bool Lowering::waits_late() const { return a_.program().early && grid_.cluster == 1 && !one_at_a_time_; }
 
-std::string Writer::entry() {
-  const std::string written = std::exchange(out_, {});
-  if (!waits_late()) {
-    if (a_.program().early) line("await_launch_ahead();");
-    guard();
-  }
-  return std::exchange(out_, written);
+void Lowering::entry() {
+  if (waits_late()) return;
+  if (a_.program().early) add(simt::AwaitLaunchAhead{});
+  guard();
 }
 
-void Writer::guard() {
+void Lowering::guard() {
   if (!a_.guarded()) return;
-  line("const bool stopped = any_failed(guards, guard_count);");
-  if (grid_.cluster > 1) line("if (stopped) return;");  // blocks that work together leave together
+  let(simt::computed(DType::boolean), "stopped", simt::call("any_failed", {"guards", "guard_count"}));
+  if (grid_.cluster > 1) add({simt::Leave{}, simt::Expression("stopped")});  // blocks that work together leave together
 }
 
-bool Writer::reads_unwritten(Id pointer) const {
+bool Lowering::reads_unwritten(Id pointer) const {
   const Id root = a_.root_of(pointer);
   return root >= 0 && a_.program().parameters[static_cast<std::size_t>(root)].unwritten;
 }
 
-bool Writer::must_wait(Id id) const {
+bool Lowering::must_wait(Id id) const {
   const tile::Instruction& self = at(id);
   if (self.word == Word::Load) return !reads_unwritten(self.operands[0]);
   if (tile::has_effect(self.word)) return true;
@@ -54,7 +51,7 @@ bool Writer::must_wait(Id id) const {
 }
 
 /// What has to be written for a load that need not wait, of what is left; nothing where something of it must wait.
-std::optional<std::set<tile::Id>> Writer::missing_for(Id load, const std::set<Id>& left) const {
+std::optional<std::set<tile::Id>> Lowering::missing_for(Id load, const std::set<Id>& left) const {
   std::set<Id> missing;
   std::vector<Id> pending{load};
   while (!pending.empty()) {
@@ -69,7 +66,7 @@ std::optional<std::set<tile::Id>> Writer::missing_for(Id load, const std::set<Id
 }
 
 /// `left`: of the program's body, what is not written yet. Ids count up in the order of the words.
-void Writer::wait_for_launch_ahead(const std::set<Id>& left) {
+void Lowering::wait_for_launch_ahead(const std::set<Id>& left) {
   waits_ = false;
   for (const Id id : left) {
     if (at(id).word != Word::Load) continue;
@@ -80,7 +77,7 @@ void Writer::wait_for_launch_ahead(const std::set<Id>& left) {
       instruction(one);
     }
   }
-  line("await_launch_ahead();");
+  add(simt::AwaitLaunchAhead{});
   guard();
 }
 

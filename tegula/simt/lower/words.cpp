@@ -1,13 +1,13 @@
 // One element of a word from the elements of its operands.
 
-#include "tegula/simt/codegen_writer.h"
-
 #include <algorithm>
 
 #include "tegula/core/error.h"
+#include "tegula/simt/lower/lowering.h"
 
 namespace tegula::gpu {
 
+using simt::Expression;
 using tile::Id;
 using tile::Word;
 
@@ -144,7 +144,7 @@ bool compares_brief(const tile::Program& program) {
 }  // namespace
 
 /// A value that is compared has all its digits: it must equal what another kernel makes of the same operands.
-Writer::Digits Writer::stored_digits() const {
+Lowering::Digits Lowering::stored_digits() const {
   if (compares_brief(a_.program())) return Digits::All;
   Digits digits = Digits::Brief;
   bool any = false;
@@ -160,48 +160,44 @@ Writer::Digits Writer::stored_digits() const {
   return any ? digits : Digits::All;
 }
 
-std::string Writer::word_text(Id id, Spread loops) {
+Expression Lowering::word(Id id, Spread loops) {
   const tile::Instruction& self = at(id);
   const tile::Type& first = a_.type(self.operands[0]);
   const bool real = is_float(first.dtype) && !first.pointer;
   const auto x = [&](std::size_t i) { return element(self.operands[i], loops); };
   const auto call = [&](const std::string& function) {
-    std::string text = function + "(" + x(0);
-    for (std::size_t i = 1; i < self.operands.size(); ++i) text += ", " + x(i);
-    return text + ")";
+    std::vector<Expression> operands;
+    for (std::size_t i = 0; i < self.operands.size(); ++i) operands.push_back(x(i));
+    return simt::call(function, std::move(operands));
   };
-  const std::string result = scalar_name(self.type.dtype);
   switch (self.word) {
-    case Word::Neg: return "-" + x(0);
-    case Word::Not: return (first.dtype == DType::boolean ? "!" : "~") + x(0);
-    case Word::Select: return x(0) + " ? " + x(1) + " : " + x(2);
-    case Word::Cast: return self.type.dtype == DType::boolean ? x(0) + " != 0" : "static_cast<" + result + ">(" + x(0) + ")";
-    case Word::Narrow: return "rounded<" + stored_name(static_cast<DType>(self.attribute)) + ">(" + x(0) + ")";
-    case Word::Bitcast: return "same_bits(" + x(0) + ", " + zero_of(self.type.dtype) + ")";
+    case Word::Neg: return simt::unary("-", x(0));
+    case Word::Not: return simt::unary(first.dtype == DType::boolean ? "!" : "~", x(0));
+    case Word::Select: return simt::choose(x(0), x(1), x(2));
+    case Word::Cast: return self.type.dtype == DType::boolean ? simt::binary(x(0), "!=", 0) : simt::cast(simt::computed(self.type.dtype), x(0));
+    case Word::Narrow: return simt::rounded(static_cast<DType>(self.attribute), x(0));
+    case Word::Bitcast: return simt::call("same_bits", {x(0), simt::zero(self.type.dtype)});
     case Word::Fma:
-      if (!real) return x(0) + " * " + x(1) + " + " + x(2);
+      if (!real) return x(0) * x(1) + x(2);
       break;
     case Word::And:
     case Word::Or:
-      if (first.dtype == DType::boolean) return x(0) + (self.word == Word::And ? " && " : " || ") + x(1);
+      if (first.dtype == DType::boolean) return simt::binary(x(0), self.word == Word::And ? "&&" : "||", x(1));
       break;
     case Word::Xor:
-      if (first.dtype == DType::boolean) return x(0) + " != " + x(1);
+      if (first.dtype == DType::boolean) return simt::binary(x(0), "!=", x(1));
       break;
     default: break;
   }
   // One reciprocal for a row (or for all) instead of a division for each element: the compiler takes it out of the loops.
   if (self.word == Word::Div && first.dtype == DType::f32 && repeated(self.operands[1], loops)) {
     if (stores_ == Digits::All) return call("quotient");
-    return x(0) + " * reciprocal(" + x(1) + ") * reach(" + x(1) + ")";
+    return x(0) * simt::call("reciprocal", {x(1)}) * simt::call("reach", {x(1)});
   }
   if ((self.word == Word::Eq || self.word == Word::Ne) && !first.pointer && first.dtype == DType::i64) {
     for (const std::size_t i : {0u, 1u}) {  // a coordinate and a value for the row: in 32 bits
-      if (!counts_columns(self.operands[i], loops) || !repeated(self.operands[1 - i], loops)) continue;
-      const std::string place = x(1 - i);
-      sought_.insert(place);
-      if (place == absent_) return self.word == Word::Eq ? "false" : "true";
-      return "col " + std::string(operator_of(self.word)) + " place_of(" + place + ")";
+      if (counts_columns(self.operands[i], loops) && repeated(self.operands[1 - i], loops))
+        return simt::binary("col", operator_of(self.word), simt::call("place_of", {x(1 - i)}));
     }
   }
   if (first.dtype == DType::f32 && stores_ != Digits::All) {
@@ -220,7 +216,7 @@ std::string Writer::word_text(Id id, Spread loops) {
   }
   const bool integer_only = self.word == Word::Div;
   if (const char* function = own_function(self.word); function != nullptr && !(integer_only && real)) return call(function);
-  if (const char* sign = operator_of(self.word)) return x(0) + " " + sign + " " + x(1);
+  if (const char* sign = operator_of(self.word)) return simt::binary(x(0), sign, x(1));
   throw Error({.op = "cuda",
                .got = "the tile word " + std::string(tile::name(self.word)),
                .expected = "one that works element by element",

@@ -3,13 +3,13 @@
 // A thread copies what it will hold itself from global into shared memory (cp.async, sm_80), and later reads its own copy: no barrier, and no
 // registers for what is on its way. Only memory that the loop does not write, at addresses that follow from the loop's counter.
 
-#include "tegula/simt/codegen_writer.h"
-
 #include <algorithm>
-#include <bit>
+
+#include "tegula/simt/lower/lowering.h"
 
 namespace tegula::gpu {
 
+using simt::Expression;
 using tile::Word;
 
 namespace {
@@ -29,7 +29,7 @@ bool is_pure(Word word) {
 }  // namespace
 
 /// Whether the value can be computed for a later iteration: from the counter and from what the loop does not change.
-bool Writer::follows_counter(const tile::Region& body, Id id) const {
+bool Lowering::follows_counter(const tile::Region& body, Id id) const {
   const tile::Instruction& self = at(id);
   if (id == body.parameters[0]) return true;
   if (std::find(body.parameters.begin(), body.parameters.end(), id) != body.parameters.end()) return false;
@@ -38,14 +38,14 @@ bool Writer::follows_counter(const tile::Region& body, Id id) const {
   return std::all_of(self.operands.begin(), self.operands.end(), [&](Id operand) { return follows_counter(body, operand); });
 }
 
-bool Writer::uses_counter(const tile::Region& body, Id id) const {
+bool Lowering::uses_counter(const tile::Region& body, Id id) const {
   if (id == body.parameters[0]) return true;
   if (std::find(body.body.begin(), body.body.end(), id) == body.body.end()) return false;
   return std::any_of(at(id).operands.begin(), at(id).operands.end(), [&](Id operand) { return uses_counter(body, operand); });
 }
 
 /// The bytes a thread holds of the loaded tile as it lies in memory, when it can be fetched ahead; else 0.
-std::size_t Writer::fetched_bytes(const tile::Region& body, Id id) {
+std::size_t Lowering::fetched_bytes(const tile::Region& body, Id id) {
   const tile::Instruction& self = at(id);
   if (self.word != Word::Load || self.operands.size() > 2) return 0;
   const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1;
@@ -76,22 +76,22 @@ std::size_t Writer::fetched_bytes(const tile::Region& body, Id id) {
 }
 
 /// Where a load that is fetched ahead comes from: vectors, or a number for each row, of which every thread that meets the row has its own copy.
-std::optional<Writer::Access> Writer::source_access(Id id) {
+std::optional<Lowering::Access> Lowering::source_access(Id id) {
   const Id pointer = at(id).operands[0], mask = at(id).operands.size() > 1 ? at(id).operands[1] : -1;
   const Spread own = spread(id);
   if (own != Spread::Row) return wide_access(pointer, mask, own);
   const Shape& shape = at(id).type.shape;
-  Access access{.pointer = pointer_text(a_.affine(pointer), own, shape), .wide = 1, .on = {}, .limits = {}};
-  if (mask >= 0) access.on.push_back(box_element(a_.box(mask), own, shape));
+  Access access{.pointer = place_in(pointer, own), .wide = 1, .on = {}, .limits = {}};
+  if (mask >= 0) access.on.emplace_back(box_element(a_.box(mask), own, shape));
   access.on.push_back(inside(own, shape));
   return access;
 }
 
 /// Elements that a thread copies at once.
-int Writer::fetched_together(Id id) const { return spread(id) == Spread::Row ? 1 : grid_.vector; }
+int Lowering::fetched_together(Id id) const { return spread(id) == Spread::Row ? 1 : grid_.vector; }
 
 /// Decides what the loop fetches ahead, and in how many stages.
-Writer::Prefetch Writer::plan_prefetch(const tile::Region& body) {
+Lowering::Prefetch Lowering::plan_prefetch(const tile::Region& body) {
   Prefetch plan;
   if (!prefetched_.empty()) return plan;  // one ring: the outer loop has it
   std::map<Id, std::size_t> bytes;  // of an iteration, by load
@@ -130,96 +130,94 @@ Writer::Prefetch Writer::plan_prefetch(const tile::Region& body) {
 }
 
 /// The place in shared memory of the thread's vector of a load.
-std::string Writer::ring_place(const Prefetch& plan, Id id, const std::string& stage) const {
+Expression Lowering::ring_place(const Prefetch& plan, Id id, Expression stage) const {
   const tile::Type& pointer = a_.type(at(id).operands[0]);
   const std::size_t vector = static_cast<std::size_t>(fetched_together(id)) * size_of(pointer.dtype);
   const Spread own = spread(id);
-  const std::string place = own == Spread::Full ? "(r * " + std::to_string(grid_.column_steps) + " + c)" : own == Spread::Row ? "r" : "c";
-  return "ring + " + stage + " * " + std::to_string(plan.stage_bytes) + " + " + std::to_string(plan.places.at(id)) + " + (" + place +
-         " * " + std::to_string(grid_.threads()) + " + static_cast<int>(threadIdx.x)) * " + std::to_string(vector);
+  const Expression place = own == Spread::Full ? simt::group(Expression("r") * grid_.column_steps + "c") : Expression(own == Spread::Row ? "r" : "c");
+  return Expression("ring") + std::move(stage) * plan.stage_bytes + plan.places.at(id) +
+         simt::group(place * grid_.threads() + simt::thread_index()) * vector;
 }
 
 /// Starts the copies of these loads for the iteration `counter`, into `stage`.
-void Writer::fetch(const Prefetch& plan, const std::set<Id>& loads, const tile::Region& body, const std::string& counter,
-                   const std::string& end, const std::string& stage) {
-  const Id induction = body.parameters[0];
-  open("if (" + counter + " < " + end + ")");
-  line(constant_type(a_.type(induction)) + " " + variable(induction) + " = " + counter + ";");  // in place of the loop's own
-  for (const Id id : body.body) {
-    const tile::Instruction& self = at(id);
-    if (self.type.shape.empty() && self.word != Word::Constant && tile::has_result(self.word) && is_pure(self.word) &&
-        follows_counter(body, id) && !renames(id))
-      share_loop(id);
-  }
-  for (const Id id : loads) {
-    const tile::Instruction& self = at(id);
-    const auto access = source_access(id);
-    const int count = fetched_together(id);
-    loops(spread(id), self.type.shape, spread(id) == Spread::Row ? Step::Elements : Step::Vectors, [&] {
-      line("copy_ahead<" + std::to_string(access->wide) + ", " + std::to_string(count) + ">(" + ring_place(plan, id, stage) + ", " +
-           access->pointer + ", " + inside_text(*access, count) + ");");
-    });
-  }
-  close();
-  line("close_copies();");
+void Lowering::fetch(const Prefetch& plan, const std::set<Id>& loads, const tile::Region& body, const std::string& counter, const Expression& end,
+                     const Expression& stage) {
+  within(Expression(counter) < end, [&] {
+    const Id induction = body.parameters[0];
+    let(simt::type_of(a_.type(induction)), variable(induction), counter);  // in place of the loop's own
+    for (const Id id : body.body) {
+      const tile::Instruction& self = at(id);
+      if (self.type.shape.empty() && self.word != Word::Constant && tile::has_result(self.word) && is_pure(self.word) &&
+          follows_counter(body, id) && !renames(id))
+        share_loop(id);
+    }
+    for (const Id id : loads) {
+      const auto access = source_access(id);
+      const int count = fetched_together(id);
+      loops(spread(id), at(id).type.shape, spread(id) == Spread::Row ? Step::Elements : Step::Vectors, [&] {
+        add(simt::CopyAhead{.wide = access->wide,
+                            .count = count,
+                            .place = ring_place(plan, id, stage),
+                            .source = access->pointer,
+                            .inside = inside(*access, count)});
+      });
+    }
+  });
+  add(simt::CloseCopies{});
 }
 
-/// The copies that begin beside iteration `i`, of `step` each. Those of an iteration are closed in the order in which they are needed.
-void Writer::fetch_ahead(const Prefetch& plan, const tile::Region& body, const std::string& i, const std::string& end,
-                         const std::string& step) {
-  const std::string type = type_name(a_.type(body.parameters[0]));
+/// The copies that begin beside an iteration. Those of an iteration are closed in the order in which they are needed.
+void Lowering::fetch_ahead(const Prefetch& plan, const tile::Region& body, const Bounds& bounds) {
+  const Id induction = body.parameters[0];
   for (const bool further : {false, true}) {
     if (further && plan.further.empty()) continue;
     const int ahead = plan.ahead + (further ? 1 : 0), behind = plan.stages - ahead;
-    open("");
-    line("const " + type + " later = " + i + " + " + std::to_string(ahead) + " * " + step + ";");
-    fetch(plan, further ? plan.further : plan.nearer, body, "later", end,
-          "(stage < " + std::to_string(behind) + " ? stage + " + std::to_string(ahead) + " : stage - " + std::to_string(behind) + ")");
-    close();
+    within({}, [&] {
+      let(simt::type_of(a_.type(induction)), "later", Expression(variable(induction)) + Expression(ahead) * bounds.step);
+      const Expression stage = "stage", wrapped = simt::choose(stage < behind, stage + ahead, stage - behind);
+      fetch(plan, further ? plan.further : plan.nearer, body, "later", bounds.end, simt::group(wrapped));
+    });
   }
 }
 
-/// Writes the copies that begin before the loop.
-void Writer::begin_prefetch(const Prefetch& plan, const tile::Region& body, const std::string& begin, const std::string& end,
-                            const std::string& step) {
+/// The copies that begin before the loop.
+void Lowering::begin_prefetch(const Prefetch& plan, const tile::Region& body, const Bounds& bounds) {
   if (plan.stages == 0) return;
-  const std::string type = type_name(a_.type(body.parameters[0]));
-  line("// Fetched " + std::to_string(plan.ahead) + (plan.further.empty() ? "" : " or " + std::to_string(plan.ahead + 1)) +
-       " iterations ahead.");
-  line("int stage = 0;");
+  const simt::Type type = simt::type_of(a_.type(body.parameters[0]));
+  add(simt::Note{"Fetched " + std::to_string(plan.ahead) + (plan.further.empty() ? "" : " or " + std::to_string(plan.ahead + 1)) +
+                 " iterations ahead."});
+  add(simt::Declare{.what = {"stage", simt::computed(DType::i32), {}}, .value = 0});
   if (!plan.further.empty()) {  // the first of them, before all others
-    open("");
-    line("const " + type + " later = " + begin + ";");
-    fetch(plan, plan.further, body, "later", end, "0");
-    close();
+    within({}, [&] {
+      let(type, "later", bounds.begin);
+      fetch(plan, plan.further, body, "later", bounds.end, 0);
+    });
   }
-  line("#pragma unroll 1");
-  open("for (int s = 0; s < " + std::to_string(plan.ahead) + "; ++s)");
-  line("const " + type + " later = " + begin + " + s * " + step + ";");
-  fetch(plan, plan.nearer, body, "later", end, "s");
-  if (!plan.further.empty()) {
-    line("const " + type + " after = later + " + step + ";");
-    fetch(plan, plan.further, body, "after", end, "(s + 1)");
-  }
-  close();
+  add(simt::Loop{.name = "s", .end = plan.ahead, .unroll = 1, .body = block_of([&] {
+                   let(type, "later", bounds.begin + Expression("s") * bounds.step);
+                   fetch(plan, plan.nearer, body, "later", bounds.end, "s");
+                   if (plan.further.empty()) return;
+                   let(type, "after", Expression("later") + bounds.step);
+                   fetch(plan, plan.further, body, "after", bounds.end, simt::group(Expression("s") + 1));
+                 })});
 }
 
-/// Writes the wait for an iteration's own copies, and the start of later ones.
-void Writer::continue_prefetch(const Prefetch& plan, const tile::Region& body, const std::string& i, const std::string& end,
-                               const std::string& step) {
+/// The wait for an iteration's own copies, and the start of later ones.
+void Lowering::continue_prefetch(const Prefetch& plan, const tile::Region& body, const Bounds& bounds) {
   if (plan.stages == 0) return;
   const int closed = plan.further.empty() ? 1 : 2, unfinished = closed * plan.ahead - 1 + (plan.waits_first ? 0 : 1);
-  const std::string wait = "wait_for_copies<" + std::to_string(unfinished) + ">();";
-  if (plan.waits_first) line(wait);
-  fetch_ahead(plan, body, i, end, step);
-  if (!plan.waits_first) line(wait);
+  if (plan.waits_first) add(simt::WaitForCopies{unfinished});
+  fetch_ahead(plan, body, bounds);
+  if (!plan.waits_first) add(simt::WaitForCopies{unfinished});
 }
 
 /// The thread's own copy of what was fetched, for the load.
-Writer::Access Writer::fetched_access(const Prefetch& plan, Id id) const {
+Lowering::Access Lowering::fetched_access(const Prefetch& plan, Id id) const {
   const DType dtype = a_.type(at(id).operands[0]).dtype;
   const int most = static_cast<int>(16 / size_of(dtype));
-  return {.pointer = "reinterpret_cast<const " + stored_name(dtype) + "*>(" + ring_place(plan, id, "stage") + ")",
+  simt::Type pointer = simt::pointer_to(simt::stored(dtype));
+  pointer.constant = true;
+  return {.pointer = simt::reinterpret(pointer, ring_place(plan, id, "stage")),
           .wide = std::min(fetched_together(id), most),
           .on = {},
           .limits = {}};

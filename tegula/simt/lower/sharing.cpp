@@ -1,120 +1,14 @@
-// Lines and loops. Words that work element by element wait until something else needs one of them, and share a loop then.
-
-#include "tegula/simt/codegen_writer.h"
+// Words that work element by element wait until something else needs one of them, and share a loop then.
 
 #include <algorithm>
+
+#include "tegula/simt/lower/lowering.h"
 
 namespace tegula::gpu {
 
 using tile::Word;
 
-void Writer::line(const std::string& text) { out_ += std::string(static_cast<std::size_t>(2 * depth_), ' ') + text + "\n"; }
-void Writer::open(const std::string& text) {
-  line(text + " {");
-  ++depth_;
-  limits_.emplace_back();
-}
-void Writer::close() {
-  --depth_;
-  limits_.pop_back();
-  line("}");
-}
-
-/// The user's line, where it changes.
-void Writer::comment_origin(Id id) {
-  const Line& where = at(id).where;
-  if (where.line() == 0) return;
-  std::string file = where.file_name();
-  file = file.substr(file.find_last_of('/') + 1);
-  const std::string origin = file + ":" + std::to_string(where.line());
-  if (origin == origin_) return;
-  origin_ = origin;
-  line("// " + origin);
-}
-
-std::set<tile::Id> Writer::vectors_of(const std::vector<Id>& values) const {
-  std::set<Id> loads;
-  for (const Id value : values) {
-    for (const Id source : sources_of(value)) {
-      if (at_hand(source)) loads.insert(source);
-      if (const auto known = recipes_.find(source); known != recipes_.end()) {
-        for (const Id held : known->second.held)
-          if (at_hand(held)) loads.insert(held);
-      }
-    }
-  }
-  return loads;
-}
-
-/// The first column of the vector that the loops are at.
-std::string Writer::column_text() const {
-  const std::string vector = grid_.columns_across() == 1 ? "c" : "(c * " + std::to_string(grid_.columns_across()) + " + tc)";
-  return grid_.vector > 1 ? vector + " * " + std::to_string(grid_.vector) : vector;
-}
-
-bool Writer::open_loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values) {
-  int& braces = nests_.emplace_back(0);
-  const auto open_one = [&](const std::string& text) { open(text), ++braces; };
-  const auto loop = [&](const char* name, std::int64_t count, const char* unroll = "#pragma unroll") {
-    line(unroll);
-    open_one("for (int " + std::string(name) + " = 0; " + name + " < " + std::to_string(count) + "; ++" + name + ")");
-  };
-  if (spread == Spread::Uniform) return false;
-  if (spread == Spread::Flat) {
-    loop("c", grid_.held(shape));
-    line("const int e = c * " + std::to_string(grid_.threads()) + " + static_cast<int>(threadIdx.x);");
-    return false;
-  }
-  const auto rows = [&] {
-    loop("r", grid_.row_steps);
-    line("const int row = " + (grid_.row_threads == 1 ? "r" : "r * " + std::to_string(grid_.row_threads) + " + tr") + ";");
-  };
-  const bool staged = grid_.staged && spread != Spread::Row;
-  if (spread != Spread::Column && !staged) rows();
-  if (spread == Spread::Row) return false;
-  const std::set<Id> vectors = vectors_of(values);
-  if (staged && !vectors.empty()) await_staged();
-  const bool alone = grid_.resident <= 1, one_row = grid_.row_steps == 1, one_step = grid_.row_steps > 2;
-  loop("c", grid_.column_steps,
-       !staged || reads_ahead_ ? "#pragma unroll"
-       : alone                 ? "#pragma unroll 4"
-       : one_row               ? "#pragma unroll 2"
-                               : "#pragma unroll 1");
-  std::string col = column_text();
-  if (staged || !vectors.empty()) {
-    line("const int col = " + col + ";");
-    // Always so, which the compiler does not know: it would mix the steps, and has no registers for more than one of so many rows.
-    if (reads_ahead_ && one_step && grid_.columns_fit()) open_one("if (col > -static_cast<int>(g1))");
-    if (staged && !grid_.columns_fit()) open_one("if (col < " + std::to_string(grid_.columns) + ")");
-    // What meets every row is read once for all of them.
-    for (const Id load : vectors)
-      if (this->spread(load) == Spread::Column) read_vector(load);
-    if (spread == Spread::Full) {
-      rows();
-      for (const Id load : vectors)
-        if (this->spread(load) == Spread::Full) read_vector(load);
-    }
-    return step == Step::Elements;
-  }
-  if (step == Step::Elements) {
-    loop("k", grid_.vector);
-    if (grid_.vector > 1) col += " + k";
-  }
-  line("const int col = " + col + ";");
-  return false;
-}
-
-void Writer::close_loops() {
-  for (int braces = nests_.back(); braces > 0; --braces) close();
-  nests_.pop_back();
-}
-
-void Writer::declare(Id id) {
-  const tile::Type& type = a_.type(id);
-  line(type_name(type) + " " + variable(id) + dimensions(spread(id), type.shape) + ";");
-}
-
-std::vector<tile::Id> Writer::sources_of(Id id) const {
+std::vector<tile::Id> Lowering::sources_of(Id id) const {
   id = a_.resolve(id);
   const tile::Instruction& self = at(id);
   if (self.word == Word::Constant || self.word == Word::Parameter) return {};
@@ -132,7 +26,7 @@ std::vector<tile::Id> Writer::sources_of(Id id) const {
   return renames(id) ? sources_of(self.operands[0]) : std::vector<Id>{id};
 }
 
-void Writer::need(Id id) {
+void Lowering::need(Id id) {
   for (const Id source : sources_of(id)) {
     if (std::find(reductions_.begin(), reductions_.end(), source) != reductions_.end()) flush_reductions();
     for (const SharedLoop& loop : shared_loops_) {
@@ -144,14 +38,13 @@ void Writer::need(Id id) {
 }
 
 /// Adds a word to those of its loop. What it takes from other loops is written first.
-void Writer::share_loop(Id id) {
+void Lowering::share_loop(Id id) {
   const Spread own = spread(id);
   const std::int64_t count = own == Spread::Flat ? numel(a_.type(id).shape) : 0;
   if (own == Spread::Uniform) {
     for (const Id operand : at(id).operands) need(operand);
-    comment_origin(id);
-    line(constant_type(a_.type(id)) + " " + variable(id) + " = " + word_text(id, own) + ";");
-    return;
+    origin(id);
+    return let(simt::type_of(a_.type(id)), variable(id), word(id, own));
   }
   // Operands of the same loop may stay where they are.
   for (const Id operand : at(id).operands) {
@@ -172,14 +65,14 @@ void Writer::share_loop(Id id) {
 }
 
 /// Whether one store is all that takes the value: then it is written once wherever it is written.
-bool Writer::only_stored(Id id) const {
+bool Lowering::only_stored(Id id) const {
   const auto& users = a_.users(id);
   if (users.size() != 1 || users[0] < 0) return false;
   return at(users[0]).word == Word::Store || (tile::has_result(at(users[0]).word) && renames(users[0]) && only_stored(users[0]));
 }
 
 /// Whether the value is a product of floats that one sum over rows takes as soon as it is there, which then rounds once (sum_of_products).
-bool Writer::only_summed(Id id) const {
+bool Lowering::only_summed(Id id) const {
   const auto& users = a_.users(id);
   if (grid_.reduces || repeats_ > 0 || at(id).word != Word::Mul || !is_float(a_.type(id).dtype) || users.size() != 1 || users[0] < 0)
     return false;
@@ -187,7 +80,7 @@ bool Writer::only_summed(Id id) const {
 }
 
 /// Arithmetic that costs less than the registers that keep its result until a later loop.
-std::optional<Writer::Recipe> Writer::recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const {
+std::optional<Lowering::Recipe> Lowering::recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const {
   constexpr int kMostWords = 4;
   const bool summed = only_summed(id);
   if ((!grid_.reduces && !summed) || (own != Spread::Full && own != Spread::Column)) return {};
@@ -236,7 +129,7 @@ std::optional<Writer::Recipe> Writer::recipe_for(Id id, Spread own, const std::s
 }
 
 /// Whether anything that is still to be written takes the value.
-bool Writer::needed_after(Id id, Id now) const {
+bool Lowering::needed_after(Id id, Id now) const {
   const auto waits = [&](Id user) {
     return std::any_of(shared_loops_.begin(), shared_loops_.end(),
                        [&](const SharedLoop& loop) { return std::find(loop.ids.begin(), loop.ids.end(), user) != loop.ids.end(); });
@@ -248,12 +141,12 @@ bool Writer::needed_after(Id id, Id now) const {
   return false;
 }
 
-void Writer::flush() {
+void Lowering::flush() {
   flush_reductions();
   while (!shared_loops_.empty()) flush(shared_loops_.front().spread, shared_loops_.front().count);
 }
 
-void Writer::flush(Spread own, std::int64_t count) {
+void Lowering::flush(Spread own, std::int64_t count) {
   const auto found =
       std::find_if(shared_loops_.begin(), shared_loops_.end(), [&](const SharedLoop& loop) { return loop.spread == own && loop.count == count; });
   const SharedLoop loop = std::move(*found);
@@ -294,10 +187,13 @@ void Writer::flush(Spread own, std::int64_t count) {
     for (const Id id : loop.ids) {
       const bool local = inner.contains(id);
       if (!local && !kept.contains(id)) continue;
-      comment_origin(id);
-      const std::string target = local ? constant_type(a_.type(id)) + " " + variable(id) : variable(id) + place(own);
-      line(target + " = " + word_text(id, own) + ";");
-      if (local) local_.insert(id);
+      origin(id);
+      if (!local) {
+        assign(held(id, own), word(id, own));
+        continue;
+      }
+      let(simt::type_of(a_.type(id)), variable(id), word(id, own));
+      local_.insert(id);
     }
   });
   for (const Id id : inner) local_.erase(id);

@@ -1,0 +1,80 @@
+#include "tegula/simt/kernel/expression.h"
+
+namespace tegula::simt {
+
+using Kind = Expression::Kind;
+
+namespace {
+
+std::vector<Expression> list(Expression a) {
+  std::vector<Expression> all;
+  all.push_back(std::move(a));
+  return all;
+}
+std::vector<Expression> list(Expression a, Expression b) {
+  std::vector<Expression> all;
+  all.reserve(2);
+  all.push_back(std::move(a));
+  all.push_back(std::move(b));
+  return all;
+}
+
+Expression typed(Kind kind, Type type, std::vector<Expression> operands) {
+  Expression result(kind, "", std::move(operands));
+  result.type = type;
+  return result;
+}
+
+Expression folded(Kind kind, Operation operation, std::vector<Expression> operands) {
+  Expression result(kind, "", std::move(operands));
+  result.operation = operation;
+  return result;
+}
+
+}  // namespace
+
+Expression raw(std::string text) { return {Kind::Text, std::move(text), {}}; }
+Expression element(std::string name, std::vector<Expression> indices) {
+  return indices.empty() ? Expression(std::move(name)) : Expression(Kind::Element, std::move(name), std::move(indices));
+}
+Expression call(std::string function, std::vector<Expression> operands) { return {Kind::Call, std::move(function), std::move(operands)}; }
+Expression unary(const char* sign, Expression operand) { return {Kind::Unary, sign, list(std::move(operand))}; }
+Expression binary(Expression a, const char* sign, Expression b) { return {Kind::Binary, sign, list(std::move(a), std::move(b))}; }
+Expression choose(Expression when, Expression a, Expression b) {
+  std::vector<Expression> all = list(std::move(when), std::move(a));
+  all.push_back(std::move(b));
+  return {Kind::Choose, "", std::move(all)};
+}
+Expression cast(Type type, Expression operand) { return typed(Kind::Cast, type, list(std::move(operand))); }
+Expression reinterpret(Type type, Expression operand) { return typed(Kind::Reinterpret, type, list(std::move(operand))); }
+Expression group(Expression operand) { return {Kind::Group, "", list(std::move(operand))}; }
+Expression tuple(Expression a, Expression b) { return {Kind::Tuple, "", list(std::move(a), std::move(b))}; }
+Expression load(Expression pointer) { return {Kind::Load, "", list(std::move(pointer))}; }
+Expression fold(Operation operation, Expression a, Expression b) { return folded(Kind::Fold, operation, list(std::move(a), std::move(b))); }
+Expression nothing(Operation operation) { return folded(Kind::Nothing, operation, {}); }
+Expression fold_vector(Operation operation, Expression vector) { return folded(Kind::FoldVector, operation, list(std::move(vector))); }
+Expression rounded(DType stored_as, Expression operand) { return typed(Kind::Round, stored(stored_as), list(std::move(operand))); }
+Expression member(Expression operand, const char* name) { return {Kind::Member, name, list(std::move(operand))}; }
+Expression number(double value, DType dtype) {
+  Expression result = typed(Kind::Number, computed(dtype), {});
+  result.real = value;
+  return result;
+}
+Expression number(std::int64_t value, DType dtype) {
+  Expression result = typed(Kind::Number, computed(dtype), {});
+  result.integer = value;
+  return result;
+}
+Expression zero(DType dtype) { return is_float(dtype) ? number(0.0, dtype) : number(std::int64_t{0}, dtype); }
+Expression thread_index() { return cast(computed(DType::i32), "threadIdx.x"); }
+
+Condition all_of(std::vector<Condition> conditions) {
+  Condition all;
+  for (Condition& one : conditions) {
+    if (!one) continue;
+    all = all ? binary(*std::move(all), "&&", *std::move(one)) : *std::move(one);
+  }
+  return all;
+}
+
+}  // namespace tegula::simt

@@ -1,0 +1,263 @@
+#pragma once
+// A kernel as data: typed statements over registers. The lowering makes it, passes change it, the verifier reads it, the printer writes it as CUDA C++.
+//
+// All statements are executed by every thread of a block, in order, unless `when` or a Branch says otherwise. Registers are arrays of constant sizes, by
+// layout (layout.h): v[r][c][k]. Shared memory is one array of bytes, `shared`: scratch that is used again and again, then the parts of reductions, then
+// the ring of what is fetched ahead (`ring`), then staged rows (`held`).
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "tegula/simt/kernel/expression.h"
+
+namespace tegula::simt {
+
+struct Statement;
+using Block = std::vector<Statement>;
+
+struct Register {
+  std::string name;
+  Type type;
+  std::vector<std::int64_t> sizes;
+};
+
+// ---- What is said to readers.
+struct Origin {
+  std::string line;  // of the user's program: what follows computes it
+};
+struct Note {
+  std::string text;
+};
+
+// ---- Registers.
+struct Declare {
+  Register what;
+  std::optional<Expression> value;
+  bool constant = false;
+};
+struct Assign {
+  Expression target, value;
+  bool adds = false;  // to what is there
+};
+/// Keeps the compiler from widening packed values once for all that follows.
+struct Keep {
+  Expression value;
+};
+/// Keeps the compiler from warning of a variable that nothing reads.
+struct Unused {
+  std::string name;
+};
+
+// ---- Control.
+/// Over registers: `name` counts from `begin` to `end` (constants). `unroll`: nothing said; 0: wholly; n: n steps.
+struct Loop {
+  std::string name;
+  std::int64_t begin = 0, end = 0;
+  std::optional<int> unroll;
+  Block body;
+  bool on_one_line = false;
+};
+/// The elements of the vector whose first column is `col`: in the body `k` counts them and `col` is the element's column.
+struct EachOfVector {
+  int count = 1;
+  Block body;
+};
+/// `name` goes from `begin` to `end` in steps.
+struct For {
+  Type type;
+  std::string name;
+  Expression begin, end, step;
+  Block body;
+  struct OfProgram {
+    std::set<tile::Id> moving;  // pointers whose tiles never meet in two iterations
+    std::string ring;           // the layout of what is fetched ahead; empty: nothing is
+  };
+  std::optional<OfProgram> program;  // nothing: a part of one word
+};
+struct Branch {
+  Expression when;
+  Block then, otherwise;
+  bool of_program = false;  // an If of the program; has two sides
+  bool on_one_line = false;
+};
+struct Scope {
+  Block body;
+};
+/// Leaves the kernel.
+struct Leave {};
+
+// ---- Threads wait for each other.
+struct Barrier {
+  enum class Kind : std::uint8_t { Block, Cluster, ClusterArrive, ClusterWait };
+  Kind kind = Kind::Block;
+  bool frees_ring = true;  // nobody reads the ring behind it, unless a loop that uses it is open
+};
+/// Threads leave the kernel's work to the launch behind, or wait for the launch ahead.
+struct AwaitLaunchAhead {};
+
+// ---- Memory of tensors.
+/// `target` [wide * …] = `count` elements from `pointer`, in accesses of `wide` elements; of those at and behind `limit` the `substitute`.
+struct LoadWide {
+  int wide = 1, count = 1;
+  Expression pointer, target;
+  struct Limit {
+    Expression limit, substitute;
+    bool whole = true;  // the limit is a multiple of `wide`
+  };
+  std::optional<Limit> limited;
+};
+struct StoreWide {
+  int wide = 1, count = 1;
+  Expression pointer, source;
+  struct Limit {
+    Expression limit;
+    bool whole = true;
+  };
+  std::optional<Limit> limited;
+  bool rows = false;  // of several rows in turn
+};
+struct StoreOne {
+  DType computed;
+  Expression value, pointer;
+};
+struct AtomicAdd {
+  DType dtype;
+  Expression pointer, value;
+};
+/// In the order of `places`; each thread writes those that belong to it: `owner` of `owners`.
+struct WriteInOrder {
+  bool adds = false;
+  Expression count, owners, owner;
+};
+/// A check that did not hold.
+struct Report {
+  std::int64_t id = 0;
+  Expression value;
+};
+/// Four random words from one counter.
+struct Philox {
+  Expression seed, counter, target;
+};
+
+// ---- Copies into shared memory that go on while threads compute.
+struct CopyAsync {  // 16 bytes of a staged row
+  Expression source, place;
+};
+struct AwaitCopies {};
+struct CopyAhead {  // `count` elements in accesses of `wide`, `inside` of them are there
+  int wide = 1, count = 1;
+  Expression place, source, inside;
+};
+struct CloseCopies {};
+struct WaitForCopies {
+  int unfinished = 0;  // groups that may still be on their way
+};
+
+// ---- Across threads.
+/// Brings together what threads hold in `registers` (addresses of `held` numbers each).
+struct Combine {
+  enum class How : std::uint8_t {
+    Columns,       // across a row of threads, and the blocks of a cluster
+    Rows,          // across a column of threads
+    RowsAlike,     // where all threads of a row hold the same
+    RowsForFirst,  // for the first row of threads only
+  };
+  enum class Place : std::uint8_t { None, Scratch, Parts, Ring };
+  How how = How::Columns;
+  Operation operation;
+  int row_threads = 1, column_threads = 1, cluster = 1;
+  std::int64_t held = 1;
+  std::int64_t at_once = 0;  // of Rows, where it is not as the prelude has it
+  bool again = false;        // its memory is used again before all threads have met elsewhere
+  std::vector<Expression> registers;
+  Place place = Place::None;
+  std::size_t offset = 0;              // among the parts
+  std::optional<std::size_t> counter;  // of an exchange between blocks, among the parts
+  bool meets = false;                  // all threads of the block have been at this place when it is over
+};
+/// Before the first exchange through this counter.
+struct BeginExchange {
+  std::size_t counter = 0;
+};
+/// Scans `count` numbers at `tile` along an axis; `name` is where they are then.
+struct Scan {
+  std::string name;
+  Operation operation;
+  std::int64_t count = 0, length = 0, stride = 0;
+};
+/// Sorts `count` keys at `tile` along an axis; `name` is the order then.
+struct Sort {
+  std::string name;
+  std::int64_t count = 0, length = 0, stride = 0;
+  bool descending = false;
+};
+
+// ---- What passes put something in the place of (passes/).
+/// The next statements touch memory: a barrier stands here where what was touched before may be the same place.
+struct Touch {
+  tile::Id root = -1, pointer = -1;
+  bool writes = false;
+  bool shared_place = false;  // several threads hold the same elements
+};
+/// From here on the other blocks of the cluster run.
+struct MeetCluster {};
+/// From here on the ring is used, with this layout; OpenRing is before the first copy into it.
+struct UseRing {
+  std::string layout;
+};
+struct OpenRing {};
+
+struct Statement {
+  using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, For, Branch, Scope, Leave, Barrier, AwaitLaunchAhead, LoadWide,
+                            StoreWide, StoreOne, AtomicAdd, WriteInOrder, Report, Philox, CopyAsync, AwaitCopies, CopyAhead, CloseCopies, WaitForCopies,
+                            Combine, BeginExchange, Scan, Sort, Touch, MeetCluster, UseRing, OpenRing>;
+  What what;
+  Condition when;
+
+  template <class T>
+  Statement(T statement, Condition condition = {}) : what(std::move(statement)), when(std::move(condition)) {}
+  template <class T>
+  T* as() {
+    return std::get_if<T>(&what);
+  }
+  template <class T>
+  const T* as() const {
+    return std::get_if<T>(&what);
+  }
+};
+
+/// One argument of the program, as the kernel takes it.
+struct KernelParameter {
+  enum class Hint : std::uint8_t { None, Lasting /* only read */, Passing /* only written */ };
+  std::string name;
+  tile::Parameter declared;
+  Hint hint = Hint::None;
+};
+
+struct Kernel {
+  std::string program;  // its name
+  std::int64_t rows = 1, columns = 1;  // of its tile
+  int vector = 1;
+  int row_threads = 1, column_threads = 1;
+  int cluster = 1;  // blocks that run one instance
+  int resident = 0;  // blocks that a multiprocessor should hold at a time; 0: as many as there is room for
+  bool many_sets = false, guarded = false, one_axis = false;
+  bool lets_next_begin = false;
+  int walkers = 0;  // blocks that go over all instances in turn; 0: a block, or a cluster, for each instance
+  std::vector<KernelParameter> parameters;
+  Block entry;  // before a thread knows its instance
+  Block body;
+  // Bytes of dynamic shared memory.
+  std::size_t scratch_bytes = 0, part_bytes = 0, ring_bytes = 0, staged_bytes = 0;
+
+  int threads() const { return row_threads * column_threads; }
+  std::size_t parts_begin() const { return (scratch_bytes + 15) / 16 * 16; }
+  std::size_t ring_begin() const { return parts_begin() + part_bytes; }
+  std::size_t staged_begin() const { return (ring_begin() + ring_bytes + 127) / 128 * 128; }
+  std::size_t shared_bytes() const { return staged_bytes > 0 ? staged_begin() + staged_bytes : ring_begin() + ring_bytes; }
+};
+
+}  // namespace tegula::simt

@@ -1,0 +1,70 @@
+#pragma once
+// Walks over a kernel's statements and their expressions.
+
+#include <type_traits>
+
+#include "tegula/simt/kernel/kernel.h"
+
+namespace tegula::simt {
+
+/// Calls f(block) for each block within the statement itself.
+template <class S, class F>
+void for_each_block(S& statement, F&& f) {
+  std::visit(
+      [&](auto& what) {
+        using T = std::remove_const_t<std::remove_reference_t<decltype(what)>>;
+        if constexpr (std::is_same_v<T, Loop> || std::is_same_v<T, EachOfVector> || std::is_same_v<T, For> || std::is_same_v<T, Scope>) f(what.body);
+        if constexpr (std::is_same_v<T, Branch>) f(what.then), f(what.otherwise);
+      },
+      statement.what);
+}
+
+/// Calls f(statement) for each statement of the block and of the blocks within, in the order of the text.
+template <class B, class F>
+void for_each_statement(B& block, F&& f) {
+  for (auto& statement : block) {
+    f(statement);
+    for_each_block(statement, [&](auto& inner) { for_each_statement(inner, f); });
+  }
+}
+
+/// Calls f(expression) for each expression of the statement itself; not for those of blocks within, nor for parts of expressions.
+template <class S, class F>
+void for_each_expression(S& statement, F&& f) {
+  if (statement.when) f(*statement.when);
+  std::visit(
+      [&](auto& what) {
+        using T = std::remove_const_t<std::remove_reference_t<decltype(what)>>;
+        const auto all = [&](auto&... expressions) { (f(expressions), ...); };
+        if constexpr (std::is_same_v<T, Declare>) {
+          if (what.value) f(*what.value);
+        } else if constexpr (std::is_same_v<T, Assign>) all(what.target, what.value);
+        else if constexpr (std::is_same_v<T, Keep> || std::is_same_v<T, Report>) all(what.value);
+        else if constexpr (std::is_same_v<T, For>) all(what.begin, what.end, what.step);
+        else if constexpr (std::is_same_v<T, Branch>) all(what.when);
+        else if constexpr (std::is_same_v<T, LoadWide>) {
+          all(what.pointer, what.target);
+          if (what.limited) all(what.limited->limit, what.limited->substitute);
+        } else if constexpr (std::is_same_v<T, StoreWide>) {
+          all(what.pointer, what.source);
+          if (what.limited) all(what.limited->limit);
+        } else if constexpr (std::is_same_v<T, StoreOne> || std::is_same_v<T, AtomicAdd>) all(what.pointer, what.value);
+        else if constexpr (std::is_same_v<T, WriteInOrder>) all(what.count, what.owners, what.owner);
+        else if constexpr (std::is_same_v<T, Philox>) all(what.seed, what.counter, what.target);
+        else if constexpr (std::is_same_v<T, CopyAsync>) all(what.source, what.place);
+        else if constexpr (std::is_same_v<T, CopyAhead>) all(what.place, what.source, what.inside);
+        else if constexpr (std::is_same_v<T, Combine>) {
+          for (auto& one : what.registers) f(one);
+        }
+      },
+      statement.what);
+}
+
+/// Calls f(part) for the expression and all parts of it, the whole first.
+template <class E, class F>
+void for_each_part(E& expression, F&& f) {
+  f(expression);
+  for (auto& operand : expression.operands) for_each_part(operand, f);
+}
+
+}  // namespace tegula::simt

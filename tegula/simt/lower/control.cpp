@@ -1,0 +1,246 @@
+// Regions, loops and branches; and the order in which everything is lowered.
+
+#include <algorithm>
+#include <utility>
+
+#include "tegula/simt/kernel/visit.h"
+#include "tegula/simt/lower/lowering.h"
+
+#include "tegula/simt/lower/lowering.h"
+
+namespace tegula::gpu {
+
+using simt::Expression;
+using tile::Word;
+
+namespace {
+
+constexpr std::size_t kOutermost = 2;  // open blocks where the program's own statements stand
+
+}  // namespace
+
+void Lowering::lower(simt::Kernel& kernel) {
+  kernel.entry = block_of([&] { entry(); });
+  kernel.body = block_of([&] { body(); });
+  kernel.scratch_bytes = shared_bytes_;
+  kernel.part_bytes = part_bytes_;
+  kernel.ring_bytes = ring_bytes_;
+  kernel.staged_bytes = staged_bytes_;
+}
+
+void Lowering::body() {
+  simt::Block program = block_of([&] {
+    region(a_.program().body);
+    if (waits_) wait_for_launch_ahead({});
+    if (one_at_a_time_) add(simt::UseRing{}), add(simt::OpenRing{});  // the next instance fetches into it
+    add(simt::MeetCluster{});
+  });
+  if (!exchanges_.empty()) {
+    within(simt::binary("threadIdx.x", "==", 0), [&] {
+      for (const std::size_t counter : exchanges_) add(simt::BeginExchange{counter});
+    });
+  }
+  if (grid_.cluster > 1) add(simt::Barrier{.kind = simt::Barrier::Kind::ClusterArrive});
+  std::ranges::move(program, std::back_inserter(open_.back()));
+}
+
+void Lowering::region(const tile::Region& region) {
+  for (auto at = region.body.begin(); at != region.body.end(); ++at) {
+    if (waits_ && must_wait(*at)) wait_for_launch_ahead({at, region.body.end()});
+    if (!begun_.contains(*at)) instruction(*at);
+  }
+  flush();
+}
+
+// A guarded kernel asks for what it reads before it knows whether it may write.
+void Lowering::leave_if_stopped() {
+  if (!a_.guarded() || grid_.cluster > 1 || leaves_) return;
+  add({simt::Leave{}, Expression("stopped")});
+  leaves_ = open_.size() == kOutermost;  // from there on nobody is stopped
+}
+
+void Lowering::instruction(Id id) {
+  const tile::Instruction& self = at(id);
+  if (const auto deferred = deferred_.find(id); deferred != deferred_.end()) return deferred_reduction(id, *deferred->second);
+  switch (self.word) {
+    case Word::Parameter:
+    case Word::Constant:
+    case Word::Result: return;
+    case Word::ProgramId: return let(simt::computed(DType::i64), variable(id), "id" + std::to_string(self.attribute));
+    case Word::NumPrograms: return let(simt::computed(DType::i64), variable(id), "g" + std::to_string(self.attribute));
+    case Word::For: return loop(id);
+    case Word::If: return branch(id);
+    case Word::Store: return leave_if_stopped(), store(id);
+    case Word::AtomicAdd: return leave_if_stopped(), atomic_add(id);
+    case Word::Assert: return check(id);
+    default: break;
+  }
+  if (is_inline(id) && !self.type.shape.empty()) return;
+  switch (self.word) {
+    case Word::Broadcast:
+    case Word::ExpandDims:
+    case Word::Reshape:
+    case Word::Transpose:
+      if (renames(id)) {  // one element as a scalar
+        need(self.operands[0]);
+        return let(simt::type_of(self.type), variable(id), element(self.operands[0], Spread::Uniform));
+      }
+      return rearrange(id);
+    case Word::Load: return load(id);
+    case Word::Reduce: return reduce(id);
+    case Word::ArgReduce: return arg_reduce(id);
+    case Word::Scan: return scan(id);
+    case Word::Sort:
+    case Word::ArgSort: return sort(id);
+    case Word::Dot: return dot(id);
+    case Word::RandomBits: return random_words(id);
+    default: return share_loop(id);
+  }
+}
+
+void Lowering::assign_all(Id variable_id, Id value) {
+  const Spread own = spread(variable_id);
+  loops(own, a_.type(variable_id).shape, Step::Elements, [&] { assign(held(variable_id, own), element(value, own)); });
+}
+
+/// Whether the tiles of all iterations are one tall tile: each begins with the row behind the last one of another, so that none touches what
+/// another does.
+bool Lowering::moves_on(const tile::Region& body, Id pointer) const {
+  const Shape& shape = a_.type(pointer).shape;
+  const Form form = a_.affine(pointer);
+  if (shape.rank() != 2 || form.rest >= 0 || form.root < 0 || form.base.known) return false;
+  const Id counter = body.parameters[0];
+  return std::any_of(body.body.begin(), body.body.end(), [&](Id id) {
+    const tile::Instruction& self = at(id);
+    if (self.word != Word::Mul || !self.type.shape.empty()) return false;
+    const Id first = self.operands[0], second = self.operands[1];
+    const Id factor = first == counter ? second : second == counter ? first : -1;
+    if (factor < 0 || at(factor).word != Word::Constant || at(factor).integer != shape[0]) return false;
+    return form.base.text == multiply({false, 0, a_.name(id), 0}, form.stride[0]).text;
+  });
+}
+
+void Lowering::loop(Id id) {
+  flush();
+  add(simt::MeetCluster{});
+  ++repeats_;
+  const tile::Instruction& self = at(id);
+  const tile::Region& body = self.regions[0];
+  origin(id);
+  DeferredSums deferred(body.results.size());
+  for (std::size_t k = 0; k < deferred.size(); ++k) deferred[k] = deferrable(body, k);
+  for (std::size_t k = 0; k < deferred.size(); ++k) begin_carried(body.parameters[k + 1], self.operands[k + 3], deferred[k]);
+  const Prefetch prefetch = plan_prefetch(body);
+  const Bounds bounds{scalar(self.operands[0]), scalar(self.operands[1]), scalar(self.operands[2])};
+  const auto packed = packed_;
+  const auto recipes = recipes_;
+  crossed_ = crossed_ || crosses_columns(body);  // in the iteration before
+  if (prefetch.stages > 0) {
+    add(simt::UseRing{prefetch.layout});
+    for (const auto& [load, place] : prefetch.places) touch(at(load).operands[0], false);  // what was written before has arrived
+    within({}, [&] { iterate(body, bounds, prefetch, deferred); });
+  } else {
+    iterate(body, bounds, prefetch, deferred);
+  }
+  packed_ = packed, recipes_ = recipes;
+  --repeats_;
+  for (const auto& one : deferred) {
+    if (one && one->tiles > 1) add_share(*one);
+  }
+  combine_deferred(deferred, static_cast<std::size_t>(prefetch.stages) * prefetch.stage_bytes);
+}
+
+void Lowering::iterate(const tile::Region& body, const Bounds& bounds, const Prefetch& prefetch, const DeferredSums& deferred) {
+  const Id induction = body.parameters[0];
+  for (const auto& [load, place] : prefetch.places) prefetched_[load] = &prefetch;
+  if (prefetch.stages > 0) add(simt::OpenRing{});
+  begin_prefetch(prefetch, body, bounds);
+  simt::For loop{.type = simt::type_of(a_.type(induction)),
+                 .name = variable(induction),
+                 .begin = bounds.begin,
+                 .end = bounds.end,
+                 .step = bounds.step,
+                 .body = {},
+                 .program = simt::For::OfProgram{.moving = {}, .ring = prefetch.layout}};
+  loop.body = block_of([&] {
+    continue_prefetch(prefetch, body, bounds);
+    region(body);
+    if (prefetch.stages > 0) {
+      const Expression stage = "stage";
+      assign(stage, simt::choose(simt::binary(stage, "==", prefetch.stages - 1), 0, stage + 1));
+    }
+    carry_on(body, deferred);
+  });
+  simt::for_each_statement(loop.body, [&](const simt::Statement& statement) {
+    const auto* touch = statement.as<simt::Touch>();
+    if (touch && moves_on(body, touch->pointer)) loop.program->moving.insert(touch->pointer);
+  });
+  keep_parts_apart(body, loop.body);
+  add(std::move(loop));
+  for (const auto& [load, place] : prefetch.places) prefetched_.erase(load);
+}
+
+/// All that is carried on is read before any of it changes.
+void Lowering::carry_on(const tile::Region& body, const DeferredSums& deferred) {
+  const auto next = [](std::size_t k) { return "next" + std::to_string(k); };
+  for (std::size_t k = 0; k < deferred.size(); ++k) {
+    if (deferred[k]) continue;
+    const Id parameter = body.parameters[k + 1];
+    const tile::Type& type = a_.type(parameter);
+    const Spread own = spread(parameter);
+    declare(next(k), simt::type_of(type), sizes(own, type.shape));
+    loops(own, type.shape, Step::Elements, [&] { assign(held(next(k), own), element(body.results[k], own)); });
+  }
+  for (std::size_t k = 0; k < deferred.size(); ++k) {
+    if (deferred[k]) continue;
+    const Id parameter = body.parameters[k + 1];
+    const Spread own = spread(parameter);
+    loops(own, a_.type(parameter).shape, Step::Elements, [&] { assign(held(parameter, own), held(next(k), own)); });
+  }
+  for (const auto& one : deferred) {
+    if (!one || one->tiles == 1) continue;
+    const std::string tiles = "tiles" + std::to_string(one->parameter);
+    within(simt::binary(simt::unary("++", tiles), "==", one->tiles), [&] {
+      assign(tiles, 0);
+      add_share(*one);
+      const Spread own = spread(one->parameter);
+      loops(own, a_.type(one->parameter).shape, Step::Elements,
+            [&] { assign(held("t" + std::to_string(one->parameter), own), simt::number(0.0, DType::f32)); });
+    });
+  }
+}
+
+/// Of several reductions in every iteration each may use its memory again when the others have met.
+void Lowering::keep_parts_apart(const tile::Region& body, simt::Block& block) const {
+  if (one_at_a_time_ || grid_.cluster > 1 || std::ranges::any_of(body.body, [&](Id inner) { return !at(inner).regions.empty(); })) return;
+  std::vector<simt::Combine*> met;
+  for (simt::Statement& statement : block)
+    if (auto* combine = statement.as<simt::Combine>(); combine && combine->how == simt::Combine::How::Columns) met.push_back(combine);
+  if (std::ranges::count_if(met, [](const auto* combine) { return combine->meets; }) < 2) return;
+  for (simt::Combine* combine : met) combine->again = false;
+}
+
+void Lowering::branch(Id id) {
+  flush();
+  add(simt::MeetCluster{});
+  const tile::Instruction& self = at(id);
+  origin(id);
+  std::map<std::size_t, Id> results;  // the variables behind the Result words
+  for (const Id user : a_.users(id)) {
+    if (user >= 0 && at(user).word == Word::Result && a_.resolve(user) == user)
+      results[static_cast<std::size_t>(at(user).attribute)] = user;
+  }
+  for (const auto& [k, result] : results) declare(result);
+  const auto side = [&](std::size_t which) {
+    return block_of([&] {
+      region(self.regions[which]);
+      for (const auto& [k, result] : results) assign_all(result, self.regions[which].results[k]);
+    });
+  };
+  simt::Branch branch{.when = scalar(self.operands[0]), .then = side(0)};
+  branch.otherwise = side(1);
+  branch.of_program = true;
+  add(std::move(branch));
+}
+
+}  // namespace tegula::gpu

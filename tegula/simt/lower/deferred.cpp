@@ -1,0 +1,167 @@
+// Sums that a loop carries: every thread adds up its own share, and the threads theirs once, behind the loop.
+
+#include <algorithm>
+
+#include "tegula/simt/lower/lowering.h"
+
+namespace tegula::gpu {
+
+using tile::Word;
+
+/// carried = combine(carried, reduction of something else): every thread may add up its own share, and the threads theirs once, at the end. A sum that is
+/// carried in a wider type: carried + cast(reduction).
+std::optional<Lowering::Deferred> Lowering::deferrable(const tile::Region& body, std::size_t k) const {
+  constexpr Word kWords[] = {Word::Add, Word::Mul, Word::Min, Word::Max, Word::Or, Word::And};  // in the order of tile::Reduction
+  Deferred deferred;
+  deferred.parameter = body.parameters[k + 1];
+  deferred.combination = body.results[k];
+  const tile::Instruction& combination = at(deferred.combination);
+  if (combination.operands.size() != 2 || a_.users(deferred.combination).size() != 1) return {};
+  // Behind the loop its results go by the parameters' names; those are not uses of the parameter.
+  const auto takes = [&](Id user) {
+    const auto& operands = at(user).operands;
+    return std::find(operands.begin(), operands.end(), deferred.parameter) != operands.end();
+  };
+  for (const Id user : a_.users(deferred.parameter))
+    if (user >= 0 && user != deferred.combination && takes(user)) return {};
+  if (std::find(body.results.begin(), body.results.end(), deferred.parameter) != body.results.end()) return {};
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (combination.operands[1 - side] != deferred.parameter) continue;
+    Id from = combination.operands[side], widened = -1;
+    const bool in_loop = std::find(body.body.begin(), body.body.end(), from) != body.body.end();
+    if (at(from).word == Word::Cast && in_loop && a_.users(from).size() == 1 && combination.word == Word::Add) {
+      widened = from;
+      from = at(from).operands[0];
+    }
+    std::vector<Id> chain;
+    while (at(from).word == Word::Reduce && a_.users(from).size() == 1 &&
+           kWords[static_cast<std::size_t>(at(from).kind)] == combination.word) {
+      if (!chain.empty() && at(from).kind != at(chain[0]).kind) return {};
+      chain.insert(chain.begin(), from);
+      from = at(from).operands[0];
+    }
+    if (chain.empty() || spread(from) == Spread::Flat || spread(deferred.parameter) == Spread::Flat) continue;
+    bool here = true;
+    for (const Id reduce : chain) here = here && std::find(body.body.begin(), body.body.end(), reduce) != body.body.end();
+    if (!here) continue;
+    deferred.chain = chain;
+    deferred.widened = widened;
+    return deferred;
+  }
+  return {};
+}
+
+/// Whether what the loop leaves is only stored as it is, so that the threads that act are all that need it.
+bool Lowering::only_stored_behind(const Deferred& deferred) const {
+  const auto stored = [&](Id user, Id value) {
+    return user >= 0 && at(user).word == Word::Store && a_.resolve(at(user).operands[1]) == value &&
+           a_.type(at(user).operands[0]).shape == a_.type(value).shape;
+  };
+  return std::ranges::all_of(a_.users(deferred.parameter), [&](Id user) {
+    if (user == deferred.combination || stored(user, deferred.parameter)) return true;
+    return deferred.widened >= 0 && user >= 0 && at(user).word == Word::Cast &&
+           std::ranges::all_of(a_.users(user), [&](Id behind) { return stored(behind, user); });
+  });
+}
+
+/// Declares a carried value; of a deferred sum the thread's own share, too.
+void Lowering::begin_carried(Id parameter, Id first, std::optional<Deferred>& deferred) {
+  declare(parameter);
+  assign_all(parameter, first);
+  if (!deferred) return;
+  const tile::Type& type = a_.type(parameter);
+  const Spread own = spread(parameter);
+  const simt::Operation op{at(deferred->chain[0]).kind, type.dtype};
+  const std::string name = "a" + std::to_string(parameter);
+  declare(name, simt::type_of(type), sizes(own, type.shape));
+  loops(own, type.shape, Step::Elements, [&] { assign(held(name, own), simt::nothing(op)); });
+  for (const Id reduce : deferred->chain) deferred_[reduce] = &*deferred;
+  deferred_[deferred->combination] = &*deferred;
+  if (deferred->widened < 0) return;
+  deferred_[deferred->widened] = &*deferred;
+  // Conversions cost as much as many additions: a few numbers are added first.
+  constexpr std::int64_t kNumbers = 16;
+  const std::int64_t of_a_tile = held_across(spread(at(deferred->chain.front()).operands[0])) / held_across(own);
+  deferred->tiles = std::max<std::int64_t>(1, kNumbers / std::max<std::int64_t>(1, of_a_tile));
+  if (deferred->tiles == 1) return;
+  begin_share(*deferred);
+  add(simt::Declare{.what = {"tiles" + std::to_string(parameter), simt::computed(DType::i32), {}}, .value = 0});
+}
+
+/// A reduction, or what is made of its result, where it stands in the loop.
+void Lowering::deferred_reduction(Id id, const Deferred& deferred) {
+  if (id != deferred.chain.front()) return;
+  need(at(id).operands[0]);
+  origin(id);
+  const Spread into = spread(deferred.parameter);
+  const std::string parameter = std::to_string(deferred.parameter);
+  if (deferred.widened < 0) return accumulate({{id, held("a" + parameter, into)}});
+  if (deferred.tiles == 1) begin_share(deferred);
+  accumulate({{id, held("t" + parameter, into)}});
+  if (deferred.tiles == 1) add_share(deferred);
+}
+
+/// What a thread has of the next tiles, in their own type.
+void Lowering::begin_share(const Deferred& deferred) {
+  const Id reduce = deferred.chain.front();
+  const Spread own = spread(deferred.parameter);
+  const Shape& shape = a_.type(deferred.parameter).shape;
+  const std::string share = "t" + std::to_string(deferred.parameter);
+  declare(share, simt::computed(at(reduce).type.dtype), sizes(own, shape));
+  loops(own, shape, Step::Elements, [&] { assign(held(share, own), simt::nothing(operation_of(reduce))); });
+}
+
+void Lowering::add_share(const Deferred& deferred) {
+  const Spread own = spread(deferred.parameter);
+  const std::string parameter = std::to_string(deferred.parameter);
+  loops(own, a_.type(deferred.parameter).shape, Step::Elements,
+        [&] { add(simt::Assign{.target = held("a" + parameter, own), .value = held("t" + parameter, own), .adds = true}); });
+}
+
+/// What the threads have added up for themselves in a loop; `idle_bytes` of the ring have nothing in them any more.
+void Lowering::combine_deferred(const DeferredSums& all, std::size_t idle_bytes) {
+  struct Sum {
+    Id parameter;
+    simt::Operation op;
+    std::string name;
+    bool columns = false, rows = false, for_first = false;
+  };
+  std::vector<Sum> sums;
+  for (const auto& deferred : all) {
+    if (!deferred) continue;
+    const Id parameter = deferred->parameter;
+    Sum sum{.parameter = parameter,
+            .op = {at(deferred->chain[0]).kind, a_.type(parameter).dtype},
+            .name = "a" + std::to_string(parameter)};
+    for (const Id reduce : deferred->chain) {
+      sum.columns = sum.columns || crossing(reduce) == Crossing::Columns;
+      sum.rows = sum.rows || crossing(reduce) == Crossing::Rows;
+    }
+    sum.for_first = sum.rows && !sum.columns && only_stored_behind(*deferred) && acts(spread(parameter)).has_value();
+    sums.push_back(sum);
+    for (const Id reduce : deferred->chain) deferred_.erase(reduce);
+    deferred_.erase(deferred->combination);
+    deferred_.erase(deferred->widened);
+  }
+  std::vector<bool> done(sums.size());
+  for (std::size_t i = 0; i < sums.size(); ++i) {
+    const Sum& sum = sums[i];
+    const Spread own = spread(sum.parameter);
+    const tile::Type& type = a_.type(sum.parameter);
+    std::vector<std::string> alike;  // as many as there is room for
+    std::vector<std::size_t> which;
+    for (std::size_t j = i; j < sums.size() && sum.for_first && !done[i]; ++j) {
+      if (!sums[j].for_first || sums[j].op != sum.op || a_.type(sums[j].parameter).shape != type.shape) continue;
+      alike.push_back(sums[j].name);
+      which.push_back(j);
+    }
+    while (!alike.empty() && !combine_rows_for_first(sum.op, alike, own, size_of(type.dtype), idle_bytes)) alike.pop_back();
+    for (std::size_t j = 0; j < alike.size(); ++j) done[which[j]] = true;
+    if (!done[i]) combine_across(sum.op, sum.name, sum.columns, sum.rows, own, size_of(type.dtype), idle_bytes);
+    loops(own, type.shape, Step::Elements, [&] {
+      assign(held(sum.parameter, own), simt::fold(sum.op, held(sum.parameter, own), held(sum.name, own)));
+    });
+  }
+}
+
+}  // namespace tegula::gpu

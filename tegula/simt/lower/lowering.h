@@ -1,0 +1,303 @@
+#pragma once
+// Makes a kernel of a tile program. The files lower/*.cpp each hold the part of this class that their name says.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tegula/simt/analysis.h"
+#include "tegula/simt/kernel/kernel.h"
+#include "tegula/simt/layout.h"
+#include "tegula/simt/staged_rows.h"
+
+namespace tegula::gpu {
+
+class Lowering {
+ public:
+  Lowering(const Analysis& analysis, const ThreadGrid& grid, const StagedRows& staging, bool one_at_a_time)
+      : a_(analysis),
+        grid_(grid),
+        staging_(staging),
+        one_at_a_time_(one_at_a_time),
+        stores_(stored_digits()),
+        waits_(waits_late()) {}
+
+  /// Fills in what every instance begins with, the statements of the program's body, and the shared memory they use.
+  void lower(simt::Kernel& kernel);
+
+ private:
+  using Id = tile::Id;
+  using Expression = simt::Expression;
+  using When = simt::Condition;
+  using Indices = std::vector<Expression>;
+
+  // ---- values.cpp: names, types, elements.
+  const tile::Instruction& at(Id id) const { return a_[id]; }
+  Spread spread(Id id) const { return grid_.spread_of(a_.type(id).shape); }
+  bool one_element(Id id) const { return numel(a_.type(id).shape) == 1; }
+  /// Is not computed where it stands, but written into its users: forms, constants, tiles that only repeat or rename another.
+  bool is_inline(Id id) const;
+  bool renames(Id id) const;
+  /// A scalar, a parameter or a number.
+  Expression scalar(Id id) const;
+  /// The element of a value at the current place of loops over `loops`.
+  Expression element(Id id, Spread loops);
+  Expression affine_element(const Form& form, Spread loops, const Shape& shape);
+  Expression box_element(const Form& form, Spread loops, const Shape& shape);
+  Expression condition(const Condition& condition, Spread loops, const Shape& shape);
+  /// The vector of halves that the loops are at, of a load that keeps them packed.
+  Expression packed_vector(Id load) const;
+  Expression coordinate(int axis, Spread loops, const Shape& shape) const;
+  static Expression expression_of(const Term& term);
+  static Expression limit_of(const Term& limit);
+  /// Registers of one thread for a tile of the shape, and the place in them: v[r][c][k].
+  std::vector<std::int64_t> sizes(Spread spread, const Shape& shape) const;
+  static Indices place(Spread spread);
+  std::string variable(Id id) const { return "v" + std::to_string(a_.resolve(id)); }
+  Expression held(const std::string& name, Spread own) const { return simt::element(name, place(own)); }
+  Expression held(Id id, Spread own) const { return held(variable(id), own); }
+  /// Where the place is inside the tile; nothing when it always is.
+  When inside(Spread loops, const Shape& shape) const;
+  /// Where of several threads that hold the same this one should act; nothing when there is only one.
+  When acts(Spread spread) const;
+  /// Row-major index of the place.
+  Expression linear(Spread loops, const Shape& shape) const;
+  /// Whether a tile is the same along what loops over `loops` walk fastest: a value for each row, or one for all.
+  bool repeated(Id id, Spread loops) const;
+  /// Whether the elements are the numbers of the columns.
+  bool counts_columns(Id id, Spread loops) const;
+
+  // ---- words.cpp: one element from its operands.
+  /// What is left of a tile's floats where they are stored: 8 bits, 11, or all of them. Decides how exact a word has to be.
+  enum class Digits : std::uint8_t { Brief, Half, All };
+  Digits stored_digits() const;
+  Expression word(Id id, Spread loops);
+
+  // ---- loops.cpp: statements, and loops over what a thread holds.
+  void add(simt::Statement statement) { open_.back().push_back(std::move(statement)); }
+  template <class F>
+  simt::Block block_of(F&& f) {
+    open_.emplace_back();
+    f();
+    simt::Block block = std::move(open_.back());
+    open_.pop_back();
+    return block;
+  }
+  template <class F>
+  void within(When when, F&& f) {
+    if (when) add(simt::Branch{.when = *std::move(when), .then = block_of(f)});
+    else add(simt::Scope{block_of(f)});
+  }
+  void let(simt::Type type, std::string name, Expression value) {
+    add(simt::Declare{.what = {std::move(name), type, {}}, .value = std::move(value), .constant = true});
+  }
+  void declare(std::string name, simt::Type type, std::vector<std::int64_t> sizes = {}) {
+    add(simt::Declare{.what = {std::move(name), type, std::move(sizes)}});
+  }
+  void declare(Id id) { declare(variable(id), simt::type_of(a_.type(id)), sizes(spread(id), a_.type(id).shape)); }
+  void assign(Expression target, Expression value, When when = {}) {
+    add({simt::Assign{.target = std::move(target), .value = std::move(value)}, std::move(when)});
+  }
+  void origin(Id id);
+  /// Loops over what a thread holds; `body` adds the innermost statements. `vectors`: once for every vector, with k = 0.
+  enum class Step : std::uint8_t { Elements, Vectors };
+  using Body = std::function<void()>;
+  /// `values`: whose elements the body takes.
+  void loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values, const Body& body);
+  void loops(Spread spread, const Shape& shape, Step step, const Body& body) { loops(spread, shape, step, {}, body); }
+  void row_loop(const Body& body);
+  void column_loop(Spread spread, Step step, const std::vector<Id>& values, const Body& body);
+  Expression column() const;
+  void each_of_vector(const Body& body) { add(simt::EachOfVector{.count = grid_.vector, .body = block_of(body)}); }
+  /// The loads that the elements of these values take a vector of.
+  std::set<Id> vectors_of(const std::vector<Id>& values) const;
+
+  // ---- sharing.cpp: words that share a loop.
+  void share_loop(Id id);
+  void flush();
+  void flush(Spread spread, std::int64_t count);
+  /// Makes sure that what the value is computed from has been added.
+  void need(Id id);
+  /// The values that an element names: itself, or what its form or its other name is made of.
+  std::vector<Id> sources_of(Id id) const;
+  /// A value that is computed again wherever it is needed: how many words it takes, from which values that are held.
+  struct Recipe {
+    int words = 0;
+    std::set<Id> held;
+  };
+  bool only_summed(Id id) const;
+  std::optional<Recipe> recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const;
+  bool only_stored(Id id) const;
+  bool needed_after(Id id, Id now) const;
+
+  // ---- memory.cpp
+  void load(Id id);
+  void store(Id id);
+  void random_words(Id id);
+  void write_in_order(Id id);
+  void atomic_add(Id id);
+  void check(Id id);
+  struct Access {
+    Expression pointer;               // of the first element of the vector
+    int wide = 1;                     // elements side by side in one access; 0: not side by side
+    std::vector<When> on;             // conditions that hold for the whole vector or not at all
+    std::vector<Expression> limits;   // how many elements of the vector are inside
+    bool whole = true;                // the limits are multiples of `wide`
+  };
+  std::optional<Access> wide_access(Id pointer, Id mask, Spread spread);
+  Expression place_in(Id pointer, Spread loops) { return affine_element(a_.affine(pointer), loops, a_.type(pointer).shape); }
+  bool stays_packed(Id load, Id other) const;
+  void refresh(Id now);
+  void settle(Id value);
+  bool is_read_only(Id pointer) const;
+  Expression source(Id pointer, Expression text) const;
+  /// How many elements of the vector are there; the whole vector where nothing limits it.
+  Expression inside(const Access& access, int count) const;
+  simt::Type wide_type(Id pointer) const { return simt::wide(a_.type(pointer).dtype, grid_.vector); }
+  int widest(Id pointer) const { return std::min(a_.contiguous(pointer), grid_.vector); }
+  void touch(Id pointer, bool writes);
+
+  // ---- staged.cpp: rows in shared memory.
+  void stage(Id load);
+  Expression staged_place(Id load) const;
+  void read_vector(Id load);
+  void read_ahead(Id reduction);
+  bool at_hand(Id load) const { return staging_.staged.contains(load) || staging_.direct.contains(load); }
+  void await_staged();
+
+  // ---- prefetch.cpp
+  struct Prefetch {
+    int stages = 0;  // 0: nothing is fetched ahead
+    int ahead = 0;   // iterations
+    std::set<tile::Id> nearer, further;  // loads that are fetched so far ahead, and one iteration more
+    bool waits_first = false;    // an iteration waits for its own before it fetches: less is on its way
+    std::size_t stage_bytes = 0;
+    std::map<Id, std::size_t> places;  // load -> where its part of a stage begins
+    std::string layout;  // where in the ring a thread's own bytes lie
+  };
+  bool follows_counter(const tile::Region& body, Id id) const;
+  bool uses_counter(const tile::Region& body, Id id) const;
+  std::size_t fetched_bytes(const tile::Region& body, Id load);
+  std::optional<Access> source_access(Id load);
+  int fetched_together(Id load) const;
+  Prefetch plan_prefetch(const tile::Region& body);
+  Expression ring_place(const Prefetch& plan, Id load, Expression stage) const;
+  void fetch(const Prefetch& plan, const std::set<Id>& loads, const tile::Region& body, const std::string& counter, const Expression& end,
+             const Expression& stage);
+  struct Bounds {
+    Expression begin, end, step;
+  };
+  void fetch_ahead(const Prefetch& plan, const tile::Region& body, const Bounds& bounds);
+  void begin_prefetch(const Prefetch& plan, const tile::Region& body, const Bounds& bounds);
+  void continue_prefetch(const Prefetch& plan, const tile::Region& body, const Bounds& bounds);
+  Access fetched_access(const Prefetch& plan, Id load) const;
+
+  // ---- across.cpp: what different threads hold comes together.
+  enum class Crossing : std::uint8_t { None, Columns, Rows };
+  Crossing crossing(Id reduce) const;  // for tiles that are not flat
+  simt::Operation operation_of(Id reduce) const { return {at(reduce).kind, at(reduce).type.dtype}; }
+  void reduce(Id id);
+  void arg_reduce(Id id);
+  void flush_reductions();
+  void begin_sums(Id reduce, int parts, bool column, std::vector<std::pair<Id, Expression>>& sums);
+  void combine_alike(const std::vector<Id>& alike, Spread own, bool columns, bool rows);
+  bool compares_halves(Id reduce) const;
+  /// Adds what the thread holds of the operands to these registers, in one loop.
+  void accumulate(const std::vector<std::pair<Id, Expression>>& reductions);
+  std::optional<Expression> sum_of_products(Id reduce, const Expression& sum, Spread own);
+  std::int64_t held_across(Spread spread) const;
+  Expression first_across(const std::string& name, Spread spread) const;
+  /// `idle_bytes`: of the ring, which the loop before has left.
+  void combine(const simt::Operation& op, Expression first, std::int64_t held, Spread own, bool columns, bool rows, std::size_t bytes,
+               std::size_t idle_bytes = 0);
+  void combine_columns(simt::Combine combine, std::size_t bytes);
+  void combine_rows(simt::Combine combine, Spread own, std::size_t bytes, std::size_t idle_bytes);
+  void combine_across(const simt::Operation& op, const std::string& name, bool columns, bool rows, Spread spread, std::size_t bytes,
+                      std::size_t idle_bytes = 0);
+  bool combine_rows_for_first(const simt::Operation& op, const std::vector<std::string>& names, Spread spread, std::size_t bytes,
+                              std::size_t idle_bytes);
+  bool crosses_columns(const tile::Region& body) const;
+
+  // ---- shared.cpp: words that go through shared memory as a whole.
+  void reduce_shared(Id id);
+  void scan(Id id);
+  void sort(Id id);
+  void dot(Id id);
+  void rearrange(Id id);
+  void let_shared(const std::string& name, simt::Type type, std::size_t offset = 0);
+  void to_shared(Id id, const std::string& name);
+  void from_shared(Id id, const Expression& expression);
+  void barrier() { add(simt::Barrier{}); }
+  void use_shared(std::size_t bytes);
+
+  // ---- early.cpp: programs that begin while the launch ahead runs.
+  bool waits_late() const;
+  bool reads_unwritten(Id pointer) const;
+  bool must_wait(Id id) const;
+  std::optional<std::set<Id>> missing_for(Id load, const std::set<Id>& left) const;
+  void wait_for_launch_ahead(const std::set<Id>& left);
+  void guard();
+
+  // ---- control.cpp
+  void entry();
+  void body();
+  void region(const tile::Region& region);
+  void instruction(Id id);
+  void leave_if_stopped();
+  void loop(Id id);
+  void branch(Id id);
+  void assign_all(Id variable, Id value);
+  struct Deferred {
+    Id parameter = -1, combination = -1;
+    std::vector<Id> chain;  // the reductions, first one first
+    Id widened = -1;        // the cast of what they leave: the threads' own shares of some tiles are added in that type
+    std::int64_t tiles = 1;  // so many at a time
+  };
+  using DeferredSums = std::vector<std::optional<Deferred>>;
+  void begin_carried(Id parameter, Id first, std::optional<Deferred>& deferred);
+  void carry_on(const tile::Region& body, const DeferredSums& deferred);
+  void iterate(const tile::Region& body, const Bounds& bounds, const Prefetch& prefetch, const DeferredSums& deferred);
+  void keep_parts_apart(const tile::Region& body, simt::Block& block) const;
+  bool moves_on(const tile::Region& body, Id pointer) const;
+  bool only_stored_behind(const Deferred& deferred) const;
+  void deferred_reduction(Id id, const Deferred& deferred);
+  void begin_share(const Deferred& deferred);
+  void add_share(const Deferred& deferred);
+  void combine_deferred(const DeferredSums& all, std::size_t idle_bytes);
+  std::optional<Deferred> deferrable(const tile::Region& body, std::size_t k) const;
+
+  const Analysis& a_;
+  const ThreadGrid& grid_;
+  const StagedRows& staging_;
+  bool one_at_a_time_;  // blocks walk over all instances, every place belongs to one of them
+  Digits stores_;
+  std::vector<simt::Block> open_;  // blocks that statements are added to, the innermost last
+  bool leaves_ = false;  // the code before this place has left where the kernel is stopped
+  bool waits_ = false;  // the launch ahead has still to be waited for
+  std::set<Id> begun_;  // what was added ahead of that, before its turn
+  std::size_t shared_bytes_ = 0, part_bytes_ = 0, ring_bytes_ = 0, staged_bytes_ = 0;
+  std::vector<std::size_t> exchanges_;  // between blocks: where the counters lie among the parts
+  bool reads_ahead_ = false;  // the last pass finds its first vectors in registers
+  bool awaits_staged_ = false;  // copies are on their way
+  std::vector<Id> reductions_;  // that wait for each other
+  int repeats_ = 0;  // loops of the program that are open
+  std::map<Id, const Prefetch*> prefetched_;  // loads of the loops that are open
+  struct SharedLoop {
+    Spread spread;
+    std::int64_t count;  // of the tile, for flat ones
+    std::vector<Id> ids;
+  };
+  std::vector<SharedLoop> shared_loops_;
+  std::map<Id, Recipe> recipes_;
+  std::map<Id, std::size_t> packed_;  // loaded tiles that stay as they are stored: bytes of an element
+  std::set<Id> late_;  // packed tiles loaded after a reduction and not used yet
+  bool crossed_ = false;  // columns have been reduced
+  std::set<Id> local_;  // computed in the innermost loop that is open, as a scalar
+  std::map<Id, const Deferred*> deferred_;
+};
+
+}  // namespace tegula::gpu

@@ -1,0 +1,194 @@
+// Names, types, and one element of a value.
+
+#include <algorithm>
+
+#include "tegula/simt/lower/lowering.h"
+
+namespace tegula::gpu {
+
+using simt::Expression;
+using tile::Word;
+
+bool Lowering::renames(Id id) const {
+  const tile::Instruction& self = at(id);
+  // What is only stored is rounded by that.
+  if (self.word == Word::Narrow && !self.type.shape.empty()) {
+    return std::all_of(a_.users(id).begin(), a_.users(id).end(), [&](Id user) {
+      return user >= 0 && at(user).word == Word::Store && static_cast<std::int64_t>(a_.type(at(user).operands[0]).dtype) == self.attribute;
+    });
+  }
+  if (self.word < Word::Broadcast || self.word > Word::Transpose) return false;
+  const Id from = self.operands[0];
+  const Spread source = spread(from), target = spread(id);
+  if (source == Spread::Uniform) return true;
+  if (self.word == Word::Transpose) return false;
+  if (self.word == Word::Broadcast) {
+    if (target == Spread::Flat || source == Spread::Flat) return source == target && numel(a_.type(from).shape) == numel(self.type.shape);
+    return source == target || target == Spread::Full;
+  }
+  return source == target;
+}
+
+bool Lowering::is_inline(Id id) const {
+  const tile::Instruction& self = at(id);
+  if (self.word == Word::Constant || self.word == Word::Parameter) return true;
+  if (self.word == Word::Result) return true;
+  return a_.form(id).kind != Form::Kind::None || renames(id);
+}
+
+bool Lowering::repeated(Id id, Spread loops) const {
+  for (id = a_.resolve(id); !a_.type(id).shape.empty() && renames(id);) id = a_.resolve(at(id).operands[0]);
+  if (a_.type(id).shape.empty()) return false;
+  const Spread own = spread(id);
+  return (own == Spread::Uniform && (loops == Spread::Column || loops == Spread::Full)) || (own == Spread::Row && loops == Spread::Full);
+}
+
+bool Lowering::counts_columns(Id id, Spread loops) const {
+  const Form& form = a_.form(id);
+  if (form.kind != Form::Kind::Affine || form.root >= 0 || form.rest >= 0 || !form.base.is(0)) return false;
+  if (loops != Spread::Full && loops != Spread::Column) return false;
+  for (std::size_t i = 0; i + 1 < form.stride.size(); ++i)
+    if (!form.stride[i].is(0)) return false;
+  return form.stride.back().is(1) && grid_.spread_of(a_.type(id).shape) != Spread::Row;
+}
+
+Lowering::Indices Lowering::place(Spread spread) {
+  switch (spread) {
+    case Spread::Uniform: return {};
+    case Spread::Row: return {"r"};
+    case Spread::Column: return {"c", "k"};
+    case Spread::Full: return {"r", "c", "k"};
+    default: return {"c"};
+  }
+}
+
+std::vector<std::int64_t> Lowering::sizes(Spread spread, const Shape& shape) const {
+  switch (spread) {
+    case Spread::Uniform: return {};
+    case Spread::Row: return {grid_.row_steps};
+    case Spread::Column: return {grid_.column_steps, grid_.vector};
+    case Spread::Full: return {grid_.row_steps, grid_.column_steps, grid_.vector};
+    default: return {grid_.held(shape)};
+  }
+}
+
+/// Coordinates are ints named row and col, or parts of the flat index e.
+Expression Lowering::coordinate(int axis, Spread loops, const Shape& shape) const {
+  if (shape[axis] == 1) return 0;
+  if (loops == Spread::Flat) {
+    std::int64_t stride = 1;
+    for (int i = axis + 1; i < shape.rank(); ++i) stride *= shape[i];
+    Expression index = "e";
+    if (stride != 1) index = std::move(index) / stride;
+    bool outermost = true;
+    for (int i = 0; i < axis; ++i) outermost = outermost && shape[i] == 1;
+    if (!outermost) index = std::move(index) % shape[axis];
+    return index.kind == Expression::Kind::Name ? index : simt::group(std::move(index));
+  }
+  if (shape.rank() == 1) return grid_.spread_of(shape) == Spread::Row ? "row" : "col";
+  return axis == 0 ? "row" : "col";
+}
+
+Expression Lowering::linear(Spread loops, const Shape& shape) const {
+  switch (loops) {
+    case Spread::Uniform: return 0;
+    case Spread::Flat: return "e";
+    case Spread::Row: return "row";
+    case Spread::Column: return "col";
+    default: return simt::group(Expression("row") * shape[1] + "col");
+  }
+}
+
+Lowering::When Lowering::inside(Spread loops, const Shape& shape) const {
+  const When rows = grid_.rows_fit() ? When() : Expression("row") < grid_.rows;
+  const When columns = grid_.columns_fit() || grid_.staged ? When() : Expression("col") < grid_.columns;
+  switch (loops) {
+    case Spread::Uniform: return {};
+    case Spread::Row: return rows;
+    case Spread::Column: return columns;
+    case Spread::Full: return simt::all_of({rows, columns});
+    default: return numel(shape) % grid_.threads() == 0 ? When() : Expression("e") < numel(shape);
+  }
+}
+
+Lowering::When Lowering::acts(Spread spread) const {
+  const auto zero = [](const char* name) { return simt::binary(name, "==", 0); };
+  switch (spread) {
+    case Spread::Uniform: return simt::all_of({zero("threadIdx.x"), grid_.cluster > 1 ? When(zero("block")) : When()});
+    case Spread::Row: return grid_.columns_across() > 1 ? When(zero("tc")) : When();
+    case Spread::Column: return grid_.row_threads > 1 ? When(zero("tr")) : When();
+    default: return {};
+  }
+}
+
+Expression Lowering::expression_of(const Term& term) {
+  return term.known ? simt::number(term.value, DType::i64) : simt::raw(term.text);
+}
+
+Expression Lowering::limit_of(const Term& limit) {
+  if (limit.known) return std::clamp<std::int64_t>(limit.value, 0, 1 << 30);
+  return simt::call("bounded", {expression_of(limit)});
+}
+
+Expression Lowering::scalar(Id id) const {
+  id = a_.resolve(id);
+  const tile::Instruction& self = at(id);
+  if (self.word != Word::Constant) return a_.name(id);
+  return is_float(self.type.dtype) ? simt::number(self.real, self.type.dtype) : simt::number(self.integer, self.type.dtype);
+}
+
+Expression Lowering::affine_element(const Form& form, Spread loops, const Shape& shape) {
+  std::vector<Expression> parts;
+  if (form.root >= 0) parts.push_back(scalar(form.root));
+  if (form.rest >= 0) parts.push_back(element(form.rest, loops));
+  if (!form.base.is(0)) parts.push_back(expression_of(form.base));
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    const Term& stride = form.stride[static_cast<std::size_t>(axis)];
+    if (stride.is(0) || shape[axis] == 1) continue;
+    Expression along = coordinate(axis, loops, shape);
+    parts.push_back(stride.is(1) ? std::move(along) : std::move(along) * expression_of(stride));
+  }
+  if (parts.empty()) return simt::number(std::int64_t{0}, DType::i64);
+  Expression sum = std::move(parts[0]);
+  for (std::size_t i = 1; i < parts.size(); ++i) sum = std::move(sum) + std::move(parts[i]);
+  if (form.root < 0 && form.rest < 0) return simt::cast(simt::computed(DType::i64), std::move(sum));
+  const bool plain = parts.size() == 1 && simt::text(sum).find(' ') == std::string::npos;
+  return plain ? sum : simt::group(std::move(sum));
+}
+
+Expression Lowering::condition(const Condition& condition, Spread loops, const Shape& shape) {
+  switch (condition.kind) {
+    case Condition::Kind::Uniform: return simt::raw(condition.limit.text);
+    case Condition::Kind::Tile: return element(condition.tile, loops);
+    case Condition::Kind::Below: return coordinate(condition.axis, loops, shape) < limit_of(condition.limit);
+    default: return simt::binary(coordinate(condition.axis, loops, shape), ">=", limit_of(condition.limit));
+  }
+}
+
+Expression Lowering::box_element(const Form& form, Spread loops, const Shape& shape) {
+  std::vector<When> all;
+  for (const Condition& one : form.conditions) all.emplace_back(condition(one, loops, shape));
+  return simt::group(*simt::all_of(std::move(all)));
+}
+
+Expression Lowering::element(Id id, Spread loops) {
+  id = a_.resolve(id);
+  const tile::Instruction& self = at(id);
+  if (self.word == Word::Constant || self.word == Word::Parameter || self.type.shape.empty()) return scalar(id);
+  const Form& form = a_.form(id);
+  // A form is written with the coordinates of its own shape: those of the loops where the axes are the same.
+  if (form.kind == Form::Kind::Affine) return affine_element(form, loops, self.type.shape);
+  if (form.kind == Form::Kind::Box) return box_element(form, loops, self.type.shape);
+  if (renames(id)) return element(self.operands[0], loops);
+  if (local_.contains(id)) return scalar(id);
+  if (recipes_.contains(id)) return simt::group(word(id, loops));
+  if (at_hand(id) || packed_.contains(id)) return simt::call("element_of", {packed_vector(id), "k"});
+  return held(a_.name(id), spread(id));
+}
+
+Expression Lowering::packed_vector(Id load) const {
+  if (at_hand(load)) return "x" + std::to_string(load);
+  return simt::element(a_.name(load), spread(load) == Spread::Full ? Indices{"r", "c"} : Indices{"c"});
+}
+
+}  // namespace tegula::gpu
