@@ -1,10 +1,10 @@
 // regenerate FOLDER [TEXTS]: generates the kernel of each request in FOLDER's *.jsonl files and prints a line for each distinct kernel: its name, which
 // is a hash of its text, its threads, blocks, bytes of shared memory, and whether it waits for the launch ahead by itself. Equal output before and after
-// a change of the generator: the change changes no kernel. With TEXTS each text is left in a file of that folder. Times go to stderr.
+// a change of the generator: the change changes no kernel. With TEXTS each text is left in a file of that folder. The processor time goes to stderr.
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -43,14 +43,14 @@ int regenerate(const fs::path& folder, const fs::path& texts) {
   std::set<std::string> summaries;
   double seconds = 0;
   for (const KernelRequest& request : requests) {
-    const auto begin = std::chrono::steady_clock::now();
+    const std::clock_t begin = std::clock();
     std::string told;
     try {
       const Generated kernel = generate(request.program, request.specialisation, request.architecture);
       told = summary(kernel);
       if (!texts.empty()) std::ofstream(texts / (kernel.name + ".cu")) << kernel.source;
     } catch (const Error& error) { told = "refused: " + request.program.name + ": " + error.report().got; }
-    seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    seconds += static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
     summaries.insert(told);
   }
   for (const std::string& told : summaries) std::cout << told << "\n";

@@ -6,19 +6,6 @@ using Kind = Expression::Kind;
 
 namespace {
 
-std::vector<Expression> list(Expression a) {
-  std::vector<Expression> all;
-  all.push_back(std::move(a));
-  return all;
-}
-std::vector<Expression> list(Expression a, Expression b) {
-  std::vector<Expression> all;
-  all.reserve(2);
-  all.push_back(std::move(a));
-  all.push_back(std::move(b));
-  return all;
-}
-
 Expression typed(Kind kind, Type type, std::vector<Expression> operands) {
   Expression result(kind, "", std::move(operands));
   result.type = type;
@@ -34,6 +21,13 @@ Expression folded(Kind kind, Operation operation, std::vector<Expression> operan
 }  // namespace
 
 Expression raw(std::string text) { return {Kind::Text, std::move(text), {}}; }
+Expression held(std::string name, Place place) {
+  Expression result(std::move(name));
+  if (place == Place::One) return result;
+  result.kind = Kind::Held;
+  result.place = place;
+  return result;
+}
 Expression element(std::string name, std::vector<Expression> indices) {
   return indices.empty() ? Expression(std::move(name)) : Expression(Kind::Element, std::move(name), std::move(indices));
 }
@@ -41,9 +35,7 @@ Expression call(std::string function, std::vector<Expression> operands) { return
 Expression unary(const char* sign, Expression operand) { return {Kind::Unary, sign, list(std::move(operand))}; }
 Expression binary(Expression a, const char* sign, Expression b) { return {Kind::Binary, sign, list(std::move(a), std::move(b))}; }
 Expression choose(Expression when, Expression a, Expression b) {
-  std::vector<Expression> all = list(std::move(when), std::move(a));
-  all.push_back(std::move(b));
-  return {Kind::Choose, "", std::move(all)};
+  return {Kind::Choose, "", list(std::move(when), std::move(a), std::move(b))};
 }
 Expression cast(Type type, Expression operand) { return typed(Kind::Cast, type, list(std::move(operand))); }
 Expression reinterpret(Type type, Expression operand) { return typed(Kind::Reinterpret, type, list(std::move(operand))); }
@@ -57,7 +49,7 @@ Expression rounded(DType stored_as, Expression operand) { return typed(Kind::Rou
 Expression member(Expression operand, const char* name) { return {Kind::Member, name, list(std::move(operand))}; }
 Expression number(double value, DType dtype) {
   Expression result = typed(Kind::Number, computed(dtype), {});
-  result.real = value;
+  result.integer = std::bit_cast<std::int64_t>(value);
   return result;
 }
 Expression number(std::int64_t value, DType dtype) {
@@ -68,12 +60,13 @@ Expression number(std::int64_t value, DType dtype) {
 Expression zero(DType dtype) { return is_float(dtype) ? number(0.0, dtype) : number(std::int64_t{0}, dtype); }
 Expression thread_index() { return cast(computed(DType::i32), "threadIdx.x"); }
 
+Condition both(Condition a, Condition b) {
+  if (!a || !b) return a ? a : b;
+  return binary(*std::move(a), "&&", *std::move(b));
+}
 Condition all_of(std::vector<Condition> conditions) {
   Condition all;
-  for (Condition& one : conditions) {
-    if (!one) continue;
-    all = all ? binary(*std::move(all), "&&", *std::move(one)) : *std::move(one);
-  }
+  for (Condition& one : conditions) all = both(std::move(all), std::move(one));
   return all;
 }
 

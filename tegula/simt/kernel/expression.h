@@ -3,6 +3,7 @@
 //
 // An expression is a tree; its nodes are the expressions of C++ that kernels need. Group is a pair of parentheses: it changes no value.
 
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -25,9 +26,9 @@ struct Type {
   };
   Kind kind = Kind::Computed;
   DType dtype = DType::f32;
-  int count = 1;
-  int pointers = 0;       // 1: to such numbers, 2: to pointers to them
+  std::uint8_t pointers = 0;  // 1: to such numbers, 2: to pointers to them
   bool constant = false;  // of a pointer: to what is not changed through it
+  int count = 1;
   bool operator==(const Type&) const = default;
 };
 inline Type computed(DType dtype) { return {.kind = Type::Kind::Computed, .dtype = dtype}; }
@@ -46,13 +47,17 @@ struct Operation {
   bool operator==(const Operation&) const = default;
 };
 
+/// Which of a thread's registers of a tile: that of the loops over rows (r), vectors (c) and their elements (k) that are open.
+enum class Place : std::uint8_t { One, Row /* [r] */, Vector /* [c] */, VectorOfRow /* [r][c] */, Column /* [c][k] */, Full /* [r][c][k] */ };
+
 struct Expression {
   enum class Kind : std::uint8_t {
     Text,         // `name` as it stands; goes when the facts are data
     Name,         // a register or variable of one element, a parameter, a coordinate
+    Held,         // the register of the array `name` at `place`
     Element,      // name[operand][operand]…
     Integer,      // an int
-    Number,       // of `type`: `real` where that is a float, else `integer`
+    Number,       // of `type`: real() where that is a float, else `integer`
     Unary,        // name operand
     Binary,       // operand name operand
     Choose,       // operand ? operand : operand
@@ -69,11 +74,11 @@ struct Expression {
     Member,       // operand.name
   };
   Kind kind = Kind::Integer;
-  std::string name;
-  std::int64_t integer = 0;
-  double real = 0;
-  Type type;
+  Place place = Place::One;
   Operation operation;
+  Type type;
+  std::int64_t integer = 0;  // of floats: the bits
+  std::string name;
   std::vector<Expression> operands;
 
   Expression() = default;
@@ -84,14 +89,32 @@ struct Expression {
   Expression(const char* variable) : kind(Kind::Name), name(variable) {}
   Expression(Kind what, std::string called, std::vector<Expression> of) : kind(what), name(std::move(called)), operands(std::move(of)) {}
   bool operator==(const Expression&) const = default;
+  double real() const { return std::bit_cast<double>(integer); }
   bool is_name(const char* variable) const { return kind == Kind::Name && name == variable; }
 };
 
 using Condition = std::optional<Expression>;  // nothing: always
 
 Expression raw(std::string text);
+Expression held(std::string name, Place place);
 Expression element(std::string name, std::vector<Expression> indices);
 Expression call(std::string function, std::vector<Expression> operands);
+/// The expressions as a list; none is copied that need not be.
+template <class... E>
+std::vector<Expression> list(E&&... expressions) {
+  std::vector<Expression> all;
+  all.reserve(sizeof...(expressions));
+  (all.emplace_back(std::forward<E>(expressions)), ...);
+  return all;
+}
+template <class... E>
+Expression element(std::string name, Expression index, E&&... further) {
+  return element(std::move(name), list(std::move(index), std::forward<E>(further)...));
+}
+template <class... E>
+Expression call(std::string function, Expression operand, E&&... further) {
+  return call(std::move(function), list(std::move(operand), std::forward<E>(further)...));
+}
 Expression unary(const char* sign, Expression operand);
 Expression binary(Expression a, const char* sign, Expression b);
 Expression choose(Expression when, Expression a, Expression b);
@@ -120,6 +143,12 @@ inline Expression operator<(Expression a, Expression b) { return binary(std::mov
 
 /// All of them hold.
 Condition all_of(std::vector<Condition> conditions);
+Condition both(Condition a, Condition b);
+template <class... C>
+Condition all_of(Condition first, C&&... further) {
+  ((first = both(std::move(first), std::forward<C>(further))), ...);
+  return first;
+}
 
 /// The expression as C++ (print/expression.cpp).
 std::string text(const Expression& expression);

@@ -6,6 +6,7 @@
 // the ring of what is fetched ahead (`ring`), then staged rows (`held`).
 
 #include <cstddef>
+#include <memory>
 #include <set>
 #include <string>
 #include <variant>
@@ -210,22 +211,69 @@ struct UseRing {
 };
 struct OpenRing {};
 
+/// A value on its own, so that statements stay small: what is copied with its holder.
+template <class T>
+class Box {
+ public:
+  Box() = default;
+  Box(T value) : value_(std::make_unique<T>(std::move(value))) {}
+  Box(const Box& other) : value_(other.value_ ? std::make_unique<T>(*other.value_) : nullptr) {}
+  Box(Box&&) noexcept = default;
+  Box& operator=(Box other) noexcept { return value_ = std::move(other.value_), *this; }
+  ~Box() = default;
+  explicit operator bool() const { return value_ != nullptr; }
+  T& operator*() { return *value_; }
+  const T& operator*() const { return *value_; }
+
+ private:
+  std::unique_ptr<T> value_;
+};
+template <class T>
+T& unboxed(T& value) {
+  return value;
+}
+template <class T>
+T& unboxed(Box<T>& box) {
+  return *box;
+}
+template <class T>
+const T& unboxed(const Box<T>& box) {
+  return *box;
+}
+
 struct Statement {
-  using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, For, Branch, Scope, Leave, Barrier, AwaitLaunchAhead, LoadWide,
-                            StoreWide, StoreOne, AtomicAdd, WriteInOrder, Report, Philox, CopyAsync, AwaitCopies, CopyAhead, CloseCopies, WaitForCopies,
+  template <class T>
+  static constexpr bool kBoxed = sizeof(T) > 2 * sizeof(Expression) + 8;
+  using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier, AwaitLaunchAhead,
+                            Box<LoadWide>, Box<StoreWide>, StoreOne, AtomicAdd, Box<WriteInOrder>, Report, Box<Philox>, CopyAsync, AwaitCopies,
+                            Box<CopyAhead>, CloseCopies, WaitForCopies,
                             Combine, BeginExchange, Scan, Sort, Touch, MeetCluster, UseRing, OpenRing>;
   What what;
-  Condition when;
+  Box<Expression> when;  // nothing: always
 
   template <class T>
-  Statement(T statement, Condition condition = {}) : what(std::move(statement)), when(std::move(condition)) {}
+  Statement(T statement, Condition condition = {}) : what(in_place(std::move(statement))) {
+    if (condition) when = *std::move(condition);
+  }
   template <class T>
   T* as() {
-    return std::get_if<T>(&what);
+    if constexpr (kBoxed<T>) {
+      auto* const box = std::get_if<Box<T>>(&what);
+      return box ? &**box : nullptr;
+    } else {
+      return std::get_if<T>(&what);
+    }
   }
   template <class T>
   const T* as() const {
-    return std::get_if<T>(&what);
+    return const_cast<Statement*>(this)->as<T>();
+  }
+
+ private:
+  template <class T>
+  static What in_place(T statement) {
+    if constexpr (kBoxed<T>) return Box<T>(std::move(statement));
+    else return What(std::move(statement));
   }
 };
 

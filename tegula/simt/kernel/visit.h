@@ -11,7 +11,8 @@ namespace tegula::simt {
 template <class S, class F>
 void for_each_block(S& statement, F&& f) {
   std::visit(
-      [&](auto& what) {
+      [&](auto& held) {
+        auto& what = unboxed(held);
         using T = std::remove_const_t<std::remove_reference_t<decltype(what)>>;
         if constexpr (std::is_same_v<T, Loop> || std::is_same_v<T, EachOfVector> || std::is_same_v<T, For> || std::is_same_v<T, Scope>) f(what.body);
         if constexpr (std::is_same_v<T, Branch>) f(what.then), f(what.otherwise);
@@ -33,7 +34,8 @@ template <class S, class F>
 void for_each_expression(S& statement, F&& f) {
   if (statement.when) f(*statement.when);
   std::visit(
-      [&](auto& what) {
+      [&](auto& held) {
+        auto& what = unboxed(held);
         using T = std::remove_const_t<std::remove_reference_t<decltype(what)>>;
         const auto all = [&](auto&... expressions) { (f(expressions), ...); };
         if constexpr (std::is_same_v<T, Declare>) {

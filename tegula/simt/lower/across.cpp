@@ -67,7 +67,7 @@ std::optional<Expression> Lowering::sum_of_products(Id reduce, const Expression&
   const DType dtype = a_.type(value).dtype;
   if (at(reduce).kind != tile::Reduction::Sum || at(value).word != Word::Mul || !is_float(dtype) || !recipes_.contains(value)) return {};
   const std::vector<Id>& factors = at(value).operands;
-  return simt::call(dtype == DType::f32 ? "fmaf" : "fma", {element(factors[0], own), element(factors[1], own), sum});
+  return simt::call(dtype == DType::f32 ? "fmaf" : "fma", element(factors[0], own), element(factors[1], own), sum);
 }
 
 std::int64_t Lowering::held_across(Spread own) const {
@@ -75,7 +75,7 @@ std::int64_t Lowering::held_across(Spread own) const {
 }
 Expression Lowering::first_across(const std::string& name, Spread own) const {
   if (own == Spread::Row) return name;
-  return simt::unary("&", own == Spread::Uniform ? Expression(name) : simt::element(name, {0, 0}));
+  return simt::unary("&", own == Spread::Uniform ? Expression(name) : simt::element(name, 0, 0));
 }
 
 void Lowering::combine_across(const Operation& op, const std::string& name, bool columns, bool rows, Spread own, std::size_t bytes,
@@ -177,6 +177,16 @@ void Lowering::reduce(Id id) {
   reductions_.push_back(id);
 }
 
+/// One of the sums beside each other.
+Expression Lowering::part_of(Id id, Expression which) const {
+  const std::string name = "parts" + std::to_string(id);
+  switch (spread(id)) {
+    case Spread::Uniform: return simt::element(name, std::move(which));
+    case Spread::Row: return simt::element(name, std::move(which), "r");
+    default: return simt::element(name, std::move(which), "c", "k");
+  }
+}
+
 /// Declares where each thread adds up its share: `parts` sums beside each other where there are several.
 void Lowering::begin_sums(Id id, int parts, bool column, std::vector<std::pair<Id, Expression>>& sums) {
   const Spread own = spread(id);
@@ -188,19 +198,13 @@ void Lowering::begin_sums(Id id, int parts, bool column, std::vector<std::pair<I
     sums.emplace_back(id, held(id, own));
     return;
   }
-  const std::string part = "parts" + std::to_string(id);
   std::vector<std::int64_t> all = sizes(own, at(id).type.shape);
   all.insert(all.begin(), parts);
-  declare(part, simt::type_of(at(id).type), all);
-  const auto of = [&](Expression which) {
-    Indices indices = place(own);
-    indices.insert(indices.begin(), std::move(which));
-    return simt::element(part, std::move(indices));
-  };
+  declare("parts" + std::to_string(id), simt::type_of(at(id).type), all);
   loops(own, at(id).type.shape, Step::Elements, [&] {
-    for (int i = 0; i < parts; ++i) assign(of(i), simt::nothing(op));
+    for (int i = 0; i < parts; ++i) assign(part_of(id, i), simt::nothing(op));
   });
-  sums.emplace_back(id, of(column ? Expression("r") % 4 : Expression("k") % 2));
+  sums.emplace_back(id, part_of(id, column ? Expression("r") % 4 : Expression("k") % 2));
 }
 
 void Lowering::flush_reductions() {
@@ -219,12 +223,7 @@ void Lowering::flush_reductions() {
   accumulate(sums);
   for (const Id id : parts > 1 ? ids : std::vector<Id>{}) {
     const Operation op = operation_of(id);
-    const auto part = [&](int which) {
-      Indices indices = place(own);
-      indices.insert(indices.begin(), which);
-      return simt::element("parts" + std::to_string(id), std::move(indices));
-    };
-    const auto both = [&](int i, int k) { return simt::fold(op, part(i), part(k)); };
+    const auto both = [&](int i, int k) { return simt::fold(op, part_of(id, i), part_of(id, k)); };
     loops(own, at(id).type.shape, Step::Elements,
           [&] { assign(held(id, own), column ? simt::fold(op, both(0, 1), both(2, 3)) : both(0, 1)); });
   }
@@ -252,7 +251,7 @@ void Lowering::combine_alike(const std::vector<Id>& alike, Spread own, bool colu
     loops(own, at(id).type.shape, Step::Elements, [&] {
       for (std::size_t i = 0; i < alike.size(); ++i) {
         const Expression first = static_cast<std::int64_t>(i) * each;
-        const Expression there = simt::element(name, {own == Spread::Uniform ? first : first + "r"}), here = held(alike[i], own);
+        const Expression there = simt::element(name, own == Spread::Uniform ? first : first + "r"), here = held(alike[i], own);
         assign(back ? here : there, back ? there : here);
       }
     });

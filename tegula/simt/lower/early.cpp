@@ -31,7 +31,7 @@ void Lowering::entry() {
 
 void Lowering::guard() {
   if (!a_.guarded()) return;
-  let(simt::computed(DType::boolean), "stopped", simt::call("any_failed", {"guards", "guard_count"}));
+  let(simt::computed(DType::boolean), "stopped", simt::call("any_failed", "guards", "guard_count"));
   if (grid_.cluster > 1) add({simt::Leave{}, simt::Expression("stopped")});  // blocks that work together leave together
 }
 

@@ -33,7 +33,6 @@ class Lowering {
   using Id = tile::Id;
   using Expression = simt::Expression;
   using When = simt::Condition;
-  using Indices = std::vector<Expression>;
 
   // ---- values.cpp: names, types, elements.
   const tile::Instruction& at(Id id) const { return a_[id]; }
@@ -56,9 +55,11 @@ class Lowering {
   static Expression limit_of(const Term& limit);
   /// Registers of one thread for a tile of the shape, and the place in them: v[r][c][k].
   std::vector<std::int64_t> sizes(Spread spread, const Shape& shape) const;
-  static Indices place(Spread spread);
+  static simt::Place place(Spread spread);
+  /// The place of a vector of a tile that is spread along the columns.
+  static simt::Place vector_place(Spread spread) { return spread == Spread::Full ? simt::Place::VectorOfRow : simt::Place::Vector; }
   std::string variable(Id id) const { return "v" + std::to_string(a_.resolve(id)); }
-  Expression held(const std::string& name, Spread own) const { return simt::element(name, place(own)); }
+  static Expression held(std::string name, Spread own) { return simt::held(std::move(name), place(own)); }
   Expression held(Id id, Spread own) const { return held(variable(id), own); }
   /// Where the place is inside the tile; nothing when it always is.
   When inside(Spread loops, const Shape& shape) const;
@@ -203,6 +204,7 @@ class Lowering {
   void reduce(Id id);
   void arg_reduce(Id id);
   void flush_reductions();
+  Expression part_of(Id reduce, Expression which) const;
   void begin_sums(Id reduce, int parts, bool column, std::vector<std::pair<Id, Expression>>& sums);
   void combine_alike(const std::vector<Id>& alike, Spread own, bool columns, bool rows);
   bool compares_halves(Id reduce) const;

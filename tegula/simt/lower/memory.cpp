@@ -18,7 +18,7 @@ constexpr std::int64_t kLastingBytes = 16384;  // of what every row meets: where
 
 Expression least_of(const std::vector<Expression>& limits) {
   Expression least = limits[0];
-  for (std::size_t i = 1; i < limits.size(); ++i) least = simt::call("smaller", {std::move(least), limits[i]});
+  for (std::size_t i = 1; i < limits.size(); ++i) least = simt::call("smaller", std::move(least), limits[i]);
   return least;
 }
 
@@ -47,7 +47,7 @@ bool Lowering::is_read_only(Id pointer) const {
 Expression Lowering::source(Id pointer, Expression text) const {
   if (!is_read_only(pointer)) return text;
   const bool lasting = grid_.columns * static_cast<std::int64_t>(size_of(a_.type(pointer).dtype)) >= kLastingBytes;
-  return simt::call(lasting ? "steady<true>" : "steady", {std::move(text)});
+  return simt::call(lasting ? "steady<true>" : "steady", std::move(text));
 }
 
 std::optional<Lowering::Access> Lowering::wide_access(Id pointer, Id mask, Spread own) {
@@ -137,7 +137,7 @@ void Lowering::load(Id id) {
     }
     return loops(own, shape, Step::Vectors, [&] {
       simt::LoadWide load{.wide = access->wide, .count = grid_.vector, .pointer = access->pointer};
-      load.target = simt::element(variable(id), own == Spread::Full ? Indices{"r", "c"} : Indices{"c"});
+      load.target = simt::held(variable(id), vector_place(own));
       if (!access->limits.empty() || !access->on.empty())
         load.limited = {.limit = inside(*access, grid_.vector), .substitute = substitute(), .whole = access->whole};
       else if (!fetched)
@@ -148,7 +148,7 @@ void Lowering::load(Id id) {
   if (own != Spread::Uniform) declare(id);
   loops(own, shape, Step::Elements, [&] {
     if (fetched) return assign(held(id, own), simt::load(fetched->pointer));
-    When on = simt::all_of({mask >= 0 ? When(box_element(a_.box(mask), own, shape)) : When(), inside(own, shape)});
+    When on = simt::all_of(mask >= 0 ? When(box_element(a_.box(mask), own, shape)) : When(), inside(own, shape));
     Expression value = simt::load(simt::group(place_in(pointer, own)));
     if (on) value = simt::choose(*std::move(on), std::move(value), substitute());
     if (own == Spread::Uniform) let(simt::computed(self.type.dtype), variable(id), std::move(value));
@@ -177,11 +177,11 @@ void Lowering::store(Id id) {
                           spread(value) == own && !packed_.contains(value) && !recipes_.contains(value) && !at_hand(value);
     return loops(own, shape, Step::Vectors, {value}, [&] {
       simt::StoreWide store{.wide = access->wide, .count = grid_.vector, .pointer = access->pointer};
-      store.source = simt::element(variable(value), own == Spread::Full ? Indices{"r", "c"} : Indices{"c"});
+      store.source = simt::held(variable(value), vector_place(own));
       if (!in_place) {
         store.source = "x";
         declare("x", simt::computed(dtype), {grid_.vector});
-        each_of_vector([&] { assign(simt::element("x", {"k"}), element(value, own)); });
+        each_of_vector([&] { assign(simt::element("x", "k"), element(value, own)); });
       }
       std::vector<When> conditions = access->on;
       conditions.push_back(acts(own));
@@ -191,7 +191,7 @@ void Lowering::store(Id id) {
     });
   }
   loops(own, shape, Step::Elements, [&] {
-    When on = simt::all_of({mask >= 0 ? When(box_element(a_.box(mask), own, shape)) : When(), inside(own, shape), acts(own)});
+    When on = simt::all_of(mask >= 0 ? When(box_element(a_.box(mask), own, shape)) : When(), inside(own, shape), acts(own));
     add({simt::StoreOne{.computed = dtype, .value = element(value, own), .pointer = place_in(pointer, own)}, std::move(on)});
   });
 }
@@ -212,17 +212,17 @@ void Lowering::write_in_order(Id id) {
     add(simt::Barrier{.frees_ring = false});
     loops(own, type.shape, Step::Elements, [&] {
       let(simt::computed(DType::i32), "i", linear(own, type.shape) - "first");
-      within(simt::all_of({simt::binary("i", ">=", 0), Expression("i") < chunk, inside(own, type.shape), acts(own)}), [&] {
+      within(simt::all_of(simt::binary("i", ">=", 0), Expression("i") < chunk, inside(own, type.shape), acts(own)), [&] {
         Expression target = place_in(pointer, own);
         if (mask >= 0) target = simt::choose(box_element(a_.box(mask), own, type.shape), std::move(target), "nullptr");
-        assign(simt::element("places", {"i"}), std::move(target));
-        assign(simt::element("values", {"i"}), element(value, own));
+        assign(simt::element("places", "i"), std::move(target));
+        assign(simt::element("values", "i"), element(value, own));
       });
     });
     add(simt::Barrier{.frees_ring = false});
     const Expression left = Expression(count) - "first";
     add(simt::WriteInOrder{.adds = self.word == Word::AtomicAdd,
-                           .count = chunk == count ? Expression(count) : simt::call("smaller", {chunk, left}),
+                           .count = chunk == count ? Expression(count) : simt::call("smaller", chunk, left),
                            .owners = one_at_a_time_ ? Expression("owners") : Expression(grid_.threads()),
                            .owner = one_at_a_time_ ? "owner" : "threadIdx.x"});
   });
@@ -254,7 +254,7 @@ void Lowering::check(Id id) {
   const Spread own = spread(wider);
   const Shape& shape = a_.type(wider).shape;
   loops(own, shape, Step::Elements, [&] {
-    When on = simt::all_of({inside(own, shape), acts(own), simt::unary("!", element(self.operands[0], own))});
+    When on = simt::all_of(inside(own, shape), acts(own), simt::unary("!", element(self.operands[0], own)));
     add({simt::Report{.id = self.attribute, .value = element(self.operands[1], own)}, std::move(on)});
   });
 }
@@ -271,7 +271,7 @@ void Lowering::random_words(Id id) {
   declare(id);
   const auto fours = [&] {
     loops(own, self.type.shape, Step::Vectors, [&] {
-      const Expression target = simt::element(variable(id), own == Spread::Full ? Indices{"r", "c"} : Indices{"c"}), first = element(index, own);
+      const Expression target = simt::held(variable(id), vector_place(own)), first = element(index, own);
       for (int k = 0; k < grid_.vector; k += 4)
         add(simt::Philox{.seed = element(seed, own), .counter = k > 0 ? first + k : first, .target = target + k});
     });

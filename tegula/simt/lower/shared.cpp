@@ -43,7 +43,7 @@ void Lowering::to_shared(Id id, const std::string& name) {
   const Spread own = spread(id);
   barrier();
   loops(own, shape, Step::Elements,
-        [&] { assign(simt::element(name, {linear(own, shape)}), element(id, own), simt::all_of({inside(own, shape), acts(own)})); });
+        [&] { assign(simt::element(name, linear(own, shape)), element(id, own), simt::all_of(inside(own, shape), acts(own))); });
   barrier();
 }
 
@@ -68,7 +68,7 @@ void Lowering::reduce_shared(Id id) {
   const Spread own = spread(id);
   const char* const total = best ? "best" : "total";
   const auto line_of_thread = [&] {
-    const Expression first = simt::element("tile", {"start"}), next = simt::element("tile", {Expression("start") + "i" * Expression(stride)});
+    const Expression first = simt::element("tile", "start"), next = simt::element("tile", Expression("start") + "i" * Expression(stride));
     add(simt::Declare{.what = {total, type, {}}, .value = best ? simt::tuple(first, 0) : first});
     add(on_one_line("i", 1, length, simt::Assign{.target = total, .value = simt::fold(op, total, best ? simt::tuple(next, "i") : next)}));
     assign(held(id, own), best ? simt::member(total, "at") : total);
@@ -101,7 +101,7 @@ void Lowering::scan(Id id) {
                    .count = count,
                    .length = self.type.shape[axis],
                    .stride = stride_of(self.type.shape, axis)});
-    from_shared(id, simt::element("scanned", {linear(spread(id), self.type.shape)}));
+    from_shared(id, simt::element("scanned", linear(spread(id), self.type.shape)));
   });
 }
 
@@ -121,9 +121,9 @@ void Lowering::sort(Id id) {
     let_shared("order", kInt, static_cast<std::size_t>(keys));
     to_shared(from, "tile");
     add(simt::Sort{.name = "sorted", .count = count, .length = length, .stride = stride, .descending = tile::SortOrder::of(self).descending});
-    const Expression index = linear(spread(id), self.type.shape), place = simt::element("sorted", {index});
+    const Expression index = linear(spread(id), self.type.shape), place = simt::element("sorted", index);
     if (self.word == Word::ArgSort) return from_shared(id, place);
-    from_shared(id, simt::element("tile", {index + simt::group(place - index / stride % length) * stride}));
+    from_shared(id, simt::element("tile", index + simt::group(place - index / stride % length) * stride));
   });
 }
 
@@ -147,8 +147,8 @@ void Lowering::dot(Id id) {
       const Expression i = coordinate(0, own, self.type.shape), j = coordinate(1, own, self.type.shape);
       within(inside(own, self.type.shape), [&] {
         add(simt::Declare{.what = {"sum", type, {}}, .value = element(self.operands[2], own)});
-        const Expression x = simt::element("a", {i * inner + "m"}), y = simt::element("b", {"m" * Expression(columns) + j});
-        add(on_one_line("m", 0, inner, simt::Assign{.target = "sum", .value = fma ? simt::call(fma, {x, y, "sum"}) : x * y + "sum"}));
+        const Expression x = simt::element("a", i * inner + "m"), y = simt::element("b", "m" * Expression(columns) + j);
+        add(on_one_line("m", 0, inner, simt::Assign{.target = "sum", .value = fma ? simt::call(fma, x, y, "sum") : x * y + "sum"}));
         assign(held(id, own), "sum");
       });
     });
@@ -178,7 +178,7 @@ void Lowering::rearrange(Id id) {
     let_shared("tile", simt::type_of(source));
     add(simt::Unused{"tile"});
     to_shared(from, "tile");
-    from_shared(id, simt::element("tile", {index}));
+    from_shared(id, simt::element("tile", index));
   });
 }
 

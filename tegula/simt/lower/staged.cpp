@@ -22,7 +22,7 @@ void Lowering::stage(Id id) {
   const std::int64_t places = !one_row ? grid_.row_steps * share : grid_.cluster == 1 ? grid_.columns : share;
   staged_bytes_ += (static_cast<std::size_t>(places) * size_of(a_.type(pointer).dtype) + 127) / 128 * 128;
   loops(spread(id), at(id).type.shape, Step::Vectors, [&] {
-    add(simt::CopyAsync{.source = place_in(pointer, spread(id)), .place = simt::element(name, {staged_place(id)})});
+    add(simt::CopyAsync{.source = place_in(pointer, spread(id)), .place = simt::element(name, staged_place(id))});
   });
   awaits_staged_ = true;
 }
@@ -43,9 +43,9 @@ void Lowering::read_vector(Id id) {
   const Id pointer = at(id).operands[0];
   const simt::Type vector = wide_type(pointer);
   const std::string name = "x" + std::to_string(id);
-  if (staging_.staged.contains(id)) return let(vector, name, simt::element("row" + std::to_string(id), {staged_place(id)}));
+  if (staging_.staged.contains(id)) return let(vector, name, simt::element("row" + std::to_string(id), staged_place(id)));
   declare(name, vector);
-  const simt::Assign ahead{.target = name, .value = simt::element("ahead" + std::to_string(id), {"c"})};
+  const simt::Assign ahead{.target = name, .value = simt::element("ahead" + std::to_string(id), "c")};
   if (reads_ahead_ && grid_.ahead == grid_.column_steps) return add(ahead);
   const bool part = !grid_.staged && !grid_.columns_fit();
   const bool early = staging_.direct.size() == 1 || reads_ahead_;  // there are registers for a few vectors
@@ -73,7 +73,7 @@ void Lowering::read_ahead(Id reduction) {
                      add({simt::LoadWide{.wide = widest(pointer),
                                          .count = grid_.vector,
                                          .pointer = place_in(pointer, Spread::Column),
-                                         .target = simt::element(name, {"c"})},
+                                         .target = simt::element(name, "c")},
                           grid_.columns_fit() ? When() : Expression("col") < grid_.columns});
                    })});
   }

@@ -52,13 +52,13 @@ bool Lowering::counts_columns(Id id, Spread loops) const {
   return form.stride.back().is(1) && grid_.spread_of(a_.type(id).shape) != Spread::Row;
 }
 
-Lowering::Indices Lowering::place(Spread spread) {
+simt::Place Lowering::place(Spread spread) {
   switch (spread) {
-    case Spread::Uniform: return {};
-    case Spread::Row: return {"r"};
-    case Spread::Column: return {"c", "k"};
-    case Spread::Full: return {"r", "c", "k"};
-    default: return {"c"};
+    case Spread::Uniform: return simt::Place::One;
+    case Spread::Row: return simt::Place::Row;
+    case Spread::Column: return simt::Place::Column;
+    case Spread::Full: return simt::Place::Full;
+    default: return simt::Place::Vector;
   }
 }
 
@@ -106,7 +106,7 @@ Lowering::When Lowering::inside(Spread loops, const Shape& shape) const {
     case Spread::Uniform: return {};
     case Spread::Row: return rows;
     case Spread::Column: return columns;
-    case Spread::Full: return simt::all_of({rows, columns});
+    case Spread::Full: return simt::all_of(rows, columns);
     default: return numel(shape) % grid_.threads() == 0 ? When() : Expression("e") < numel(shape);
   }
 }
@@ -114,7 +114,7 @@ Lowering::When Lowering::inside(Spread loops, const Shape& shape) const {
 Lowering::When Lowering::acts(Spread spread) const {
   const auto zero = [](const char* name) { return simt::binary(name, "==", 0); };
   switch (spread) {
-    case Spread::Uniform: return simt::all_of({zero("threadIdx.x"), grid_.cluster > 1 ? When(zero("block")) : When()});
+    case Spread::Uniform: return simt::all_of(zero("threadIdx.x"), grid_.cluster > 1 ? When(zero("block")) : When());
     case Spread::Row: return grid_.columns_across() > 1 ? When(zero("tc")) : When();
     case Spread::Column: return grid_.row_threads > 1 ? When(zero("tr")) : When();
     default: return {};
@@ -127,7 +127,7 @@ Expression Lowering::expression_of(const Term& term) {
 
 Expression Lowering::limit_of(const Term& limit) {
   if (limit.known) return std::clamp<std::int64_t>(limit.value, 0, 1 << 30);
-  return simt::call("bounded", {expression_of(limit)});
+  return simt::call("bounded", expression_of(limit));
 }
 
 Expression Lowering::scalar(Id id) const {
@@ -182,13 +182,13 @@ Expression Lowering::element(Id id, Spread loops) {
   if (renames(id)) return element(self.operands[0], loops);
   if (local_.contains(id)) return scalar(id);
   if (recipes_.contains(id)) return simt::group(word(id, loops));
-  if (at_hand(id) || packed_.contains(id)) return simt::call("element_of", {packed_vector(id), "k"});
+  if (at_hand(id) || packed_.contains(id)) return simt::call("element_of", packed_vector(id), "k");
   return held(a_.name(id), spread(id));
 }
 
 Expression Lowering::packed_vector(Id load) const {
   if (at_hand(load)) return "x" + std::to_string(load);
-  return simt::element(a_.name(load), spread(load) == Spread::Full ? Indices{"r", "c"} : Indices{"c"});
+  return simt::held(a_.name(load), vector_place(spread(load)));
 }
 
 }  // namespace tegula::gpu

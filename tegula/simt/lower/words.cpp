@@ -176,7 +176,7 @@ Expression Lowering::word(Id id, Spread loops) {
     case Word::Select: return simt::choose(x(0), x(1), x(2));
     case Word::Cast: return self.type.dtype == DType::boolean ? simt::binary(x(0), "!=", 0) : simt::cast(simt::computed(self.type.dtype), x(0));
     case Word::Narrow: return simt::rounded(static_cast<DType>(self.attribute), x(0));
-    case Word::Bitcast: return simt::call("same_bits", {x(0), simt::zero(self.type.dtype)});
+    case Word::Bitcast: return simt::call("same_bits", x(0), simt::zero(self.type.dtype));
     case Word::Fma:
       if (!real) return x(0) * x(1) + x(2);
       break;
@@ -192,12 +192,12 @@ Expression Lowering::word(Id id, Spread loops) {
   // One reciprocal for a row (or for all) instead of a division for each element: the compiler takes it out of the loops.
   if (self.word == Word::Div && first.dtype == DType::f32 && repeated(self.operands[1], loops)) {
     if (stores_ == Digits::All) return call("quotient");
-    return x(0) * simt::call("reciprocal", {x(1)}) * simt::call("reach", {x(1)});
+    return x(0) * simt::call("reciprocal", x(1)) * simt::call("reach", x(1));
   }
   if ((self.word == Word::Eq || self.word == Word::Ne) && !first.pointer && first.dtype == DType::i64) {
     for (const std::size_t i : {0u, 1u}) {  // a coordinate and a value for the row: in 32 bits
       if (counts_columns(self.operands[i], loops) && repeated(self.operands[1 - i], loops))
-        return simt::binary("col", operator_of(self.word), simt::call("place_of", {x(1 - i)}));
+        return simt::binary("col", operator_of(self.word), simt::call("place_of", x(1 - i)));
     }
   }
   if (first.dtype == DType::f32 && stores_ != Digits::All) {

@@ -41,7 +41,7 @@ void walk(EachOfVector vector, Block& out) {
   const Type word{.kind = Type::Kind::Unsigned, .dtype = DType::i32};
   Expression count = number(std::int64_t{vector.count}, DType::i32);
   count.type = word;
-  Branch branch{.when = cast(word, call("place_of", {places[0]}) - "first") < std::move(count)};
+  Branch branch{.when = cast(word, call("place_of", places[0]) - "first") < std::move(count)};
   branch.then.push_back(elements(vector.count, std::move(vector.body)));
   branch.otherwise.push_back(elements(vector.count, std::move(others)));
   out.push_back(std::move(branch));

@@ -1,5 +1,6 @@
 #include "tegula/simt/passes/place_barriers.h"
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -17,29 +18,27 @@ class Placement {
  public:
   explicit Placement(int cluster) : cluster_(cluster) {}
 
-  /// The block with barriers in it.
-  Block place(Block block) {
-    Block out;
-    out.reserve(block.size());
-    walk(block, &out);
-    return out;
-  }
+  void place(Block& block) { walk(block, true); }
 
  private:
   using Touched = std::map<Id, std::set<Id>>;  // by root: pointers
 
-  /// Follows the block; where `out` is given, moves its statements there, with the barriers.
-  void walk(Block& block, Block* out) {
-    for (Statement& statement : block) {
-      follow(statement, out);
-      const bool marks = statement.as<Touch>() || statement.as<MeetCluster>() || statement.as<UseRing>() || statement.as<OpenRing>();
-      if (out != nullptr && !marks) out->push_back(std::move(statement));
-    }
+  static bool marks(const Statement& statement) {
+    return statement.as<Touch>() || statement.as<MeetCluster>() || statement.as<UseRing>() || statement.as<OpenRing>();
   }
-  void walk_within(Block& block, bool places) {
+  /// Follows the block; `places`: puts barriers where the marks are.
+  void walk(Block& block, bool places) {
+    if (!places || std::ranges::none_of(block, marks)) {
+      for (Statement& statement : block) follow(statement, places ? &block : nullptr);
+      return;
+    }
     Block out;
-    walk(block, places ? &out : nullptr);
-    if (places) block = std::move(out);
+    out.reserve(block.size());
+    for (Statement& statement : block) {
+      follow(statement, &out);
+      if (!marks(statement)) out.push_back(std::move(statement));
+    }
+    block = std::move(out);
   }
 
   void follow(Statement& statement, Block* out) {
@@ -57,8 +56,8 @@ class Placement {
       follow_loop(*loop, out != nullptr);
     } else if (auto* branch = statement.as<Branch>(); branch && branch->of_program) {
       follow_branch(*branch, out != nullptr);
-    } else {
-      for_each_block(statement, [&](Block& inner) { walk_within(inner, out != nullptr); });
+    } else if (!statement.as<Loop>() && !statement.as<EachOfVector>()) {  // over registers: no thread waits there
+      for_each_block(statement, [&](Block& inner) { walk(inner, out != nullptr); });
     }
   }
 
@@ -67,7 +66,7 @@ class Placement {
     const std::string ring = ring_, &own = loop.program->ring;
     rings_open_ += !own.empty();
     for (const bool second : {false, true}) {
-      walk_within(loop.body, places && second);
+      walk(loop.body, places && second);
       for (Touched* touched : {&read_, &written_}) {
         for (auto& [root, pointers] : *touched) {
           std::set<Id> earlier;
@@ -88,7 +87,7 @@ class Placement {
     bool stays = true;
     for (Block* side : {&branch.then, &branch.otherwise}) {
       ring_ = ring;
-      walk_within(*side, places);
+      walk(*side, places);
       stays = stays && ring_ == ring;
     }
     ring_ = stays ? ring : "of one side";
@@ -149,6 +148,6 @@ class Placement {
 
 }  // namespace
 
-void place_barriers(Kernel& kernel) { kernel.body = Placement(kernel.cluster).place(std::move(kernel.body)); }
+void place_barriers(Kernel& kernel) { Placement(kernel.cluster).place(kernel.body); }
 
 }  // namespace tegula::simt

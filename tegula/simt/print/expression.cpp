@@ -66,6 +66,11 @@ void put(std::string& out, const Expression& e) {
   switch (e.kind) {
     case Kind::Text:
     case Kind::Name: out += e.name; return;
+    case Kind::Held: {
+      const char* const places[] = {"", "[r]", "[c]", "[r][c]", "[c][k]", "[r][c][k]"};
+      out += e.name, out += places[static_cast<std::size_t>(e.place)];
+      return;
+    }
     case Kind::Element:
       out += e.name;
       for (const Expression& index : e.operands) out += "[", put(out, index), out += "]";
@@ -73,7 +78,7 @@ void put(std::string& out, const Expression& e) {
     case Kind::Integer: out += std::to_string(e.integer); return;
     case Kind::Number:
       if (e.type.kind == Type::Kind::Unsigned) out += std::to_string(e.integer) + "u";
-      else out += is_float(e.type.dtype) ? literal(e.real, e.type.dtype) : literal(e.integer, e.type.dtype);
+      else out += is_float(e.type.dtype) ? literal(e.real(), e.type.dtype) : literal(e.integer, e.type.dtype);
       return;
     case Kind::Unary: out += e.name, put(out, e.operands[0]); return;
     case Kind::Binary: put(out, e.operands[0]), out += " ", out += e.name, out += " ", put(out, e.operands[1]); return;

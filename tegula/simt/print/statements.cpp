@@ -26,7 +26,7 @@ class Printer {
  private:
   void print(const Statement& statement) {
     when_ = statement.when ? &*statement.when : nullptr;
-    std::visit([this](const auto& what) { (*this)(what); }, statement.what);
+    std::visit([this](const auto& what) { (*this)(unboxed(what)); }, statement.what);
   }
 
   // ---- Lines.
@@ -69,8 +69,10 @@ class Printer {
   void operator()(const Declare& one) {
     begin();
     if (one.constant && one.what.type.pointers == 0) out_ += "const ";
-    out_ += name_of(one.what.type) + (one.constant && one.what.type.pointers > 0 ? " const " : " ") + one.what.name;
-    for (const std::int64_t size : one.what.sizes) out_ += "[" + str(size) + "]";
+    out_ += name_of(one.what.type);
+    out_ += one.constant && one.what.type.pointers > 0 ? " const " : " ";
+    out_ += one.what.name;
+    for (const std::int64_t size : one.what.sizes) out_.append("[").append(str(size)).append("]");
     if (one.value) out_ += " = ", put(out_, *one.value);
     end();
   }
@@ -88,17 +90,21 @@ class Printer {
   void operator()(const Loop& loop) {
     if (loop.unroll) {
       indent();
-      out_ += "#pragma unroll" + (*loop.unroll > 0 ? " " + str(*loop.unroll) : "") + "\n";
+      out_ += "#pragma unroll";
+      if (*loop.unroll > 0) out_ += " ", out_ += str(*loop.unroll);
+      out_ += "\n";
     }
-    const std::string head = "for (int " + loop.name + " = " + str(loop.begin) + "; " + loop.name + " < " + str(loop.end) + "; ++" + loop.name + ")";
+    indent();
+    out_.append("for (int ").append(loop.name).append(" = ").append(str(loop.begin)).append("; ").append(loop.name).append(" < ");
+    out_.append(str(loop.end)).append("; ++").append(loop.name).append(")");
     if (loop.on_one_line) {
-      indent();
-      out_ += head + " ";
+      out_ += " ";
       inline_statement(loop.body.front());
       out_ += "\n";
       return;
     }
-    open(head);
+    out_ += " {\n";
+    ++depth_;
     block(loop.body);
     close();
   }
