@@ -86,7 +86,7 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_max_subtract_exp_sum_log_
   const bool v34 = v33 >= 0ll;
   const bool v35 = v33 < 1000ll;
   const bool v36 = v34 && v35;
-  if (threadIdx.x == 0 && !v36) report(failure, 272, v33);
+  if (threadIdx.x == 0 && !v36) report(failure, 0, v33);
   __syncthreads();
   if (threadIdx.x == 0) narrow(static_cast<float>(v31), *((out4 + v7)));
 }

@@ -95,7 +95,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_su
   const bool v37 = v34 >= 0ll;
   const bool v38 = v34 < 32768ll;
   const bool v39 = v37 && v38;
-  if (threadIdx.x == 0 && !v39) report(failure, 400, v34);
+  if (threadIdx.x == 0 && !v39) report(failure, 0, v34);
   const float v41 = -c3;
   const float v44 = c3 / v26;
   #pragma unroll 2
@@ -120,7 +120,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_su
     }
     store_wide<8, 8>((out5 + (v10 * s5_0) + col), x);
   }
-  if (threadIdx.x == 0 && !v39) report(failure, 288, v34);
+  if (threadIdx.x == 0 && !v39) report(failure, 16, v34);
   if (threadIdx.x == 0) narrow(static_cast<float>(v36), *((out4 + v10)));
 }
 // 1024 threads, cluster of 1, 65920 bytes shared
