@@ -108,7 +108,7 @@ void Lowering::assign_all(Id variable_id, Id value) {
 bool Lowering::moves_on(const tile::Region& body, Id pointer) const {
   const Shape& shape = a_.type(pointer).shape;
   const Form form = a_.affine(pointer);
-  if (shape.rank() != 2 || form.rest >= 0 || form.root < 0 || form.base.known) return false;
+  if (shape.rank() != 2 || form.rest >= 0 || form.root < 0 || form.base.known()) return false;
   const Id counter = body.parameters[0];
   return std::any_of(body.body.begin(), body.body.end(), [&](Id id) {
     const tile::Instruction& self = at(id);
@@ -116,7 +116,7 @@ bool Lowering::moves_on(const tile::Region& body, Id pointer) const {
     const Id first = self.operands[0], second = self.operands[1];
     const Id factor = first == counter ? second : second == counter ? first : -1;
     if (factor < 0 || at(factor).word != Word::Constant || at(factor).integer != shape[0]) return false;
-    return form.base.text == multiply({false, 0, a_.name(id), 0}, form.stride[0]).text;
+    return form.base == multiply(Term::scalar(id), form.stride[0]);
   });
 }
 

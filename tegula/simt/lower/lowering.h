@@ -51,8 +51,8 @@ class Lowering {
   /// The vector of halves that the loops are at, of a load that keeps them packed.
   Expression packed_vector(Id load) const;
   Expression coordinate(int axis, Spread loops, const Shape& shape) const;
-  static Expression expression_of(const Term& term);
-  static Expression limit_of(const Term& limit);
+  Expression expression_of(const Term& term) const;
+  Expression limit_of(const Term& limit) const;
   /// Registers of one thread for a tile of the shape, and the place in them: v[r][c][k].
   std::vector<std::int64_t> sizes(Spread spread, const Shape& shape) const;
   static simt::Place place(Spread spread);

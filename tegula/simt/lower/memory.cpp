@@ -60,7 +60,7 @@ std::optional<Lowering::Access> Lowering::wide_access(Id pointer, Id mask, Sprea
   if (mask >= 0) {
     for (const Condition& one : a_.box(mask).conditions) {
       const bool tile = one.kind == Condition::Kind::Tile;
-      const bool along = tile ? a_.varies_along_last_axis(one.tile) : one.kind != Condition::Kind::Uniform && one.axis == last;
+      const bool along = tile ? a_.varies_along_last_axis(one.value) : one.kind != Condition::Kind::Uniform && one.axis == last;
       if (!along) {
         access.on.emplace_back(condition(one, own, shape));
       } else if (one.kind == Condition::Kind::Below) {

@@ -19,7 +19,7 @@ std::vector<tile::Id> Lowering::sources_of(Id id) const {
     std::vector<Id> all;
     for (const Condition& condition : form.conditions) {
       if (condition.kind != Condition::Kind::Tile) continue;
-      for (const Id one : sources_of(condition.tile)) all.push_back(one);
+      for (const Id one : sources_of(condition.value)) all.push_back(one);
     }
     return all;
   }

@@ -121,12 +121,21 @@ Lowering::When Lowering::acts(Spread spread) const {
   }
 }
 
-Expression Lowering::expression_of(const Term& term) {
-  return term.known ? simt::number(term.value, DType::i64) : simt::raw(term.text);
+Expression Lowering::expression_of(const Term& term) const {
+  switch (term.kind) {
+    case Term::Kind::Number: return simt::number(term.value, DType::i64);
+    case Term::Kind::Scalar: return scalar(term.id);
+    default: break;
+  }
+  const Term& first = (*term.operands)[0];
+  Expression a = expression_of(first), b = expression_of((*term.operands)[1]);
+  if (term.kind == Term::Kind::Difference) return simt::call("difference", {std::move(a), std::move(b)});
+  if (term.kind == Term::Kind::Sum) return simt::group(std::move(a) + std::move(b));
+  return simt::group(first.is(-1) ? simt::unary("-", std::move(b)) : std::move(a) * std::move(b));
 }
 
-Expression Lowering::limit_of(const Term& limit) {
-  if (limit.known) return std::clamp<std::int64_t>(limit.value, 0, 1 << 30);
+Expression Lowering::limit_of(const Term& limit) const {
+  if (limit.known()) return std::clamp<std::int64_t>(limit.value, 0, 1 << 30);
   return simt::call("bounded", expression_of(limit));
 }
 
@@ -157,9 +166,10 @@ Expression Lowering::affine_element(const Form& form, Spread loops, const Shape&
 }
 
 Expression Lowering::condition(const Condition& condition, Spread loops, const Shape& shape) {
+  if (condition.axis < 0) return simt::binary(0, condition.kind == Condition::Kind::Below ? "<" : ">=", expression_of(condition.limit));
   switch (condition.kind) {
-    case Condition::Kind::Uniform: return simt::raw(condition.limit.text);
-    case Condition::Kind::Tile: return element(condition.tile, loops);
+    case Condition::Kind::Uniform: return scalar(condition.value);
+    case Condition::Kind::Tile: return element(condition.value, loops);
     case Condition::Kind::Below: return coordinate(condition.axis, loops, shape) < limit_of(condition.limit);
     default: return simt::binary(coordinate(condition.axis, loops, shape), ">=", limit_of(condition.limit));
   }

@@ -1,0 +1,205 @@
+// Values that are not computed element by element.
+
+#include "tegula/tile/facts/facts.h"
+
+#include <algorithm>
+
+namespace tegula::tile {
+namespace {
+
+Form affine_form(int rank) {
+  Form form;
+  form.kind = Form::Kind::Affine;
+  form.stride.assign(static_cast<std::size_t>(rank), Term{});
+  return form;
+}
+
+}  // namespace
+
+Form Facts::affine(Id id) const {
+  const Type& type = program_[id].type;
+  if (form(id).kind == Form::Kind::Affine) return form(id);
+  Form result = affine_form(type.shape.rank());
+  if (type.shape.rank() > 0) {
+    while (!apart(type.shape) && program_[id].word == Word::Broadcast &&
+           type.shape.rank() == program_[program_[id].operands[0]].type.shape.rank())
+      id = program_[id].operands[0];
+    result.rest = id;
+  } else if (type.pointer) {
+    result.root = id;
+  } else {
+    const Instruction& self = program_[id];
+    if (self.word == Word::Constant) result.base = Term::number(self.integer);
+    else result.base = Term::scalar(resolve(id), twos(id), bits(id));
+  }
+  return result;
+}
+
+Form Facts::box(Id id) const {
+  if (form(id).kind == Form::Kind::Box) return form(id);
+  Form result;
+  result.kind = Form::Kind::Box;
+  const int rank = program_[id].type.shape.rank();
+  while (program_[id].word == Word::Broadcast &&
+         ((!apart(program_[id].type.shape) && program_[program_[id].operands[0]].type.shape.rank() == rank) ||
+          program_[program_[id].operands[0]].type.shape.empty())) {
+    id = program_[id].operands[0];
+  }
+  if (form(id).kind == Form::Kind::Box) return form(id);
+  if (program_[id].type.shape.empty()) result.conditions.push_back({Condition::Kind::Uniform, 0, {}, id});
+  else result.conditions.push_back({Condition::Kind::Tile, 0, {}, id});
+  return result;
+}
+
+Form Facts::derive(const Instruction& self) const {
+  const bool index_like = self.type.pointer || self.type.dtype == DType::i64;
+  switch (self.word) {
+    case Word::Broadcast:
+    case Word::ExpandDims: return derive_shape(self);
+    case Word::Arange: {
+      Form form = affine_form(1);
+      form.base = Term::number(self.attribute);
+      form.stride[0] = Term::number(self.type.shape[0] == 1 ? 0 : 1);
+      return form;
+    }
+    case Word::Constant: {
+      if (!index_like) return {};
+      Form form = affine_form(self.type.shape.rank());
+      form.base = Term::number(self.integer);
+      return form;
+    }
+    case Word::Add:
+    case Word::Sub: return index_like ? derive_sum(self) : Form{};
+    case Word::Mul:
+    case Word::Neg:
+    case Word::Shl: return index_like ? derive_product(self) : Form{};
+    case Word::Lt:
+    case Word::Le:
+    case Word::Gt:
+    case Word::Ge: return derive_comparison(self);
+    case Word::And: {
+      if (self.type.dtype != DType::boolean) return {};
+      if (form(self.operands[0]).kind != Form::Kind::Box && form(self.operands[1]).kind != Form::Kind::Box) return {};
+      Form form = box(self.operands[0]);
+      for (const Condition& condition : box(self.operands[1]).conditions) form.conditions.push_back(condition);
+      return form;
+    }
+    default: return {};
+  }
+}
+
+Form Facts::derive_shape(const Instruction& self) const {
+  const Id from = self.operands[0];
+  const Shape& old = type(from).shape;
+  const Shape& shape = self.type.shape;
+  const bool index_like = self.type.pointer || self.type.dtype == DType::i64;
+  const bool expand = self.word == Word::ExpandDims;
+  const auto moved = [&](int axis) { return axis + (expand && axis >= self.attribute); };
+  if (index_like && (old.empty() || form(from).kind == Form::Kind::Affine)) {
+    Form form = affine(from);
+    if (form.rest >= 0 && (expand || apart(shape))) return {};
+    Form result = affine_form(shape.rank());
+    result.root = form.root, result.base = form.base, result.rest = form.rest;
+    for (int axis = 0; axis < old.rank(); ++axis) {
+      if (old[axis] != 1) result.stride[static_cast<std::size_t>(moved(axis))] = form.stride[static_cast<std::size_t>(axis)];
+    }
+    return result;
+  }
+  if (self.type.dtype != DType::boolean || form(from).kind != Form::Kind::Box) return {};
+  Form result;
+  result.kind = Form::Kind::Box;
+  for (Condition condition : form(from).conditions) {
+    if (condition.kind == Condition::Kind::Tile && (expand || apart(shape))) return {};
+    if (condition.kind == Condition::Kind::Below || condition.kind == Condition::Kind::AtLeast) {
+      if (condition.axis >= 0) condition.axis = old[condition.axis] == 1 ? -1 /* coordinate 0 decides for all */ : moved(condition.axis);
+    }
+    result.conditions.push_back(condition);
+  }
+  return result;
+}
+
+Form Facts::derive_sum(const Instruction& self) const {
+  Form a = affine(self.operands[0]), b = affine(self.operands[1]);
+  const bool minus = self.word == Word::Sub;
+  if (form(self.operands[0]).kind != Form::Kind::Affine && form(self.operands[1]).kind != Form::Kind::Affine && a.rest >= 0 && b.rest >= 0)
+    return {};
+  if ((a.rest >= 0 && b.rest >= 0) || (minus && b.rest >= 0) || (a.root >= 0 && b.root >= 0)) return {};
+  if (a.rest >= 0 && a.base.is(0) && b.rest < 0 && !self.type.pointer && a.root < 0) {
+    // Computed elements plus a scalar are computed elements, unless there is a coordinate to keep apart.
+    bool varies = false;
+    for (const Term& stride : b.stride) varies = varies || !stride.is(0);
+    for (const Term& stride : a.stride) varies = varies || !stride.is(0);
+    if (!varies) return {};
+  }
+  Form result = affine_form(self.type.shape.rank());
+  result.root = std::max(a.root, b.root);
+  result.rest = std::max(a.rest, b.rest);
+  const Term sign = Term::number(minus ? -1 : 1);
+  result.base = add(a.base, multiply(sign, b.base));
+  for (std::size_t i = 0; i < result.stride.size(); ++i) {
+    if (i < a.stride.size()) result.stride[i] = a.stride[i];
+    if (i < b.stride.size()) result.stride[i] = add(result.stride[i], multiply(sign, b.stride[i]));
+  }
+  return result;
+}
+
+Form Facts::derive_product(const Instruction& self) const {
+  if (self.type.pointer) return {};
+  Form a = affine(self.operands[0]);
+  Term factor = Term::number(-1);
+  if (self.word == Word::Mul || self.word == Word::Shl) {
+    Form b = affine(self.operands[1]);
+    const auto uniform = [](const Form& form) {
+      return form.rest < 0 && std::all_of(form.stride.begin(), form.stride.end(), [](const Term& stride) { return stride.is(0); });
+    };
+    if (self.word == Word::Mul && !uniform(b)) std::swap(a, b);
+    if (!uniform(b)) return {};
+    factor = b.base;
+    if (self.word == Word::Shl) {
+      if (!factor.known() || factor.value < 0 || factor.value > 62) return {};
+      factor = Term::number(std::int64_t{1} << factor.value);
+    }
+  }
+  if (a.rest >= 0) return {};
+  Form result = affine_form(self.type.shape.rank());
+  result.base = multiply(a.base, factor);
+  for (std::size_t i = 0; i < a.stride.size(); ++i) result.stride[i] = multiply(a.stride[i], factor);
+  return result;
+}
+
+/// Comparisons that say on which side of a limit one coordinate lies.
+Form Facts::derive_comparison(const Instruction& self) const {
+  if (type(self.operands[0]).dtype != DType::i64 || type(self.operands[0]).pointer) return {};
+  const Form a = affine(self.operands[0]), b = affine(self.operands[1]);
+  if (a.rest >= 0 || b.rest >= 0) return {};
+  const Term minus = Term::number(-1);
+  int axis = -1;
+  std::int64_t step = 0;
+  for (int i = 0; i < self.type.shape.rank(); ++i) {
+    const auto k = static_cast<std::size_t>(i);
+    const Term difference = add(k < a.stride.size() ? a.stride[k] : Term{}, multiply(minus, k < b.stride.size() ? b.stride[k] : Term{}));
+    if (difference.is(0)) continue;
+    if (axis >= 0 || !(difference.is(1) || difference.is(-1))) return {};
+    axis = i;
+    step = difference.value;
+  }
+  if (axis < 0) return {};
+  // base + step * x <word> 0
+  const Term base = subtract_for_limit(a.base, b.base), opposite = subtract_for_limit(b.base, a.base), one = Term::number(1);
+  const bool up = step > 0;
+  Condition condition;
+  condition.axis = axis;
+  using Kind = Condition::Kind;
+  switch (self.word) {
+    case Word::Lt: condition.kind = up ? Kind::Below : Kind::AtLeast, condition.limit = up ? opposite : add(base, one); break;
+    case Word::Le: condition.kind = up ? Kind::Below : Kind::AtLeast, condition.limit = up ? add(opposite, one) : base; break;
+    case Word::Gt: condition.kind = up ? Kind::AtLeast : Kind::Below, condition.limit = up ? add(opposite, one) : base; break;
+    default: condition.kind = up ? Kind::AtLeast : Kind::Below, condition.limit = up ? opposite : add(base, one); break;
+  }
+  Form form;
+  form.kind = Form::Kind::Box;
+  form.conditions.push_back(condition);
+  return form;
+}
+
+}  // namespace tegula::tile
