@@ -47,6 +47,7 @@ FOLDERS = {
     "dist/collectives": ["dist/engines", "dist/exchange"],  # nodes of the graph, and what is made of them
     "dist/parallel": ["dist/collectives", "dist/exchange"],  # ways to train
     "dist/show": ["dist/exchange"],  # timelines, costs
+    "tile/facts": ["tile"],
     "tile/passes": ["tile"],
 }
 # floor 5: what people run; floor 6: the command line

@@ -86,7 +86,7 @@ TEST(Facts, MasksAreConditionsOfCoordinates) {
     using Kind = Condition::Kind;
     std::vector<std::pair<Kind, int>> found;
     for (const Condition& one_of_them : facts.box(self.operands[2]).conditions) found.emplace_back(one_of_them.kind, one_of_them.axis);
-    EXPECT_EQ(found, (std::vector<std::pair<Kind, int>>{{Kind::Below, 0}, {Kind::AtLeast, 1}, {Kind::Uniform, 0}, {Kind::Uniform, 0}}));
+    EXPECT_EQ(found, (std::vector<std::pair<Kind, int>>{{Kind::Below, 0}, {Kind::AtLeast, 1}, {Kind::Uniform, 0}, {Kind::Tile, 0}}));
   }
 }
 

@@ -20,7 +20,6 @@ Expression folded(Kind kind, Operation operation, std::vector<Expression> operan
 
 }  // namespace
 
-Expression raw(std::string text) { return {Kind::Text, std::move(text), {}}; }
 Expression held(std::string name, Place place) {
   Expression result(std::move(name));
   if (place == Place::One) return result;

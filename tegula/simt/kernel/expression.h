@@ -52,7 +52,6 @@ enum class Place : std::uint8_t { One, Row /* [r] */, Vector /* [c] */, VectorOf
 
 struct Expression {
   enum class Kind : std::uint8_t {
-    Text,         // `name` as it stands; goes when the facts are data
     Name,         // a register or variable of one element, a parameter, a coordinate
     Held,         // the register of the array `name` at `place`
     Element,      // name[operand][operand]…
@@ -95,7 +94,6 @@ struct Expression {
 
 using Condition = std::optional<Expression>;  // nothing: always
 
-Expression raw(std::string text);
 Expression held(std::string name, Place place);
 Expression element(std::string name, std::vector<Expression> indices);
 Expression call(std::string function, std::vector<Expression> operands);

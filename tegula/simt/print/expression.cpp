@@ -64,7 +64,6 @@ std::string name_of(const Operation& operation) {
 
 void put(std::string& out, const Expression& e) {
   switch (e.kind) {
-    case Kind::Text:
     case Kind::Name: out += e.name; return;
     case Kind::Held: {
       const char* const places[] = {"", "[r]", "[c]", "[r][c]", "[c][k]", "[r][c][k]"};
