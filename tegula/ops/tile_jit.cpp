@@ -48,10 +48,8 @@ Content next_output(Cursor& cursor) {
 Content next_number(Cursor& cursor) { return {cursor.arguments.numbers[cursor.number++], i64}; }
 Content next_real(Cursor& cursor) { return {cursor.arguments.reals[cursor.real++], f32}; }
 
-std::vector<Tensor> launch(const std::string& name, TileKernel kernel, const Arguments& arguments, const TileGradientFunction& gradient,
-                           const Line& where) {
-  const std::vector<Tensor> results = tile_kernel(name, kernel, arguments.inputs, arguments.launch, where);
-  if (!gradient) return results;
+std::vector<Tensor> with_gradient(const std::string& name, std::vector<Tensor> results, const Arguments& arguments,
+                                  const TileGradientFunction& gradient, const Line& where) {
   // Each result is a function of its own to gradients: theirs add up.
   std::vector<Tensor> all = arguments.inputs, differentiable;
   all.insert(all.end(), results.begin(), results.end());

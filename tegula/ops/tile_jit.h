@@ -12,6 +12,7 @@
 
 #include "tegula/graph/tensor.h"
 #include "tegula/graph/variable.h"
+#include "tegula/ops/tile_at_once.h"
 #include "tegula/ops/tile_kernel.h"
 #include "tegula/tile/language/control.h"
 
@@ -112,9 +113,9 @@ class Arguments {
   int number_ = 0;
 };
 
-/// The results of the kernel, with its gradient, if it has one.
-std::vector<Tensor> launch(const std::string& name, TileKernel kernel, const Arguments& arguments, const TileGradientFunction& gradient,
-                           const Line& where);
+/// The results, as functions of the inputs that have this gradient.
+std::vector<Tensor> with_gradient(const std::string& name, std::vector<Tensor> results, const Arguments& arguments,
+                                  const TileGradientFunction& gradient, const Line& where);
 /// The gradient that another kernel gives over the same grid, numbers and constants: its pointers are the inputs, perhaps the results, and their gradients;
 /// its results, which begin as zeros, the gradients of the inputs of float dtypes.
 TileGradientFunction gradient_by(std::string name, TileKernel kernel, int pointers, int results);
@@ -145,10 +146,10 @@ P next(Cursor& cursor, const Line& where) {
   }
 }
 
-/// The function that tile_kernel wants: a lambda that captures nothing can be made anew from its type.
+/// Calls the lambda; one that captures nothing can be made anew from its type.
 template <class F>
-void record(Builder& b, const TileArguments& a) {
-  Trace trace(b);
+void run(Builder& b, const TileArguments& a, Machine* machine) {
+  Trace trace(b, machine);
   Cursor cursor{a};
   const Line where = b.location();
   [&]<class... P>(std::tuple<P...>*) {
@@ -156,6 +157,11 @@ void record(Builder& b, const TileArguments& a) {
     std::apply(F{}, parameters);
   }(static_cast<typename Signature<F>::Parameters*>(nullptr));
   trace.finish();
+}
+/// The function that tile_kernel wants.
+template <class F>
+void record(Builder& b, const TileArguments& a) {
+  run<F>(b, a, nullptr);
 }
 
 template <class P>
@@ -222,13 +228,24 @@ class Kernel {
     language::Arguments taken(name_, grid);
     return [&]<class... P>(std::tuple<P...>*) {
       (language::take<P>(taken, arguments), ...);
-      std::vector<Tensor> results = language::launch(name_, &language::record<F>, taken, gradient_, grid.where);
+      std::vector<Tensor> results =
+          check_ || language::runs_at_once()
+              ? language::run_at_once(name_, &language::run<F>, taken.inputs, taken.launch, check_.value_or(CheckOptions()), grid.where)
+              : tile_kernel(name_, &language::record<F>, taken.inputs, taken.launch, grid.where);
+      if (gradient_) results = language::with_gradient(name_, std::move(results), taken, gradient_, grid.where);
       std::size_t k = 0;
       (language::settle<P>(results, k, arguments, grid.where), ...);
       return results;
     }(static_cast<typename Signature::Parameters*>(nullptr));
   }
 
+  /// The same kernel, whose instances run one after the other on the host, each word at once: stop in it with a debugger. What it does wrong with memory is an
+  /// Error (tile_at_once.h). Not in a trace. TEGULA_CHECK=tile in the environment does so for all kernels.
+  Kernel check(CheckOptions options = {}) const {
+    Kernel kernel = *this;
+    kernel.check_ = options;
+    return kernel;
+  }
   /// The same kernel, through which gradients flow: f gives one for each input, an empty Tensor where none flows.
   Kernel gradient(TileGradientFunction f) const {
     Kernel kernel = *this;
@@ -251,6 +268,7 @@ class Kernel {
  private:
   std::string name_;
   TileGradientFunction gradient_;
+  std::optional<CheckOptions> check_;
 };
 
 /// A kernel of a lambda that captures nothing; its parameters are Ptr, Out, InOut, Int, Float, Bool and Const.

@@ -30,12 +30,6 @@ std::string sizes_text(const Shape& shape) {
   return text;
 }
 
-/// Reals are kept as numbers, behind the others.
-TileLaunch with_reals_as_numbers(TileLaunch launch) {
-  for (const double real : launch.reals) launch.numbers.push_back(std::bit_cast<std::int64_t>(real));
-  return launch;
-}
-
 void launch_copy(KernelContext& context, int input, const KernelArgument& target) {
   const auto& [shape, dtype, strides] = context.input(input);
   if (numel(shape) == 0) return;
@@ -80,6 +74,20 @@ class Programs {
 };
 
 }  // namespace
+
+TileLaunch with_reals_as_numbers(TileLaunch launch) {
+  for (const double real : launch.reals) launch.numbers.push_back(std::bit_cast<std::int64_t>(real));
+  return launch;
+}
+
+TileParameters::TileParameters(tile::Builder& builder, const std::vector<Result>& in, const TileLaunch& launch) {
+  for (std::size_t i = 0; i < in.size(); ++i) inputs.push_back(builder.pointer("x" + std::to_string(i), in[i].dtype, false));
+  for (std::size_t k = 0; k < launch.outputs.size(); ++k)
+    outputs.push_back(builder.pointer("y" + std::to_string(k), launch.outputs[k].dtype, true));
+  for (std::size_t n = 0; n + launch.reals.size() < launch.numbers.size(); ++n)
+    numbers.push_back(builder.scalar("n" + std::to_string(n), i64));
+  for (std::size_t r = 0; r < launch.reals.size(); ++r) reals.push_back(builder.scalar("r" + std::to_string(r), f32));
+}
 
 TileKernelOp::TileKernelOp(std::string name, TileKernel kernel, std::vector<Result> inputs, TileLaunch launch, const Line& where)
     : name_(std::move(name)),
@@ -237,14 +245,8 @@ std::shared_ptr<const TileProgram> TileKernelOp::write_down() const {
     tile::Builder builder(name_);
     builder.set_location(where_);
     builder.locate_each_access();
-    std::vector<tile::Value> inputs, outputs, numbers, reals;
-    for (std::size_t i = 0; i < inputs_.size(); ++i) inputs.push_back(builder.pointer("x" + std::to_string(i), inputs_[i].dtype, false));
-    for (std::size_t k = 0; k < launch_.outputs.size(); ++k)
-      outputs.push_back(builder.pointer("y" + std::to_string(k), launch_.outputs[k].dtype, true));
-    for (std::size_t n = 0; n + launch_.reals.size() < launch_.numbers.size(); ++n)
-      numbers.push_back(builder.scalar("n" + std::to_string(n), i64));
-    for (std::size_t r = 0; r < launch_.reals.size(); ++r) reals.push_back(builder.scalar("r" + std::to_string(r), f32));
-    kernel_(builder, {inputs, outputs, numbers, reals, launch_.constants});
+    const TileParameters parameters(builder, inputs_, launch_);
+    kernel_(builder, {parameters.inputs, parameters.outputs, parameters.numbers, parameters.reals, launch_.constants});
     auto written = std::make_shared<TileProgram>();
     written->sentences = builder.sentences();
     written->program = builder.finish();

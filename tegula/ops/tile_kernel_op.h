@@ -17,6 +17,15 @@ struct TileProgram {
   std::vector<std::uint64_t> structure;  // tile::structure
 };
 
+/// Reals are kept as numbers, behind the others.
+TileLaunch with_reals_as_numbers(TileLaunch launch);
+
+/// The parameters of a kernel: inputs, outputs, numbers, reals.
+struct TileParameters {
+  TileParameters(tile::Builder& builder, const std::vector<Result>& inputs, const TileLaunch& launch);
+  std::vector<tile::Value> inputs, outputs, numbers, reals;
+};
+
 class TileKernelOp final : public KernelOp {
  public:
   TileKernelOp(std::string name, TileKernel kernel, std::vector<Result> inputs, TileLaunch launch, const Line& where);

@@ -12,7 +12,7 @@
 
 #include "tegula/cpu/executor/executor.h"
 #include "tegula/tile/builder.h"
-#include "tests/support/interpreter.h"
+#include "tegula/runtime/interpreter.h"
 
 namespace tegula::host {
 

@@ -41,6 +41,32 @@ TEST(DeadCode, LoopsWithoutEffectOrUsedResultGo) {
   EXPECT_EQ(count(program, Word::Cosh), 0);
 }
 
+TEST(DeadCode, WhatNobodyNeedsIsNoLongerCarriedNorGiven) {
+  Builder b("carried");
+  const Value p = b.pointer("p", f32, true), n = b.scalar("n", i64), zero = number(0, n), one = number(1, n);
+  const Value x = b.load(p);
+  const auto carried = b.for_(zero, n, one, {x, x, x}, [&](Value i, std::span<const Value> c) {
+    // The first is not read behind the loop, the second only through the third.
+    return std::vector<Value>{c[0] + unary(Word::Sin, c[0]), c[1] * cast(i, f32), unary(Word::Exp, c[2]) + c[1]};
+  });
+  const auto chosen =
+      b.if_(n > 3, [&] { return std::vector<Value>{unary(Word::Cos, x), x}; }, [&] { return std::vector<Value>{x, unary(Word::Log, x)}; });
+  b.store(p, carried[2] + chosen[1]);
+  const Program program = b.finish();
+  EXPECT_EQ(count(program, Word::Sin), 0);
+  EXPECT_EQ(count(program, Word::Cos), 0);
+  EXPECT_EQ(count(program, Word::Log), 1);
+  EXPECT_EQ(count(program, Word::Exp), 1);
+  for (const Instruction& self : program.instructions) {
+    if (self.word == Word::For) {
+      EXPECT_EQ(self.operands.size(), 5u);
+      EXPECT_EQ(self.regions[0].parameters.size(), 3u);
+      EXPECT_EQ(self.regions[0].results.size(), 2u);
+    }
+    if (self.word == Word::If) EXPECT_EQ(self.regions[1].results.size(), 1u);
+  }
+}
+
 TEST(DeadCode, IdsFollowTheOrderOfExecution) {
   Builder b("order");
   const Value p = b.pointer("p", i64, true), n = b.scalar("n", i64), one = number(1, n);

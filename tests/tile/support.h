@@ -8,7 +8,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/tile/builder.h"
-#include "tests/support/interpreter.h"
+#include "tegula/runtime/interpreter.h"
 
 namespace tegula::tile {
 

@@ -83,19 +83,4 @@ class Repetition {
 
 void repeat(const Builder& from, const Region& region, Builder& to, std::map<Id, Value>& known) { Repetition(from, to, known).say(region); }
 
-std::optional<Value> say_unchanging(const Program& from, Id id, Builder& to, std::map<Id, Value>& fixed) {
-  if (const auto found = fixed.find(id); found != fixed.end()) return found->second;
-  const Instruction& self = from[id];
-  if (self.word == Word::Constant) return fixed[id] = constant_like(self, to);
-  const bool shapes = self.word == Word::Broadcast || self.word == Word::ExpandDims || self.word == Word::Reshape;
-  if (self.word != Word::Arange && (self.operands.empty() || !(is_elementwise(self.word) || shapes))) return std::nullopt;
-  std::vector<Id> operands;
-  for (const Id operand : self.operands) {
-    const auto value = say_unchanging(from, operand, to, fixed);
-    if (!value) return std::nullopt;
-    operands.push_back(value->id());
-  }
-  return fixed[id] = to.emit(self.word, self.type, std::move(operands), self.attribute, self.kind, self.attribute2);
-}
-
 }  // namespace tegula::tile::language

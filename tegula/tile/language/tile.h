@@ -97,10 +97,7 @@ class [[maybe_unused]] BasicTile {
   BasicTile& operator^=(TileArg x);
 
   language::Content get(const Line& where) const { return trace(where).read(slot_, where); }
-  void set(const language::Content& content, const Line& where) {
-    trace(where).assign(slot_, content, where);
-    if (language::Machine* const machine = trace(where).machine()) machine->catch_up();
-  }
+  void set(const language::Content& content, const Line& where) { view_ = trace(where).assign(slot_, content, where); }
 
  private:
   static language::Trace& trace(const Line& where) { return language::Trace::current(where); }
@@ -108,6 +105,7 @@ class [[maybe_unused]] BasicTile {
 
   std::uint64_t trace_;
   int slot_;
+  const language::View* view_ = nullptr;  // for debuggers, where the kernel runs at once
 };
 
 template <class U>

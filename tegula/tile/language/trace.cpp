@@ -71,11 +71,23 @@ void Trace::break_off(const Line& where) {
 }
 
 int Trace::make_slot(const Line& where) {
+  if (!free_slots_.empty()) {
+    const int slot = free_slots_.back();
+    free_slots_.pop_back();
+    slots_[index(slot)] = {.declared = where};
+    return slot;
+  }
   slots_.push_back({.declared = where, .born = depth()});
   return static_cast<int>(slots_.size()) - 1;
 }
 
-void Trace::drop_slot(int slot) { slots_[index(slot)].alive = false; }
+void Trace::drop_slot(int slot) {
+  Slot& self = slots_[index(slot)];
+  self.alive = false;
+  if (!machine_) return;
+  for (const auto& [level, content] : self.at) machine_->release(content.value);
+  free_slots_.push_back(slot);
+}
 
 Content Trace::read(int slot, const Line& where) {
   const Slot& self = slots_[index(slot)];
@@ -90,7 +102,7 @@ Content Trace::read(int slot, const Line& where) {
   return content_at(slot, depth());
 }
 
-void Trace::assign(int slot, Content content, const Line& where) {
+const View* Trace::assign(int slot, Content content, const Line& where) {
   Slot& self = slots_[index(slot)];
   if (depth() > 0 && !self.at.empty() && self.born < depth()) {  // it may be carried: it keeps its type
     const Content& first = self.at.front().second;
@@ -106,9 +118,16 @@ void Trace::assign(int slot, Content content, const Line& where) {
                    .where = where});
     }
   }
+  const View* view = nullptr;
+  if (machine_) {
+    machine_->catch_up();
+    view = machine_->hold(content);
+    if (!self.at.empty()) machine_->release(self.at.back().second.value);
+  }
   if (!self.at.empty() && self.at.back().first == depth()) self.at.back().second = content;
   else self.at.emplace_back(depth(), content);
   levels_.back().assigned.insert(slot);
+  return view;
 }
 
 Content Trace::content_at(int slot, int level) {
@@ -155,28 +174,6 @@ Value Trace::open_loop(const Line& where) {
   return levels_.back().counter = placeholder(*levels_.back().builder, {i64, false, {}});
 }
 
-std::vector<Trace::Moved> Trace::take_moved(const Closed& body, std::vector<int>& carried, const std::map<int, Value>& outside,
-                                            Builder& builder) {
-  const Program& said = body.level.builder->program();
-  std::map<Id, Value> fixed;
-  for (const auto& [slot, inner] : body.level.reads)
-    if (!body.last.contains(slot)) fixed[inner.id()] = outside.at(slot);
-  std::vector<Moved> moved;
-  std::erase_if(carried, [&](int slot) {
-    const auto read = body.level.reads.find(slot);
-    if (read == body.level.reads.end()) return false;
-    const Instruction& last = said[body.last.at(slot).value.id()];
-    if ((last.word != Word::Add && last.word != Word::Sub) || (!last.type.pointer && !is_integer(last.type.dtype))) return false;
-    const bool is_first = last.operands[0] == read->second.id();
-    if (!is_first && (last.word == Word::Sub || last.operands[1] != read->second.id())) return false;
-    const auto by = say_unchanging(said, last.operands[is_first ? 1 : 0], builder, fixed);
-    if (!by) return false;
-    moved.push_back({slot, content_at(slot, depth()), last.word == Word::Sub ? unary(Word::Neg, *by) : *by});
-    return true;
-  });
-  return moved;
-}
-
 void Trace::close_loop(Value begin, Value end, Value step) {
   Closed body = close();
   Builder& b = builder(body.level.where);
@@ -186,18 +183,13 @@ void Trace::close_loop(Value begin, Value end, Value step) {
     else slots_[index(slot)].lost = body.level.where.line();
   }
   const std::map<int, Value> outside = values_outside(body.level);
-  const std::vector<Moved> moved = take_moved(body, carried, outside, b);
-  const auto moved_at = [](const Moved& m, Value iteration) { return m.first.value + cast(iteration, m.by.dtype()) * m.by; };
   std::vector<Value> initial;
   for (const int slot : carried) initial.push_back(content_at(slot, depth()).value);
   const auto results = b.for_(begin, end, step, initial, [&](Value counter, std::span<const Value> now) {
     std::map<Id, Value> known{{body.level.counter.id(), counter}};
     for (const auto& [slot, inner] : body.level.reads) {
       const auto k = std::ranges::find(carried, slot);
-      const auto m = std::ranges::find(moved, slot, &Moved::slot);
-      known[inner.id()] = m != moved.end()     ? moved_at(*m, (counter - begin) / step)
-                          : k != carried.end() ? now[static_cast<std::size_t>(k - carried.begin())]
-                                               : outside.at(slot);
+      known[inner.id()] = k != carried.end() ? now[static_cast<std::size_t>(k - carried.begin())] : outside.at(slot);
     }
     repeat(*body.level.builder, body.level.builder->program().body, b, known);
     std::vector<Value> next;
@@ -205,10 +197,6 @@ void Trace::close_loop(Value begin, Value end, Value step) {
     return next;
   });
   b.set_location(body.level.where);
-  for (const Moved& m : moved) {
-    const Value count = (end - begin + (step - 1)) / step;
-    assign(m.slot, {moved_at(m, select(count > 0, count, count * 0)), m.first.dtype}, body.level.where);
-  }
   for (std::size_t k = 0; k < carried.size(); ++k) assign(carried[k], {results[k], body.last.at(carried[k]).dtype}, body.level.where);
 }
 

@@ -13,6 +13,8 @@
 #include <vector>
 
 #include "tegula/tile/builder.h"
+#include "tegula/tile/rules.h"
+#include "tegula/tile/scalar_words.h"
 
 namespace tegula::tile::language {
 
@@ -23,6 +25,15 @@ struct Content {
   DType dtype = DType::f32;
 };
 
+/// A value as a debugger reads it, without calling anything.
+struct View {
+  const char* dtype;  // "f32", "ptr"
+  int rank;
+  std::int64_t sizes[kMaxTileRank];
+  const Scalar* elements;  // row-major; floats in real, others in integer
+  bool is_float;
+};
+
 /// Runs words as soon as they are said.
 class Machine {
  public:
@@ -30,6 +41,9 @@ class Machine {
   /// Runs what has been said since.
   virtual void catch_up() = 0;
   virtual std::int64_t integer(Value scalar) = 0;
+  /// A variable begins or ceases to hold a value.
+  virtual const View* hold(const Content& content) = 0;
+  virtual void release(Value value) = 0;
 };
 
 /// The recording of one kernel, on this thread.
@@ -55,7 +69,8 @@ class Trace {
   void drop_slot(int slot);
   bool has_value(int slot) const { return !slots_[index(slot)].at.empty(); }
   Content read(int slot, const Line& where);
-  void assign(int slot, Content content, const Line& where);
+  /// Gives what a debugger sees of it, where the kernel runs at once.
+  const View* assign(int slot, Content content, const Line& where);
 
   /// Opens the body of a loop; gives its counter.
   Value open_loop(const Line& where);
@@ -84,12 +99,6 @@ class Trace {
     Level level;
     std::map<int, Content> last;  // of slots that were there before: what they hold at the end
   };
-  /// A slot that a loop only moves on by the same amount in each iteration (pa += BK): it is not carried, but first + by * iteration.
-  struct Moved {
-    int slot;
-    Content first;
-    Value by;
-  };
 
   static std::size_t index(int slot) { return static_cast<std::size_t>(slot); }
   int depth() const { return static_cast<int>(levels_.size()) - 1; }
@@ -97,13 +106,13 @@ class Trace {
   Closed close();
   Content content_at(int slot, int level);
   std::map<int, Value> values_outside(const Level& level);
-  std::vector<Moved> take_moved(const Closed& body, std::vector<int>& carried, const std::map<int, Value>& outside, Builder& builder);
 
   Machine* machine_;
   Trace* before_;
   std::uint64_t serial_;
   std::vector<Level> levels_;
   std::vector<Slot> slots_;
+  std::vector<int> free_slots_;  // where the kernel runs at once
   Line broken_at_{}, outer_{};
   friend class Within;
 };

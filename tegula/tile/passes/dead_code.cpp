@@ -1,6 +1,10 @@
 #include "tegula/tile/passes/dead_code.h"
 
+#include <algorithm>
+#include <functional>
+#include <map>
 #include <utility>
+#include <vector>
 
 namespace tegula::tile {
 namespace {
@@ -10,8 +14,10 @@ class DeadCode {
   explicit DeadCode(Program program) : program_(std::move(program)), live_(program_.instructions.size(), false) {}
 
   Program run() {
+    find_controls();
     mark_effects(program_.body);
     for (const Id id : program_.body.results) mark(id);
+    drop_results();
     Program out{std::move(program_.name), std::move(program_.parameters), {}, {}, program_.many_sizes, program_.early};
     new_ids_.assign(program_.instructions.size(), -1);
     out.body = move_live(std::move(program_.body), out.instructions);
@@ -26,17 +32,79 @@ class DeadCode {
  private:
   Instruction& at(Id id) { return program_.instructions[static_cast<std::size_t>(id)]; }
 
-  /// Marks the instruction and all it needs. For and If need what their regions yield.
+  /// What a For carries or an If gives: which of it somebody needs.
+  struct Control {
+    Id id;
+    std::vector<bool> needed;
+  };
+
+  void find_controls() {
+    for (Id id = 0; id < static_cast<Id>(program_.instructions.size()); ++id) {
+      const Instruction& self = at(id);
+      if (self.regions.empty()) continue;
+      controls_.emplace(id, Control{id, std::vector<bool>(self.regions[0].results.size(), false)});
+      for (const Region& region : self.regions)
+        for (std::size_t k = 1; k < region.parameters.size(); ++k) carried_[region.parameters[k]] = {id, k - 1};
+    }
+  }
+
   void mark(Id first) {
-    std::vector<Id> pending{first};
-    while (!pending.empty()) {
-      const Id id = pending.back();
-      pending.pop_back();
+    pending_.push_back(first);
+    while (!pending_.empty()) {
+      const Id id = pending_.back();
+      pending_.pop_back();
       if (live_[static_cast<std::size_t>(id)]) continue;
       live_[static_cast<std::size_t>(id)] = true;
-      const Instruction& instruction = at(id);
-      pending.insert(pending.end(), instruction.operands.begin(), instruction.operands.end());
-      for (const Region& region : instruction.regions) pending.insert(pending.end(), region.results.begin(), region.results.end());
+      const Instruction& self = at(id);
+      // Of a For its bounds, of an If its condition: what they give is marked one by one.
+      const std::size_t fixed = self.word == Word::For ? 3 : self.operands.size();
+      pending_.insert(pending_.end(), self.operands.begin(),
+                      self.operands.begin() + static_cast<std::ptrdiff_t>(std::min(fixed, self.operands.size())));
+      if (self.word == Word::Result) need(self.operands[0], static_cast<std::size_t>(self.attribute));
+      else if (const auto of = carried_.find(id); of != carried_.end()) need(of->second.first, of->second.second);
+    }
+  }
+
+  void need(Id control, std::size_t k) {
+    std::vector<bool>& needed = controls_.at(control).needed;
+    if (k >= needed.size() || needed[k]) return;  // the verifier speaks of a result that there is not
+    needed[k] = true;
+    const Instruction& self = at(control);
+    for (const Region& region : self.regions)
+      if (k < region.results.size()) pending_.push_back(region.results[k]);
+    if (self.word == Word::For && k + 3 < self.operands.size()) pending_.push_back(self.operands[k + 3]);
+    for (const Region& region : self.regions)
+      if (k + 1 < region.parameters.size()) pending_.push_back(region.parameters[k + 1]);
+    pending_.push_back(control);
+  }
+
+  /// Takes off the For and If what nobody needs.
+  void drop_results() {
+    for (auto& [id, control] : controls_) {
+      const std::vector<bool>& needed = control.needed;
+      if (!live_[static_cast<std::size_t>(id)] || std::ranges::all_of(needed, std::identity())) continue;
+      std::vector<std::int64_t> places(needed.size(), -1);
+      for (std::size_t k = 0, place = 0; k < needed.size(); ++k)
+        if (needed[k]) places[k] = static_cast<std::int64_t>(place++);
+      const auto keep = [&](std::vector<Id>& ids, std::size_t first) {
+        std::vector<Id> kept;
+        for (std::size_t i = 0; i < ids.size(); ++i)
+          if (i < first || i - first >= needed.size() || needed[i - first]) kept.push_back(ids[i]);
+        ids = std::move(kept);
+      };
+      Instruction& self = at(id);
+      if (self.word == Word::For) keep(self.operands, 3);
+      for (Region& region : self.regions) {
+        keep(region.results, 0);
+        if (self.word != Word::For) continue;
+        keep(region.parameters, 1);
+        for (std::size_t i = 0; i < region.parameters.size(); ++i) at(region.parameters[i]).attribute = static_cast<std::int64_t>(i);
+      }
+      for (std::size_t i = 0; i < program_.instructions.size(); ++i) {
+        Instruction& result = program_.instructions[i];
+        if (live_[i] && result.word == Word::Result && result.operands[0] == id)
+          result.attribute = places[static_cast<std::size_t>(result.attribute)];
+      }
     }
   }
 
@@ -77,6 +145,9 @@ class DeadCode {
 
   Program program_;
   std::vector<bool> live_;
+  std::map<Id, Control> controls_;
+  std::map<Id, std::pair<Id, std::size_t>> carried_;  // by the region's parameter: the For, and which one of what it carries
+  std::vector<Id> pending_;
   std::vector<Id> new_ids_;
 };
 

@@ -1,4 +1,4 @@
-#include "tests/support/scalar_words.h"
+#include "tegula/tile/scalar_words.h"
 
 #include <bit>
 #include <cmath>

@@ -1,0 +1,145 @@
+// Kernels of the tile language run at once: the values of the executor, and what they do wrong with memory, with line, instance, element and tensor.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tegula/compile/jit.h"
+#include "tegula/core/check.h"
+#include "tegula/graph/autodiff/grad.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/random.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
+#include "tests/support/message.h"
+#include "tests/support/tile_kernels.h"
+#include "tests/support/values.h"
+
+namespace faults {
+using namespace tegula::tile;
+
+constexpr int kOffByOne = __LINE__ + 3;
+const auto off_by_one = jit("off_by_one", [](Ptr<float> x, Out<float> y, Int n, Const<int> BLOCK) {
+  auto i = program_id(0) * BLOCK + arange(0, BLOCK);
+  auto v = load(x + i, i <= n, 0.0);
+  store(y + i, v, i < n);
+});
+constexpr int kNoMask = __LINE__ + 3;
+const auto no_mask = jit("no_mask", [](Ptr<float> x, Out<float> y, Int n, Const<int> BLOCK) {
+  auto i = program_id(0) * BLOCK + arange(0, BLOCK);
+  store(y + i, load(x + i, i < n));
+});
+constexpr int kBeforeTheTensor = __LINE__ + 2;
+const auto before =
+    jit("before", [](Ptr<float> x, Out<float> y, Int, Const<int> BLOCK) { store(y + arange(0, BLOCK), load(x + arange(0, BLOCK) - 1)); });
+constexpr int kRacing = __LINE__ + 2;
+const auto racing =
+    jit("racing", [](Ptr<float> x, Out<float> y, Int, Const<int> BLOCK) { store(y + arange(0, BLOCK), load(x + program_id(0))); });
+constexpr int kUnstored = __LINE__ + 2;
+const auto unstored = jit("unstored", [](Ptr<float> x, Out<float> y, Int, Const<int> BLOCK) {
+  auto old = load(y + arange(0, BLOCK));
+  store(y + arange(0, BLOCK), old + load(x));
+});
+constexpr int kWrongStride = __LINE__ + 3;
+const auto wrong_stride = jit("wrong_stride", [](Ptr<float> x, Out<float> y, Int n, Const<int> BLOCK) {
+  auto i = arange(0, BLOCK);
+  auto v = load(x + col(i) * (n + 1) + row(i), col(i) < n && row(i) < n, 0.0);
+  store(y + i, sum(v, 1), i < n);
+});
+constexpr int kOthersResult = __LINE__ + 4;
+const auto others_result = jit("others_result", [](Ptr<float> x, Out<float> y, Int, Const<int>) {
+  auto p = program_id(0);
+  store(y + p, load(x + p));
+  if_(p > 0, [&] { store(y + p, load(y + p - 1)); });
+});
+constexpr int kOwnAndAtomic = __LINE__ + 3;
+const auto own_and_atomic = jit("own_and_atomic", [](Ptr<float>, Out<float> y, Int, Const<int>) {
+  if_(program_id(0) == 0, [&] { atomic_add(y, 1.0); });
+  if_(program_id(0) == 1, [&] { store(y, 1.0); });
+});
+const auto forgotten = jit("forgotten", [](Ptr<float> x, Out<float> y, Int n, Const<int> BLOCK) {
+  auto i = arange(0, BLOCK);
+  store(y + i, load(x + i), i < n - 1);
+});
+constexpr int kToInput = __LINE__ + 1;
+const auto to_input = jit("to_input", [](Ptr<float> x, Out<float>, Int, Const<int>) { store(x, 1.0); });
+}  // namespace faults
+
+namespace tegula {
+namespace {
+
+using test::expect_close;
+using tile::cdiv, tile::out;
+
+std::string at(int line) { return "tile_at_once_test.cpp:" + std::to_string(line); }
+
+template <class K>
+std::string said(const K& kernel, int line, std::int64_t n = 4, const std::optional<tegula::Number>& fill = {}) {
+  const std::string text = message_of([&] { kernel.check()({2}, ones({n}), tile::OutShape{{n}, fill}, n, 8); });
+  EXPECT_TRUE(contains(text, at(line))) << text;
+  return text;
+}
+
+TEST(TileAtOnce, KernelsGiveWhatTheExecutorGives) {
+  manual_seed(3);
+  const Tensor x = normal({100}), y = normal({100});
+  EXPECT_EQ(kernels::add<float>.check()({4}, x, y, out({100}), 100, 32)[0].to_host(), (x + y).to_host());
+  const Tensor rows = normal({7, 30});
+  const auto softmax = [&](const auto& k) { return k({3}, rows, out({7, 30}), 7, 30, 32)[0]; };
+  expect_close(softmax(kernels::softmax_rows.check()), softmax(kernels::softmax_rows), 1e-6);
+  const Tensor a = normal({20, 9}), b = normal({9, 17});
+  const auto product = [&](const auto& k) { return k({9}, a, b, out({20, 17}), 20, 17, 9, 8, 8, 4, 2)[0]; };
+  expect_close(product(kernels::matmul.check({.shuffle = 5})), product(kernels::matmul), 1e-5);
+  const Tensor q = normal({2, 20, 8}), k = normal({2, 20, 8}), v = normal({2, 20, 8});
+  const auto attention = [&](const auto& f) { return f({3, 2}, q, k, v, out({2, 20, 8}), 20, 8, 8, 8)[0]; };
+  expect_close(attention(kernels::attention.check()), attention(kernels::attention), 1e-5);
+  for (const int n : {0, 1, 10}) {
+    EXPECT_EQ(kernels::control.check()({1}, out({6}), n)[0].to_host<std::int64_t>(),
+              kernels::control({1}, out({6}), n)[0].to_host<std::int64_t>());
+  }
+  const auto numbers = [](const auto& f) { return f({1}, out({64}), out({64}), out({64}), 17, 64); };
+  const auto drawn = numbers(kernels::random.check()), want = numbers(kernels::random);
+  EXPECT_EQ(drawn[0].to_host<std::int32_t>(), want[0].to_host<std::int32_t>());
+  expect_close(drawn[2], want[2], 1e-5);
+  const Tensor bins = cast(remainder(arange(100), 10.0), i32);
+  EXPECT_EQ(kernels::histogram.check({.shuffle = 1})({4}, bins, out({10}, 0), 100, 32)[0].to_host<std::int32_t>(),
+            std::vector<std::int32_t>(10, 10));
+}
+
+TEST(TileAtOnce, VariablesAndGradientsAreThoseOfTheExecutor) {
+  Variable w = full({5}, 1.0);
+  EXPECT_EQ(kernels::step.check()({1}, w, arange(5.0f), out({1}), 0.5, false, 5, 8)[0].item(), 7.5f);
+  EXPECT_EQ(w.to_host(), (std::vector<float>{1, 0.5, 0, -0.5, -1}));
+  const Tensor x = normal({9});
+  const auto k = kernels::cube.check().gradient(kernels::cube_backward);
+  expect_close(grad(sum(k({1}, x, out({9}), out({9}), 9, 16)[0]), x), 3.0 * x * x, 1e-5);
+}
+
+TEST(TileAtOnce, FindsWhatAKernelDoesWrongWithMemory) {
+  EXPECT_TRUE(contains(said(faults::off_by_one, faults::kOffByOne),
+                       "a load of element 4 of input 0, f32(4,) with 4 elements, by program (0, 0, 0), element 4"));
+  EXPECT_TRUE(contains(said(faults::no_mask, faults::kNoMask), "a store to element 4 of result 0"));
+  EXPECT_TRUE(contains(said(faults::before, faults::kBeforeTheTensor), "element -1 of input 0"));
+  EXPECT_TRUE(contains(said(faults::racing, faults::kRacing, 8),
+                       "result 0, f32(8,) with 8 elements, which program (0, 0, 0) stores, too, by program (1, 0, 0)"));
+  EXPECT_TRUE(contains(said(faults::unstored, faults::kUnstored, 8), "which nobody has stored"));
+  EXPECT_TRUE(contains(said(faults::wrong_stride, faults::kWrongStride), "a load of element 5 of input 0"));
+  EXPECT_TRUE(contains(said(faults::others_result, faults::kOthersResult, 2), "a load of element 0 of result 0"));
+  EXPECT_TRUE(contains(said(faults::own_and_atomic, faults::kOwnAndAtomic, 1, 0), "which others stores, too"));
+  EXPECT_TRUE(contains(said(faults::to_input, faults::kToInput), "stores to results alone"));
+  const std::string text = message_of([] { faults::forgotten.check()({1}, ones({4}), out({4}), 4, 4); });
+  EXPECT_TRUE(contains(text, "element 3 of result 0, f32(4,) with 4 elements, which no instance stores")) << text;
+}
+
+TEST(TileAtOnce, TheEnvironmentChecksEveryKernelOutsideOfTraces) {
+  const Checking on(Check::Tile);
+  const std::string text = message_of([] { faults::racing({2}, ones({8}), out({8}), 8, 8); });
+  EXPECT_TRUE(contains(text, "stores, too")) << text;
+  auto f = jit([](const Tensor& x) { return kernels::add<float>({4}, x, x, out({100}), 100, 32)[0]; });
+  for (int call = 0; call < 3; ++call) EXPECT_EQ(f(ones({100})).to_host(), std::vector<float>(100, 2));
+}
+
+}  // namespace
+}  // namespace tegula
