@@ -9,6 +9,8 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -23,6 +25,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+constexpr double kOnItsWay = 0.1;  // seconds in which arrives what a rank has sent before it stopped
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of a message: MPI counts in int
 
@@ -79,7 +83,9 @@ class MpiTransport final : public Transport {
         if (arrives && is_done(arrives)) arrives = nullptr;
         if (leaves && is_done(leaves)) leaves = nullptr;
         if (turn % 64 != 63) continue;
-        hear(doing);
+        // What was sent ahead of the stop is read first: an exchange that the others have ended ends here as well.
+        hear();
+        if (!arrives || since_stop() > kOnItsWay) throw_stop(doing);
         if (since(begin) > timeout_) missing(arrives ? from : to, doing);
         if (since(begin) > 2e-4) std::this_thread::sleep_for(std::chrono::microseconds(50));  // the processor may be another rank's
       }
@@ -99,7 +105,8 @@ class MpiTransport final : public Transport {
   }
 
   std::vector<int> listen(const Doing& doing) override {
-    hear(doing);
+    hear();
+    throw_stop(doing);
     return {};
   }
 
@@ -160,15 +167,28 @@ class MpiTransport final : public Transport {
     }
   }
 
-  void hear(const Doing& doing) {
+  /// Takes what has come beside the data.
+  void hear() {
     carry_notes();
+    const std::lock_guard lock(heard_mutex_);
     int from = 0;
     std::size_t count = 0;
-    if (!waits(1, &from, &count)) return;
+    if (heard_ || !waits(1, &from, &count)) return;
     std::string sentence(count, ' ');
     for (void* word = receive(from, sentence.data(), count, 1); !is_done(word);) {}
+    heard_ = {Clock::now(), std::move(sentence)};
+  }
+  /// 0 while none was heard of.
+  double since_stop() {
+    const std::lock_guard lock(heard_mutex_);
+    return heard_ ? since(heard_->when) : 0;
+  }
+  /// Nothing where none was heard of.
+  void throw_stop(const Doing& doing) {
+    const std::lock_guard lock(heard_mutex_);
+    if (!heard_) return;
     stopped_ = true;
-    throw PeerError({.op = doing.text(), .got = "a run that has stopped: " + sentence, .where = doing.where});
+    throw PeerError({.op = doing.text(), .got = "a run that has stopped: " + heard_->sentence, .where = doing.where});
   }
 
   [[noreturn]] void missing(int rank, const Doing& doing) {
@@ -189,6 +209,12 @@ class MpiTransport final : public Transport {
   std::mutex notes_mutex_;  // of
   std::vector<std::unique_ptr<Leaving>> leaving_;
   std::vector<Note> come_;
+  struct Heard {
+    Clock::time_point when;
+    std::string sentence;
+  };
+  std::mutex heard_mutex_;
+  std::optional<Heard> heard_;  // of a rank that has stopped
   std::atomic<bool> stopped_{false};
 };
 

@@ -1,0 +1,54 @@
+// A libtegula_mpi.so in which another rank, 1 of 2, has sent its data and then stopped: the word comes at once, the data when somebody has asked for them
+// TEGULA_FAKE_MPI_TURNS times. Of a negative number they do not come.
+
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <string_view>
+
+#include "tegula/dist/transport/mpi/functions.h"
+
+namespace {
+
+constexpr std::string_view kSentence = "rank 1: enough";
+
+struct Request {
+  void* bytes = nullptr;
+  std::size_t count = 0;
+  int channel = 0;
+  long asked = 0;
+};
+
+bool heard = false;
+
+long turns() {
+  const char* const text = std::getenv("TEGULA_FAKE_MPI_TURNS");
+  return text ? std::atol(text) : 0;
+}
+
+bool is_done(void* handle) {
+  auto* const request = static_cast<Request*>(handle);
+  if (request->bytes && request->channel == 0 && (turns() < 0 || ++request->asked <= turns())) return false;
+  const std::unique_ptr<Request> done(request);
+  if (done->bytes && done->channel == 0) std::memset(done->bytes, 7, done->count);
+  if (done->bytes && done->channel == 1) std::memcpy(done->bytes, kSentence.data(), done->count);
+  return true;
+}
+
+bool waits(int channel, int* from, std::size_t* count) {
+  if (channel != 1 || heard) return false;
+  return heard = true, *from = 1, *count = kSentence.size(), true;
+}
+
+const tegula::dist::MpiFunctions kFunctions{
+    .version = tegula::dist::kMpiInterface,
+    .start = [](int* rank, int* size) -> const char* { return *rank = 0, *size = 2, heard = false, nullptr; },
+    .send = [](int, const void*, std::size_t, int channel) -> void* { return new Request{nullptr, 0, channel, 0}; },
+    .receive = [](int, void* bytes, std::size_t count, int channel) -> void* { return new Request{bytes, count, channel, 0}; },
+    .is_done = is_done,
+    .waits = waits,
+    .finish = [] {}};
+
+}  // namespace
+
+extern "C" const tegula::dist::MpiFunctions* tegula_mpi_functions() { return &kFunctions; }
