@@ -44,7 +44,7 @@ struct Axis {
 constexpr std::int64_t kMostLanes = 64;
 
 /// Outputs that are computed together: `count` channels of one pixel or `count` neighbours of one line.
-struct Group {
+struct Lanes {
   std::int64_t image, channel;
   std::array<std::int64_t, 3> output;
   std::int64_t count;
@@ -112,7 +112,7 @@ class PoolingCall : public runtime::Call {
             continue;
           }
         }
-        for_each_group(image, channel, channels, [&](const Group& g) {
+        for_each_lanes(image, channel, channels, [&](const Lanes& g) {
           if (!d_.backward) forward(first, result, taps, g);
           else if (max) by_taps ? max_backward(taps, second, result, g) : search_backward(first, second, result, g);
           else average_backward(first, result, g);
@@ -123,14 +123,14 @@ class PoolingCall : public runtime::Call {
 
  private:
   template <class F>
-  void for_each_group(std::int64_t image, std::int64_t channel, std::int64_t channels, F&& visit) const {
+  void for_each_lanes(std::int64_t image, std::int64_t channel, std::int64_t channels, F&& visit) const {
     for (std::int64_t d = 0; d < axes_[0].out; ++d) {
-      for (std::int64_t h = 0; h < axes_[1].out; ++h) groups_of({image, channel, {d, h, 0}, channels}, {0, axes_[2].out}, visit);
+      for (std::int64_t h = 0; h < axes_[1].out; ++h) lanes_of({image, channel, {d, h, 0}, channels}, {0, axes_[2].out}, visit);
     }
   }
   /// Those of a line's outputs.
   template <class F>
-  void groups_of(Group g, Range outputs, F&& visit) const {
+  void lanes_of(Lanes g, Range outputs, F&& visit) const {
     const std::int64_t step = over_channels_ ? 1 : kMostLanes;
     for (g.output[2] = outputs.begin; g.output[2] < outputs.end; g.output[2] += step) {
       if (!over_channels_) g.count = std::min(step, outputs.end - g.output[2]);
@@ -138,7 +138,7 @@ class PoolingCall : public runtime::Call {
     }
   }
 
-  void forward(const T* x, T* y, std::uint8_t* taps, const Group& g) const {
+  void forward(const T* x, T* y, std::uint8_t* taps, const Lanes& g) const {
     if (d_.kind != PoolingKind::Max) average_forward(x, y, g);
     else if (taps) max_and_taps(x, y, taps, g);
     else max_forward(x, y, g);
@@ -148,21 +148,21 @@ class PoolingCall : public runtime::Call {
                           std::int64_t channels) const {
     for (std::int64_t d = 0; d < axes_[0].out; ++d) {
       for (std::int64_t h = 0; h < axes_[1].out; ++h) {
-        const Group g{image, channel, {d, h, 0}, channels};
+        const Lanes g{image, channel, {d, h, 0}, channels};
         const Range depth = axes_[0].taps(d), height = axes_[1].taps(h);
-        const auto by_groups = [&](Range outputs) { groups_of(g, outputs, [&](const Group& part) { forward(x, y, taps, part); }); };
+        const auto by_lanes = [&](Range outputs) { lanes_of(g, outputs, [&](const Lanes& lanes) { forward(x, y, taps, lanes); }); };
         if (depth.begin == depth.end || height.begin == height.end) {
-          by_groups({0, axes_[2].out});
+          by_lanes({0, axes_[2].out});
           continue;
         }
-        by_groups({0, full_.begin});
+        by_lanes({0, full_.begin});
         if (full_.end > full_.begin) full_windows(x, y, taps, g, depth, height);
-        by_groups({full_.end, axes_[2].out});
+        by_lanes({full_.end, axes_[2].out});
       }
     }
   }
   /// Outputs of a line whose windows lie inside of it.
-  void full_windows(const float* x, float* y, std::uint8_t* taps, Group g, Range depth, Range height) const {
+  void full_windows(const float* x, float* y, std::uint8_t* taps, Lanes g, Range depth, Range height) const {
     g.output[2] = full_.begin;
     const std::int64_t outputs = full_.end - full_.begin;
     WindowLanes w{.from = x + g.image * input_.n + g.channel * input_.c + axes_[0].position(g.output[0], depth.begin) * input_.spatial[0] +
@@ -192,7 +192,7 @@ class PoolingCall : public runtime::Call {
 
   /// Calls visit(input offset of lane 0, lanes, tap) for every tap that any lane has inside the input, in row-major order.
   template <class F>
-  void for_each_tap(const Group& g, F&& visit) const {
+  void for_each_tap(const Lanes& g, F&& visit) const {
     const Range d = axes_[0].taps(g.output[0]), h = axes_[1].taps(g.output[1]);
     const Range w = over_channels_ ? axes_[2].taps(g.output[2]) : Range{0, axes_[2].window};
     for (std::int64_t i = d.begin; i < d.end; ++i) {
@@ -211,13 +211,13 @@ class PoolingCall : public runtime::Call {
       }
     }
   }
-  static std::int64_t offset_of(const Group& g, const Strides5& in) {
+  static std::int64_t offset_of(const Lanes& g, const Strides5& in) {
     return g.image * in.n + g.channel * in.c + g.output[0] * in.spatial[0] + g.output[1] * in.spatial[1] + g.output[2] * in.spatial[2];
   }
-  std::int64_t output_offset(const Group& g) const { return offset_of(g, output_); }
+  std::int64_t output_offset(const Lanes& g) const { return offset_of(g, output_); }
 
   /// What the window's sum is divided by, per lane.
-  void divisors(const Group& g, T* divisor) const {
+  void divisors(const Lanes& g, T* divisor) const {
     const Range d = axes_[0].taps(g.output[0]), h = axes_[1].taps(g.output[1]);
     for (std::int64_t i = 0; i < g.count; ++i) {
       const std::int64_t w = inside_[static_cast<std::size_t>(g.output[2] + (over_channels_ ? 0 : i))];
@@ -238,7 +238,7 @@ class PoolingCall : public runtime::Call {
   /// A NaN counts as the maximum; of equals the first stays.
   static bool keeps(T best, T candidate) { return (candidate <= best) | (best != best); }
 
-  void max_forward(const T* x, T* y, const Group& g) const {
+  void max_forward(const T* x, T* y, const Lanes& g) const {
     T best[kMostLanes];
     std::fill_n(best, g.count, -std::numeric_limits<T>::infinity());
     with_step([&](auto step) {
@@ -254,7 +254,7 @@ class PoolingCall : public runtime::Call {
     for (std::int64_t i = 0; i < g.count; ++i) to[i * out_step_] = best[i];
   }
 
-  void average_forward(const T* x, T* y, const Group& g) const {
+  void average_forward(const T* x, T* y, const Lanes& g) const {
     T sum[kMostLanes], divisor[kMostLanes];
     std::fill_n(sum, g.count, T(0));
     divisors(g, divisor);
@@ -270,9 +270,9 @@ class PoolingCall : public runtime::Call {
 
   using Index = std::conditional_t<sizeof(T) == 4, std::int32_t, std::int64_t>;  // as wide as T, for the sake of vectors
 
-  /// The maxima of a group's windows, and for each lane what named(at, i, tap) says of the first one; -1 where the window lies in the padding.
+  /// The maxima of windows, and for each lane what named(at, i, tap) says of the first one; -1 where the window lies in the padding.
   template <class Named>
-  void search(const T* x, const Group& g, T* best, Index* where, Named&& named) const {
+  void search(const T* x, const Lanes& g, T* best, Index* where, Named&& named) const {
     std::fill_n(best, g.count, -std::numeric_limits<T>::infinity());
     std::fill_n(where, g.count, Index(-1));
     with_step([&](auto step) {
@@ -290,7 +290,7 @@ class PoolingCall : public runtime::Call {
     });
   }
 
-  void max_and_taps(const T* x, T* y, std::uint8_t* taps, const Group& g) const {
+  void max_and_taps(const T* x, T* y, std::uint8_t* taps, const Lanes& g) const {
     T best[kMostLanes];
     Index where[kMostLanes];
     search(x, g, best, where, [](std::int64_t, auto, std::int64_t tap) { return [tap = static_cast<Index>(tap)](Index) { return tap; }; });
@@ -299,7 +299,7 @@ class PoolingCall : public runtime::Call {
     for (std::int64_t i = 0; i < g.count; ++i) to[i * taps_step_] = static_cast<std::uint8_t>(where[i]);  // of -1: kNoTap
   }
 
-  void max_backward(const std::uint8_t* taps, const T* dy, T* dx, const Group& g) const {
+  void max_backward(const std::uint8_t* taps, const T* dy, T* dx, const Lanes& g) const {
     const std::uint8_t* const of = taps + offset_of(g, taps_);
     const T* const from = dy + output_offset(g);
     T* const first = dx + g.image * input_.n + g.channel * input_.c;
@@ -311,7 +311,7 @@ class PoolingCall : public runtime::Call {
     }
   }
 
-  void search_backward(const T* x, const T* dy, T* dx, const Group& g) const {
+  void search_backward(const T* x, const T* dy, T* dx, const Lanes& g) const {
     const std::int64_t base = g.image * input_.n + g.channel * input_.c;
     T best[kMostLanes];
     Index where[kMostLanes];  // from base
@@ -325,7 +325,7 @@ class PoolingCall : public runtime::Call {
     }
   }
 
-  void average_backward(const T* dy, T* dx, const Group& g) const {
+  void average_backward(const T* dy, T* dx, const Lanes& g) const {
     T part[kMostLanes], divisor[kMostLanes];
     divisors(g, divisor);
     const T* from = dy + output_offset(g);

@@ -122,23 +122,23 @@ struct OneDnnPrimitive::Handles {
       execute(reorder.primitive, arguments);
     }
   };
-  struct Part {
+  struct PieceHandles {
     std::vector<memory> inner;
     std::vector<std::vector<Move>> moves;  // by operand; batched ones only
     memory scratchpad;
   };
 
   const Variant* variant;
-  std::vector<Part> parts;
+  std::vector<PieceHandles> pieces;
   std::vector<std::vector<Move>> whole;  // by whole operand
 
   explicit Handles(const Variant& v) : variant(&v) {
     for (int i = 0; i < v.parts; ++i) {
       const Piece& piece = v.piece(i);
-      Part& part = parts.emplace_back(Part{{}, {}, memory(scratchpad_of(piece.description), onednn_engine(), nullptr)});
+      PieceHandles& handles = pieces.emplace_back(PieceHandles{{}, {}, memory(scratchpad_of(piece.description), onednn_engine(), nullptr)});
       for (const Operand& operand : piece.operands) {
-        part.inner.emplace_back(operand.inner, onednn_engine(), nullptr);
-        part.moves.push_back(operand.whole() ? std::vector<Move>() : moves_of(operand));
+        handles.inner.emplace_back(operand.inner, onednn_engine(), nullptr);
+        handles.moves.push_back(operand.whole() ? std::vector<Move>() : moves_of(operand));
       }
     }
     for (const Operand* operand : v.whole) whole.push_back(moves_of(*operand));
@@ -196,7 +196,7 @@ struct OneDnnPrimitive::Handles {
   void compute(int number, std::span<void* const> buffers, char* scratch) {
     const Variant& v = *variant;
     const Piece& piece = v.piece(number);
-    Part& part = parts[static_cast<std::size_t>(number)];
+    PieceHandles& handles = pieces[static_cast<std::size_t>(number)];
     char* own = v.own_scratch(scratch, number);
     const std::int64_t first = v.range(number).begin;
     std::array<dnnl_exec_arg_t, kMostArguments> arguments;
@@ -209,17 +209,17 @@ struct OneDnnPrimitive::Handles {
       char* inner = outer(operand);
       if (operand.moved || operand.summed(v.parts)) inner = (operand.whole() && !operand.tensor.written ? scratch : own) + operand.offset;
       if (operand.moved && !operand.whole() && !operand.tensor.written)
-        part.moves[i][0].run(operand.reorders[0], outer(operand), inner, own);
-      part.inner[i].set_data_handle(inner);
-      arguments[count++] = {operand.tensor.argument, part.inner[i].get()};
+        handles.moves[i][0].run(operand.reorders[0], outer(operand), inner, own);
+      handles.inner[i].set_data_handle(inner);
+      arguments[count++] = {operand.tensor.argument, handles.inner[i].get()};
     }
-    part.scratchpad.set_data_handle(own + piece.scratchpad);
-    arguments[count++] = {DNNL_ARG_SCRATCHPAD, part.scratchpad.get()};
+    handles.scratchpad.set_data_handle(own + piece.scratchpad);
+    arguments[count++] = {DNNL_ARG_SCRATCHPAD, handles.scratchpad.get()};
     execute(piece.primitive, std::span(arguments).first(count));
     for (std::size_t i = 0; i < piece.operands.size(); ++i) {
       const Operand& operand = piece.operands[i];
       if (operand.moved && !operand.whole() && operand.tensor.written)
-        part.moves[i][0].run(operand.reorders[0], own + operand.offset, outer(operand), own);
+        handles.moves[i][0].run(operand.reorders[0], own + operand.offset, outer(operand), own);
     }
   }
 };
