@@ -165,7 +165,9 @@ class FileReader {
     const auto found = file_.metadata.find(std::string(kGraphKey));
     if (found == file_.metadata.end())
       refuse("a safetensors file without a graph", "one that save_graph has written", "load(net, path) reads the weights of a module");
-    const json all = parse_json(found->second, "load_graph", path_);
+    json all = parse_json(found->second, "load_graph", path_);
+    if (!all.is_object()) refuse(shown(all), "a graph");
+    if (all.contains("tensor")) all = in_tensor(text(all["tensor"]));
     if (!all.is_object()) refuse(shown(all), "a graph");
     if (!all.contains("version") || all["version"] != kVersion)
       refuse("version " + shown(all.contains("version") ? all["version"] : json()), "version " + std::to_string(kVersion),
@@ -204,6 +206,12 @@ class FileReader {
   [[noreturn]] void refuse(const std::string& got, const std::string& expected,
                            const std::string& advice = "the file is damaged, or was not written by save_graph") const {
     throw Error({.op = "load_graph", .got = path_ + ": " + got, .expected = expected, .advice = advice});
+  }
+  /// The text in a tensor of bytes, as plan files have it.
+  json in_tensor(const std::string& name) const {
+    const auto found = std::ranges::find(file_.tensors, name, [](const auto& one) { return one.first; });
+    if (found == file_.tensors.end() || found->second.dtype != u8) refuse("no tensor " + shown(name) + " of bytes", "the text of the graph");
+    return parse_json({static_cast<const char*>(found->second.buffer->data()), found->second.bytes()}, "load_graph", path_);
   }
   const json& list(const json& all, const char* key) const {
     if (!all.contains(key) || !all[key].is_array()) refuse("no list \"" + std::string(key) + "\"", "the lists of a graph");

@@ -24,7 +24,7 @@ namespace tegula {
 struct PlanFunction::State {
   std::string path;
   GraphFunction::State f;  // its graph is read when it is needed
-  std::string graph_text;
+  HostArray graph_text;
   std::once_flag graph_read;
   bool from_file = false;
   std::unique_ptr<compile::JitState> jit;
@@ -42,7 +42,9 @@ using compile::Source;
 constexpr std::int64_t kVersion = 2;
 constexpr const char* kBody = "tegula.plan.json";    // the tensor with the JSON
 constexpr const char* kKept = "tegula.plan.kept.";  // and a number
-constexpr const char* kCode = "tegula.plan.code.";  // likewise
+constexpr const char* kLater = "tegula.plan.later.";  // likewise
+constexpr const char* kCode = "tegula.plan.code.";
+constexpr const char* kGraphText = "tegula.plan.graph.json";
 
 /// What a plan depends on beside its graph.
 json made_for(runtime::Device& device) {
@@ -97,7 +99,7 @@ runtime::Findings findings_for(const StoredPlan& plan, const Entry& entry) {
   const auto complain = [](const std::string& got, const std::string& expected) {
     throw Error({.op = "save_plan", .got = got, .expected = expected, .advice = "a fault of the library: report it"});
   };
-  executable_from_json(plan.json, plan.kept, std::vector<std::uint64_t>(entry.recorded.sources.size()), device, complain);
+  executable_from_json(plan, std::vector<std::uint64_t>(entry.recorded.sources.size()), device, complain);
   return findings->since(begun);
 }
 
@@ -129,11 +131,19 @@ void save_with_plan(const GraphPath& path, const GraphFileOptions& options, cons
   plan.json["function"] = function_json(entry, contents);
   plan.json["findings"] = std::move(findings.json);
   const std::string text = plan.json.dump(-1, ' ', false, json::error_handler_t::replace);
-  json head{{"version", kVersion}, {"digest", digest(text)}, {"kept", plan.kept.size()}, {"made_for", made_for(entry.executable->device())}};
+  json head{{"version", kVersion},
+            {"digest", digest(text)},
+            {"kept", plan.kept.size()},
+            {"later", plan.later.size()},
+            {"made_for", made_for(entry.executable->device())}};
   head["made_for"]["libraries"] = found.versions;
   contents.arrays.emplace_back(kBody, bytes_array(text));
   append_numbered(contents.arrays, kKept, std::move(plan.kept));
+  append_numbered(contents.arrays, kLater, std::move(plan.later));
   append_numbered(contents.arrays, kCode, std::move(findings.images));
+  std::string& graph = contents.metadata.at(std::string(kGraphKey));  // a tensor is not read before it is needed
+  contents.arrays.emplace_back(kGraphText, bytes_array(graph));
+  graph = json{{"tensor", kGraphText}}.dump();
   contents.metadata.emplace(kPlanKey, head.dump());
   io::write_safetensors(path.path, contents.arrays, contents.metadata);
 }
@@ -160,22 +170,22 @@ class PlanFile {
     out->path = path_;
     out->jit = std::make_unique<compile::JitState>(Line(path_, 0, "plan"));
     read_function(reader_.at(plan, "function"), out->f);
-    const auto graph = file_.metadata.find(std::string(kGraphKey));
-    if (graph == file_.metadata.end()) refuse("a plan without its graph", "both");
-    out->graph_text = std::move(graph->second);
-    std::vector<HostArray> kept;
-    const auto count = static_cast<std::size_t>(reader_.whole_at(head, "kept", 0, std::ssize(file_.tensors)));
-    for (std::size_t i = 0; i < count; ++i) kept.push_back(array(kKept + std::to_string(i)));
+    out->graph_text = bytes_of_file(kGraphText);
+    StoredPlan stored;
+    const auto count = [&](const char* key) { return static_cast<std::size_t>(reader_.whole_at(head, key, 0, std::ssize(file_.tensors))); };
+    for (std::size_t i = 0; i < count("kept"); ++i) stored.kept.push_back(array(kKept + std::to_string(i)));
+    for (std::size_t i = 0; i < count("later"); ++i) stored.later.push_back(bytes_of_file(kLater + std::to_string(i)));
     runtime::Findings findings =
         findings_from_json(reader_.at(plan, "findings"), reader_, [&](std::size_t i) { return bytes_of_file(kCode + std::to_string(i)); });
     if (!arrays_.empty()) refuse("the tensor " + shown(arrays_.begin()->first), "only Variables, constants, kept values and machine code");
-    file_.metadata.erase(graph);
+    file_.metadata.erase(std::string(kGraphKey));
     file_.metadata.erase(std::string(kPlanKey));
     out->f.metadata = std::move(file_.metadata);
     if (!fits(head)) return out;
     if (runtime::DeviceFindings* const here = runtime::findings_of(default_device())) here->take(std::move(findings));
     try {
-      read_plan(std::move(plan), std::move(kept), *out);
+      stored.json = std::move(plan);
+      read_plan(std::move(stored), *out);
     } catch (const OtherCalls& other) { warn_about("other calls of the library (" + other.report().got + ", here " + other.report().expected + ")"); }
     return out;
   }
@@ -256,7 +266,7 @@ class PlanFile {
   }
 
   // What a trace would have recorded.
-  void read_plan(json plan, std::vector<HostArray> kept, PlanFunction::State& out) {
+  void read_plan(StoredPlan plan, PlanFunction::State& out) {
     const GraphFunction::State& f = out.f;
     auto entry = std::make_unique<Entry>();
     compile::Recorded& recorded = entry->recorded;
@@ -266,7 +276,7 @@ class PlanFile {
     std::vector<Result> leaves;
     std::vector<std::uint64_t> versions;
     {
-      const json& function = plan["function"];
+      const json& function = plan.json["function"];
       for (const json& one : reader_.list_at(function, "sources")) {
         Source source{static_cast<Source::Kind>(reader_.whole(reader_.list(one, 2)[0], 0, static_cast<int>(Source::Kind::Captured))), 0, {}};
         const bool argument = source.kind == Source::Kind::Argument, cell = source.kind == Source::Kind::Cell;
@@ -291,7 +301,7 @@ class PlanFile {
     const auto complain = [path = path_](const std::string& got, const std::string& expected) {
       throw Error({.op = "load_plan", .got = path + ": " + got, .expected = expected, .advice = "the file is damaged, or was not written by save_plan"});
     };
-    entry->executable = executable_from_json(std::move(plan), std::move(kept), versions, device, complain);
+    entry->executable = executable_from_json(std::move(plan), versions, device, complain);
     require_interface(*entry->executable, leaves, recorded, f);
     const compile::Plan& of = entry->executable->plan();
     for (std::size_t o = 0; o < f.outputs.size(); ++o)
@@ -338,11 +348,11 @@ std::vector<Tensor> PlanFunction::State::call(std::span<const Tensor> inputs) {
     formats::Tables tables{.inputs = {}, .variables = {}, .constants = f.constants};
     for (const GraphValue& one : f.inputs) tables.inputs.push_back({one.shape, one.dtype});
     for (const Ref<Cell>& cell : f.cells) tables.variables.push_back({cell->shape(), cell->dtype()});
-    const auto all = parse_json(graph_text, "load_plan", path);
+    const auto all = parse_json(formats::bytes_of(graph_text), "load_plan", path);
     if (!all.is_object() || !all.contains("graph"))
       throw Error({.op = "load_plan", .got = path + ": no graph", .expected = "the list of nodes", .advice = "the file is damaged"});
     f.graph = formats::graph_from_json(all["graph"], tables, known_ops(), path, true);
-    graph_text.clear();
+    graph_text = {};
   });
   return formats::call_graph(f, inputs);
 }

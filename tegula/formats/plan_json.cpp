@@ -6,6 +6,7 @@
 #include "tegula/core/error.h"
 #include "tegula/formats/attribute_json.h"
 #include "tegula/formats/description_json.h"
+#include "tegula/formats/findings_json.h"
 #include "tegula/formats/known_ops.h"
 #include "tegula/formats/program_json.h"
 #include "tegula/ops/tile_kernel_op.h"
@@ -32,7 +33,7 @@ class Writer {
   StoredPlan run(const Executable& executable) {
     json plan = executable_json(executable);
     json all{{"texts", std::move(texts_)}, {"programs", std::move(programs_)}, {"plan", std::move(plan)}};
-    return {std::move(all), std::move(kept_)};
+    return {std::move(all), std::move(kept_), std::move(later_)};
   }
 
  private:
@@ -62,10 +63,13 @@ class Writer {
     json batches = json::array(), values = json::array();
     for (const auto& use : executable.kept().batches) {
       const compile::KeptBatch& batch = *use.batch;
-      json one{{"plan", executable_json(batch.plan())}, {"leaves", use.leaves}, {"constants", batch.constants()}};
-      if (batch.fresh()) {
+      json one{{"leaves", use.leaves}, {"constants", batch.constants()}};
+      if (!batch.fresh()) {
+        one["plan"] = executable_json(batch.plan());
+      } else {
+        later(batch.plan(), one);
         const Plan& of = batch.plan().plan();
-        one["values"] = kept_.size();
+        one["values"] = {kept_.size(), batch.size()};
         for (std::size_t o = 0; o < of.graph.outputs.size(); ++o) {
           const auto& value = of.values[static_cast<std::size_t>(of.graph.outputs[o])];
           HostArray array = HostArray::empty(value.dtype, value.shape);
@@ -78,6 +82,17 @@ class Writer {
     for (const auto& value : executable.kept().values) values.push_back(place_of(executable.kept(), value));
     out["kept"] = {{"batches", std::move(batches)}, {"values", std::move(values)}};
     return out;
+  }
+  /// The plan as a text of its own, unless it keeps values itself.
+  void later(const Executable& executable, json& batch) {
+    StoredPlan own = Writer().run(executable);
+    if (!own.kept.empty() || !own.later.empty()) {
+      batch["plan"] = executable_json(executable);
+      return;
+    }
+    const std::string text = own.json.dump(-1, ' ', false, json::error_handler_t::replace);
+    batch["later"] = later_.size(), batch["digest"] = digest(text);
+    later_.push_back(bytes_array(text));
   }
   static json place_of(const compile::Kept& kept, const Ref<Buffer>& value) {
     for (std::size_t b = 0; b < kept.batches.size(); ++b) {
@@ -242,7 +257,7 @@ class Writer {
 
   json texts_ = json::array(), programs_ = json::array();
   std::map<std::string, int, std::less<>> text_numbers_, program_numbers_;
-  std::vector<HostArray> kept_;
+  std::vector<HostArray> kept_, later_;
 };
 
 }  // namespace

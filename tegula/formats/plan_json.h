@@ -14,10 +14,11 @@
 
 namespace tegula::formats {
 
-/// A plan of a file: its JSON, and what was computed once and is kept, in the order of its numbers.
+/// A plan of a file: its JSON, what was computed once and is kept, and the texts of the plans that compute that anew, which are read when they are needed;
+/// each in the order of its numbers.
 struct StoredPlan {
   nlohmann::json json;
-  std::vector<HostArray> kept;
+  std::vector<HostArray> kept, later;
 };
 
 /// A plan whose calls the device's library makes otherwise than when it was saved: it is planned anew.
@@ -33,10 +34,9 @@ const OpTable* table_with(std::string_view op);
 /// of one's own that check.
 StoredPlan plan_json(const compile::Executable& executable);
 
-/// The executable that `json` describes, its kernels compiled and its calls made but for those that compute kept values; `versions` of its leaves are those for which kept values hold. Calls `complain`
+/// The executable that `plan` describes, its kernels compiled and its calls made but for those that compute kept values; `versions` of its leaves are those for which kept values hold. Calls `complain`
 /// for what is no such plan: numbers and sizes are checked, what programs and calls do is not. Throws OtherCalls.
-std::unique_ptr<compile::Executable> executable_from_json(nlohmann::json json, std::vector<HostArray> kept,
-                                                          const std::vector<std::uint64_t>& versions, runtime::Device& device,
+std::unique_ptr<compile::Executable> executable_from_json(StoredPlan plan, const std::vector<std::uint64_t>& versions, runtime::Device& device,
                                                           const Complain& complain);
 
 }  // namespace tegula::formats

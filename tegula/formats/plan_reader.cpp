@@ -5,7 +5,9 @@
 
 #include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/formats/attribute_json.h"
+#include "tegula/core/json.h"
 #include "tegula/formats/description_json.h"
+#include "tegula/formats/findings_json.h"
 #include "tegula/formats/plan_json.h"
 #include "tegula/formats/program_json.h"
 #include "tegula/graph/frame.h"
@@ -28,12 +30,27 @@ constexpr std::size_t kMostValues = 1u << 26;
 /// What all plans of a file share.
 struct Shared {
   json file;  // texts, programs, the plan
-  std::vector<HostArray> kept;
+  std::vector<HostArray> kept, later;
   runtime::Device& device;
   JsonReader reader;
   std::vector<std::string> texts;
   std::vector<compile::Launch> programs;  // with kernels, without sets
 };
+
+/// Its texts and programs are read.
+std::shared_ptr<const Shared> opened(StoredPlan plan, runtime::Device& device, JsonReader with) {
+  auto shared = std::make_shared<Shared>(Shared{std::move(plan.json), std::move(plan.kept), std::move(plan.later), device, std::move(with), {}, {}});
+  const JsonReader& reader = shared->reader;
+  for (const json& one : reader.list_at(shared->file, "texts")) shared->texts.push_back(reader.text(one));
+  const Complain complain = [&reader](const std::string& got, const std::string& expected) { reader.refuse(got, expected); };
+  for (const json& one : reader.list_at(shared->file, "programs")) {
+    compile::Launch launch{.program = tile_program_from_json(one, complain)};
+    launch.structure = tile::structure(launch.program);
+    launch.kernel = runtime::compiled(device, launch.program, launch.structure);
+    shared->programs.push_back(std::move(launch));
+  }
+  return shared;
+}
 
 class PlanReader {
  public:
@@ -330,17 +347,23 @@ class PlanReader {
       for (const int leaf : r_.indices(r_.at(one, "leaves"), leaves)) use.leaves.push_back(static_cast<std::size_t>(leaf));
       std::vector<std::uint64_t> constants, of;
       for (const json& word : r_.list_at(one, "constants")) constants.push_back(r_.word(word));
-      const json& plan = r_.at(one, "plan");
-      const auto make = [shared = shared_, &plan, arena_of] { return PlanReader(shared, plan).executable(arena_of, {}); };
       if (!one.contains("values")) {
-        use.batch = std::make_shared<compile::KeptBatch>(make(), std::vector<std::uint64_t>(use.leaves.size()), std::move(constants), shared_->device);
+        std::unique_ptr<Executable> plan = PlanReader(shared_, r_.at(one, "plan")).executable(arena_of, {});
+        require_batch(*plan, use.leaves.size(), constants.size(), {}, r_);
+        use.batch = std::make_shared<compile::KeptBatch>(std::move(plan), std::vector<std::uint64_t>(use.leaves.size()), std::move(constants),
+                                                         shared_->device);
       } else {
         for (const std::size_t leaf : use.leaves) {
           if (leaf >= versions.size()) r_.refuse("a kept value of leaf " + std::to_string(leaf), "of one that stays");
           of.push_back(versions[leaf]);
         }
-        const auto first = static_cast<std::size_t>(r_.whole(one["values"], 0, std::ssize(shared_->kept)));
-        use.batch = std::make_shared<compile::KeptBatch>(make, std::move(constants), stored(plan, first), std::move(of));
+        std::vector<Ref<Buffer>> values = stored(r_.list(one["values"], 2));
+        const auto make = [make_plan = plan_of(one, arena_of), values, sources = use.leaves.size(), numbers = constants.size(), shared = shared_] {
+          std::unique_ptr<Executable> plan = make_plan();
+          require_batch(*plan, sources, numbers, values, shared->reader);
+          return plan;
+        };
+        use.batch = std::make_shared<compile::KeptBatch>(make, std::move(constants), std::move(values), std::move(of));
       }
       out.batches.push_back(std::move(use));
     }
@@ -357,10 +380,31 @@ class PlanReader {
     }
     return out;
   }
-  /// The values of the batch whose plan this is, on the device.
-  std::vector<Ref<Buffer>> stored(const json& plan, std::size_t first) const {
-    const std::size_t count = r_.list_at(plan, "results").size();
-    if (count > shared_->kept.size() - first) r_.refuse("more kept values than the file has", "those that are there");
+  /// How the plan of a batch is made when it is needed: of a text that is not looked at before.
+  std::function<std::unique_ptr<Executable>()> plan_of(const json& batch, ArenaOf arena_of) const {
+    if (!batch.contains("later"))
+      return [shared = shared_, &plan = r_.at(batch, "plan"), arena_of] { return PlanReader(shared, plan).executable(arena_of, {}); };
+    const HostArray text = shared_->later[static_cast<std::size_t>(r_.index(batch["later"], shared_->later.size()))];
+    if (digest(formats::bytes_of(text)) != r_.word(r_.at(batch, "digest"))) r_.refuse("the plan of a kept value that is not as it was written", "its digest to fit");
+    return [shared = shared_, text, arena_of] {
+      const auto own = opened({parse_json(formats::bytes_of(text), "load_plan", "the plan of a kept value"), {}, {}}, shared->device, shared->reader);
+      return PlanReader(own, own->reader.at(own->file, "plan")).executable(arena_of, {});
+    };
+  }
+  /// A plan that computes a batch from as many leaves and numbers as it is given, into memory that is there.
+  static void require_batch(const Executable& plan, std::size_t leaves, std::size_t numbers, const std::vector<Ref<Buffer>>& values,
+                            const JsonReader& reader) {
+    const Plan& of = plan.plan();
+    bool fits = of.graph.leaves.size() == leaves + plan.kept().values.size() && of.graph.constants.size() == numbers + of.graph.derived.size() &&
+                of.graph.updates.empty() && (values.empty() || of.graph.outputs.size() == values.size());
+    for (std::size_t o = 0; fits && o < values.size(); ++o)
+      fits = of.values[static_cast<std::size_t>(of.graph.outputs[o])].bytes() <= values[o]->bytes();
+    if (!fits) reader.refuse("the plan of other kept values", "their leaves, numbers and sizes");
+  }
+  /// So many of the file's kept values from the first on, on the device.
+  std::vector<Ref<Buffer>> stored(const json& given) const {
+    const auto first = static_cast<std::size_t>(r_.whole(given[0], 0, std::ssize(shared_->kept)));
+    const auto count = static_cast<std::size_t>(r_.whole(given[1], 0, std::ssize(shared_->kept) - static_cast<std::int64_t>(first)));
     std::vector<Ref<Buffer>> out;
     for (std::size_t o = 0; o < count; ++o) {
       const HostArray& array = shared_->kept[first + o];
@@ -383,18 +427,10 @@ class PlanReader {
 
 }  // namespace
 
-std::unique_ptr<Executable> executable_from_json(json file, std::vector<HostArray> kept, const std::vector<std::uint64_t>& versions,
-                                                 runtime::Device& device, const Complain& complain) {
-  auto shared = std::make_shared<Shared>(Shared{std::move(file), std::move(kept), device, JsonReader(complain), {}, {}});
-  const JsonReader& reader = shared->reader;
-  for (const json& one : reader.list_at(shared->file, "texts")) shared->texts.push_back(reader.text(one));
-  for (const json& one : reader.list_at(shared->file, "programs")) {
-    compile::Launch launch{.program = tile_program_from_json(one, complain)};
-    launch.structure = tile::structure(launch.program);
-    launch.kernel = runtime::compiled(device, launch.program, launch.structure);
-    shared->programs.push_back(std::move(launch));
-  }
-  return PlanReader(shared, reader.at(shared->file, "plan")).executable(ArenaOf::Device, versions);
+std::unique_ptr<Executable> executable_from_json(StoredPlan plan, const std::vector<std::uint64_t>& versions, runtime::Device& device,
+                                                 const Complain& complain) {
+  const auto shared = opened(std::move(plan), device, JsonReader(complain));
+  return PlanReader(shared, shared->reader.at(shared->file, "plan")).executable(ArenaOf::Device, versions);
 }
 
 }  // namespace tegula::formats
