@@ -81,7 +81,7 @@ class Watch final : public MemoryWatch {
     }
     std::int64_t& writer = near->stored_by[static_cast<std::size_t>(place)];
     std::int64_t& reader = near->read_by[static_cast<std::size_t>(place)];
-    const auto other = [&](std::int64_t who) { return who == kEverybody ? "others" : instance_text(instance(who)); };
+    const auto other = [&](std::int64_t who) { return who == kEverybody ? "an atomic word" : instance_text(instance(who)); };
     const std::string race = "instances that do not touch what another one stores";
     if (load) {
       if (writer == kNobody && !near->has_values)

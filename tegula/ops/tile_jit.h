@@ -15,6 +15,8 @@
 #include "tegula/ops/tile_at_once.h"
 #include "tegula/ops/tile_kernel.h"
 #include "tegula/tile/language/control.h"
+#include "tegula/tile/language/descriptor.h"
+#include "tegula/tile/language/shapes.h"
 
 namespace tegula::tile {
 

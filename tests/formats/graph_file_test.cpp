@@ -21,9 +21,7 @@ void expect_same_bits(const Tensor& a, const Tensor& b) {
   EXPECT_EQ(std::memcmp(x.buffer->data(), y.buffer->data(), x.bytes()), 0) << a.print() << "\n" << b.print();
 }
 
-Tensor numbers(const Shape& shape, double seed = 1) {
-  return sin(reshape(cast(arange(numel(shape)), f32), shape) * 0.37 + seed);
-}
+Tensor numbers(const Shape& shape, double seed = 1) { return sin(reshape(cast(arange(numel(shape)), f32), shape) * 0.37 + seed); }
 
 struct Mlp {
   nn::Linear first{6, 5}, second{5, 3};
@@ -177,9 +175,8 @@ void scaled(tile::Builder& b, const TileArguments& a) {
   const auto i = b.program_id(0) * a.constants[0] + b.arange(0, a.constants[0]), within = i < a.numbers[0];
   const auto zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64);
   const auto x = b.load(a.inputs[0] + i, within);
-  const auto sums = b.for_(zero, b.constant(std::int64_t{3}, i64), one, {x}, [&](tile::Value, auto carried) {
-    return std::vector<tile::Value>{carried[0] * 2.0 + x};
-  });
+  const auto sums = b.for_(zero, b.constant(std::int64_t{3}, i64), one, {x},
+                           [&](tile::Value, auto carried) { return std::vector<tile::Value>{carried[0] * 2.0 + x}; });
   b.check(a.numbers[0] < 100, a.numbers[0], "fewer than 100 numbers");
   b.store(a.outputs[0] + i, sums[0], within);
 }
@@ -208,10 +205,40 @@ TEST(GraphFile, AKernelOfOnesOwnIsItsProgramAndHasToBeAllowed) {
   EXPECT_EQ(loaded.print_kernels(), original.print_kernels());
 }
 
+// y begins as input 1: y += reals[0] · x.
+void added(tile::Builder& b, const TileArguments& a) {
+  const auto i = b.arange(0, a.constants[0]), within = i < a.numbers[0];
+  b.store(a.outputs[0] + i, b.load(a.outputs[0] + i, within) + b.load(a.inputs[0] + i, within) * a.reals[0], within);
+}
+
+TEST(GraphFile, AKernelsRealNumbersAndWhatItsResultsBeginAsComeBack) {
+  const auto f = [](const Tensor& x, double rate) {
+    const Tensor y = x * 3.0;
+    return tile_kernel("added", added, {x, y},
+                       {.grid = {1},
+                        .outputs = {{.shape = x.shape(), .dtype = f32, .begins_as = 1}},
+                        .numbers = {50},
+                        .constants = {64},
+                        .reals = {rate}})[0];
+  };
+  const Tensor x = numbers({50});
+  const Tensor want = x * 3.0 + x * 0.25;
+  expect_same_bits(f(x, 0.25), want);
+  save_graph(kPath, [&](const Tensor& t) { return f(t, 0.25); }, x);
+  expect_same_bits(load_graph(kPath, {.tile_kernels = true})(x), want);
+  const auto key = [&](double rate) {
+    Words words;
+    append(words, f(x, rate).node()->op());
+    return words;
+  };
+  EXPECT_NE(key(0.25), key(0.5));
+}
+
 TEST(GraphFile, KernelsAreToldApartByNameAndProgram) {
   const Tensor x = numbers({50});
   const auto key = [&](const char* name, TileKernel kernel, std::int64_t block) {
-    const Tensor y = tile_kernel(name, kernel, {x}, {.grid = {1}, .outputs = {{x.shape(), f32, 0}}, .numbers = {50}, .constants = {block}})[0];
+    const Tensor y =
+        tile_kernel(name, kernel, {x}, {.grid = {1}, .outputs = {{x.shape(), f32, 0}}, .numbers = {50}, .constants = {block}})[0];
     Words words;
     append(words, y.node()->op());
     return words;

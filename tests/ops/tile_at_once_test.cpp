@@ -65,6 +65,54 @@ const auto forgotten = jit("forgotten", [](Ptr<float> x, Out<float> y, Int n, Co
 });
 constexpr int kToInput = __LINE__ + 1;
 const auto to_input = jit("to_input", [](Ptr<float> x, Out<float>, Int, Const<int>) { store(x, 1.0); });
+constexpr int kAfterTheLoop = __LINE__ + 5;
+const auto after_the_loop = jit("after_the_loop", [](Ptr<float> x, Out<float> y, Int n, Const<int> BLOCK) {
+  auto p = x + arange(0, BLOCK);
+  auto acc = zeros<float>({BLOCK});
+  for ([[maybe_unused]] auto k : range(0, n, 2)) {
+    acc += load(p);
+    p += BLOCK;
+  }
+  store(y + arange(0, BLOCK), acc, arange(0, BLOCK) < n);
+});
+constexpr int kWrongAxis = __LINE__ + 3;
+const auto wrong_axis = jit("wrong_axis", [](Ptr<float> x, Out<float> y, Int n, Const<int>) {
+  auto i = arange(0, 2);
+  store(y + col(i) + row(i) * n, load(x + col(i) * 2 + row(i)));
+});
+constexpr int kInABranch = __LINE__ + 2;
+const auto in_a_branch = jit("in_a_branch", [](Ptr<float> x, Out<float> y, Int n, Const<int>) {
+  if_(program_id(0) == 1, [&] { store(y, load(x + n)); }, [&] { store(y + 1, 1.0); });
+});
+constexpr int kByData = __LINE__ + 2;
+const auto by_data = jit("by_data", [](Ptr<float> x, Out<float> y, Int n, Const<int> BLOCK) {
+  store(y + cast<int>(load(x + arange(0, BLOCK), arange(0, BLOCK) < n)) * 4, 1.0, arange(0, BLOCK) < n);
+});
+constexpr int kAtomicOutside = __LINE__ + 1;
+const auto atomic_outside = jit("atomic_outside", [](Ptr<float>, Out<float> y, Int n, Const<int>) { atomic_add(y + n, 1.0); });
+constexpr int kReadsAnAtomic = __LINE__ + 3;
+const auto reads_an_atomic = jit("reads_an_atomic", [](Ptr<float>, Out<float> y, Int, Const<int>) {
+  atomic_add(y, 1.0);
+  store(y + 1 + program_id(0), load(y));
+});
+constexpr int kOverlap = __LINE__ + 3;
+const auto overlap = jit("overlap", [](Ptr<float> x, Out<float> y, Int n, Const<int> BLOCK) {
+  auto i = program_id(0) * (BLOCK - 1) + arange(0, BLOCK);
+  store(y + i, load(x + i, i < n), i < n);
+});
+constexpr int kNegativeStride = __LINE__ + 2;
+const auto negative_stride =
+    jit("negative_stride", [](Ptr<float> x, Out<float> y, Int n, Const<int>) { store(y + arange(0, 4), load(x + n - arange(0, 4))); });
+constexpr int kWide = __LINE__ + 3;
+const auto through_a_function = [](Tile p, Tile v) {
+  store(p, v);  // the line of the function
+};
+const auto in_a_function = jit("in_a_function", [](Ptr<float>, Out<float> y, Int n, Const<int>) { through_a_function(y + n, 1.0); });
+constexpr int kAssertion = __LINE__ + 2;
+const auto assertion = jit("assertion", [](Ptr<float> x, Out<float> y, Int n, Const<int>) {
+  device_assert(load(x + arange(0, 4)) < 1, n, "below 1");
+  store(y + arange(0, 4), 0.0);
+});
 }  // namespace faults
 
 namespace tegula {
@@ -127,8 +175,18 @@ TEST(TileAtOnce, FindsWhatAKernelDoesWrongWithMemory) {
   EXPECT_TRUE(contains(said(faults::unstored, faults::kUnstored, 8), "which nobody has stored"));
   EXPECT_TRUE(contains(said(faults::wrong_stride, faults::kWrongStride), "a load of element 5 of input 0"));
   EXPECT_TRUE(contains(said(faults::others_result, faults::kOthersResult, 2), "a load of element 0 of result 0"));
-  EXPECT_TRUE(contains(said(faults::own_and_atomic, faults::kOwnAndAtomic, 1, 0), "which others stores, too"));
+  EXPECT_TRUE(contains(said(faults::own_and_atomic, faults::kOwnAndAtomic, 1, 0), "which an atomic word stores, too"));
   EXPECT_TRUE(contains(said(faults::to_input, faults::kToInput), "stores to results alone"));
+  EXPECT_TRUE(contains(said(faults::after_the_loop, faults::kAfterTheLoop, 8), "element 8 of input 0"));
+  EXPECT_TRUE(contains(said(faults::wrong_axis, faults::kWrongAxis), "element 4 of result 0"));
+  EXPECT_TRUE(contains(said(faults::in_a_branch, faults::kInABranch), "element 4 of input 0"));
+  EXPECT_TRUE(contains(said(faults::by_data, faults::kByData), "element 4 of result 0"));
+  EXPECT_TRUE(contains(said(faults::atomic_outside, faults::kAtomicOutside, 4, 0), "an atomic word on element 4 of result 0"));
+  EXPECT_TRUE(contains(said(faults::reads_an_atomic, faults::kReadsAnAtomic, 4, 0), "which an atomic word stores"));
+  EXPECT_TRUE(contains(said(faults::overlap, faults::kOverlap, 15), "which program (0, 0, 0) stores, too, by program (1, 0, 0)"));
+  EXPECT_TRUE(contains(said(faults::negative_stride, faults::kNegativeStride), "element 4 of input 0"));
+  EXPECT_TRUE(contains(said(faults::in_a_function, faults::kWide - 1), "element 4 of result 0"));
+  EXPECT_TRUE(contains(said(faults::assertion, faults::kAssertion), "the value 4 in program (0, 0, 0), expected below 1"));
   const std::string text = message_of([] { faults::forgotten.check()({1}, ones({4}), out({4}), 4, 4); });
   EXPECT_TRUE(contains(text, "element 3 of result 0, f32(4,) with 4 elements, which no instance stores")) << text;
 }

@@ -63,4 +63,18 @@ void if_(TileArg condition, const std::function<void()>& then, const std::functi
   trace.branch(content.value, then, otherwise, condition.where);
 }
 
+void while_(const std::function<Tile()>& condition, const std::function<void()>& body, std::int64_t at_most, Line where) {
+  if (language::Machine* const machine = language::Trace::current(where).machine()) {
+    const auto holds = [&] {
+      const Tile now = condition();
+      return machine->integer(now.get(where).value) != 0;
+    };
+    std::int64_t times = 0;
+    while (times < at_most && holds()) body(), ++times;
+  } else {
+    for ([[maybe_unused]] auto time : Range(0, at_most, 1, where)) if_(TileArg(condition(), where), body);
+  }
+  device_assert(TileArg(!condition(), where), "while_ ends after " + std::to_string(at_most) + " times at most");
+}
+
 }  // namespace tegula::tile

@@ -72,4 +72,8 @@ inline StaticRange static_range(std::int64_t begin, std::int64_t end, std::int64
 /// One of two functions, by a boolean scalar: if_(n > 5, [&] { x = 1; }, [&] { x = 2; }). Both are recorded.
 void if_(TileArg condition, const std::function<void()>& then, const std::function<void()>& otherwise = [] {});
 
+/// while_([&] { return n != 1; }, [&] {…}, 1000): so long as a boolean scalar holds, and at_most so often: an Error where it holds still, by a device_assert.
+/// The condition is computed at_most times.
+void while_(const std::function<Tile()>& condition, const std::function<void()>& body, std::int64_t at_most, Line where = Line::current());
+
 }  // namespace tegula::tile

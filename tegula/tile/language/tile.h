@@ -46,7 +46,7 @@ struct TileArg {
         integer(std::is_integral_v<T> ? static_cast<std::int64_t>(x) : 0),
         whole(std::is_integral_v<T>),
         is_bool(std::is_same_v<T, bool>),
-        where(where) {}
+        where(language::Trace::said_at(where)) {}
   template <class T, FixedText Name>
   TileArg(const Const<T, Name>& x, Line where = Line::current()) : TileArg(x.value, where) {}
 

@@ -54,6 +54,11 @@ Trace* Trace::find(std::uint64_t serial) {
   return trace && trace->serial_ == serial ? trace : nullptr;
 }
 
+Line Trace::said_at(const Line& where) {
+  const Trace* const trace = current_trace();
+  return trace && trace->outer_.known() ? trace->outer_ : where;
+}
+
 Builder& Trace::builder(const Line& where) {
   if (broken_at_.known()) {
     throw Error({.op = "range",
@@ -62,7 +67,7 @@ Builder& Trace::builder(const Line& where) {
                  .advice = "a tile cannot stop a recorded loop: use if_, while_ or a mask",
                  .where = broken_at_});
   }
-  levels_.back().builder->set_location(outer_.known() ? outer_ : where);
+  levels_.back().builder->set_location(said_at(where));
   return *levels_.back().builder;
 }
 

@@ -58,6 +58,8 @@ class Trace {
   static Trace& current(const Line& where);
   /// The one with this serial number, while it is current.
   static Trace* find(std::uint64_t serial);
+  /// The line of a word: that of the library's word around it, if there is one.
+  static Line said_at(const Line& where);
   std::uint64_t serial() const { return serial_; }
   Machine* machine() const { return machine_; }
 

@@ -125,7 +125,7 @@ void act(const TileArg& x) {
 
 }  // namespace
 
-TileArg::TileArg(const Tile& x, Line where) : content(x.get(where)), where(where) {}
+TileArg::TileArg(const Tile& x, Line where) : where(language::Trace::said_at(where)) { content = x.get(this->where); }
 
 Content TileArg::as(DType dtype) const {
   if (!is_number()) return converted(content, dtype);

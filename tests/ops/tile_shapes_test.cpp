@@ -1,0 +1,200 @@
+// Words that move elements, reductions and scans by functions, loops that end by a condition: beside plain loops, recorded and at once.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+#include <vector>
+
+#include "tegula/graph/evaluate.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
+#include "tegula/ops/tile_jit.h"
+#include "tests/support/message.h"
+
+namespace moving {
+using namespace tegula::tile;
+
+Tile at(const tegula::Shape& shape) { return reshape(arange(0, tegula::numel(shape)), shape); }
+
+const auto axes = jit("axes", [](Ptr<float> x, Out<float> a, Out<float> b, Out<float> c, Out<float> d) {
+  auto v = load(x + at({2, 3, 5}));
+  store(a + at({5, 2, 3}), permute(v, {2, 0, 1}));
+  store(b + at({2, 5, 3}), permute(v, {0, 2, 1}));
+  store(c + at({2, 3, 5}), flip(v, -1));
+  store(d + at({2, 2, 5}), slice(v, 1, 1, 2));
+});
+
+const auto halves = jit("halves", [](Ptr<std::int32_t> x, Ptr<std::int32_t> y, Out<std::int32_t> joined, Out<std::int32_t> woven,
+                                     Out<std::int32_t> both, Out<std::int32_t> first, Out<std::int32_t> second) {
+  auto a = load(x + at({4})), b = load(y + at({4}));
+  store(joined + at({4, 2}), join(a, b));
+  store(woven + at({8}), interleave(a, b));
+  store(both + at({8}), cat(a, b));
+  auto [left, right] = split(join(a, b));
+  store(first + at({4}), left);
+  store(second + at({4}), right);
+});
+
+const auto special = jit("special", [](Ptr<float> x, Out<float> y) {
+  auto v = load(x + at({6}));
+  store(y + at({6}), gather(v, 5 - arange(0, 6), 0));
+});
+
+const auto functions = jit("functions", [](Ptr<float> x, Out<float> product, Out<float> last, Out<float> scanned, Out<float> backward,
+                                           Out<float> top, Out<std::int64_t> where_top) {
+  auto v = load(x + at({3, 7}));
+  const auto times = [](Tile a, Tile b) { return a * b; };
+  store(product + at({3}), reduce(v, 1, times));
+  store(last + at({3}), reduce(v, 1, [](Tile, Tile b) { return b; }));  // associative, not commutative
+  store(scanned + at({3, 7}), associative_scan(v, 1, times));
+  store(backward + at({3, 7}), associative_scan(v, 1, times, Direction::Reverse));
+  auto place = broadcast_to(row(arange(0, 7)), {3, 7});
+  std::vector<Tile> two;
+  two.push_back(v);
+  two.push_back(place);
+  const auto best = reduce(two, 1, [](const std::vector<Tile>& a, const std::vector<Tile>& b) {
+    auto first = a[0] >= b[0];
+    return std::vector<Tile>{where(first, a[0], b[0]), where(first, a[1], b[1])};
+  });
+  store(top + at({3}), best[0]);
+  store(where_top + at({3}), best[1]);
+});
+
+const auto counts = jit("counts", [](Ptr<std::int32_t> x, Out<std::int32_t> bins, Out<std::int32_t> some, Out<std::int32_t> largest) {
+  auto v = load(x + at({50}));
+  store(bins + at({8}), histogram(v, 8));
+  store(some + at({8}), histogram(v, 8, v % 2 == 0));
+  store(largest + at({4}), topk(v, 4));
+});
+
+const auto collatz = jit("collatz", [](Out<std::int64_t> steps, Int n, Const<int> most) {
+  Tile c = n + 0, count = 0;
+  while_([&] { return c != 1; },
+         [&] {
+           if_(c % 2 == 0, [&] { c = c / 2; }, [&] { c = c * 3 + 1; });
+           count += 1;
+         },
+         most);
+  store(steps, count);
+});
+const auto blocks = jit("blocks", [](Ptr<float> x, Out<float> y, Out<float> sums, Int M, Int N, Const<int> B) {
+  auto in = make_tensor_descriptor(x, {M, N}, {N, 1}, {B, B}), to = make_tensor_descriptor(y, {N, M}, {M, 1}, {B, B});
+  auto total = make_tensor_descriptor(sums, {1, N}, {N, 1}, {1, B});
+  auto m = program_id(0) * B;
+  for (auto n : range(0, N, B)) {
+    auto v = in.load({m, n});
+    to.store({n, m}, trans(v));
+    total.atomic_add({0, n}, sum(v, 0, Axis::Keep));
+  }
+});
+}  // namespace moving
+
+namespace tegula {
+namespace {
+
+using tile::out;
+
+/// The kernel as it is, and run at once.
+template <class K, class F>
+void in_both(const K& kernel, F&& f) {
+  f(kernel);
+  f(kernel.check());
+}
+
+TEST(TileShapes, AxesAreMovedTurnedAndCut) {
+  const Tensor x = arange(30.0f);
+  const Tensor v = reshape(x, {2, 3, 5});
+  in_both(moving::axes, [&](const auto& k) {
+    const auto r = k({1}, x, out({5, 2, 3}), out({2, 5, 3}), out({2, 3, 5}), out({2, 2, 5}));
+    EXPECT_EQ(r[0].to_host(), permute(v, {2, 0, 1}).to_host());
+    EXPECT_EQ(r[1].to_host(), permute(v, {0, 2, 1}).to_host());
+    EXPECT_EQ(r[2].to_host(), flip(v, {2}).to_host());
+    EXPECT_EQ(r[3].to_host(), slice(v, 1, {1, 3}).to_host());
+  });
+}
+
+TEST(TileShapes, TilesAreJoinedAndSplit) {
+  const Tensor x = cast(arange(4), i32), y = cast(arange(4) + 10, i32);
+  const std::vector<std::int32_t> woven{0, 10, 1, 11, 2, 12, 3, 13};
+  in_both(moving::halves, [&](const auto& k) {
+    const auto r = k({1}, x, y, out({4, 2}), out({8}), out({8}), out({4}), out({4}));
+    EXPECT_EQ(r[0].template to_host<std::int32_t>(), woven);
+    EXPECT_EQ(r[1].template to_host<std::int32_t>(), woven);
+    EXPECT_EQ(r[2].template to_host<std::int32_t>(), (std::vector<std::int32_t>{0, 1, 2, 3, 10, 11, 12, 13}));
+    EXPECT_EQ(r[3].template to_host<std::int32_t>(), x.to_host<std::int32_t>());
+    EXPECT_EQ(r[4].template to_host<std::int32_t>(), y.to_host<std::int32_t>());
+  });
+}
+
+TEST(TileShapes, AMovedElementKeepsItsBits) {
+  const Tensor x = tensor({NAN, -0.0f, INFINITY, -INFINITY, 1e-42f, 3.0f});
+  in_both(moving::special, [&](const auto& k) {
+    const auto y = k({1}, x, out({6}))[0].to_host();
+    EXPECT_TRUE(std::isnan(y[5]));
+    EXPECT_TRUE(y[4] == 0 && std::signbit(y[4]));
+    EXPECT_EQ((std::vector<float>(y.begin(), y.begin() + 4)), (std::vector<float>{3.0f, 1e-42f, -INFINITY, INFINITY}));
+  });
+}
+
+TEST(TileShapes, ReductionsAndScansGoByAFunction) {
+  std::vector<float> x(21);
+  for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i * 5 % 7) - 2.5f;
+  in_both(moving::functions, [&](const auto& k) {
+    const auto r = k({1}, tensor(x), out({3}), out({3}), out({3, 7}), out({3, 7}), out({3}), out({3}));
+    for (std::size_t i = 0; i < 3; ++i) {
+      const auto line = x.begin() + static_cast<std::ptrdiff_t>(7 * i);
+      EXPECT_FLOAT_EQ(r[0].to_host()[i], std::accumulate(line, line + 7, 1.0f, std::multiplies<>()));
+      EXPECT_EQ(r[1].to_host()[i], line[6]);
+      float forward = 1, backward = 1;
+      for (std::size_t j = 0; j < 7; ++j) {
+        EXPECT_FLOAT_EQ(r[2].to_host()[7 * i + j], forward *= line[static_cast<std::ptrdiff_t>(j)]);
+        EXPECT_FLOAT_EQ(r[3].to_host()[7 * i + 6 - j], backward *= line[static_cast<std::ptrdiff_t>(6 - j)]);
+      }
+      const auto top = std::max_element(line, line + 7);
+      EXPECT_EQ(r[4].to_host()[i], *top);
+      EXPECT_EQ(r[5].template to_host<std::int64_t>()[i], top - line);
+    }
+  });
+}
+
+TEST(TileShapes, HistogramsCountAndTopkSorts) {
+  const Tensor x = cast(remainder(arange(50) * 3, 11.0), i32);
+  const auto values = x.to_host<std::int32_t>();
+  std::vector<std::int32_t> bins(8), some(8), sorted = values;
+  for (const std::int32_t v : values) {
+    if (v < 8) ++bins[static_cast<std::size_t>(v)];
+    if (v < 8 && v % 2 == 0) ++some[static_cast<std::size_t>(v)];
+  }
+  std::sort(sorted.rbegin(), sorted.rend());
+  in_both(moving::counts, [&](const auto& k) {
+    const auto r = k({1}, x, out({8}), out({8}), out({4}));
+    EXPECT_EQ(r[0].template to_host<std::int32_t>(), bins);
+    EXPECT_EQ(r[1].template to_host<std::int32_t>(), some);
+    EXPECT_EQ(r[2].template to_host<std::int32_t>(), std::vector<std::int32_t>(sorted.begin(), sorted.begin() + 4));
+  });
+}
+
+TEST(TileShapes, DescriptorsReachNoElementOutside) {
+  const Tensor x = reshape(arange(7.0f * 10), {7, 10});
+  in_both(moving::blocks, [&](const auto& k) {
+    const auto r = k({2}, x, out({10, 7}), out({10}, 0), 7, 10, 4);
+    EXPECT_EQ(r[0].to_host(), transpose(x).to_host());
+    EXPECT_EQ(r[1].to_host(), sum(x, {0}).to_host());
+  });
+}
+
+TEST(TileShapes, AWhileEndsByItsConditionOrSaysThatItDoesNot) {
+  in_both(moving::collatz, [&](const auto& k) {
+    for (const auto& [n, steps] : {std::pair(1, 0), {10, 6}, {27, 111}})
+      EXPECT_EQ(k({1}, out({1}), n, 200)[0].template item<std::int64_t>(), steps);
+    EXPECT_HAS_MESSAGE(eval(k({1}, out({1}), 27, 50)[0]), "while_ ends after 50 times at most");
+  });
+}
+
+}  // namespace
+}  // namespace tegula
