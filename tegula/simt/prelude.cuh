@@ -212,13 +212,16 @@ __device__ inline void copy_async(const T* from, Wide<T, kCount>& to) {
     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" :: "r"(there + 16 * i), "l"(reinterpret_cast<const char*>(from) + 16 * i), "l"(kLasting) : "memory");
   }
 #else
-  for (int i = 0; i < kCount; ++i) to.x[i] = from[i];
+  emulated::copy(&to, from, sizeof to, sizeof to);
 #endif
 }
 /// Until what this thread sent has arrived.
 __device__ inline void await_copies() {
 #ifndef TEGULA_EMULATED
   asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
+#else
+  emulated::close_copies();
+  emulated::wait_for_copies(0);
 #endif
 }
 template <int kWide, class T, class U>
@@ -280,10 +283,10 @@ __device__ inline void store_rows(T* to, const U* x) {
 #ifdef TEGULA_EMULATED
 template <int kBytes>
 __device__ inline void copy_async(void* to, const void* from, int bytes) {
-  for (int i = 0; i < kBytes; ++i) static_cast<unsigned char*>(to)[i] = i < bytes ? static_cast<const unsigned char*>(from)[i] : 0;
+  emulated::copy(to, from, bytes, kBytes);
 }
-__device__ inline void close_copies() {}
-template <int kUnfinished> __device__ inline void wait_for_copies() {}
+__device__ inline void close_copies() { emulated::close_copies(); }
+template <int kUnfinished> __device__ inline void wait_for_copies() { emulated::wait_for_copies(kUnfinished); }
 #else
 template <int kBytes>
 __device__ inline void copy_async(void* to, const void* from, int bytes) {

@@ -1,7 +1,9 @@
 #pragma once
 // CUDA C++ for a C++ compiler: the words of generated kernels, run by fibers. A thread of a block is a fiber; barriers and exchanges
 // switch to the next one. What a kernel does before a barrier, a thread does to the end before the next thread begins, in a changing
-// order: so a barrier that is missing shows. Prepended to the generated source; nothing here is part of the library.
+// order: so a barrier that is missing shows. At an even pace all warps come from one exchange to the next together, and copies arrive when they begin;
+// at an uneven pace one warp after another, in a random order, goes as far as it can, and copies arrive when they are waited for, not before.
+// Prepended to the generated source; nothing here is part of the library.
 
 #include <ucontext.h>
 #include <algorithm>
@@ -12,6 +14,7 @@
 #include <cstring>
 #include <limits>
 #include <memory>
+#include <random>
 #include <vector>
 
 #define TEGULA_EMULATED 1
@@ -35,6 +38,12 @@ struct Block {
 
 constexpr std::size_t kStackBytes = 256 * 1024, kExchangeBytes = 16;
 
+struct Copy {
+  unsigned char* to;
+  const unsigned char* from;
+  int there, bytes;
+};
+
 struct Fiber {
   Block* block = nullptr;
   Index thread{};
@@ -45,6 +54,7 @@ struct Fiber {
   int waits_at = -1;
   bool done = false;
   int parity = 0;
+  std::vector<std::vector<Copy>> copies;  // that have not arrived: a group each; the last one is open
   alignas(16) unsigned char sent[2][kExchangeBytes];
 };
 
@@ -53,7 +63,8 @@ inline jmp_buf scheduler;
 inline std::vector<Fiber>* fibers = nullptr;
 inline std::vector<Block>* blocks = nullptr;
 inline Index block_index, block_size, grid_size;
-inline bool broken = false;
+inline bool uneven = false;
+constexpr unsigned kUneven = 1u << 31;  // in the number that a launch's order begins with
 using Body = void (*)(void*);
 inline Body body;
 inline void* argument;
@@ -86,6 +97,23 @@ inline void resume(Fiber& fiber, bool fresh) {
   }
 }
 
+inline void arrive(const Copy& copy) {
+  for (int i = 0; i < copy.bytes; ++i) copy.to[i] = i < copy.there ? copy.from[i] : 0;
+}
+/// `bytes` at `to`, of which the first `there` come from `from` and the others are 0.
+inline void copy(void* to, const void* from, int there, int bytes) {
+  const Copy one{static_cast<unsigned char*>(to), static_cast<const unsigned char*>(from), there, bytes};
+  uneven ? current->copies.back().push_back(one) : arrive(one);
+}
+inline void close_copies() { current->copies.emplace_back(); }
+inline void wait_for_copies(int unfinished) {
+  auto& groups = current->copies;
+  while (static_cast<int>(groups.size()) - 1 > unfinished) {
+    for (const Copy& one : groups.front()) arrive(one);
+    groups.erase(groups.begin());
+  }
+}
+
 /// Whether all threads of [begin, end) wait at the same place; finished ones count for barriers of the whole block only.
 inline bool all_wait(std::size_t begin, std::size_t end, int at) {
   for (std::size_t i = begin; i < end; ++i) {
@@ -115,20 +143,23 @@ inline bool run_cluster(std::size_t first_block, int cluster, int threads, std::
     all[i].block = &some[i / per_block];
     all[i].thread.x = static_cast<unsigned>(i % per_block);
     all[i].done = false, all[i].waits_at = -1, all[i].parity = 0;
+    all[i].copies.assign(1, {});
   }
+  uneven = (order & kUneven) != 0;
+  std::vector<std::size_t> warps((count + 31) / 32);
+  for (std::size_t i = 0; i < warps.size(); ++i) warps[i] = i;
+  std::minstd_rand random(order + static_cast<unsigned>(first_block));
   bool fresh = true;
+  std::vector<bool> begun(warps.size(), false);  // at an uneven pace
   for (std::size_t finished = 0; finished < count;) {
     bool progress = false;
-    const auto step = [&](std::size_t i) {
+    const auto step = [&](std::size_t i, bool fresh_one) {
       Fiber& fiber = all[i];
       if (fiber.done || fiber.waits_at >= 0) return;
-      resume(fiber, fresh);
+      resume(fiber, fresh_one);
       finished += fiber.done;
       progress = true;
     };
-    ++order;
-    for (std::size_t i = 0; i < count; ++i) step(order % 2 != 0 ? i : count - 1 - i);
-    fresh = false;
     const auto release = [&](std::size_t begin, std::size_t end, int at) {
       bool any = false;
       for (std::size_t i = begin; i < end; ++i) any = any || (!all[i].done && all[i].waits_at == at);
@@ -136,7 +167,24 @@ inline bool run_cluster(std::size_t first_block, int cluster, int threads, std::
       for (std::size_t i = begin; i < end; ++i) all[i].waits_at = -1;
       progress = true;
     };
-    for (std::size_t begin = 0; begin < count; begin += 32) release(begin, begin + 32, kWarp);
+    ++order;
+    if (uneven) {
+      std::shuffle(warps.begin(), warps.end(), random);
+      for (const std::size_t warp : warps) {
+        const std::size_t begin = warp * 32, end = std::min(begin + 32, count);
+        for (bool further = true; further;) {
+          for (std::size_t i = begin; i < end; ++i) step(order % 2 != 0 ? i : begin + end - 1 - i, !begun[warp]);
+          begun[warp] = true;
+          release(begin, end, kWarp);
+          further = false;
+          for (std::size_t i = begin; i < end; ++i) further = further || (!all[i].done && all[i].waits_at < 0);
+        }
+      }
+    } else {
+      for (std::size_t i = 0; i < count; ++i) step(order % 2 != 0 ? i : count - 1 - i, fresh);
+    }
+    fresh = false;
+    for (std::size_t begin = 0; begin < count; begin += 32) release(begin, std::min(begin + 32, count), kWarp);
     for (std::size_t begin = 0; begin < count; begin += per_block) release(begin, begin + per_block, kBlock);
     release(0, count, kCluster);
     if (!progress) return false;

@@ -141,7 +141,9 @@ class EmulatedKernel final : public runtime::Kernel {
       specialisation.one_axis = false;
     }
     specialisation.guarded = guarded;
-    return {generate(program_, specialisation, options_.architecture), specialisation};
+    Generated code = generate(program_, specialisation, options_.architecture);
+    if (options_.change) code.source = options_.change(std::move(code.source));
+    return {std::move(code), specialisation};
   }
 
   void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& launch_options) const override {
@@ -167,11 +169,14 @@ class EmulatedKernel final : public runtime::Kernel {
     memory.resize(memory.size() + 16);
     runtime::Failure local;
     void* failure = launch_options.failure ? launch_options.failure : &local;
-    static unsigned order = 0;
+    static unsigned launches = 0;
+    const unsigned launch = launches++;
+    const bool uneven = options_.pace == Pace::Uneven || (options_.pace == Pace::Changing && launch % 3 == 2);
+    const unsigned order = launch | (uneven ? 1u << 31 : 0u);  // emulated::kUneven
     compile({chosen});
     if (known()[code.source](memory.data(), memory.data(), sets.empty() ? nullptr : sets[0].grid.data(), static_cast<int>(sets.size()),
                              instances * code.cluster, code.cluster, code.threads, code.shared_bytes, failure, launch_options.guards.data(),
-                             static_cast<int>(launch_options.guards.size()), order++) != 0) {
+                             static_cast<int>(launch_options.guards.size()), order) != 0) {
       stuck(code.name);
     }
   }

@@ -13,9 +13,14 @@
 
 namespace tegula::gpu {
 
+/// How warps go on (emulated_cuda.h); Changing: even in two launches of three, from the first thread on or from the last.
+enum class Pace : std::uint8_t { Changing, Even, Uneven };
+
 struct EmulationOptions {
   int architecture = 90;
   bool aligned = true;  // false: generate as if nothing were known about the arguments
+  Pace pace = Pace::Changing;
+  std::function<std::string(std::string)> change = {};  // of the source, before it is compiled
 };
 
 /// A kernel that is generated for the arguments of each launch, as on the GPU. A source is compiled once per process. launch() throws Error

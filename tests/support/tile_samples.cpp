@@ -281,7 +281,7 @@ Sample walk_over_rows(std::string name, Shape2 tile, DType dtype) {
 
 /// Lines copied one after another by pointers that are carried: forwards from the first, and, added to it, backwards from the last.
 Sample carried_lines() {
-  constexpr std::int64_t kLines = 5, kColumns = 300, kPitch = 304;
+  constexpr std::int64_t kLines = 9, kColumns = 300, kPitch = 304;
   Builder b("carried_lines");
   const Value in = b.pointer("in0", f32, false), out = b.pointer("out1", f32, true), lines = b.scalar("n0", i64), pitch = b.scalar("s0", i64),
               columns = b.scalar("n1", i64);
@@ -313,7 +313,7 @@ Sample branches() {
     return {inner[0], outer[1] + i};
   });
   b.store(out + column, sums[0] + cast(sums[1], f32));
-  return {"branches", b.finish(), {TestArgument::filled(f32, 500, whole), TestArgument::empty(f32, 100), TestArgument::scalar(5)}};
+  return {"branches", b.finish(), {TestArgument::filled(f32, 1700, whole), TestArgument::empty(f32, 100), TestArgument::scalar(17)}};
 }
 
 /// Random words, a check that holds, and integers that are divided.
