@@ -1,0 +1,86 @@
+#pragma once
+// Kernels in the tile language that move elements, reduce and scan by functions, and end loops by conditions.
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "tegula/ops/tile_jit.h"
+
+namespace moving {
+using namespace tegula::tile;
+
+inline Tile at(const tegula::Shape& shape) { return reshape(arange(0, tegula::numel(shape)), shape); }
+
+const auto axes = jit("axes", [](Ptr<float> x, Out<float> a, Out<float> b, Out<float> c, Out<float> d) {
+  auto v = load(x + at({2, 3, 5}));
+  store(a + at({5, 2, 3}), permute(v, {2, 0, 1}));
+  store(b + at({2, 5, 3}), permute(v, {0, 2, 1}));
+  store(c + at({2, 3, 5}), flip(v, -1));
+  store(d + at({2, 2, 5}), slice(v, 1, 1, 2));
+});
+
+const auto halves = jit("halves", [](Ptr<std::int32_t> x, Ptr<std::int32_t> y, Out<std::int32_t> joined, Out<std::int32_t> woven,
+                                     Out<std::int32_t> both, Out<std::int32_t> first, Out<std::int32_t> second) {
+  auto a = load(x + at({4})), b = load(y + at({4}));
+  store(joined + at({4, 2}), join(a, b));
+  store(woven + at({8}), interleave(a, b));
+  store(both + at({8}), cat(a, b));
+  auto [left, right] = split(join(a, b));
+  store(first + at({4}), left);
+  store(second + at({4}), right);
+});
+
+const auto special = jit("special", [](Ptr<float> x, Out<float> y) {
+  auto v = load(x + at({6}));
+  store(y + at({6}), gather(v, 5 - arange(0, 6), 0));
+});
+
+const auto functions = jit("functions", [](Ptr<float> x, Out<float> product, Out<float> last, Out<float> scanned, Out<float> backward,
+                                           Out<float> top, Out<std::int64_t> where_top) {
+  auto v = load(x + at({3, 7}));
+  const auto times = [](Tile a, Tile b) { return a * b; };
+  store(product + at({3}), reduce(v, 1, times));
+  store(last + at({3}), reduce(v, 1, [](Tile, Tile b) { return b; }));  // associative, not commutative
+  store(scanned + at({3, 7}), associative_scan(v, 1, times));
+  store(backward + at({3, 7}), associative_scan(v, 1, times, Direction::Reverse));
+  auto place = broadcast_to(row(arange(0, 7)), {3, 7});
+  std::vector<Tile> two;
+  two.push_back(v);
+  two.push_back(place);
+  const auto best = reduce(two, 1, [](const std::vector<Tile>& a, const std::vector<Tile>& b) {
+    auto first = a[0] >= b[0];
+    return std::vector<Tile>{where(first, a[0], b[0]), where(first, a[1], b[1])};
+  });
+  store(top + at({3}), best[0]);
+  store(where_top + at({3}), best[1]);
+});
+
+const auto counts = jit("counts", [](Ptr<std::int32_t> x, Out<std::int32_t> bins, Out<std::int32_t> some, Out<std::int32_t> largest) {
+  auto v = load(x + at({50}));
+  store(bins + at({8}), histogram(v, 8));
+  store(some + at({8}), histogram(v, 8, v % 2 == 0));
+  store(largest + at({4}), topk(v, 4));
+});
+
+const auto collatz = jit("collatz", [](Out<std::int64_t> steps, Int n, Const<int> most) {
+  Tile c = n + 0, count = 0;
+  while_([&] { return c != 1; },
+         [&] {
+           if_(c % 2 == 0, [&] { c = c / 2; }, [&] { c = c * 3 + 1; });
+           count += 1;
+         },
+         most);
+  store(steps, count);
+});
+const auto blocks = jit("blocks", [](Ptr<float> x, Out<float> y, Out<float> sums, Int M, Int N, Const<int> B) {
+  auto in = make_tensor_descriptor(x, {M, N}, {N, 1}, {B, B}), to = make_tensor_descriptor(y, {N, M}, {M, 1}, {B, B});
+  auto total = make_tensor_descriptor(sums, {1, N}, {N, 1}, {1, B});
+  auto m = program_id(0) * B;
+  for (auto n : range(0, N, B)) {
+    auto v = in.load({m, n});
+    to.store({n, m}, trans(v));
+    total.atomic_add({0, n}, sum(v, 0, Axis::Keep));
+  }
+});
+}  // namespace moving
