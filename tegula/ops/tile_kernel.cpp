@@ -12,6 +12,7 @@
 #include "tegula/graph/structural.h"
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/axes.h"
+#include "tegula/tile/passes/canonical_order.h"
 #include "tegula/tile/pointer_origins.h"
 
 namespace tegula {
@@ -249,7 +250,7 @@ std::shared_ptr<const TileProgram> TileKernelOp::write_down() const {
     kernel_(builder, {parameters.inputs, parameters.outputs, parameters.numbers, parameters.reals, launch_.constants});
     auto written = std::make_shared<TileProgram>();
     written->sentences = builder.sentences();
-    written->program = builder.finish();
+    written->program = tile::in_canonical_order(builder.finish());
     written->structure = tile::structure(written->program);
     return written;
   });
