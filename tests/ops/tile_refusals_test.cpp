@@ -67,6 +67,8 @@ std::vector<Program> programs() {
       REFUSED("a value on every way to here", Tile a; for (auto i : range(n)) a = i; store(z, a)),
       REFUSED("a value on every way to here", Tile a; if_(n > 0, [&] { a = 1; }); store(z, a)),
       REFUSED("a value on every way to here", Tile a; store(z, a)),
+      REFUSED("one type", Tile a; if_(n > 0, [&] { a = zeros<BFloat16>({4}); }, [&] { a = zeros<float>({4}); }); store(z + arange(0, 4), a)),
+      REFUSED("equal types", Tile a; if_(n > 0, [&] { a = zeros<float>({4}); }, [&] { a = zeros<float>({2, 2}); })),
       REFUSED("integers of the tile's rank", store(z, gather(zeros<float>({4}), zeros<float>({4}), 0))),
       REFUSED("each axis once", store(z, permute(zeros<float>({2, 2}), {0, 0}))),
       REFUSED("a last axis of size 2", store(z, split(zeros<float>({4})).first)),

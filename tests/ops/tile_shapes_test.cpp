@@ -11,11 +11,14 @@
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/products/matmul.h"
+#include "tegula/ops/random.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/ops/tile_jit.h"
 #include "tests/support/message.h"
 #include "tests/support/tile_shape_kernels.h"
+#include "tests/support/values.h"
 
 namespace tegula {
 namespace {
@@ -109,6 +112,11 @@ TEST(TileShapes, DescriptorsReachNoElementOutside) {
     EXPECT_EQ(r[0].to_host(), transpose(x).to_host());
     EXPECT_EQ(r[1].to_host(), sum(x, {0}).to_host());
   });
+}
+
+TEST(TileShapes, BatchedProductsAreThoseOfEachMatrix) {
+  const Tensor x = normal({3, 2, 4}), y = normal({3, 4, 5});
+  in_both(moving::products, [&](const auto& k) { test::expect_close(k({1}, x, y, out({3, 2, 5}))[0], matmul(x, y), 1e-5); });
 }
 
 TEST(TileShapes, AWhileEndsByItsConditionOrSaysThatItDoesNot) {

@@ -83,4 +83,7 @@ const auto blocks = jit("blocks", [](Ptr<float> x, Out<float> y, Out<float> sums
     total.atomic_add({0, n}, sum(v, 0, Axis::Keep));
   }
 });
+const auto products = jit("products", [](Ptr<float> x, Ptr<float> y, Out<float> z) {
+  store(z + at({3, 2, 5}), batched_dot(load(x + at({3, 2, 4})), load(y + at({3, 4, 5}))));
+});
 }  // namespace moving

@@ -258,6 +258,27 @@ Tile histogram(TileArg x, std::int64_t bins, TileArg mask) {
   return sum(cast<std::int32_t>(col(ravel(x)) == row(arange(0, bins)) && col(ravel(mask))), 0);
 }
 
+Tile batched_dot(TileArg a, TileArg b) {
+  const Shape x = tile_content("batched_dot", a).value.shape(), y = tile_content("batched_dot", b).value.shape();
+  if (x.rank() != 3 || y.rank() != 3 || x[0] != y[0] || x[2] != y[1]) {
+    throw Error({.op = "batched_dot",
+                 .got = to_string(a.content.value.type()) + ", " + to_string(b.content.value.type()),
+                 .expected = "shapes (B, M, K), (B, K, N)",
+                 .where = a.where});
+  }
+  const Within line(a.where);
+  const auto product = [&](std::int64_t k) {
+    const Tile one = dot(reshape(slice(a, 0, k, 1), {x[1], x[2]}), reshape(slice(b, 0, k, 1), {y[1], y[2]}));
+    return reshape(one, {1, x[1], y[2]});
+  };
+  Tile products = product(0);
+  for (std::int64_t k = 1; k < x[0]; ++k) {
+    const Tile more = cat(products, product(k));
+    products = more;
+  }
+  return products;
+}
+
 std::pair<Tile, Tile> swizzle2d(TileArg i, TileArg j, TileArg size_i, TileArg size_j, TileArg size_g) {
   const Within line(i.where);
   const Tile place = i * size_j + j;

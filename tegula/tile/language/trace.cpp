@@ -217,6 +217,14 @@ void Trace::branch(Value condition, const std::function<void()>& then, const std
   std::map<int, DType> changed;
   for (const Closed& side : sides) {
     for (const auto& [slot, content] : side.last) {
+      if (const auto other = changed.find(slot); other != changed.end() && other->second != content.dtype) {
+        throw Error(
+            {.op = "if_",
+             .got = "branches that give " + std::string(name(other->second)) + " and " + std::string(name(content.dtype)) + " to one tile",
+             .expected = "one type",
+             .advice = "it is declared at line " + std::to_string(slots_[index(slot)].declared.line()) + ": cast in one of them",
+             .where = where});
+      }
       if (has_value(slot) || (sides[0].last.contains(slot) && sides[1].last.contains(slot))) changed[slot] = content.dtype;
       else slots_[index(slot)].lost = where.line();
     }
