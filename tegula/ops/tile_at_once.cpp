@@ -13,6 +13,8 @@
 #include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/philox.h"
+#include "tegula/core/text.h"
+#include "tegula/core/warning.h"
 #include "tegula/graph/trace.h"
 #include "tegula/ops/tile_kernel_op.h"
 #include "tegula/runtime/interpreter.h"
@@ -149,6 +151,21 @@ class InstanceMachine final : public Machine {
     if (held == held_.end() || --held->second.count > 0) return;
     held_.erase(held);
     interpreter_.forget(value.id());
+  }
+
+  void print(const std::string& label, const Content& content, const Line& where) override {
+    constexpr std::size_t kMost = 16;
+    catch_up();
+    Type type = content.value.type();
+    type.dtype = content.dtype;
+    const auto& elements = interpreter_.look(content.value.id());
+    std::string text;
+    for (std::size_t i = 0; i < elements.size() && i < kMost; ++i) {
+      text += i > 0 ? ", " : "";
+      text += !type.pointer && is_float(type.dtype) ? number_text(elements[i].real) : std::to_string(elements[i].integer);
+    }
+    show_text("device_print", label + " in " + instance_text(id_) + " of " + name_ + " at " + to_string(where) + ": " + to_string(type) +
+                                  " {" + text + (elements.size() > kMost ? ", …}" : "}"));
   }
 
  private:

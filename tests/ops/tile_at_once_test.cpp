@@ -6,6 +6,7 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/core/check.h"
+#include "tegula/core/warning.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -113,6 +114,12 @@ const auto assertion = jit("assertion", [](Ptr<float> x, Out<float> y, Int n, Co
   device_assert(load(x + arange(0, 4)) < 1, n, "below 1");
   store(y + arange(0, 4), 0.0);
 });
+constexpr int kPrinted = __LINE__ + 3;
+const auto printed = jit("printed", [](Ptr<float> x, Out<float> y) {
+  auto i = program_id(0) * 2 + arange(0, 2);
+  device_print("x", load(x + i));
+  store(y + i, i);
+});
 }  // namespace faults
 
 namespace tegula {
@@ -189,6 +196,18 @@ TEST(TileAtOnce, FindsWhatAKernelDoesWrongWithMemory) {
   EXPECT_TRUE(contains(said(faults::assertion, faults::kAssertion), "the value 4 in program (0, 0, 0), expected below 1"));
   const std::string text = message_of([] { faults::forgotten.check()({1}, ones({4}), out({4}), 4, 4); });
   EXPECT_TRUE(contains(text, "element 3 of result 0, f32(4,) with 4 elements, which no instance stores")) << text;
+}
+
+TEST(TileAtOnce, PrintsTilesWithInstanceAndLine) {
+  std::vector<std::string> said;
+  set_warning_handler([&](const std::string& name, const std::string& text) { said.push_back(name + ": " + text); });
+  faults::printed.check()({2}, tensor({1.5f, 2.0f, 3.0f, -4.0f}), out({4}));
+  ASSERT_EQ(said.size(), 2u);
+  EXPECT_TRUE(contains(said[1], "device_print: x in program (1, 0, 0) of printed at ")) << said[1];
+  EXPECT_TRUE(contains(said[1], at(faults::kPrinted) + ": f32[2] {3, -4}")) << said[1];
+  faults::printed({2}, ones({4}), out({4}))[0].to_host();
+  EXPECT_EQ(said.size(), 3u) << "a warning that nothing is shown";
+  set_warning_handler({});
 }
 
 TEST(TileAtOnce, TheEnvironmentChecksEveryKernelOutsideOfTraces) {

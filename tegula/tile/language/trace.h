@@ -44,6 +44,7 @@ class Machine {
   /// A variable begins or ceases to hold a value.
   virtual const View* hold(const Content& content) = 0;
   virtual void release(Value value) = 0;
+  virtual void print(const std::string& label, const Content& content, const Line& where) = 0;
 };
 
 /// The recording of one kernel, on this thread.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/warning.h"
 #include "tegula/tile/rules.h"
 
 namespace tegula::tile {
@@ -372,6 +373,12 @@ void device_assert(TileArg condition, std::string sentence) { device_assert(cond
 void device_assert(TileArg condition, TileArg value, std::string sentence) {
   condition.builder().check(mask_of("device_assert", condition), in_dtype(value, i64).value, std::move(sentence), condition.where);
   act(condition);
+}
+
+void device_print(std::string label, TileArg x) {
+  x.builder();
+  if (language::Machine* const machine = language::Trace::current(x.where).machine()) return machine->print(label, x.alone(), x.where);
+  warn("tile.device_print", "device_print at " + to_string(x.where) + " shows values under kernel.check() or TEGULA_CHECK=tile alone");
 }
 
 }  // namespace tegula::tile

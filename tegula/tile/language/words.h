@@ -174,5 +174,8 @@ Tile randn(TileArg seed, TileArg offsets);
 /// An Error at this line of the kernel where the condition is false, with the value: the launch fails.
 void device_assert(TileArg condition, std::string sentence);
 void device_assert(TileArg condition, TileArg value, std::string sentence);
+/// Shows the label, the instance, the line and the first elements where the kernel runs at once (kernel.check(), TEGULA_CHECK=tile), the way warnings take.
+/// Elsewhere nothing is shown, and a warning says so.
+void device_print(std::string label, TileArg x);
 
 }  // namespace tegula::tile
