@@ -1,5 +1,6 @@
 #include "tegula/graph/frame.h"
 
+#include <algorithm>
 #include <exception>
 #include <mutex>
 #include <set>
@@ -48,6 +49,16 @@ Origin origin_at(const Line& where) {
     const_cast<In*>(innermost)->path_ = kept_path(std::move(path));
   }
   return {outermost->where_, innermost->path_};
+}
+
+bool is_within(const Origin& origin, std::string_view frame) {
+  std::string_view rest = origin.path ? std::string_view(*origin.path) : std::string_view();
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('/'), rest.size());
+    if (rest.substr(0, end) == frame) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
 }
 
 }  // namespace tegula

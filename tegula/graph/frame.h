@@ -40,6 +40,11 @@ class In {
   const std::string* path_ = nullptr;  // made when the first node needs it
 };
 
+/// The frame in which grad() makes its nodes.
+inline constexpr std::string_view kGradFrame = "grad";
+/// Whether the node was made in a frame of this name, or in one within it.
+bool is_within(const Origin& origin, std::string_view frame);
+
 /// A path that lives as long as the process, one for all equal ones; null for an empty one.
 const std::string* kept_path(std::string path);
 

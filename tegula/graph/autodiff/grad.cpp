@@ -228,7 +228,7 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
     if (!any) continue;
     const PrecisionScope precision(node->precision());  // backward as forward
     const Origin& origin = node->origin();  // gradient nodes carry the line of the op they come from, and say what it is
-    const In frame("grad", origin.where), of(origin.path ? std::string_view(*origin.path) : node->op().name(), origin.where);
+    const In frame(kGradFrame, origin.where), of(origin.path ? std::string_view(*origin.path) : node->op().name(), origin.where);
     std::vector<Tensor> parts(wanted.size());
     std::vector<Tensor> dys;
     if (!node->results().empty()) dys = totals(of_results, node);
