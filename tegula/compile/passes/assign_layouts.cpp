@@ -1,5 +1,6 @@
 #include "tegula/compile/passes/assign_layouts.h"
 
+#include <optional>
 #include <unordered_map>
 
 #include "tegula/compile/passes/materialize.h"
@@ -53,44 +54,84 @@ bool is_join(const Item& item) { return item.role() == Role::Kernel && item.as<K
 
 }  // namespace
 
-void assign_layouts(Graph& graph, runtime::Device& device) {
-  Rewriter rewriter(graph);  // copies are inserted before the calls that want them
-  const Graph& out = rewriter.out();
-  std::unordered_map<int, int> converted;  // item -> its channels-last copy
-  std::vector<bool> leaves(graph.items.size());  // for good: a result or a Variable, which is row-major
-  for (int output : graph.outputs) leaves[static_cast<std::size_t>(output)] = true;
-  for (const auto& update : graph.updates) leaves[static_cast<std::size_t>(update.item)] = true;
-  rewriter.each([&](int i, Item& item) {
-    if (item.role() == Role::Library) {
-      std::vector<Layout> layouts;
-      for (int input : item.inputs) layouts.push_back(access_of(out, input).layout);
-      std::uint32_t mask = item.as<LibraryOp>().channels_last(device, layouts, item.shape, item.dtype);
-      if (item.epilogue.addend && mask >> 31) mask |= 1u << (item.inputs.size() - 1);
-      for (std::size_t k = 0; mask != 0 && k < item.inputs.size(); ++k) {
-        int& input = item.inputs[k];
-        if (!(mask >> k & 1u) || !order_matters(out[input].shape) || lies_channels_last(out, input)) continue;
-        if (const auto found = converted.find(input); found != converted.end()) {
-          input = found->second;
-          continue;
-        }
-        Item copy = inserted(copy_op(), {input}, out[input]);
-        copy.origin = item.origin;
-        copy.order = channels_last_order(copy.shape.rank());
-        input = converted[input] = rewriter.add(std::move(copy));
-      }
-      if ((mask >> 31) && order_matters(item.shape)) item.order = channels_last_order(item.shape.rank());
-    } else if (item.is_part()) {  // what has the shape of the first result lies as that does
+namespace {
+
+class Layouts {
+ public:
+  Layouts(const Graph& graph, runtime::Device& device) : device_(device), leaves_(graph.items.size()) {
+    for (int output : graph.outputs) leaves_[static_cast<std::size_t>(output)] = true;
+    for (const auto& update : graph.updates) leaves_[static_cast<std::size_t>(update.item)] = true;
+  }
+
+  /// Gives the item its memory order, where `out` has what it reads. An operand that a call wants channels-last is what `converted(item, operand)` says; false where that
+  /// says nothing.
+  template <class Converted>
+  bool assign(const Graph& out, int i, Item& item, Converted converted) const {
+    if (item.role() == Role::Library) return assign_call(out, item, converted);
+    if (item.is_part()) {  // what has the shape of the first result lies as that does
       const Item& whole = out[item.inputs[0]];
       if (whole.shape == item.shape) item.order = whole.order;
-    } else if (item.role() == Role::Reduce && order_matters(item.shape) && !leaves[static_cast<std::size_t>(i)]) {
+    } else if (item.role() == Role::Reduce && order_matters(item.shape) && !leaves_[static_cast<std::size_t>(i)]) {
       if (leaves_channels_last(out, item)) item.order = channels_last_order(item.shape.rank());
-    } else if (order_matters(item.shape) && !leaves[static_cast<std::size_t>(i)]) {
+    } else if (order_matters(item.shape) && !leaves_[static_cast<std::size_t>(i)]) {
       const bool joins = is_join(item);
       for (int input : item.inputs) {
         const bool counts = joins ? order_matters(out[input].shape) : item.role() == Role::Elementwise && out[input].shape == item.shape;
         if (counts && lies_channels_last(out, input)) item.order = channels_last_order(item.shape.rank());
       }
     }
+    return true;
+  }
+
+ private:
+  template <class Converted>
+  bool assign_call(const Graph& out, Item& item, Converted converted) const {
+    std::vector<Layout> layouts;
+    layouts.reserve(item.inputs.size());
+    for (int input : item.inputs) layouts.push_back(access_of(out, input).layout);
+    std::uint32_t mask = item.as<LibraryOp>().channels_last(device_, layouts, item.shape, item.dtype);
+    if (item.epilogue.addend && mask >> 31) mask |= 1u << (item.inputs.size() - 1);
+    for (std::size_t k = 0; mask != 0 && k < item.inputs.size(); ++k) {
+      int& input = item.inputs[k];
+      if (!(mask >> k & 1u) || !order_matters(out[input].shape) || lies_channels_last(out, input)) continue;
+      const std::optional<int> copy = converted(item, input);
+      if (!copy) return false;
+      input = *copy;
+    }
+    if ((mask >> 31) && order_matters(item.shape)) item.order = channels_last_order(item.shape.rank());
+    return true;
+  }
+
+  runtime::Device& device_;
+  std::vector<bool> leaves_;  // for good: a result or a Variable, which is row-major
+};
+
+/// False at the first operand that has to be copied.
+bool assign_in_place(Graph& graph, const Layouts& layouts) {
+  for (int i = 0; i < graph.size(); ++i)
+    if (!layouts.assign(graph, i, graph[i], [](const Item&, int) { return std::optional<int>(); })) return false;
+  return true;
+}
+
+}  // namespace
+
+void assign_layouts(Graph& graph, runtime::Device& device) {
+  const Layouts layouts(graph, device);
+  if (assign_in_place(graph, layouts)) return;
+  Rewriter rewriter(graph);  // copies are inserted before the calls that want them
+  const Graph& out = rewriter.out();
+  std::unordered_map<int, int> converted;  // item -> its channels-last copy
+  rewriter.each([&](int i, Item& item) {
+    layouts.assign(out, i, item, [&](const Item& call, int input) -> std::optional<int> {
+      const auto [known, is_new] = converted.try_emplace(input);
+      if (is_new) {
+        Item copy = inserted(copy_op(), {input}, out[input]);
+        copy.origin = call.origin;
+        copy.order = channels_last_order(copy.shape.rank());
+        known->second = rewriter.add(std::move(copy));
+      }
+      return known->second;
+    });
   });
   graph = rewriter.finish();
 }

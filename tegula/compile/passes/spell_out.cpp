@@ -93,7 +93,28 @@ bool stays_loop(const LoopOp& loop, const runtime::Device& device) {
   return nodes_of(loop) > device.costs().loop_nodes;
 }
 
+namespace {
+
+/// Of each call that does not stay: the ops that stand for it.
+std::unordered_map<int, Ops> ops_of_calls(const Graph& graph, const runtime::Device& device, SmallProducts products) {
+  std::unordered_map<int, Ops> out;
+  for (int i = 0; i < graph.size(); ++i) {
+    const Item& item = graph[i];
+    if (item.role() != Role::Library || (item.results.empty() && item.precision == Precision::fp8)) continue;
+    if (auto ops = ops_for(item, graph, device, products)) out.emplace(i, std::move(*ops));
+  }
+  return out;
+}
+
+bool has_several_same(const Graph& graph) {
+  return std::ranges::any_of(graph.items, [](const Item& item) { return !item.results.empty() && item.role() == Role::Same; });
+}
+
+}  // namespace
+
 void spell_out(Graph& graph, const runtime::Device& device, SmallProducts products) {
+  std::unordered_map<int, Ops> spelled = ops_of_calls(graph, device, products);
+  if (spelled.empty() && !has_several_same(graph)) return;
   Rewriter rewriter(graph);
   std::unordered_map<int, std::vector<int>> several;  // what has several results: the items that are those now
   std::map<std::pair<std::uint64_t, DType>, int> numbers;  // their slots
@@ -109,9 +130,9 @@ void spell_out(Graph& graph, const runtime::Device& device, SmallProducts produc
       return;
     }
     const bool has_several = !item.results.empty();
-    if (item.role() != Role::Library || (!has_several && item.precision == Precision::fp8)) return;
-    auto ops = ops_for(item, rewriter.out(), device, products);
-    if (!ops) return;
+    const auto found = spelled.find(i);
+    if (found == spelled.end()) return;
+    Ops* const ops = &found->second;
     std::vector<int> now;
     for (Item& part : ops->graph.items) {
       for (int& input : part.inputs) input = now[static_cast<std::size_t>(input)];
