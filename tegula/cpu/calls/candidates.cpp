@@ -1,7 +1,7 @@
 // How the CPU would rather have its calls: layouts, dtypes and epilogues.
 
 #include "tegula/cpu/calls/library.h"
-#include "tegula/cpu/costs.h"
+#include "tegula/cpu/calls/ways.h"
 
 namespace tegula::host {
 namespace {
@@ -11,24 +11,9 @@ using runtime::Candidate;
 using runtime::Convolution;
 using runtime::Matmul;
 
-/// Asked for any blocks: the call with its weight in those that it would have, if it would, and without.
-template <class Description>
-std::vector<Candidate> with_blocks(Description d, runtime::Operand Description::* weight) {
-  (d.*weight).blocks = {};
-  Description packed = d;
-  (packed.*weight).blocks = weight_blocks(d);
-  if ((packed.*weight).blocks) return {{packed}, {d}};
-  return {{d}};
-}
-
 std::vector<Candidate> ways(const Matmul& d) {
   if (d.multiplies_codes() || d.gradient != Activation::None) return {};
-  if (d.b.blocks.any) return with_blocks(d, &Matmul::b);
-  if (!wants_rows(d)) return {{d}};
-  // A transposed B is copied anew for each product.
-  Matmul rows = d;
-  rows.b.layout = Layout::dense(d.b.layout.shape);
-  return {{rows, 0.0}, {d, costs().packed_element_seconds * static_cast<double>(numel(d.b.layout.shape))}};
+  return matmul_candidates(d);
 }
 
 /// What is put into a convolution costs nothing in oneDNN's kernels, where a NaN need not come through. In training an addend and what follows it are better part of

@@ -17,8 +17,8 @@ std::unique_ptr<runtime::Call> make_packing(const runtime::Packing& description)
 
 /// As runtime::Device.
 std::vector<runtime::Candidate> candidates(const runtime::CallDescription& description);
-/// Whether the product copies its second operand, which lies by columns, into rows each time.
-bool wants_rows(const runtime::Matmul& description);
+/// Of products: the forms of the way that make_matmul takes (ways.h).
+std::vector<runtime::Candidate> matmul_candidates(const runtime::Matmul& description);
 
 /// The blocks in which this call would have its weight, which does not lie in blocks in the description; none where it would not.
 runtime::Blocked weight_blocks(const runtime::Matmul& description);

@@ -361,16 +361,31 @@ runtime::Blocked weight_blocks(const runtime::Matmul& d) {
   return {.shape = {p.k, p.n}, .strides = {panel, panel * p.k}, .axes = {1}, .sizes = {panel}};
 }
 
+namespace {
+
+/// Whether our product copies its second operand, which lies by columns, into rows each time.
 bool wants_rows(const runtime::Matmul& description) {
   if (is_half(description.dtype())) return false;
   const Product p = normalize(description);
   return !p.transposed && p.batch() == 1 && p.m > 3 && p.b.column != 1;
 }
 
+std::vector<runtime::Candidate> own_forms(const runtime::Matmul& d) {
+  if (d.b.blocks.any) return with_blocks(d, &runtime::Matmul::b);
+  if (!wants_rows(d)) return {{d}};
+  runtime::Matmul rows = d;
+  rows.b.layout = Layout::dense(d.b.layout.shape);
+  return {{rows, 0.0}, {d, costs().packed_element_seconds * static_cast<double>(numel(d.b.layout.shape))}};
+}
+
+}  // namespace
+
 constexpr Way<runtime::Matmul> kWays[] = {
     {[](const runtime::Matmul&) { return true; },
-     [](const runtime::Matmul& d) -> std::unique_ptr<runtime::Call> { return std::make_unique<MatmulCall>(d); }},
+     [](const runtime::Matmul& d) -> std::unique_ptr<runtime::Call> { return std::make_unique<MatmulCall>(d); }, own_forms},
 };
+
+std::vector<runtime::Candidate> matmul_candidates(const runtime::Matmul& description) { return forms_of_first<runtime::Matmul>(kWays, description); }
 
 std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description) {
   check_layouts(description);
