@@ -93,6 +93,7 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder,
   request_kernels(plan, device);
   show("costs", [&] { return runtime::to_string(plan.costs); });
   show("calls", [&] { return call_times(plan); });
+  unfold_calls(plan);
   look_at_calls(plan);
   assign_threads(plan, device);
   plan_memory(plan, device);

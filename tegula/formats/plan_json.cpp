@@ -226,6 +226,10 @@ class Writer {
     } else {
       out["call"] = description_json(*std::get<compile::LibraryCall>(step.what).description);
       if (out["call"].is_null()) refuse("the call " + step.name, "calls that are described", step.origin.where);
+      if (const compile::LibraryCall* const part = step.part()) {
+        out["part"] = {part->part.number, part->part.count};
+        if (part->workspace >= 0) out["workspace"] = part->workspace;
+      }
     }
     if (step.called()) out["buffers"] = references(step.called()->buffers);
     return out;

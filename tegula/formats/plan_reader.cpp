@@ -234,13 +234,20 @@ class PlanReader {
     out.origin = origin(given);
     if (given.contains("program")) out.what = launch(given);
     else if (given.contains("loop")) out.what = loop(given);
-    else out.what = call(r_.at(given, "call"));
+    else out.what = given.contains("part") ? part(given) : call(r_.at(given, "call"));
     if (compile::Called* const called = out.called()) {
       for (const json& one : r_.list_at(given, "buffers")) called->buffers.push_back(reference(one));
-      const std::size_t needed = called->bound->scratch_bytes(), there = out.scratch.empty() ? 0 : plan_.scratch_bytes[static_cast<std::size_t>(out.scratch[0])];
+      if (out.part()) {
+        if (given.contains("workspace")) called->workspace = static_cast<int>(r_.index(given["workspace"], plan_.scratch_bytes.size()));
+        check_part(*out.part());
+      } else if (!out.scratch.empty()) {
+        called->workspace = out.scratch[0];
+      }
+      const std::size_t needed = called->bound->scratch_bytes(),
+                        there = called->workspace < 0 ? 0 : plan_.scratch_bytes[static_cast<std::size_t>(called->workspace)];
       if (needed > there)
         throw OtherCalls({.op = "load_plan", .got = std::to_string(there) + " bytes for " + out.name, .expected = std::to_string(needed) + " bytes"});
-      if (out.writes.empty()) r_.refuse("a call that writes nothing", "its results");
+      if (out.writes.empty() && !out.part()) r_.refuse("a call that writes nothing", "its results");
     }
     if (out.checks) require_checks(out);
     return out;
@@ -292,6 +299,40 @@ class PlanReader {
       throw;
     } catch (const Error& error) { throw OtherCalls(error.report()); }
     return out;
+  }
+
+  // One of the steps that a call consists of. The call is made once for those that follow each other.
+  compile::LibraryCall part(const json& given) {
+    const json& numbers = r_.list(r_.at(given, "part"), 2);
+    const json& description = r_.at(given, "call");
+    compile::LibraryCall out;
+    if (std::string text = description.dump(); text != stepped_text_) stepped_ = call(description).bound, stepped_text_ = std::move(text);
+    const runtime::CallSteps* const steps = stepped_->steps();
+    out.part.count = static_cast<int>(r_.whole(numbers[1], 1, kMany));
+    out.part.number = static_cast<int>(r_.index(numbers[0], static_cast<std::size_t>(out.part.count)));
+    if (!steps || static_cast<int>(steps->steps.size()) != out.part.count)
+      throw OtherCalls({.op = "load_plan",
+                        .got = "a call of " + std::to_string(out.part.count) + " steps",
+                        .expected = steps ? std::to_string(steps->steps.size()) + " of them" : "one of a single step"});
+    const runtime::CallStep& step = steps->steps[static_cast<std::size_t>(out.part.number)];
+    out.description = description_from_json(description, r_);
+    out.bound = step.call;
+    for (const runtime::StepOperand& operand : step.operands) out.accesses.push_back(operand.access);
+    return out;
+  }
+
+  // Its buffers are of the kinds and sizes that the step has on this machine.
+  void check_part(const compile::LibraryCall& part) const {
+    const runtime::CallSteps& steps = *stepped_->steps();
+    const auto& operands = steps.steps[static_cast<std::size_t>(part.part.number)].operands;
+    bool fits = operands.size() == part.buffers.size();
+    for (std::size_t b = 0; fits && b < operands.size(); ++b) {
+      const bool temporary = operands[b].kind == runtime::StepOperand::Kind::Temporary;
+      const Reference& buffer = part.buffers[b];
+      fits = temporary == (buffer.kind == Reference::Kind::Scratch) &&
+             (!temporary || plan_.scratch_bytes[static_cast<std::size_t>(buffer.index)] >= steps.temporaries[static_cast<std::size_t>(operands[b].index)]);
+    }
+    if (!fits) throw OtherCalls({.op = "load_plan", .got = "a step of a call with other buffers", .expected = "those of " + part.bound->describe()});
   }
 
   compile::SubPlan loop(const json& given) {
@@ -421,6 +462,8 @@ class PlanReader {
   std::shared_ptr<const Shared> shared_;
   const json& json_;
   const JsonReader& r_;
+  std::shared_ptr<const runtime::Call> stepped_;  // the call of which steps were read last, and its description
+  std::string stepped_text_;
   Plan plan_;
   std::vector<bool> known_;
 };

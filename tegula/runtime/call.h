@@ -31,10 +31,14 @@ struct RunOptions {
   Line line = {};              // of the user's program that the step comes from, for errors
 };
 
+struct CallSteps;
+
 /// Thread-safe as long as each caller brings its own scratch.
 class Call {
  public:
   virtual ~Call() = default;
+  /// The steps that it consists of, where there are several (runtime/call_steps.h): a plan has them as steps of its own.
+  virtual const CallSteps* steps() const { return nullptr; }
   virtual std::size_t scratch_bytes() const { return 0; }
   /// buffers: as the description says (runtime/call_description.h). For Queue::run; by itself, by the device's queue of Use::Compute.
   virtual void run(std::span<void* const> buffers, const RunOptions& options) const = 0;

@@ -12,6 +12,7 @@
 #include "tegula/runtime/kernel_cache.h"
 #include "tegula/tegula.h"
 #include "tests/support/queued_device.h"
+#include "tests/support/stepped_device.h"
 
 namespace tegula {
 namespace {
@@ -200,6 +201,27 @@ TEST(PlanFile, ADeviceThatQueuesHasPlanFilesToo) {
   const Tensor expected = jit(net)(x);
   for (int call = 0; call < 4; ++call) expect_same_bits(f(x), expected);
   EXPECT_EQ(f.traces(), 0);
+}
+
+TEST(PlanFile, StepsOfACallComeBackOneByOne) {
+  const DeviceScope scope(test::SteppedDevice::get());
+  const auto net = [](Tensor a, Tensor b) { return relu(matmul(a, b)) + 1.f; };
+  const Tensor a = numbers({4, 6}), b = numbers({6, 5}, 2);
+  auto compiled = jit(net);
+  const Tensor expected = compiled(a, b);
+  save_plan(kPath, net, a, b);
+  const PlanFunction f = load_plan(kPath);
+  EXPECT_TRUE(f.from_file());
+  for (int call = 0; call < 3; ++call) expect_same_bits(f(a, b), expected);
+  EXPECT_EQ(f.print_plan(), compiled.print_plan());
+  EXPECT_NE(f.print_plan().find("matmul, copy of the input ["), std::string::npos) << f.print_plan();
+
+  // Where the device has another number of steps by now, the plan is made anew.
+  test::SteppedDevice::get().has_epilogues = false;
+  const PlanFunction anew = load_plan(kPath);
+  test::SteppedDevice::get().has_epilogues = true;
+  EXPECT_FALSE(anew.from_file());
+  expect_same_bits(anew(a, b), expected);
 }
 
 // Large tensors are pages of the file: what is written to them stays in the process, and a new file under the name is another one.

@@ -209,12 +209,15 @@ class Checker {
   std::vector<Touch> touched(const Step& step) {
     std::vector<Touch> out;
     if (step.is_call()) {
-      const std::size_t inputs = item(producer_of(graph_, step.writes[0])).inputs.size();
+      const std::size_t inputs = item(step.called()->item).inputs.size();
       for (std::size_t b = 0; b < step.buffers().size(); ++b) {
-        if (step.buffers()[b].kind != Kind::Nothing) out.push_back(touch(step.buffers()[b], b >= inputs, 0, static_cast<int>(b)));
+        if (step.buffers()[b].kind == Kind::Nothing) continue;
+        const auto access = step.part() ? step.part()->accesses[b] : b < inputs ? runtime::Access::Reads : runtime::Access::Writes;
+        out.push_back(touch(step.buffers()[b], access != runtime::Access::Reads, 0, static_cast<int>(b)));
+        out.back().needs = access != runtime::Access::Writes;
       }
-      check_call(step);
-      for (const int s : step.scratch) { out.push_back(touch({Kind::Scratch, s, 0, 0}, true, 0, -1)); }
+      step.part() ? check_part(step) : check_call(step);
+      if (const int s = step.called()->workspace; s >= 0) out.push_back(touch({Kind::Scratch, s, 0, 0}, true, 0, -1));
     }
     for (std::size_t s = 0; s < step.sets().size(); ++s) {
       const auto& arguments = step.sets()[s].arguments;
@@ -240,7 +243,7 @@ class Checker {
 
   // A call reads its inputs' views, in their order.
   void check_call(const Step& step) const {
-    const int i = producer_of(graph_, step.writes[0]);
+    const int i = step.called()->item;
     const std::size_t results = std::max<std::size_t>(1, item(i).results.size());
     if (step.buffers().size() != item(i).inputs.size() + results)
       fail(i, "is computed from " + std::to_string(step.buffers().size() - results) + " buffers", "one for each input");
@@ -250,6 +253,22 @@ class Checker {
       if (step.buffers()[k].index != access.base || step.buffers()[k].integer != bytes)
         fail(i, "is computed from byte " + std::to_string(step.buffers()[k].integer) + " on of " + text(step.buffers()[k].index),
              "byte " + std::to_string(bytes) + " of " + text(access.base));
+    }
+  }
+
+  // One of the steps of a call reads views of the call's inputs and temporaries, and writes its results and temporaries.
+  void check_part(const Step& step) const {
+    const int i = step.called()->item;
+    for (std::size_t b = 0; b < step.buffers().size(); ++b) {
+      const Reference& buffer = step.buffers()[b];
+      if (buffer.kind != Kind::Value) continue;
+      const bool is_result = producer_of(graph_, buffer.index) == i && buffer.integer == 0;
+      const bool is_input = std::ranges::any_of(item(i).inputs, [&](int input) {
+        const Access access = access_of(graph_, input);
+        return access.base == buffer.index && access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype)) == buffer.integer;
+      });
+      if (step.part()->accesses[b] == runtime::Access::Reads ? !is_input && !is_result : !is_result)
+        fail(i, "has a step that touches byte " + std::to_string(buffer.integer) + " of " + text(buffer.index), "its inputs and results");
     }
   }
 
@@ -300,8 +319,8 @@ class Checker {
       if (!t.needs || is_empty(t)) continue;
       if (!contents_.holds(t.span, t.holder)) fail(t.holder, "is read from " + text(t.span), "it there, not " + found_at(t.span));
       // A value that several launches write is whole after the last of them; those of one op may read what is there.
-      const bool kernel = step().check_item >= 0;
-      const bool own = kernel && (t.holder >= graph_.size() || producer_of(graph_, t.holder) == step().check_item);
+      const int of = step().part() ? step().called()->item : step().check_item;
+      const bool own = of >= 0 && (t.holder >= graph_.size() || producer_of(graph_, t.holder) == of);
       if (!own && writers_[at(t.holder)] > 0) fail(t.holder, "is read from " + text(t.span), "a value that is whole");
     }
     check_meetings(touches);
@@ -341,7 +360,7 @@ class Checker {
     const Touch &written = a.writes ? a : b, &read = a.writes ? b : a;
     const std::string place = "is written to " + text(written.span) + ", where " + text(read.holder) + " is ";
     if (read.writes) fail(written.holder, place + "written too", "places apart");
-    const bool says_so = step().is_call() && written.span.begin == read.span.begin && written.span.end == read.span.end &&
+    const bool says_so = step().is_call() && !step().part() && written.span.begin == read.span.begin && written.span.end == read.span.end &&
                          item(producer_of(graph_, written.holder)).as<LibraryOp>().may_be_in_place();
     if (says_so) return;
     if (step().is_call() || written.set != read.set) fail(written.holder, place + "read", "places apart");

@@ -87,6 +87,7 @@ void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& d
   if (loop) step.what = prepare_loop(*loop, wanted, device);
   else step.what = library_call(plan.graph, i, layouts, values, unwanted, device);
   step.called()->buffers = std::move(buffers);
+  step.called()->item = i;
   if (step.checks && !loop) step.check_item = i;
   plan.steps.push_back(std::move(step));
 }
@@ -333,9 +334,11 @@ void request_kernels(const Plan& plan, runtime::Device& device) {
 void look_at_calls(Plan& plan) {
   for (Step& step : plan.steps) {
     if (!step.is_call()) continue;
-    step.name = std::string(plan.graph[producer_of(plan.graph, step.writes[0])].op->name()) + " [" + step.call()->describe() + "]";
+    const std::string part = step.name.empty() ? "" : ", " + step.name;
+    step.name = std::string(plan.graph[step.called()->item].op->name()) + part + " [" + step.call()->describe() + "]";
     const std::size_t bytes = step.call()->scratch_bytes();
     if (bytes == 0) continue;
+    step.called()->workspace = static_cast<int>(plan.scratch_bytes.size());
     step.scratch.push_back(static_cast<int>(plan.scratch_bytes.size()));
     plan.scratch_bytes.push_back(bytes);
   }

@@ -63,6 +63,8 @@ void bind_calls(Plan& plan, runtime::Device& device);
 void note_values(Plan& plan);
 /// Lets an asynchronous device begin with the kernels, for the addresses that they will probably have.
 void request_kernels(const Plan& plan, runtime::Device& device);
+/// Calls that consist of several steps become those, with their temporaries in the plan's memory. A device may have to try calls out to know. Before look_at_calls.
+void unfold_calls(Plan& plan);
 /// Names and scratch memory of library calls, for which a device may have to try them out: asked when all calls and kernels are there, so
 /// that it can prepare them side by side. Before plan_memory.
 void look_at_calls(Plan& plan);

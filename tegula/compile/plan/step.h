@@ -13,6 +13,7 @@
 #include "tegula/compile/plan/loop_schedule.h"
 #include "tegula/core/rare.h"
 #include "tegula/graph/node.h"
+#include "tegula/runtime/call_steps.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula::compile {
@@ -51,12 +52,19 @@ struct Launch {
 /// What calls and loops have in common: buffers, and a call that runs.
 struct Called {
   std::vector<Reference> buffers;
-  std::unique_ptr<runtime::Call> bound;
+  std::shared_ptr<const runtime::Call> bound;
+  int item = -1;       // that it computes
+  int workspace = -1;  // the scratch buffer that is its scratch memory (RunOptions); -1: none
 };
 
 /// A call of the device's library, with what is folded into it. No description: of an op that prepares its own call.
 struct LibraryCall : Called {
   Rare<runtime::CallDescription> description;  // apart: it is ten times as large as the rest of a step
+  struct Part {
+    int number = -1, count = 0;
+    bool operator==(const Part&) const = default;
+  } part = {};                             // which step of so many that the described call consists of (runtime/call_steps.h); -1: all of it
+  std::vector<runtime::Access> accesses;   // of such a step: what it does with each buffer
 };
 
 /// A loop. Its buffers are the loop's inputs and results, dense; its scratch memory holds the places of the schedule, then the arena of the body.
@@ -87,6 +95,11 @@ struct Step {
   Launch* launch() { return std::get_if<Launch>(&what); }
   const Launch* launch() const { return std::get_if<Launch>(&what); }
   const SubPlan* loop() const { return std::get_if<SubPlan>(&what); }
+  /// A step of those that a described call consists of; null of all others.
+  const LibraryCall* part() const {
+    const auto* const library = std::get_if<LibraryCall>(&what);
+    return library && library->part.number >= 0 ? library : nullptr;
+  }
   /// Of a call or loop; null of a launch.
   Called* called() { return const_cast<Called*>(std::as_const(*this).called()); }
   const Called* called() const {

@@ -122,8 +122,8 @@ void Executable::prepare() {
       if (const auto offset = arena_offset(buffers[b])) arena_places_.push_back({&prepared.buffers[b], *offset});
       else buffer_patches_.push_back({&prepared.buffers[b], buffers[b]});
     }
-    if (step.is_call() && !step.scratch.empty())
-      arena_places_.push_back({&prepared.scratch, *arena_offset({Reference::Kind::Scratch, step.scratch[0], 0, 0})});
+    if (step.is_call() && step.called()->workspace >= 0)
+      arena_places_.push_back({&prepared.scratch, *arena_offset({Reference::Kind::Scratch, step.called()->workspace, 0, 0})});
   }
 }
 
@@ -418,9 +418,10 @@ std::unique_ptr<runtime::Recording> Executable::record(int times, const StepTime
   for (PlannedRun& run : recorded_runs(plan_, dependencies(plan_), times)) {
     const Step& step = plan_.steps[static_cast<std::size_t>(run.step)];
     std::span<const std::byte> own;
-    if (const auto scratch = static_cast<std::size_t>(step.is_call() && step.scratch.size() == 1 ? step.scratch[0] : 0);
-        step.is_call() && step.scratch.size() == 1 && is_own_scratch(plan_.scratch_bytes[scratch]))
-      own = {reinterpret_cast<const std::byte*>(arena_) + plan_.scratch_offsets[scratch], plan_.scratch_bytes[scratch]};
+    if (const int workspace = step.is_call() ? step.called()->workspace : -1;
+        workspace >= 0 && is_own_scratch(plan_.scratch_bytes[static_cast<std::size_t>(workspace)]))
+      own = {reinterpret_cast<const std::byte*>(arena_) + plan_.scratch_offsets[static_cast<std::size_t>(workspace)],
+             plan_.scratch_bytes[static_cast<std::size_t>(workspace)]};
     const auto work = [this, marks, &queue, s = run.step] { issue(static_cast<std::size_t>(s), queue, marks); };
     steps.push_back({work, std::move(run.after), own, run.hurried});
   }

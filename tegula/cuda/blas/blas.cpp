@@ -23,6 +23,7 @@
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
 #include "tegula/cuda/handwritten/plain_split_product.h"
+#include "tegula/runtime/call_steps.h"
 #include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
@@ -112,14 +113,17 @@ class MatmulCall : public runtime::Call {
     if (split_) return split_->text + " " + text;
     text = "cuBLASLt " + text + ", " + problem().describe(*aligned_);
     if (product_.offsets.size() > 1) text += ", " + std::to_string(product_.offsets.size()) + " calls";
-    return after_ ? text + ", epilogue as a kernel" : text;
+    return text;
   }
+
+  /// What is left to a kernel behind the product, which then has neither bias nor activation and no buffer for a bias.
+  const std::optional<PlainKernel>& epilogue() const { return after_; }
 
  private:
   using Choice = cublasLtMatmulHeuristicResult_t;
 
   void queue(std::span<void* const> buffers, void* scratch) const {
-    void* const bias = d_.bias ? buffers[2] : nullptr;
+    void* const bias = d_.bias && !after_ ? buffers[2] : nullptr;
     void* const c = buffers.back();
     if (split_ && is_aligned({buffers[0], buffers[1], c})) return run_split(*split_, buffers, bias, c);
     if (direct_) return d_.bias ? direct_->launch({buffers[0], buffers[1], bias, c}) : direct_->launch({buffers[0], buffers[1], c});
@@ -129,14 +133,13 @@ class MatmulCall : public runtime::Call {
       char* const b = static_cast<char*>(buffers[1]) + offset.b * element;
       multiply(a, b, bias, static_cast<char*>(c) + offset.c * element, scratch);
     }
-    if (after_) d_.bias ? after_->launch({bias, c}) : after_->launch({c});
   }
 
   void prepare() {
     if (const auto epilogue = epilogue_of(d_, product_)) choose(*epilogue);
     if (!aligned_ && !split_ && (d_.bias || d_.activation != Activation::None)) {
       choose(CUBLASLT_EPILOGUE_DEFAULT);
-      if (aligned_) after_.emplace(context_, epilogue_kernel({d_.dtype(), d_.c.layout, d_.bias ? d_.c.layout.shape.rank() - 1 : -1, false, d_.activation}));
+      if (aligned_) after_ = epilogue_kernel({d_.dtype(), d_.c.layout, d_.bias ? d_.c.layout.shape.rank() - 1 : -1, false, d_.activation});
     }
   }
 
@@ -285,7 +288,8 @@ class MatmulCall : public runtime::Call {
   std::optional<Choice> aligned_;  // for operands at multiples of kBlasAlignment
   mutable std::optional<Choice> unaligned_;  // for any; calls of a card run one after another
   bool relu_ = false;
-  std::optional<LoadedKernel> direct_, after_;
+  std::optional<LoadedKernel> direct_;
+  std::optional<PlainKernel> after_;
   std::optional<Split> split_;  // for aligned operands, instead of the library
 };
 
@@ -309,7 +313,18 @@ std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matm
   context.enter();
   if (description.multiplies_codes()) return make_matmul_e4m3(context, description);
   if (description.gradient != Activation::None) return make_gradient_matmul(context, description);
-  return std::make_unique<MatmulCall>(context, description);
+  auto product = std::make_unique<MatmulCall>(context, description);
+  const std::optional<PlainKernel> epilogue = product->epilogue();
+  if (!epilogue) return product;
+  using runtime::StepOperand;
+  const int c = description.bias ? 3 : 2;
+  std::vector<StepOperand> behind;
+  if (description.bias) behind.push_back(StepOperand::reads(2));
+  behind.push_back(StepOperand::updates(c));
+  runtime::CallSteps steps;
+  steps.steps.push_back({"", std::move(product), {StepOperand::reads(0), StepOperand::reads(1), StepOperand::writes(c)}});
+  steps.steps.push_back({"epilogue", kernel_call(context, *epilogue, "matmul"), std::move(behind)});
+  return runtime::call_of(std::move(steps), static_cast<std::size_t>(c) + 1);
 }
 
 }  // namespace tegula::gpu

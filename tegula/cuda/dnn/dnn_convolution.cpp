@@ -1,20 +1,19 @@
 // Convolutions on the GPU: cuDNN, with copies around it where the memory lies in an order that it does not take; a plain kernel for what
-// remains (sums over nothing, dtypes without an engine).
+// remains (sums over nothing, dtypes without an engine). Copies, folds, the engine and an epilogue behind it are steps of their own (runtime/call_steps.h).
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/tuning.h"
-#include "tegula/cuda/dnn/dnn_blocks.h"
-#include "tegula/cuda/dnn/dnn_convolution_graph.h"
+#include "tegula/cuda/dnn/dnn_convolution_steps.h"
 #include "tegula/cuda/driver/measure.h"
 #include "tegula/cuda/handwritten/few_channels/few_channels.h"
 #include "tegula/cuda/handwritten/library.h"
@@ -25,9 +24,12 @@
 namespace tegula::gpu {
 namespace {
 
+using runtime::Access;
 using runtime::Activation;
+using runtime::CallSteps;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
+using runtime::StepOperand;
 
 constexpr std::size_t kCandidates = 8;
 constexpr const char* kName = "convolution";
@@ -55,14 +57,10 @@ std::optional<FewChannels> own_kernel(const Context& context, const Convolution&
   return std::nullopt;
 }
 
-/// A tensor of the call: as it was described, and as cuDNN sees it.
+/// A tensor of the call: as it was described, and as cuDNN sees it. Where these differ a copy lies between: before the engine for operands, behind it for the result.
 struct Operand {
   Layout described, seen;
-  Dims shift;                  // of `seen` against `described`
-  std::optional<LoadedKernel> copy;
-  std::size_t scratch_offset = 0;
-
-  bool staged() const { return copy.has_value(); }
+  Dims shift;  // of `seen` against `described`
 };
 
 bool same_elements(const Layout& a, const Layout& b) {
@@ -73,73 +71,36 @@ bool same_elements(const Layout& a, const Layout& b) {
   return true;
 }
 
-class ConvolutionCall : public runtime::Call {
+/// Finds the fastest way, and says its steps.
+class ConvolutionChoice {
  public:
-  ConvolutionCall(Context& context, const Convolution& d) : context_(context), d_(d), blocks_(context, 5) {
+  ConvolutionChoice(Context& context, const Convolution& d) : context_(context), d_(d) {
     result_ = d.pass == ConvolutionPass::Forward ? 2 : d.pass == ConvolutionPass::BackwardData ? 0 : 1;
     const Layout* layouts[] = {&d.input.layout, &d.weight.layout, &d.output.layout};
     bool empty = false;
     for (const Layout* layout : layouts) empty = empty || numel(layout->shape) == 0;
     if (!empty) choose_fastest();
-    if (!plan_ && !few_) use_direct_kernel();
-    if (d.bias && d.pass == ConvolutionPass::BackwardWeight) bias_gradient_.emplace(context, bias_gradient_kernel(d));
   }
 
-  std::size_t scratch_bytes() const override { return scratch_bytes_; }
-
-  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
-    context_.enter();
-    // (input, weight, output) in this order, whatever the pass.
-    std::array<void*, 3> pointers{};
-    void *bias = nullptr, *addend = nullptr;
-    switch (d_.pass) {
-      case ConvolutionPass::Forward:
-        pointers = {buffers[0], buffers[1], buffers.back()};
-        bias = d_.bias ? buffers[2] : nullptr;
-        addend = d_.addend ? buffers[buffers.size() - 2] : nullptr;
-        break;
-      case ConvolutionPass::BackwardData: pointers = {buffers[2], buffers[1], buffers[0]}; break;
-      default: pointers = {buffers[0], buffers[2], buffers[1]}; break;
-    }
-    execute(pointers, bias, addend, static_cast<char*>(options.scratch));
-    if (bias_gradient_) bias_gradient_->launch({pointers[2], buffers[3]});
-    context_.queued(kName);
+  CallSteps steps() const {
+    CallSteps out;
+    if (few_) add_few(out);
+    else if (plan_) add_engine(out);
+    else add_direct(out);
+    if (d_.bias && d_.pass == ConvolutionPass::BackwardWeight)
+      add_kernel(out, "bias gradient", bias_gradient_kernel(d_), {StepOperand::reads(1), StepOperand::writes(3)});
+    return out;
   }
 
-  std::string describe() const override {
-    std::string text;
-    if (plan_) {
-      text = "cuDNN engine " + plan_->plan.engine();
-      if (plan_->plan.workspace() > 0) text += ", workspace " + std::to_string(plan_->plan.workspace() >> 10) + " KiB";
-      constexpr const char* names[] = {"input", "weight", "output"};
-      for (std::size_t i = 0; i < 3; ++i) {
-        if (operands_[i].staged()) text += (folds(i) ? ", folds the " : ", copies the ") + std::string(names[i]);
-      }
-      if (after_) text += ", epilogue as a kernel";
-    } else {
-      text = few_ ? "kernel for few channels, " + few_->name : "plain kernel";
-    }
-    if (bias_gradient_) text += ", bias gradient as a kernel";
-    return text + ": " + key_of(d_, attempt_);
-  }
+  /// How many buffers the call has.
+  std::size_t buffers() const { return 3 + (d_.bias ? 1u : 0u) + (d_.addend ? 1u : 0u); }
 
  private:
-  /// Our own kernel for few channels, loaded.
-  struct Few {
-    std::string name;
-    LoadedKernel kernel;
-    std::optional<LoadedKernel> sum;
-    Few(Context& context, const FewChannels& few) : name(few.name), kernel(context, few.kernel) {
-      if (few.sum) sum.emplace(context, *few.sum);
-    }
-  };
-
   void use_few(const FewChannels& few) {
     attempt_ = {ChannelOrder::Last, false, true};
-    operands_ = {Operand{d_.input.layout, d_.input.layout, {}, {}, 0}, Operand{d_.weight.layout, d_.weight.layout, {}, {}, 0},
-                 Operand{d_.output.layout, d_.output.layout, {}, {}, 0}};
-    few_.emplace(context_, few);
-    scratch_bytes_ = few.scratch;
+    operands_ = {Operand{d_.input.layout, d_.input.layout, {}}, Operand{d_.weight.layout, d_.weight.layout, {}},
+                 Operand{d_.output.layout, d_.output.layout, {}}};
+    few_ = few;
   }
 
   /// Our kernel for few channels against cuDNN, whose library is not even opened where ours is known to be faster.
@@ -166,12 +127,19 @@ class ConvolutionCall : public runtime::Call {
   std::optional<double> timed(double bound) const {
     try {
       const auto bytes = [&](const Layout& layout) { return extent_bytes(d_.dtype(), layout); };
-      const RotatingBuffers buffers(context_, {bytes(d_.input.layout), bytes(d_.weight.layout), bytes(d_.output.layout),
-                                               size_of(d_.dtype()) * static_cast<std::size_t>(d_.weight.layout.shape[0]), bytes(d_.output.layout)});
-      const auto scratch = allocate(context_, std::max<std::size_t>(scratch_bytes_, 256));
+      std::vector<std::size_t> sizes(buffers());
+      const std::array tensors{&d_.input.layout, &d_.weight.layout, &d_.output.layout};
+      for (std::size_t i = 0; i < 3; ++i) sizes[static_cast<std::size_t>(buffer_of(i))] = bytes(*tensors[i]);
+      const std::size_t bias = size_of(d_.dtype()) * static_cast<std::size_t>(d_.weight.layout.shape[0]);
+      if (d_.bias) sizes[d_.pass == ConvolutionPass::Forward ? 2 : 3] = bias;
+      if (d_.addend) sizes[sizes.size() - 2] = bytes(d_.output.layout);
+      const RotatingBuffers memory(context_, sizes);
+      const auto call = runtime::call_of(steps(), sizes.size());
+      const auto scratch = allocate(context_, std::max<std::size_t>(call->scratch_bytes(), 256));
       const auto run = [&](int i) {
-        execute({buffers(i, 0), buffers(i, 1), buffers(i, 2)}, d_.bias ? buffers(i, 3) : nullptr, d_.addend ? buffers(i, 4) : nullptr,
-                static_cast<char*>(scratch->data()));
+        std::vector<void*> own;
+        for (std::size_t b = 0; b < sizes.size(); ++b) own.push_back(memory(i, b));
+        call->run(own, {.scratch = scratch->data()});
       };
       return measure(context_, run, bound);
     } catch (const Error&) {
@@ -179,38 +147,10 @@ class ConvolutionCall : public runtime::Call {
     }
   }
 
-  void execute(const std::array<void*, 3>& pointers, void* bias, void* addend, char* scratch) const {
-    if (few_) run_few(pointers, bias, scratch);
-    else if (direct_) run_direct(pointers, bias);
-    else run_plan(pointers, bias, addend, scratch);
-    if (after_) run_epilogue(direct_ ? nullptr : bias, addend, pointers[2]);
-  }
-
-  void run_few(const std::array<void*, 3>& pointers, void* bias, char* scratch) const {
-    std::array<void*, 3> at = pointers;
-    for (std::size_t i = 0; i < 3; ++i) {
-      at[i] = aligned(i, pointers[i]);
-      if (i != result_ && at[i] != pointers[i]) transfer(at[i], pointers[i], i);
-    }
-    switch (d_.pass) {
-      case ConvolutionPass::Forward:
-        if (bias) few_->kernel.launch({at[0], at[1], bias, at[2]});
-        else few_->kernel.launch({at[0], at[1], at[2]});
-        break;
-      case ConvolutionPass::BackwardData: few_->kernel.launch({at[2], at[1], at[0]}); break;
-      default: few_->kernel.launch({at[0], at[2], scratch}); few_->sum->launch({scratch, at[1]});
-    }
-    if (at[result_] != pointers[result_]) transfer(pointers[result_], at[result_], result_);
-  }
-
-  /// What was chosen for one key: equal calls of a program share it.
-  struct Chosen {
-    DnnGraph graph;
-    DnnPlan plan;
-  };
-  static std::shared_ptr<const Chosen> shared(const std::string& key, const std::shared_ptr<const Chosen>& made) {
+  /// What was chosen for one key.
+  static std::shared_ptr<const ChosenEngine> shared(const std::string& key, const std::shared_ptr<const ChosenEngine>& made) {
     static auto* mutex = new std::mutex;
-    static auto* all = new std::map<std::string, std::weak_ptr<const Chosen>>;
+    static auto* all = new std::map<std::string, std::weak_ptr<const ChosenEngine>>;
     const std::scoped_lock lock(*mutex);
     auto& one = (*all)[key];
     if (made) one = made;
@@ -247,8 +187,6 @@ class ConvolutionCall : public runtime::Call {
   void reset() {
     plan_ = nullptr;
     few_.reset();
-    after_.reset();
-    scratch_bytes_ = 0;
   }
 
   bool set_up_first(const std::vector<DnnAttempt>& attempts) {
@@ -259,26 +197,10 @@ class ConvolutionCall : public runtime::Call {
     const DnnProblem problem = dnn_problem(d_, attempt);
     if (!find_plan(gpu::dnn(context_), problem, attempt)) return false;
     attempt_ = attempt;
-    stage(problem);
-    if (has_epilogue(d_) && !attempt.fused)
-      after_.emplace(context_, epilogue_kernel({d_.dtype(), d_.output.layout, d_.bias ? 1 : -1, d_.addend, d_.activation}));
+    const Dims none = Dims::filled(problem.input.shape.rank(), 0);
+    operands_ = {Operand{problem.described_input, problem.input, problem.shift}, Operand{problem.described_weight, problem.weight, none},
+                 Operand{problem.described_output, problem.output, none}};
     return true;
-  }
-
-  /// Which adds the bias and, unless something else is added before it, applies the activation.
-  void use_direct_kernel() {
-    Convolution d = d_;
-    if (d_.addend) {
-      d.activation = Activation::None;
-      after_.emplace(context_, epilogue_kernel({d_.dtype(), d_.output.layout, -1, true, d_.activation}));
-    }
-    direct_.emplace(context_, direct_convolution_kernel(d));
-  }
-
-  void run_epilogue(void* bias, void* addend, void* output) const {
-    if (bias && addend) after_->launch({bias, addend, output});
-    else if (bias || addend) after_->launch({bias ? bias : addend, output});
-    else after_->launch({output});
   }
 
   bool find_plan(const Dnn& dnn, const DnnProblem& problem, const DnnAttempt& attempt) {
@@ -297,7 +219,7 @@ class ConvolutionCall : public runtime::Call {
       return false;  // not a graph that cuDNN knows
     }
     const auto take = [&](DnnPlan plan) {
-      plan_ = shared(place, std::shared_ptr<const Chosen>(new Chosen{std::move(*graph), std::move(plan)}));
+      plan_ = shared(place, std::shared_ptr<const ChosenEngine>(new ChosenEngine{std::move(*graph), std::move(plan)}));
       return true;
     };
     if (remembered) {
@@ -355,23 +277,116 @@ class ConvolutionCall : public runtime::Call {
     }
   }
 
-  /// Where cuDNN's order is another one, a copy goes through scratch: before the plan for operands, after it for the result.
-  void stage(const DnnProblem& p) {
-    const Dims none = Dims::filled(p.input.shape.rank(), 0);
-    operands_ = {Operand{p.described_input, p.input, p.shift, {}, 0}, Operand{p.described_weight, p.weight, none, {}, 0},
-                 Operand{p.described_output, p.output, none, {}, 0}};
-    scratch_bytes_ = align_scratch(plan_->plan.workspace());
+  // ---- The steps.
+  /// The call's buffer that input, weight or output is.
+  int buffer_of(std::size_t operand) const {
+    constexpr int kBuffers[][3] = {{0, 1, -1}, {2, 1, 0}, {0, 2, 1}};
+    const int buffer = kBuffers[static_cast<int>(d_.pass)][operand];
+    return buffer < 0 ? static_cast<int>(buffers()) - 1 : buffer;
+  }
+  StepOperand described(std::size_t operand) const {
+    return {StepOperand::Kind::Buffer, buffer_of(operand), operand == result_ ? Access::Writes : Access::Reads};
+  }
+  StepOperand bias() const { return StepOperand::reads(2); }
+  StepOperand addend() const { return StepOperand::reads(static_cast<int>(buffers()) - 2); }
+
+  void add_kernel(CallSteps& to, std::string name, const PlainKernel& kernel, std::vector<StepOperand> operands) const {
+    to.steps.push_back({std::move(name), kernel_call(context_, kernel, kName), std::move(operands)});
+  }
+  static StepOperand temporary(CallSteps& to, std::size_t bytes) {
+    to.temporaries.push_back(bytes);
+    return StepOperand::temporary(static_cast<int>(to.temporaries.size()) - 1, Access::Writes);
+  }
+  static StepOperand read(StepOperand operand) {
+    operand.access = Access::Reads;
+    return operand;
+  }
+
+  AlignedTensor tensor(std::size_t operand) const {
+    const Layout& seen = operands_[operand].seen;
+    const std::size_t bytes = extent_bytes(d_.dtype(), seen);
+    return {bytes, operand == result_, bytes > size_of(d_.dtype()) * static_cast<std::size_t>(numel(seen.shape))};
+  }
+
+  /// In the order of the call's buffers.
+  void add_few(CallSteps& to) const {
+    const bool forward = d_.pass == ConvolutionPass::Forward, sums = few_->sum.has_value();
+    std::vector<StepOperand> operands{StepOperand::reads(0), StepOperand::reads(1)};
+    std::vector<AlignedTensor> tensors{tensor(forward || result_ == 1 ? 0 : 2), tensor(result_ == 1 ? 2 : 1)};
+    if (d_.bias && forward) operands.push_back(bias()), tensors.push_back({});
+    const StepOperand parts = sums ? temporary(to, few_->scratch) : described(result_);
+    operands.push_back(parts), tensors.push_back(sums ? AlignedTensor{} : tensor(result_));
+    const std::string text = "kernel for few channels, " + few_->name + ": " + key_of(d_, attempt_);
+    to.steps.push_back({"", aligned_call(context_, kernel_call(context_, few_->kernel, kName, text), std::move(tensors)), std::move(operands)});
+    if (!sums) return;
+    auto sum = aligned_call(context_, kernel_call(context_, *few_->sum, kName), {AlignedTensor{}, tensor(result_)});
+    to.steps.push_back({"sum of the parts", std::move(sum), {read(parts), described(result_)}});
+  }
+
+  void add_engine(CallSteps& to) const {
+    constexpr const char* kNames[] = {"input", "weight", "output"};
+    std::vector<StepOperand> operands;
+    std::vector<AlignedTensor> tensors;
     for (std::size_t i = 0; i < 3; ++i) {
-      Operand& o = operands_[i];
-      if (same_elements(o.described, o.seen)) continue;
-      o.copy.emplace(context_, folds(i) ? staging_fold(o, i == result_) : staging_copy(o, i == result_));
-      o.scratch_offset = scratch_bytes_;
-      scratch_bytes_ += align_scratch(extent_bytes(d_.dtype(), o.seen));
+      if (same_elements(operands_[i].described, operands_[i].seen)) {
+        operands.push_back(described(i)), tensors.push_back(tensor(i));
+        continue;
+      }
+      const StepOperand staged = temporary(to, extent_bytes(d_.dtype(), operands_[i].seen));
+      operands.push_back(i == result_ ? staged : read(staged)), tensors.push_back({});
+      if (i != result_) add_kernel(to, std::string(folds(i) ? "fold" : "copy") + " of the " + kNames[i], staging(i), {described(i), staged});
     }
+    const bool with_bias = attempt_.fused && d_.bias, with_addend = attempt_.fused && d_.addend;
+    if (with_bias) add_bias(to, operands, tensors);
+    if (with_addend) operands.push_back(addend()), tensors.push_back({extent_bytes(d_.dtype(), d_.output.layout)});
+    const StepOperand result = operands[result_];
+    auto engine = aligned_call(context_, engine_call(context_, plan_, key_of(d_, attempt_), with_bias, with_addend), std::move(tensors));
+    to.steps.push_back({"", std::move(engine), std::move(operands)});
+    if (result.kind == StepOperand::Kind::Temporary)
+      add_kernel(to, std::string(folds(result_) ? "unfolding" : "copy") + " of the " + kNames[result_], staging(result_), {read(result), described(result_)});
+    if (has_epilogue(d_) && !attempt_.fused) add_epilogue(to, {d_.dtype(), d_.output.layout, d_.bias ? 1 : -1, d_.addend, d_.activation});
+  }
+  // For each of the outputs that became one.
+  void add_bias(CallSteps& to, std::vector<StepOperand>& operands, std::vector<AlignedTensor>& tensors) const {
+    const std::size_t bytes = size_of(d_.dtype()) * static_cast<std::size_t>(d_.weight.layout.shape[0]);
+    const std::size_t whole = size_of(d_.dtype()) * static_cast<std::size_t>(operands_[2].seen.shape[1]);
+    if (whole == bytes) {
+      operands.push_back(bias()), tensors.push_back({bytes});
+      return;
+    }
+    const StepOperand repeated = temporary(to, whole);
+    to.steps.push_back({"copies of the bias", repeating_call(context_, bytes, whole / bytes), {bias(), repeated}});
+    operands.push_back(read(repeated)), tensors.push_back({});
+  }
+
+  /// Whose kernel adds the bias and, unless something else is added before it, applies the activation.
+  void add_direct(CallSteps& to) const {
+    Convolution d = d_;
+    if (d_.addend) d.activation = Activation::None;
+    std::vector<StepOperand> operands{StepOperand::reads(0), StepOperand::reads(1)};
+    if (d_.bias && d_.pass == ConvolutionPass::Forward) operands.push_back(bias());
+    operands.push_back(described(result_));
+    auto kernel = kernel_call(context_, direct_convolution_kernel(d), kName, "plain kernel: " + key_of(d_, attempt_));
+    to.steps.push_back({"", std::move(kernel), std::move(operands)});
+    if (d_.addend) add_epilogue(to, {d_.dtype(), d_.output.layout, -1, true, d_.activation});
+  }
+
+  void add_epilogue(CallSteps& to, const PlainEpilogue& epilogue) const {
+    std::vector<StepOperand> operands;
+    if (epilogue.axis >= 0) operands.push_back(bias());
+    if (epilogue.addend) operands.push_back(addend());
+    operands.push_back(StepOperand::updates(buffer_of(2)));
+    add_kernel(to, "epilogue", epilogue_kernel(epilogue), std::move(operands));
   }
 
   bool folds(std::size_t operand) const { return operand != 2 && !attempt_.fold.empty(); }
-  PlainKernel staging_copy(const Operand& o, bool back) const {
+  PlainKernel staging(std::size_t operand) const {
+    const Operand& o = operands_[operand];
+    const bool back = operand == result_;
+    if (folds(operand)) {
+      const PlainFold fold{d_.dtype(), o.described, o.seen, attempt_.fold, {o.shift[2], o.shift[3]}, d_.stride[d_.stride.rank() - 1]};
+      return back ? unfold_kernel(fold) : fold_kernel(fold);
+    }
     PlainCopy copy{d_.dtype(), o.described, o.seen, o.shift};
     if (back) {
       std::swap(copy.from, copy.to);
@@ -379,81 +394,14 @@ class ConvolutionCall : public runtime::Call {
     }
     return copy_kernel(copy);
   }
-  PlainKernel staging_fold(const Operand& o, bool back) const {
-    const PlainFold fold{d_.dtype(), o.described, o.seen, attempt_.fold, {o.shift[2], o.shift[3]}, d_.stride[d_.stride.rank() - 1]};
-    return back ? unfold_kernel(fold) : fold_kernel(fold);
-  }
-
-  void run_direct(const std::array<void*, 3>& pointers, void* bias) const {
-    const auto [input, weight, output] = pointers;
-    switch (d_.pass) {
-      case ConvolutionPass::Forward:
-        return bias ? direct_->launch({input, weight, bias, output}) : direct_->launch({input, weight, output});
-      case ConvolutionPass::BackwardData: return direct_->launch({output, weight, input});
-      default: return direct_->launch({input, output, weight});
-    }
-  }
-
-  void run_plan(const std::array<void*, 3>& pointers, void* bias, void* addend, char* scratch) const {
-    std::array<void*, 3> seen = pointers;
-    for (std::size_t i = 0; i < 3; ++i) {
-      if (operands_[i].staged()) seen[i] = scratch + operands_[i].scratch_offset;
-      else seen[i] = aligned(i, pointers[i]);
-      if (i == result_) continue;
-      if (operands_[i].staged()) operands_[i].copy->launch({pointers[i], seen[i]});
-      else if (seen[i] != pointers[i]) transfer(seen[i], pointers[i], i);
-    }
-    const bool fused = attempt_.fused;
-    gpu::run(plan_->plan,
-             {.input = seen[0],
-              .weight = seen[1],
-              .output = seen[2],
-              .bias = bias && fused ? aligned_bias(bias) : nullptr,
-              .addend = addend && fused ? aligned_addend(addend) : nullptr},
-             scratch);
-    if (operands_[result_].staged()) operands_[result_].copy->launch({seen[result_], pointers[result_]});
-    else if (seen[result_] != pointers[result_]) transfer(pointers[result_], seen[result_], result_);
-  }
-
-  /// See DnnBlocks::aligned.
-  void* aligned(std::size_t operand, void* pointer) const {
-    const bool in_a_larger_tensor =
-        operand == result_ && extent_bytes(d_.dtype(), operands_[operand].seen) >
-                                  size_of(d_.dtype()) * static_cast<std::size_t>(numel(operands_[operand].seen.shape));
-    if (in_a_larger_tensor && std::bit_cast<std::uintptr_t>(pointer) % 16 != 0) {
-      throw Error({.op = kName, .got = "a part of a tensor that begins elsewhere", .expected = "a multiple of 16 bytes for a result"});
-    }
-    return blocks_.aligned(operand, pointer, extent_bytes(d_.dtype(), operands_[operand].seen));
-  }
-  /// For each of the outputs that became one.
-  void* aligned_bias(void* bias) const {
-    const std::size_t bytes = size_of(d_.dtype()) * static_cast<std::size_t>(d_.weight.layout.shape[0]);
-    const std::size_t whole = size_of(d_.dtype()) * static_cast<std::size_t>(operands_[2].seen.shape[1]);
-    void* const place = whole > bytes ? blocks_.block(3, whole) : blocks_.aligned(3, bias, bytes);
-    if (place == bias) return place;
-    for (std::size_t at = 0; at < whole; at += bytes) blocks_.copy(static_cast<char*>(place) + at, bias, bytes, kName);
-    return place;
-  }
-  void* aligned_addend(void* addend) const {
-    const std::size_t bytes = extent_bytes(d_.dtype(), d_.output.layout);
-    void* const place = blocks_.aligned(4, addend, bytes);
-    if (place != addend) blocks_.copy(place, addend, bytes, kName);
-    return place;
-  }
-  void transfer(void* to, const void* from, std::size_t operand) const {
-    blocks_.copy(to, from, extent_bytes(d_.dtype(), operands_[operand].seen), kName);
-  }
 
   Context& context_;
   Convolution d_;
   DnnAttempt attempt_;
   std::size_t result_ = 2;  // which of (input, weight, output)
-  std::shared_ptr<const Chosen> plan_;
-  std::optional<Few> few_;
+  std::shared_ptr<const ChosenEngine> plan_;
+  std::optional<FewChannels> few_;
   std::array<Operand, 3> operands_;
-  std::size_t scratch_bytes_ = 0;
-  std::optional<LoadedKernel> direct_, after_, bias_gradient_;
-  DnnBlocks blocks_;
 };
 
 }  // namespace
@@ -469,8 +417,8 @@ void request_convolution(Context& context, const Convolution& description) {
 
 std::unique_ptr<runtime::Call> make_convolution(Context& context, const Convolution& description) {
   context.enter();
-  return std::make_unique<ConvolutionCall>(context, description);
+  const ConvolutionChoice choice(context, description);
+  return runtime::call_of(choice.steps(), choice.buffers());
 }
-
 
 }  // namespace tegula::gpu

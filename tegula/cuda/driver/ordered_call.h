@@ -4,11 +4,13 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 
 #include "tegula/cuda/driver/context.h"
+#include "tegula/runtime/call_steps.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula::gpu {
@@ -18,7 +20,16 @@ class OrderedCall final : public runtime::Call {
  public:
   using Make = std::function<std::unique_ptr<runtime::Call>()>;
   OrderedCall(Context& context, Make make) : context_(context), make_(std::move(make)) {}
-  OrderedCall(Context& context, std::unique_ptr<runtime::Call> call) : context_(context), call_(std::move(call)) {}
+  OrderedCall(Context& context, std::shared_ptr<const runtime::Call> call) : context_(context), call_(std::move(call)) {}
+  const runtime::CallSteps* steps() const override {
+    const std::scoped_lock lock(context_.order);
+    const runtime::CallSteps* const inner = steps_ ? nullptr : call().steps();
+    if (inner) {
+      steps_ = *inner;
+      for (runtime::CallStep& step : steps_->steps) step.call = std::make_shared<OrderedCall>(context_, std::move(step.call));
+    }
+    return steps_ ? &*steps_ : nullptr;
+  }
   std::size_t scratch_bytes() const override {
     const std::scoped_lock lock(context_.order);
     return call().scratch_bytes();
@@ -41,7 +52,8 @@ class OrderedCall final : public runtime::Call {
 
   Context& context_;
   Make make_;
-  mutable std::unique_ptr<runtime::Call> call_;
+  mutable std::shared_ptr<const runtime::Call> call_;
+  mutable std::optional<runtime::CallSteps> steps_;  // each behind the same doors
 };
 
 }  // namespace tegula::gpu

@@ -67,7 +67,7 @@ LoadedKernel::LoadedKernel(Context& context, const PlainKernel& kernel) : contex
   if (kernel.blocks > 0) request(context, kernel);
 }
 
-void LoadedKernel::launch(std::initializer_list<void*> pointers) const {
+void LoadedKernel::launch(std::span<void* const> pointers) const {
   if (kernel_.blocks == 0) return;
   if (!function_) function_ = load(*context_, kernel_);
   std::array<void*, 8> values{}, addresses{};
@@ -86,6 +86,32 @@ const AskedCode& asked_library_code(const Context& context) {
   Modules& m = modules();
   const std::scoped_lock lock(m.mutex);
   return m.asked[context.index];
+}
+
+namespace {
+
+class KernelCall final : public runtime::Call {
+ public:
+  KernelCall(Context& context, const PlainKernel& kernel, const char* op, std::string text)
+      : context_(context), kernel_(context, kernel), op_(op), text_(text.empty() ? "kernel " + kernel.name : std::move(text)) {}
+  void run(std::span<void* const> buffers, const runtime::RunOptions&) const override {
+    context_.enter();
+    kernel_.launch(buffers);
+    context_.queued(op_);
+  }
+  std::string describe() const override { return text_; }
+
+ private:
+  Context& context_;
+  LoadedKernel kernel_;
+  const char* op_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Call> kernel_call(Context& context, const PlainKernel& kernel, const char* op, std::string text) {
+  return std::make_unique<KernelCall>(context, kernel, op, std::move(text));
 }
 
 std::size_t extent_bytes(DType dtype, const Layout& layout) {

@@ -1,5 +1,5 @@
 // cuBLASLt and cuDNN for the pretended GPU of fake_driver.cpp: they can be opened and know no algorithm, so that the plain kernels are
-// listed in their place; but for products of E4M3 codes, which have no plain kernel. With TEGULA_FAKE_ALGORITHMS=N cuBLASLt knows N of them for every
+// listed in their place; but for products of E4M3 codes, which have no plain kernel, and for convolutions where TEGULA_FAKE_DNN says so. With TEGULA_FAKE_ALGORITHMS=N cuBLASLt knows N of them for every
 // product. TEGULA_FAKE_CUBLASLT and TEGULA_FAKE_CUDNN are what they say as their version.
 
 #include <cublasLt.h>
@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <cstdlib>
 
 namespace {
@@ -22,6 +24,15 @@ template <class Handle>
 void give(Handle* handle) {
   *handle = reinterpret_cast<Handle>(&anything);
 }
+
+#ifndef TEGULA_FAKE_BLAS
+/// TEGULA_FAKE_DNN=engine: cuDNN knows one engine, for graphs of one operation.
+bool knows_engine() {
+  const char* const word = std::getenv("TEGULA_FAKE_DNN");
+  return word && std::strcmp(word, "engine") == 0;
+}
+cudnnStatus_t engine_status() { return knows_engine() ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED; }
+#endif
 
 #ifdef TEGULA_FAKE_BLAS
 int codes;  // what layouts of E4M3 codes point at
@@ -91,21 +102,25 @@ void CUDNNWINAPI cudnnGetLastErrorString(char* message, std::size_t size) {
 }
 std::size_t CUDNNWINAPI cudnnGetVersion() { return number_of("TEGULA_FAKE_CUDNN", CUDNN_VERSION); }
 cudnnStatus_t CUDNNWINAPI cudnnSetStream(cudnnHandle_t, cudaStream_t) { return CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t CUDNNWINAPI cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t*) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
+cudnnStatus_t CUDNNWINAPI cudnnBackendCreateDescriptor(cudnnBackendDescriptorType_t, cudnnBackendDescriptor_t* d) {
+  if (!knows_engine()) return CUDNN_STATUS_NOT_SUPPORTED;
+  return give(d), CUDNN_STATUS_SUCCESS;
 }
 cudnnStatus_t CUDNNWINAPI cudnnBackendDestroyDescriptor(cudnnBackendDescriptor_t) { return CUDNN_STATUS_SUCCESS; }
-cudnnStatus_t CUDNNWINAPI cudnnBackendFinalize(cudnnBackendDescriptor_t) { return CUDNN_STATUS_NOT_SUPPORTED; }
-cudnnStatus_t CUDNNWINAPI cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
+cudnnStatus_t CUDNNWINAPI cudnnBackendFinalize(cudnnBackendDescriptor_t) { return engine_status(); }
+cudnnStatus_t CUDNNWINAPI cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t) { return engine_status(); }
+cudnnStatus_t CUDNNWINAPI cudnnBackendSetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t,
+                                                   std::int64_t count, const void*) {
+  return name == CUDNN_ATTR_OPERATIONGRAPH_OPS && count > 1 ? CUDNN_STATUS_NOT_SUPPORTED : engine_status();
 }
-cudnnStatus_t CUDNNWINAPI cudnnBackendSetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t,
-                                                   std::int64_t, const void*) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
-}
-cudnnStatus_t CUDNNWINAPI cudnnBackendGetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t,
-                                                   std::int64_t, std::int64_t*, void*) {
-  return CUDNN_STATUS_NOT_SUPPORTED;
+cudnnStatus_t CUDNNWINAPI cudnnBackendGetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t,
+                                                   std::int64_t most, std::int64_t* count, void* values) {
+  const bool has_one = name == CUDNN_ATTR_ENGINEHEUR_RESULTS || name == CUDNN_ATTR_ENGINECFG_ENGINE ||
+                       name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX || name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE;
+  if (count) *count = has_one ? 1 : 0;
+  const std::int64_t number = name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX ? 1 : 8192;
+  if (most > 0 && (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX || name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)) std::memcpy(values, &number, sizeof number);
+  return engine_status();
 }
 #endif
 
