@@ -65,7 +65,7 @@ std::vector<Tensor> with_gradient(const std::string& name, std::vector<Tensor> r
       const std::vector<Tensor> xs(in.begin(), middle), ys(middle, in.end());
       std::vector<Tensor> dys;
       for (std::size_t i = 0; i < ys.size(); ++i) dys.push_back(i == k ? dy : zeros_like(ys[i]));
-      std::vector<Tensor> parts = gradient({xs, ys, dys, launch});
+      std::vector<Tensor> parts = gradient({xs, ys, dys, launch, where});
       if (parts.size() != inputs) {
         throw Error({.op = name,
                      .got = std::to_string(parts.size()) + " gradients",
@@ -81,10 +81,10 @@ std::vector<Tensor> with_gradient(const std::string& name, std::vector<Tensor> r
   return differentiable;
 }
 
-TileGradientFunction gradient_by(std::string name, TileKernel kernel, int pointers, int results) {
+TileGradientFunction gradient_by(std::string name, TileKernel kernel, Runner run, int pointers, int results) {
   return [=](const TileGradient& g) {
     const auto refuse = [&](const std::string& what, int got, const std::string& expected) {
-      throw Error({.op = name, .got = std::to_string(got) + " " + what, .expected = expected, .where = Line()});
+      throw Error({.op = name, .got = std::to_string(got) + " " + what, .expected = expected, .where = g.where});
     };
     TileLaunch launch = g.launch;
     launch.outputs.clear();
@@ -102,7 +102,8 @@ TileGradientFunction gradient_by(std::string name, TileKernel kernel, int pointe
     std::vector<Tensor> tensors = g.inputs;
     if (with_results) tensors.insert(tensors.end(), g.results.begin(), g.results.end());
     tensors.insert(tensors.end(), g.gradients.begin(), g.gradients.end());
-    const std::vector<Tensor> parts = tile_kernel(name, kernel, tensors, launch);
+    const std::vector<Tensor> parts =
+        runs_at_once() ? run_at_once(name, run, tensors, launch, {}, g.where) : tile_kernel(name, kernel, tensors, launch, g.where);
     std::vector<Tensor> all;
     std::size_t k = 0;
     for (const Tensor& input : g.inputs) all.push_back(is_float(input.dtype()) ? parts[k++] : Tensor());

@@ -43,6 +43,7 @@ struct TileGradient {
   const std::vector<Tensor>& results;
   const std::vector<Tensor>& gradients;
   const TileLaunch& launch;
+  Line where;  // of the launch
 };
 using TileGradientFunction = std::function<std::vector<Tensor>(const TileGradient&)>;
 
@@ -120,7 +121,7 @@ std::vector<Tensor> with_gradient(const std::string& name, std::vector<Tensor> r
                                   const TileGradientFunction& gradient, const Line& where);
 /// The gradient that another kernel gives over the same grid, numbers and constants: its pointers are the inputs, perhaps the results, and their gradients;
 /// its results, which begin as zeros, the gradients of the inputs of float dtypes.
-TileGradientFunction gradient_by(std::string name, TileKernel kernel, int pointers, int results);
+TileGradientFunction gradient_by(std::string name, TileKernel kernel, Runner run, int pointers, int results);
 
 /// Values of the parameters while the kernel is recorded.
 struct Cursor {
@@ -263,7 +264,7 @@ class Kernel {
   TileGradientFunction as_gradient() const {
     int pointers = 0, results = 0;
     for (const language::Role role : Signature::roles) pointers += role == language::Role::Input, results += role == language::Role::Output;
-    return language::gradient_by(name_, &language::record<F>, pointers, results);
+    return language::gradient_by(name_, &language::record<F>, &language::run<F>, pointers, results);
   }
   const std::string& name() const { return name_; }
 

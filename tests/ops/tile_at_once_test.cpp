@@ -114,6 +114,15 @@ const auto assertion = jit("assertion", [](Ptr<float> x, Out<float> y, Int n, Co
   device_assert(load(x + arange(0, 4)) < 1, n, "below 1");
   store(y + arange(0, 4), 0.0);
 });
+const auto twice = jit("twice", [](Ptr<float> x, Out<float> y, Int n, Const<int> BLOCK) {
+  auto i = arange(0, BLOCK);
+  store(y + i, load(x + i, i < n) * 2, i < n);
+});
+constexpr int kBackward = __LINE__ + 3;
+const auto twice_backward = jit("twice_backward", [](Ptr<float>, Ptr<float> dy, Out<float> dx, Int n, Const<int> BLOCK) {
+  auto i = arange(0, BLOCK);
+  store(dx + i, load(dy + i) * 2, i < n);
+});
 constexpr int kPrinted = __LINE__ + 3;
 const auto printed = jit("printed", [](Ptr<float> x, Out<float> y) {
   auto i = program_id(0) * 2 + arange(0, 2);
@@ -196,6 +205,19 @@ TEST(TileAtOnce, FindsWhatAKernelDoesWrongWithMemory) {
   EXPECT_TRUE(contains(said(faults::assertion, faults::kAssertion), "the value 4 in program (0, 0, 0), expected below 1"));
   const std::string text = message_of([] { faults::forgotten.check()({1}, ones({4}), out({4}), 4, 4); });
   EXPECT_TRUE(contains(text, "element 3 of result 0, f32(4,) with 4 elements, which no instance stores")) << text;
+}
+
+TEST(TileAtOnce, AGradientsKernelIsCheckedToo) {
+  const Checking on(Check::Tile);
+  const auto kernel = faults::twice.gradient(faults::twice_backward);
+  const Tensor x = ones({5});
+  const std::string text = message_of([&] { grad(sum(kernel({1}, x, out({5}), 5, 8)[0]), x).to_host(); });
+  EXPECT_TRUE(contains(text, "a load of element 5 of input 1")) << text;
+  EXPECT_TRUE(contains(text, at(faults::kBackward))) << text;
+  const auto few = faults::twice.gradient(faults::twice);  // one pointer
+  const std::string line = at(__LINE__ + 1);
+  const std::string refused = message_of([&] { grad(sum(few({1}, x, out({5}), 5, 8)[0]), x).to_host(); });
+  EXPECT_TRUE(contains(refused, "1 Ptr parameters of a gradient") && contains(refused, line)) << refused;
 }
 
 TEST(TileAtOnce, PrintsTilesWithInstanceAndLine) {
