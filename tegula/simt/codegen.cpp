@@ -7,6 +7,8 @@
 #include <cstring>
 
 #include "tegula/core/error.h"
+#include "tegula/simt/decide/decisions.h"
+#include "tegula/simt/kernel/kernel.h"
 #include "tegula/simt/lower/lowering.h"
 #include "tegula/simt/passes/compare_in_vector.h"
 #include "tegula/simt/passes/place_barriers.h"
@@ -83,84 +85,6 @@ void name_by_text(Generated& code) {
     code.source.replace(at, before.size(), code.name);
 }
 
-std::size_t shared_limit(int architecture) {
-  const std::size_t kib = architecture == 80 || architecture == 87 ? 163 : architecture < 90 || architecture >= 120 ? 99 : 227;
-  return kib * 1024;
-}
-
-TileUse tile_use(const Analysis& a) {
-  TileUse use;
-  use.rows = a.rows();
-  use.columns = a.columns();
-  ThreadGrid slices;
-  slices.rows = use.rows, slices.columns = use.columns;
-  for (const Instruction& self : a.program().instructions) {
-    const Word word = self.word;
-    if (word == Word::For || word == Word::If) continue;
-    use.computes = use.computes || (word >= Word::Exp && word <= Word::Digamma) || word == Word::Pow || word == Word::Atan2;
-    if (word == Word::Load || word == Word::Store) {
-      const tile::Type& pointer = a.type(self.operands[0]);
-      const Spread spread = slices.spread_of(pointer.shape);
-      if (spread == Spread::Full || (spread == Spread::Column && (use.rows == 1 || use.vector == 1))) {
-        use.vector = std::max(use.vector, a.contiguous(self.operands[0]));
-      }
-      use.full_loads += word == Word::Load && spread == Spread::Full;
-      use.repeats_columns = use.repeats_columns || (word == Word::Load && spread == Spread::Column && use.rows > 1);
-    }
-    if (tile::has_result(word) && slices.spread_of(self.type.shape) == Spread::Flat && word != Word::Broadcast) use.leaves_the_grid = true;
-    if (word == Word::Scan || word == Word::Sort || word == Word::ArgSort || word == Word::Dot || word == Word::Transpose ||
-        word == Word::AtomicAdd)
-      use.leaves_the_grid = true;
-    if (word == Word::Reduce || word == Word::ArgReduce) {
-      const tile::Type& from = a.type(self.operands[0]);
-      const Spread spread = slices.spread_of(from.shape);
-      if (spread == Spread::Full || spread == Spread::Column || spread == Spread::Row) {
-        if (from.shape[static_cast<int>(self.attribute)] > 1) {
-          const bool columns = from.shape.rank() == 1 ? spread == Spread::Column : self.attribute == 1;
-          (columns ? use.reduces_columns : use.reduces_rows) = true;
-        }
-        if (spread != Spread::Row && !self.type.pointer)
-          use.element_bytes = std::max(use.element_bytes, static_cast<int>(size_of(from.dtype)));
-      }
-    }
-  }
-  return use;
-}
-
-/// Sums of floats, or into narrow integers, where places may be named twice: their order is that of the program ids.
-bool ordered_sums(const Program& program) {
-  return std::any_of(program.instructions.begin(), program.instructions.end(), [&](const Instruction& self) {
-    if (self.word != Word::AtomicAdd) return false;
-    const DType dtype = program[self.operands[0]].type.dtype;
-    return dtype != DType::i32 && dtype != DType::i64;
-  });
-}
-bool stores(const Program& program) {
-  return std::any_of(program.instructions.begin(), program.instructions.end(),
-                     [](const Instruction& self) { return self.word == Word::Store; });
-}
-
-/// What is only read, what is only written.
-std::vector<simt::KernelParameter> parameters_of(const Analysis& analysis) {
-  using Hint = simt::KernelParameter::Hint;
-  const Program& program = analysis.program();
-  std::vector<simt::KernelParameter> parameters;
-  for (std::size_t i = 0; i < program.parameters.size(); ++i)
-    parameters.push_back({.name = analysis.parameter_names()[i], .declared = program.parameters[i]});
-  enum : unsigned { kNothing, kRead, kWritten };
-  std::vector<unsigned> uses(parameters.size(), kNothing);
-  for (const Instruction& self : program.instructions) {
-    const unsigned use = (self.word == Word::Load || self.word == Word::AtomicAdd ? kRead : kNothing) |
-                         (self.word == Word::Store || self.word == Word::AtomicAdd ? kWritten : kNothing);
-    if (use == kNothing) continue;
-    const tile::Id root = analysis.root_of(self.operands[0]);
-    if (root < 0) return parameters;
-    uses[static_cast<std::size_t>(root)] |= use;
-  }
-  for (std::size_t i = 0; i < uses.size(); ++i) parameters[i].hint = uses[i] == kRead ? Hint::Lasting : uses[i] == kWritten ? Hint::Passing : Hint::None;
-  return parameters;
-}
-
 }  // namespace
 
 Specialisation specialise(const Program& program, std::span<const runtime::ArgumentSet> sets) {
@@ -186,28 +110,11 @@ Specialisation specialise(const Program& program, std::span<const runtime::Argum
   return result;
 }
 
-Generated generate(const Program& program, const Specialisation& specialisation, int architecture) {
-  const Analysis analysis(program, specialisation);
-  TileUse use = tile_use(analysis);
-  StagedRows staging = find_staged_rows(analysis, use.vector);
-  use.most_blocks = blocks_of_row(architecture);
-  use.beside_next = program.early;
-  const bool room = static_cast<std::size_t>(use.columns * staging.bytes / use.most_blocks) + 4096 <= shared_limit(architecture);
-  if (!staging.possible || !use.reduces_columns || use.leaves_the_grid || !room) staging = {};
-  use.staged_bytes = staging.bytes;
-  use.direct_loads = static_cast<int>(staging.direct.size());
-  use.direct_bytes = staging.direct_bytes;
-  if (use.rows > 1 && !worth_staging(use)) staging = {}, use.staged_bytes = 0;
-  const ThreadGrid grid = choose_threads(use);
-  if (!grid.staged) staging.staged.clear();
-  if (grid.cluster > 1 && architecture < 90) {
-    throw Error({.op = "cuda",
-                 .got = "rows of " + std::to_string(grid.columns) + " elements in one tile of " + program.name,
-                 .expected = "at most 32768 elements of 4 bytes on compute capability " + std::to_string(architecture / 10) + "." +
-                             std::to_string(architecture % 10),
-                 .advice = "reduce in chunks: TilePreference::longest_row"});
-  }
-  const bool ordered = ordered_sums(program);
+namespace {
+
+simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const Specialisation& specialisation) {
+  const Program& program = analysis.program();
+  const ThreadGrid& grid = decisions.grid;
   simt::Kernel kernel{.program = program.name,
                       .rows = grid.rows,
                       .columns = grid.columns,
@@ -220,11 +127,21 @@ Generated generate(const Program& program, const Specialisation& specialisation,
                       .guarded = specialisation.guarded,
                       .one_axis = specialisation.one_axis,
                       .lets_next_begin = program.early,
-                      .walkers = !ordered ? 0 : stores(program) ? 1 : 256,
-                      .parameters = parameters_of(analysis),
+                      .walkers = decisions.walkers,
+                      .parameters = {},
                       .entry = {},
                       .body = {}};
-  Lowering(analysis, grid, staging, ordered).lower(kernel);
+  for (std::size_t i = 0; i < program.parameters.size(); ++i)
+    kernel.parameters.push_back({.name = analysis.parameter_names()[i], .declared = program.parameters[i], .hint = decisions.hints[i]});
+  Lowering(analysis, decisions).lower(kernel);
+  return kernel;
+}
+
+}  // namespace
+
+simt::Kernel make_kernel(const Program& program, const Specialisation& specialisation, int architecture) {
+  const Analysis analysis(program, specialisation);
+  simt::Kernel kernel = lowered(analysis, decide(analysis, architecture), specialisation);
   simt::compare_in_vector(kernel);
   simt::place_barriers(kernel);
   if (kernel.shared_bytes() > shared_limit(architecture)) {
@@ -233,6 +150,11 @@ Generated generate(const Program& program, const Specialisation& specialisation,
                  .expected = "at most " + std::to_string(shared_limit(architecture)),
                  .advice = "smaller tiles, or shorter lines to sort"});
   }
+  return kernel;
+}
+
+Generated generate(const Program& program, const Specialisation& specialisation, int architecture) {
+  const simt::Kernel kernel = make_kernel(program, specialisation, architecture);
   Generated out{.name = nameless(program),
                 .source = {},
                 .threads = kernel.threads(),
@@ -242,6 +164,11 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   out.source = simt::print(kernel, out.name);
   name_by_text(out);
   return out;
+}
+
+std::string decisions_of(const Program& program, const Specialisation& specialisation, int architecture) {
+  const Analysis analysis(program, specialisation);
+  return to_string(decide(analysis, architecture), analysis);
 }
 
 }  // namespace tegula::gpu

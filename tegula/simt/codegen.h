@@ -23,6 +23,10 @@
 
 #include "tegula/runtime/device.h"
 
+namespace tegula::simt {
+struct Kernel;
+}
+
 namespace tegula::gpu {
 
 /// Of an integer argument: at least 0 and below 2^31.
@@ -53,6 +57,11 @@ struct Generated {
 
 /// `architecture`: 90 for sm_90. Throws Error when the program uses what cannot be done on it.
 Generated generate(const tile::Program& program, const Specialisation& specialisation, int architecture);
+
+/// What it writes, as data (simt/kernel/kernel.h).
+simt::Kernel make_kernel(const tile::Program& program, const Specialisation& specialisation, int architecture);
+/// What is decided before anything is written: lines for people.
+std::string decisions_of(const tile::Program& program, const Specialisation& specialisation, int architecture);
 
 /// What generated sources need in front of them; no toolkit header is included.
 std::string prelude();

@@ -6,7 +6,7 @@
 #include <functional>
 #include <string>
 
-#include "tegula/simt/layout.h"
+#include "tegula/simt/decide/layout.h"
 #include "tegula/tegula.h"
 #include "tests/support/close_values.h"
 #include "tests/support/emulator.h"

@@ -12,7 +12,7 @@
 
 #include "tegula/compile/jit.h"
 #include "tegula/simt/codegen.h"
-#include "tegula/simt/layout.h"
+#include "tegula/simt/decide/layout.h"
 #include "tegula/tegula.h"
 #include "tests/support/queued_device.h"
 

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "tegula/simt/layout.h"
+#include "tegula/simt/decide/layout.h"
 #include "tests/support/emulator.h"
 #include "tests/support/queued_device.h"
 

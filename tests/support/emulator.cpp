@@ -13,7 +13,7 @@
 #include <map>
 
 #include "tegula/core/error.h"
-#include "tegula/simt/layout.h"
+#include "tegula/simt/decide/layout.h"
 #include "tests/support/cpu_candidates.h"
 #include "tests/support/gradient_product.h"
 

@@ -5,7 +5,7 @@
 #include "tegula/cuda/blas/blas_gradient.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/plain_split_product.h"
-#include "tegula/simt/layout.h"
+#include "tegula/simt/decide/layout.h"
 
 namespace tegula::gpu {
 namespace {

@@ -26,7 +26,7 @@
 #include "tegula/cuda/nccl/communicator.h"
 #include "tegula/runtime/device.h"
 #include "tegula/simt/costs.h"
-#include "tegula/simt/layout.h"
+#include "tegula/simt/decide/layout.h"
 
 namespace tegula::gpu {
 namespace {

@@ -18,14 +18,6 @@ std::size_t bytes_of(const tile::Type& type) { return type.pointer ? 8 : size_of
 
 }  // namespace
 
-Lowering::Crossing Lowering::crossing(Id id) const {
-  const tile::Instruction& self = at(id);
-  const Shape& shape = a_.type(self.operands[0]).shape;
-  if (shape[static_cast<int>(self.attribute)] == 1) return Crossing::None;
-  if (shape.rank() == 1) return spread(self.operands[0]) == Spread::Row ? Crossing::Rows : Crossing::Columns;
-  return self.attribute == 1 ? Crossing::Columns : Crossing::Rows;
-}
-
 /// Whether a reduction looks for the largest or smallest of halves that are still packed, whole vectors of them.
 bool Lowering::compares_halves(Id id) const {
   const tile::Instruction& self = at(id);
@@ -70,9 +62,6 @@ std::optional<Expression> Lowering::sum_of_products(Id reduce, const Expression&
   return simt::call(dtype == DType::f32 ? "fmaf" : "fma", element(factors[0], own), element(factors[1], own), sum);
 }
 
-std::int64_t Lowering::held_across(Spread own) const {
-  return own == Spread::Uniform ? 1 : own == Spread::Row ? grid_.row_steps : std::int64_t{grid_.column_steps} * grid_.vector;
-}
 Expression Lowering::first_across(const std::string& name, Spread own) const {
   if (own == Spread::Row) return name;
   return simt::unary("&", own == Spread::Uniform ? Expression(name) : simt::element(name, 0, 0));
@@ -120,7 +109,7 @@ void Lowering::combine_columns(Combine combine, std::size_t bytes) {
   crossed_ = true;
   const std::size_t warps = grid_.column_threads > 32 ? static_cast<std::size_t>(grid_.column_threads / 32) : 0,
                     blocks = grid_.cluster > 1 ? static_cast<std::size_t>(grid_.cluster) : 0;
-  combine.again = repeats_ > 0 || one_at_a_time_;
+  combine.again = repeats_ > 0 || in_turn();
   const bool counted = blocks > 0 && !combine.again && bytes >= 4 && grid_.column_threads >= 32;  // without a barrier
   combine.meets = warps + blocks > 0 && !counted;
   if (warps + blocks > 0) {

@@ -24,15 +24,15 @@ void Lowering::lower(simt::Kernel& kernel) {
   kernel.body = block_of([&] { body(); });
   kernel.scratch_bytes = shared_bytes_;
   kernel.part_bytes = part_bytes_;
-  kernel.ring_bytes = ring_bytes_;
+  kernel.ring_bytes = decided_.ring_bytes();
   kernel.staged_bytes = staged_bytes_;
 }
 
 void Lowering::body() {
   simt::Block program = block_of([&] {
     region(a_.program().body);
-    if (waits_) wait_for_launch_ahead({});
-    if (one_at_a_time_) add(simt::UseRing{}), add(simt::OpenRing{});  // the next instance fetches into it
+    if (waits_) wait_for_launch_ahead();
+    if (in_turn()) add(simt::UseRing{}), add(simt::OpenRing{});  // the next instance fetches into it
     add(simt::MeetCluster{});
   });
   if (!exchanges_.empty()) {
@@ -45,9 +45,9 @@ void Lowering::body() {
 }
 
 void Lowering::region(const tile::Region& region) {
-  for (auto at = region.body.begin(); at != region.body.end(); ++at) {
-    if (waits_ && must_wait(*at)) wait_for_launch_ahead({at, region.body.end()});
-    if (!begun_.contains(*at)) instruction(*at);
+  for (const Id id : region.body) {
+    if (waits_ && id == decided_.wait.before) wait_for_launch_ahead();
+    if (std::ranges::find(decided_.wait.begun, id) == decided_.wait.begun.end()) instruction(id);
   }
   flush();
 }
@@ -127,10 +127,9 @@ void Lowering::loop(Id id) {
   const tile::Instruction& self = at(id);
   const tile::Region& body = self.regions[0];
   origin(id);
-  DeferredSums deferred(body.results.size());
-  for (std::size_t k = 0; k < deferred.size(); ++k) deferred[k] = deferrable(body, k);
+  const DeferredSums& deferred = decided_.deferred.at(id);
   for (std::size_t k = 0; k < deferred.size(); ++k) begin_carried(body.parameters[k + 1], self.operands[k + 3], deferred[k]);
-  const Prefetch prefetch = plan_prefetch(body);
+  const RingPlan& prefetch = decided_.rings.at(id);
   const Bounds bounds{scalar(self.operands[0]), scalar(self.operands[1]), scalar(self.operands[2])};
   const auto packed = packed_;
   const auto recipes = recipes_;
@@ -150,7 +149,7 @@ void Lowering::loop(Id id) {
   combine_deferred(deferred, static_cast<std::size_t>(prefetch.stages) * prefetch.stage_bytes);
 }
 
-void Lowering::iterate(const tile::Region& body, const Bounds& bounds, const Prefetch& prefetch, const DeferredSums& deferred) {
+void Lowering::iterate(const tile::Region& body, const Bounds& bounds, const RingPlan& prefetch, const DeferredSums& deferred) {
   const Id induction = body.parameters[0];
   for (const auto& [load, place] : prefetch.places) prefetched_[load] = &prefetch;
   if (prefetch.stages > 0) add(simt::OpenRing{});
@@ -212,7 +211,7 @@ void Lowering::carry_on(const tile::Region& body, const DeferredSums& deferred) 
 
 /// Of several reductions in every iteration each may use its memory again when the others have met.
 void Lowering::keep_parts_apart(const tile::Region& body, simt::Block& block) const {
-  if (one_at_a_time_ || grid_.cluster > 1 || std::ranges::any_of(body.body, [&](Id inner) { return !at(inner).regions.empty(); })) return;
+  if (in_turn() || grid_.cluster > 1 || std::ranges::any_of(body.body, [&](Id inner) { return !at(inner).regions.empty(); })) return;
   std::vector<simt::Combine*> met;
   for (simt::Statement& statement : block)
     if (auto* combine = statement.as<simt::Combine>(); combine && combine->how == simt::Combine::How::Columns) met.push_back(combine);

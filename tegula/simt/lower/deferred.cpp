@@ -8,51 +8,8 @@ namespace tegula::gpu {
 
 using tile::Word;
 
-/// carried = combine(carried, reduction of something else): every thread may add up its own share, and the threads theirs once, at the end. A sum that is
-/// carried in a wider type: carried + cast(reduction).
-std::optional<Lowering::Deferred> Lowering::deferrable(const tile::Region& body, std::size_t k) const {
-  constexpr Word kWords[] = {Word::Add, Word::Mul, Word::Min, Word::Max, Word::Or, Word::And};  // in the order of tile::Reduction
-  Deferred deferred;
-  deferred.parameter = body.parameters[k + 1];
-  deferred.combination = body.results[k];
-  const tile::Instruction& combination = at(deferred.combination);
-  if (combination.operands.size() != 2 || a_.users(deferred.combination).size() != 1) return {};
-  // Behind the loop its results go by the parameters' names; those are not uses of the parameter.
-  const auto takes = [&](Id user) {
-    const auto& operands = at(user).operands;
-    return std::find(operands.begin(), operands.end(), deferred.parameter) != operands.end();
-  };
-  for (const Id user : a_.users(deferred.parameter))
-    if (user >= 0 && user != deferred.combination && takes(user)) return {};
-  if (std::find(body.results.begin(), body.results.end(), deferred.parameter) != body.results.end()) return {};
-  for (std::size_t side = 0; side < 2; ++side) {
-    if (combination.operands[1 - side] != deferred.parameter) continue;
-    Id from = combination.operands[side], widened = -1;
-    const bool in_loop = std::find(body.body.begin(), body.body.end(), from) != body.body.end();
-    if (at(from).word == Word::Cast && in_loop && a_.users(from).size() == 1 && combination.word == Word::Add) {
-      widened = from;
-      from = at(from).operands[0];
-    }
-    std::vector<Id> chain;
-    while (at(from).word == Word::Reduce && a_.users(from).size() == 1 &&
-           kWords[static_cast<std::size_t>(at(from).kind)] == combination.word) {
-      if (!chain.empty() && at(from).kind != at(chain[0]).kind) return {};
-      chain.insert(chain.begin(), from);
-      from = at(from).operands[0];
-    }
-    if (chain.empty() || spread(from) == Spread::Flat || spread(deferred.parameter) == Spread::Flat) continue;
-    bool here = true;
-    for (const Id reduce : chain) here = here && std::find(body.body.begin(), body.body.end(), reduce) != body.body.end();
-    if (!here) continue;
-    deferred.chain = chain;
-    deferred.widened = widened;
-    return deferred;
-  }
-  return {};
-}
-
 /// Whether what the loop leaves is only stored as it is, so that the threads that act are all that need it.
-bool Lowering::only_stored_behind(const Deferred& deferred) const {
+bool Lowering::only_stored_behind(const DeferredSum& deferred) const {
   const auto stored = [&](Id user, Id value) {
     return user >= 0 && at(user).word == Word::Store && a_.resolve(at(user).operands[1]) == value &&
            a_.type(at(user).operands[0]).shape == a_.type(value).shape;
@@ -65,7 +22,7 @@ bool Lowering::only_stored_behind(const Deferred& deferred) const {
 }
 
 /// Declares a carried value; of a deferred sum the thread's own share, too.
-void Lowering::begin_carried(Id parameter, Id first, std::optional<Deferred>& deferred) {
+void Lowering::begin_carried(Id parameter, Id first, const std::optional<DeferredSum>& deferred) {
   declare(parameter);
   assign_all(parameter, first);
   if (!deferred) return;
@@ -79,17 +36,13 @@ void Lowering::begin_carried(Id parameter, Id first, std::optional<Deferred>& de
   deferred_[deferred->combination] = &*deferred;
   if (deferred->widened < 0) return;
   deferred_[deferred->widened] = &*deferred;
-  // Conversions cost as much as many additions: a few numbers are added first.
-  constexpr std::int64_t kNumbers = 16;
-  const std::int64_t of_a_tile = held_across(spread(at(deferred->chain.front()).operands[0])) / held_across(own);
-  deferred->tiles = std::max<std::int64_t>(1, kNumbers / std::max<std::int64_t>(1, of_a_tile));
   if (deferred->tiles == 1) return;
   begin_share(*deferred);
   add(simt::Declare{.what = {"tiles" + std::to_string(parameter), simt::computed(DType::i32), {}}, .value = 0});
 }
 
 /// A reduction, or what is made of its result, where it stands in the loop.
-void Lowering::deferred_reduction(Id id, const Deferred& deferred) {
+void Lowering::deferred_reduction(Id id, const DeferredSum& deferred) {
   if (id != deferred.chain.front()) return;
   need(at(id).operands[0]);
   origin(id);
@@ -102,7 +55,7 @@ void Lowering::deferred_reduction(Id id, const Deferred& deferred) {
 }
 
 /// What a thread has of the next tiles, in their own type.
-void Lowering::begin_share(const Deferred& deferred) {
+void Lowering::begin_share(const DeferredSum& deferred) {
   const Id reduce = deferred.chain.front();
   const Spread own = spread(deferred.parameter);
   const Shape& shape = a_.type(deferred.parameter).shape;
@@ -111,7 +64,7 @@ void Lowering::begin_share(const Deferred& deferred) {
   loops(own, shape, Step::Elements, [&] { assign(held(share, own), simt::nothing(operation_of(reduce))); });
 }
 
-void Lowering::add_share(const Deferred& deferred) {
+void Lowering::add_share(const DeferredSum& deferred) {
   const Spread own = spread(deferred.parameter);
   const std::string parameter = std::to_string(deferred.parameter);
   loops(own, a_.type(deferred.parameter).shape, Step::Elements,

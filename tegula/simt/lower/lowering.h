@@ -9,38 +9,25 @@
 #include <utility>
 #include <vector>
 
-#include "tegula/simt/analysis.h"
+#include "tegula/simt/decide/decisions.h"
+#include "tegula/simt/decide/values.h"
 #include "tegula/simt/kernel/kernel.h"
-#include "tegula/simt/layout.h"
-#include "tegula/simt/staged_rows.h"
 
 namespace tegula::gpu {
 
-class Lowering {
+class Lowering : private Values {
  public:
-  Lowering(const Analysis& analysis, const ThreadGrid& grid, const StagedRows& staging, bool one_at_a_time)
-      : a_(analysis),
-        grid_(grid),
-        staging_(staging),
-        one_at_a_time_(one_at_a_time),
-        stores_(stored_digits()),
-        waits_(waits_late()) {}
+  Lowering(const Analysis& analysis, const Decisions& decisions)
+      : Values(analysis, decisions.grid), decided_(decisions), waits_(decisions.wait.within) {}
 
   /// Fills in what every instance begins with, the statements of the program's body, and the shared memory they use.
   void lower(simt::Kernel& kernel);
 
  private:
-  using Id = tile::Id;
   using Expression = simt::Expression;
   using When = simt::Condition;
 
   // ---- values.cpp: names, types, elements.
-  const tile::Instruction& at(Id id) const { return a_[id]; }
-  Spread spread(Id id) const { return grid_.spread_of(a_.type(id).shape); }
-  bool one_element(Id id) const { return numel(a_.type(id).shape) == 1; }
-  /// Is not computed where it stands, but written into its users: forms, constants, tiles that only repeat or rename another.
-  bool is_inline(Id id) const;
-  bool renames(Id id) const;
   /// A scalar, a parameter or a number.
   Expression scalar(Id id) const;
   /// The element of a value at the current place of loops over `loops`.
@@ -67,15 +54,7 @@ class Lowering {
   When acts(Spread spread) const;
   /// Row-major index of the place.
   Expression linear(Spread loops, const Shape& shape) const;
-  /// Whether a tile is the same along what loops over `loops` walk fastest: a value for each row, or one for all.
-  bool repeated(Id id, Spread loops) const;
-  /// Whether the elements are the numbers of the columns.
-  bool counts_columns(Id id, Spread loops) const;
-
   // ---- words.cpp: one element from its operands.
-  /// What is left of a tile's floats where they are stored: 8 bits, 11, or all of them. Decides how exact a word has to be.
-  enum class Digits : std::uint8_t { Brief, Half, All };
-  Digits stored_digits() const;
   Expression word(Id id, Spread loops);
 
   // ---- loops.cpp: statements, and loops over what a thread holds.
@@ -123,8 +102,6 @@ class Lowering {
   void flush(Spread spread, std::int64_t count);
   /// Makes sure that what the value is computed from has been added.
   void need(Id id);
-  /// The values that an element names: itself, or what its form or its other name is made of.
-  std::vector<Id> sources_of(Id id) const;
   /// A value that is computed again wherever it is needed: how many words it takes, from which values that are held.
   struct Recipe {
     int words = 0;
@@ -149,9 +126,9 @@ class Lowering {
     std::vector<Expression> limits;   // how many elements of the vector are inside
     bool whole = true;                // the limits are multiples of `wide`
   };
+  Access access_of(const VectorAccess& vectors, Id pointer, Spread spread);
   std::optional<Access> wide_access(Id pointer, Id mask, Spread spread);
   Expression place_in(Id pointer, Spread loops) { return affine_element(a_.affine(pointer), loops, a_.type(pointer).shape); }
-  bool stays_packed(Id load, Id other) const;
   void refresh(Id now);
   void settle(Id value);
   bool is_read_only(Id pointer) const;
@@ -159,7 +136,6 @@ class Lowering {
   /// How many elements of the vector are there; the whole vector where nothing limits it.
   Expression inside(const Access& access, int count) const;
   simt::Type wide_type(Id pointer) const { return simt::wide(a_.type(pointer).dtype, grid_.vector); }
-  int widest(Id pointer) const { return std::min(a_.contiguous(pointer), grid_.vector); }
   void touch(Id pointer, bool writes);
 
   // ---- staged.cpp: rows in shared memory.
@@ -167,39 +143,23 @@ class Lowering {
   Expression staged_place(Id load) const;
   void read_vector(Id load);
   void read_ahead(Id reduction);
-  bool at_hand(Id load) const { return staging_.staged.contains(load) || staging_.direct.contains(load); }
+  bool at_hand(Id load) const { return decided_.staging.staged.contains(load) || decided_.staging.direct.contains(load); }
   void await_staged();
 
   // ---- prefetch.cpp
-  struct Prefetch {
-    int stages = 0;  // 0: nothing is fetched ahead
-    int ahead = 0;   // iterations
-    std::set<tile::Id> nearer, further;  // loads that are fetched so far ahead, and one iteration more
-    bool waits_first = false;    // an iteration waits for its own before it fetches: less is on its way
-    std::size_t stage_bytes = 0;
-    std::map<Id, std::size_t> places;  // load -> where its part of a stage begins
-    std::string layout;  // where in the ring a thread's own bytes lie
-  };
-  bool follows_counter(const tile::Region& body, Id id) const;
-  bool uses_counter(const tile::Region& body, Id id) const;
-  std::size_t fetched_bytes(const tile::Region& body, Id load);
-  std::optional<Access> source_access(Id load);
-  int fetched_together(Id load) const;
-  Prefetch plan_prefetch(const tile::Region& body);
-  Expression ring_place(const Prefetch& plan, Id load, Expression stage) const;
-  void fetch(const Prefetch& plan, const std::set<Id>& loads, const tile::Region& body, const std::string& counter, const Expression& end,
+  Access source_access(Id load);
+  Expression ring_place(const RingPlan& plan, Id load, Expression stage) const;
+  void fetch(const RingPlan& plan, const std::set<Id>& loads, const tile::Region& body, const std::string& counter, const Expression& end,
              const Expression& stage);
   struct Bounds {
     Expression begin, end, step;
   };
-  void fetch_ahead(const Prefetch& plan, const tile::Region& body, const Bounds& bounds);
-  void begin_prefetch(const Prefetch& plan, const tile::Region& body, const Bounds& bounds);
-  void continue_prefetch(const Prefetch& plan, const tile::Region& body, const Bounds& bounds);
-  Access fetched_access(const Prefetch& plan, Id load) const;
+  void fetch_ahead(const RingPlan& plan, const tile::Region& body, const Bounds& bounds);
+  void begin_prefetch(const RingPlan& plan, const tile::Region& body, const Bounds& bounds);
+  void continue_prefetch(const RingPlan& plan, const tile::Region& body, const Bounds& bounds);
+  Access fetched_access(const RingPlan& plan, Id load) const;
 
   // ---- across.cpp: what different threads hold comes together.
-  enum class Crossing : std::uint8_t { None, Columns, Rows };
-  Crossing crossing(Id reduce) const;  // for tiles that are not flat
   simt::Operation operation_of(Id reduce) const { return {at(reduce).kind, at(reduce).type.dtype}; }
   void reduce(Id id);
   void arg_reduce(Id id);
@@ -211,7 +171,6 @@ class Lowering {
   /// Adds what the thread holds of the operands to these registers, in one loop.
   void accumulate(const std::vector<std::pair<Id, Expression>>& reductions);
   std::optional<Expression> sum_of_products(Id reduce, const Expression& sum, Spread own);
-  std::int64_t held_across(Spread spread) const;
   Expression first_across(const std::string& name, Spread spread) const;
   /// `idle_bytes`: of the ring, which the loop before has left.
   void combine(const simt::Operation& op, Expression first, std::int64_t held, Spread own, bool columns, bool rows, std::size_t bytes,
@@ -237,11 +196,7 @@ class Lowering {
   void use_shared(std::size_t bytes);
 
   // ---- early.cpp: programs that begin while the launch ahead runs.
-  bool waits_late() const;
-  bool reads_unwritten(Id pointer) const;
-  bool must_wait(Id id) const;
-  std::optional<std::set<Id>> missing_for(Id load, const std::set<Id>& left) const;
-  void wait_for_launch_ahead(const std::set<Id>& left);
+  void wait_for_launch_ahead();
   void guard();
 
   // ---- control.cpp
@@ -253,41 +208,30 @@ class Lowering {
   void loop(Id id);
   void branch(Id id);
   void assign_all(Id variable, Id value);
-  struct Deferred {
-    Id parameter = -1, combination = -1;
-    std::vector<Id> chain;  // the reductions, first one first
-    Id widened = -1;        // the cast of what they leave: the threads' own shares of some tiles are added in that type
-    std::int64_t tiles = 1;  // so many at a time
-  };
-  using DeferredSums = std::vector<std::optional<Deferred>>;
-  void begin_carried(Id parameter, Id first, std::optional<Deferred>& deferred);
+  void begin_carried(Id parameter, Id first, const std::optional<DeferredSum>& deferred);
   void carry_on(const tile::Region& body, const DeferredSums& deferred);
-  void iterate(const tile::Region& body, const Bounds& bounds, const Prefetch& prefetch, const DeferredSums& deferred);
+  void iterate(const tile::Region& body, const Bounds& bounds, const RingPlan& prefetch, const DeferredSums& deferred);
   void keep_parts_apart(const tile::Region& body, simt::Block& block) const;
   bool moves_on(const tile::Region& body, Id pointer) const;
-  bool only_stored_behind(const Deferred& deferred) const;
-  void deferred_reduction(Id id, const Deferred& deferred);
-  void begin_share(const Deferred& deferred);
-  void add_share(const Deferred& deferred);
+  bool only_stored_behind(const DeferredSum& deferred) const;
+  void deferred_reduction(Id id, const DeferredSum& deferred);
+  void begin_share(const DeferredSum& deferred);
+  void add_share(const DeferredSum& deferred);
   void combine_deferred(const DeferredSums& all, std::size_t idle_bytes);
-  std::optional<Deferred> deferrable(const tile::Region& body, std::size_t k) const;
 
-  const Analysis& a_;
-  const ThreadGrid& grid_;
-  const StagedRows& staging_;
-  bool one_at_a_time_;  // blocks walk over all instances, every place belongs to one of them
-  Digits stores_;
+  bool in_turn() const { return decided_.walkers > 0; }  // blocks walk over all instances, every place belongs to one of them
+
+  const Decisions& decided_;
   std::vector<simt::Block> open_;  // blocks that statements are added to, the innermost last
   bool leaves_ = false;  // the code before this place has left where the kernel is stopped
   bool waits_ = false;  // the launch ahead has still to be waited for
-  std::set<Id> begun_;  // what was added ahead of that, before its turn
-  std::size_t shared_bytes_ = 0, part_bytes_ = 0, ring_bytes_ = 0, staged_bytes_ = 0;
+  std::size_t shared_bytes_ = 0, part_bytes_ = 0, staged_bytes_ = 0;
   std::vector<std::size_t> exchanges_;  // between blocks: where the counters lie among the parts
   bool reads_ahead_ = false;  // the last pass finds its first vectors in registers
   bool awaits_staged_ = false;  // copies are on their way
   std::vector<Id> reductions_;  // that wait for each other
   int repeats_ = 0;  // loops of the program that are open
-  std::map<Id, const Prefetch*> prefetched_;  // loads of the loops that are open
+  std::map<Id, const RingPlan*> prefetched_;  // loads of the loops that are open
   struct SharedLoop {
     Spread spread;
     std::int64_t count;  // of the tile, for flat ones
@@ -299,7 +243,7 @@ class Lowering {
   std::set<Id> late_;  // packed tiles loaded after a reduction and not used yet
   bool crossed_ = false;  // columns have been reduced
   std::set<Id> local_;  // computed in the innermost loop that is open, as a scalar
-  std::map<Id, const Deferred*> deferred_;
+  std::map<Id, const DeferredSum*> deferred_;
 };
 
 }  // namespace tegula::gpu

@@ -1,7 +1,6 @@
 // Loads, stores, and what else reaches memory.
 
 #include <algorithm>
-#include <bit>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -26,7 +25,7 @@ Expression least_of(const std::vector<Expression>& limits) {
 
 /// What follows touches memory there (passes/place_barriers.h).
 void Lowering::touch(Id pointer, bool writes) {
-  add(simt::Touch{.root = a_.root_of(pointer), .pointer = pointer, .writes = writes, .shared_place = acts(spread(pointer)).has_value()});
+  add(simt::Touch{.root = a_.root_of(pointer), .pointer = pointer, .writes = writes, .shared_place = held_by_many(spread(pointer))});
 }
 
 /// Whether every instance reads the same there, and none writes it: not even under another name, as a result in its operand's place does
@@ -50,40 +49,19 @@ Expression Lowering::source(Id pointer, Expression text) const {
   return simt::call(lasting ? "steady<true>" : "steady", std::move(text));
 }
 
-std::optional<Lowering::Access> Lowering::wide_access(Id pointer, Id mask, Spread own) {
-  if ((own != Spread::Column && own != Spread::Full) || grid_.vector == 1) return {};
-  Access access;
-  access.wide = widest(pointer);
-  if (access.wide == 0) return {};
-  const int last = a_.type(pointer).shape.rank() - 1, twos = std::countr_zero(static_cast<unsigned>(access.wide));
+Lowering::Access Lowering::access_of(const VectorAccess& vectors, Id pointer, Spread own) {
   const Shape& shape = a_.type(pointer).shape;
-  if (mask >= 0) {
-    for (const Condition& one : a_.box(mask).conditions) {
-      const bool tile = one.kind == Condition::Kind::Tile;
-      const bool along = tile ? a_.varies_along_last_axis(one.value) : one.kind != Condition::Kind::Uniform && one.axis == last;
-      if (!along) {
-        access.on.emplace_back(condition(one, own, shape));
-      } else if (one.kind == Condition::Kind::Below) {
-        access.limits.push_back(limit_of(one.limit) - "col");
-        access.whole = access.whole && one.limit.twos >= twos;
-      } else {
-        return {};
-      }
-    }
-  }
-  if (!grid_.columns_fit() && !grid_.staged) {
-    access.limits.push_back(Expression(grid_.columns) - "col");
-    access.whole = access.whole && grid_.columns % access.wide == 0;
-  }
+  Access access{.pointer = place_in(pointer, own), .wide = vectors.wide, .on = {}, .limits = {}, .whole = vectors.whole};
+  for (const Condition& one : vectors.on) access.on.emplace_back(condition(one, own, shape));
+  for (const Term& limit : vectors.limits) access.limits.push_back(limit_of(limit) - "col");
+  if (!grid_.columns_fit() && !grid_.staged) access.limits.push_back(Expression(grid_.columns) - "col");
   if (own == Spread::Full && !grid_.rows_fit()) access.on.emplace_back(Expression("row") < grid_.rows);
-  access.pointer = place_in(pointer, own);
   return access;
 }
 
-/// Halves take half the registers until they are used.
-bool Lowering::stays_packed(Id load, Id other) const {
-  return grid_.reduces && is_half(a_.type(at(load).operands[0]).dtype) && grid_.vector % 2 == 0 &&
-         (other < 0 || (at(other).word == Word::Constant && at(other).real == 0));
+std::optional<Lowering::Access> Lowering::wide_access(Id pointer, Id mask, Spread own) {
+  const auto vectors = vector_access(pointer, mask, own);
+  return vectors ? std::optional(access_of(*vectors, pointer, own)) : std::nullopt;
 }
 
 void Lowering::refresh(Id now) {
@@ -117,8 +95,8 @@ void Lowering::load(Id id) {
   touch(pointer, false);
   origin(id);
   const Spread own = spread(id);
-  if (staging_.direct.contains(id)) return;  // its pass reads it
-  if (staging_.staged.contains(id)) return stage(id);
+  if (decided_.staging.direct.contains(id)) return;  // its pass reads it
+  if (decided_.staging.staged.contains(id)) return stage(id);
   const Shape& shape = self.type.shape;
   auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
   const auto plan = prefetched_.find(id);
@@ -126,7 +104,7 @@ void Lowering::load(Id id) {
   if (fetched && own != Spread::Row) access = fetched;
   const auto substitute = [&] { return other >= 0 ? element(other, own) : simt::zero(self.type.dtype); };
   if (access) {
-    if (stays_packed(id, other)) {
+    if (decided_.packed.contains(id)) {
       packed_[id] = size_of(a_.type(pointer).dtype);
       if (crossed_) late_.insert(id);
       std::vector<std::int64_t> vectors = sizes(own, shape);
@@ -223,8 +201,8 @@ void Lowering::write_in_order(Id id) {
     const Expression left = Expression(count) - "first";
     add(simt::WriteInOrder{.adds = self.word == Word::AtomicAdd,
                            .count = chunk == count ? Expression(count) : simt::call("smaller", chunk, left),
-                           .owners = one_at_a_time_ ? Expression("owners") : Expression(grid_.threads()),
-                           .owner = one_at_a_time_ ? "owner" : "threadIdx.x"});
+                           .owners = in_turn() ? Expression("owners") : Expression(grid_.threads()),
+                           .owner = in_turn() ? "owner" : "threadIdx.x"});
   });
   add(std::move(chunks));
 }

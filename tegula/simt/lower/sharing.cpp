@@ -8,24 +8,6 @@ namespace tegula::gpu {
 
 using tile::Word;
 
-std::vector<tile::Id> Lowering::sources_of(Id id) const {
-  id = a_.resolve(id);
-  const tile::Instruction& self = at(id);
-  if (self.word == Word::Constant || self.word == Word::Parameter) return {};
-  if (self.type.shape.empty()) return {id};
-  const Form& form = a_.form(id);
-  if (form.kind == Form::Kind::Affine) return form.rest >= 0 ? sources_of(form.rest) : std::vector<Id>{};
-  if (form.kind == Form::Kind::Box) {
-    std::vector<Id> all;
-    for (const Condition& condition : form.conditions) {
-      if (condition.kind != Condition::Kind::Tile) continue;
-      for (const Id one : sources_of(condition.value)) all.push_back(one);
-    }
-    return all;
-  }
-  return renames(id) ? sources_of(self.operands[0]) : std::vector<Id>{id};
-}
-
 void Lowering::need(Id id) {
   for (const Id source : sources_of(id)) {
     if (std::find(reductions_.begin(), reductions_.end(), source) != reductions_.end()) flush_reductions();

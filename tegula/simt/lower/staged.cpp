@@ -43,12 +43,12 @@ void Lowering::read_vector(Id id) {
   const Id pointer = at(id).operands[0];
   const simt::Type vector = wide_type(pointer);
   const std::string name = "x" + std::to_string(id);
-  if (staging_.staged.contains(id)) return let(vector, name, simt::element("row" + std::to_string(id), staged_place(id)));
+  if (decided_.staging.staged.contains(id)) return let(vector, name, simt::element("row" + std::to_string(id), staged_place(id)));
   declare(name, vector);
   const simt::Assign ahead{.target = name, .value = simt::element("ahead" + std::to_string(id), "c")};
   if (reads_ahead_ && grid_.ahead == grid_.column_steps) return add(ahead);
   const bool part = !grid_.staged && !grid_.columns_fit();
-  const bool early = staging_.direct.size() == 1 || reads_ahead_;  // there are registers for a few vectors
+  const bool early = decided_.staging.direct.size() == 1 || reads_ahead_;  // there are registers for a few vectors
   Expression from = place_in(pointer, spread(id));
   if (!part && early) from = source(pointer, std::move(from));
   simt::LoadWide load{.wide = widest(pointer), .count = grid_.vector, .pointer = std::move(from), .target = name};
@@ -62,9 +62,9 @@ void Lowering::read_ahead(Id reduction) {
   const std::vector<Id>& body = a_.program().body.body;
   if (grid_.ahead == 0 || std::ranges::any_of(body, [&](Id id) { return id > reduction && at(id).word == Word::Reduce; })) return;
   const auto waits = [&](Id load) { return load > reduction && spread(load) == Spread::Column && is_read_only(at(load).operands[0]); };
-  reads_ahead_ = std::ranges::all_of(staging_.direct, waits);
+  reads_ahead_ = std::ranges::all_of(decided_.staging.direct, waits);
   if (!reads_ahead_) return;
-  for (const Id id : staging_.direct) {
+  for (const Id id : decided_.staging.direct) {
     const Id pointer = at(id).operands[0];
     const std::string name = "ahead" + std::to_string(id);
     declare(name, wide_type(pointer), {grid_.ahead});

@@ -9,49 +9,6 @@ namespace tegula::gpu {
 using simt::Expression;
 using tile::Word;
 
-bool Lowering::renames(Id id) const {
-  const tile::Instruction& self = at(id);
-  // What is only stored is rounded by that.
-  if (self.word == Word::Narrow && !self.type.shape.empty()) {
-    return std::all_of(a_.users(id).begin(), a_.users(id).end(), [&](Id user) {
-      return user >= 0 && at(user).word == Word::Store && static_cast<std::int64_t>(a_.type(at(user).operands[0]).dtype) == self.attribute;
-    });
-  }
-  if (self.word < Word::Broadcast || self.word > Word::Transpose) return false;
-  const Id from = self.operands[0];
-  const Spread source = spread(from), target = spread(id);
-  if (source == Spread::Uniform) return true;
-  if (self.word == Word::Transpose) return false;
-  if (self.word == Word::Broadcast) {
-    if (target == Spread::Flat || source == Spread::Flat) return source == target && numel(a_.type(from).shape) == numel(self.type.shape);
-    return source == target || target == Spread::Full;
-  }
-  return source == target;
-}
-
-bool Lowering::is_inline(Id id) const {
-  const tile::Instruction& self = at(id);
-  if (self.word == Word::Constant || self.word == Word::Parameter) return true;
-  if (self.word == Word::Result) return true;
-  return a_.form(id).kind != Form::Kind::None || renames(id);
-}
-
-bool Lowering::repeated(Id id, Spread loops) const {
-  for (id = a_.resolve(id); !a_.type(id).shape.empty() && renames(id);) id = a_.resolve(at(id).operands[0]);
-  if (a_.type(id).shape.empty()) return false;
-  const Spread own = spread(id);
-  return (own == Spread::Uniform && (loops == Spread::Column || loops == Spread::Full)) || (own == Spread::Row && loops == Spread::Full);
-}
-
-bool Lowering::counts_columns(Id id, Spread loops) const {
-  const Form& form = a_.form(id);
-  if (form.kind != Form::Kind::Affine || form.root >= 0 || form.rest >= 0 || !form.base.is(0)) return false;
-  if (loops != Spread::Full && loops != Spread::Column) return false;
-  for (std::size_t i = 0; i + 1 < form.stride.size(); ++i)
-    if (!form.stride[i].is(0)) return false;
-  return form.stride.back().is(1) && grid_.spread_of(a_.type(id).shape) != Spread::Row;
-}
-
 simt::Place Lowering::place(Spread spread) {
   switch (spread) {
     case Spread::Uniform: return simt::Place::One;

@@ -6,7 +6,7 @@
 
 #include <cmath>
 
-#include "tegula/simt/layout.h"
+#include "tegula/simt/decide/layout.h"
 #include "tegula/tegula.h"
 #include "tests/support/emulator.h"
 #include "tests/support/on_device.h"

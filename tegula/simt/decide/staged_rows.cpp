@@ -1,4 +1,4 @@
-#include "tegula/simt/staged_rows.h"
+#include "tegula/simt/decide/staged_rows.h"
 
 namespace tegula::gpu {
 

@@ -10,7 +10,7 @@
 #include <set>
 
 #include "tegula/simt/analysis.h"
-#include "tegula/simt/layout.h"
+#include "tegula/simt/decide/layout.h"
 
 namespace tegula::gpu {
 

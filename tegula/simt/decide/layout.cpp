@@ -1,4 +1,4 @@
-#include "tegula/simt/layout.h"
+#include "tegula/simt/decide/layout.h"
 
 #include <algorithm>
 #include <bit>

@@ -1,0 +1,82 @@
+#pragma once
+// What is decided about a kernel before any of it is lowered. TEGULA_PRINT=decide shows it for each kernel of a plan.
+//
+// Which words share a loop, and which are computed again where they are needed, is decided while lowering (lower/sharing.cpp).
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tegula/simt/analysis.h"
+#include "tegula/simt/decide/layout.h"
+#include "tegula/simt/decide/staged_rows.h"
+#include "tegula/simt/kernel/kernel.h"
+
+namespace tegula::gpu {
+
+/// What is left of a tile's floats where they are stored: 8 bits, 11, or all of them.
+enum class Digits : std::uint8_t { Brief, Half, All };
+
+/// What a loop fetches ahead into a ring of stages in shared memory.
+struct RingPlan {
+  int stages = 0;  // 0: nothing is fetched ahead
+  int ahead = 0;   // iterations
+  std::set<tile::Id> nearer, further;  // loads that are fetched so far ahead, and one iteration more
+  bool waits_first = false;            // an iteration waits for its own before it fetches: less is on its way
+  std::size_t stage_bytes = 0;         // of a block
+  std::map<tile::Id, std::size_t> places;  // load -> where its part of a stage begins, in bytes
+  std::string layout;                      // where in the ring a thread's own bytes lie
+};
+
+/// A sum that a loop carries, of which each thread adds up its own share: the threads bring them together behind the loop.
+struct DeferredSum {
+  tile::Id parameter = -1, combination = -1;
+  std::vector<tile::Id> chain;  // the reductions, first one first
+  tile::Id widened = -1;        // the cast of what they leave: the threads' own shares of some tiles are added in that type
+  std::int64_t tiles = 1;       // so many at a time
+};
+using DeferredSums = std::vector<std::optional<DeferredSum>>;  // of a loop's carried values
+
+/// Where a program that begins early waits for the launch ahead.
+struct EarlyWait {
+  bool within = false;          // at a place of its own; else where the kernel begins, if at all
+  tile::Id before = -1;         // the word that it waits in front of; -1: behind all
+  std::vector<tile::Id> begun;  // words that are lowered ahead of the wait, before their turn
+};
+
+struct Decisions {
+  /// Which thread holds what. Read by everything. Measured on an H200 (layout.cpp says what where).
+  ThreadGrid grid;
+  /// Rows in shared memory instead of registers. Read by lower/staged.cpp, sharing.cpp. Measured on an H200 (layout.cpp: worth_staging).
+  StagedRows staging;
+  /// How exact words have to be. Read by lower/words.cpp. No measurement: what is stored has no more digits.
+  Digits digits = Digits::All;
+  /// Blocks that go over all instances in turn, for sums in a fixed order; 0: one block for each instance. Read by the printer, lower/memory.cpp.
+  int walkers = 0;
+  /// Hints of what is only read and only written, by parameter. Read by the printer. H200: weights stay in the L2 beside streams.
+  std::vector<simt::KernelParameter::Hint> hints;
+  /// Read by lower/early.cpp. H200: a decoder's launches of 2 us overlap.
+  EarlyWait wait;
+  /// By loop. Read by lower/prefetch.cpp. Bytes on their way: measured on an H200 (decide/rings.cpp).
+  std::map<tile::Id, RingPlan> rings;
+  /// By loop. Read by lower/deferred.cpp. Sixteen numbers to a conversion: conversions cost as much as many additions.
+  std::map<tile::Id, DeferredSums> deferred;
+  /// Loads whose halves stay two to a register until they are used. Read by lower/memory.cpp. Half the registers of what is kept behind a reduction.
+  std::set<tile::Id> packed;
+
+  std::size_t ring_bytes() const;
+};
+
+/// Throws Error when the program uses what cannot be done on the architecture.
+Decisions decide(const Analysis& analysis, int architecture);
+/// Bytes of shared memory that a block may have.
+std::size_t shared_limit(int architecture);
+
+/// Lines "name value unit", for people.
+std::string to_string(const Decisions& decisions, const Analysis& analysis);
+
+}  // namespace tegula::gpu

@@ -1,0 +1,66 @@
+// Sums that a loop carries.
+
+#include <algorithm>
+
+#include "tegula/simt/decide/parts.h"
+
+namespace tegula::gpu {
+
+using tile::Id;
+using tile::Word;
+
+namespace {
+
+constexpr std::int64_t kNumbers = 16;  // conversions cost as much as many additions: so many numbers are added first
+
+}  // namespace
+
+/// carried = combine(carried, reduction of something else): every thread may add up its own share, and the threads theirs once, at the end. A sum that is
+/// carried in a wider type: carried + cast(reduction).
+std::optional<DeferredSum> deferrable(const Values& v, const tile::Region& body, std::size_t k) {
+  const Analysis& a = v.analysis();
+  constexpr Word kWords[] = {Word::Add, Word::Mul, Word::Min, Word::Max, Word::Or, Word::And};  // in the order of tile::Reduction
+  DeferredSum deferred;
+  deferred.parameter = body.parameters[k + 1];
+  deferred.combination = body.results[k];
+  const tile::Instruction& combination = v.at(deferred.combination);
+  if (combination.operands.size() != 2 || a.users(deferred.combination).size() != 1) return {};
+  // Behind the loop its results go by the parameters' names; those are not uses of the parameter.
+  const auto takes = [&](Id user) {
+    const auto& operands = v.at(user).operands;
+    return std::find(operands.begin(), operands.end(), deferred.parameter) != operands.end();
+  };
+  for (const Id user : a.users(deferred.parameter))
+    if (user >= 0 && user != deferred.combination && takes(user)) return {};
+  if (std::find(body.results.begin(), body.results.end(), deferred.parameter) != body.results.end()) return {};
+  for (std::size_t side = 0; side < 2; ++side) {
+    if (combination.operands[1 - side] != deferred.parameter) continue;
+    Id from = combination.operands[side], widened = -1;
+    const bool in_loop = std::find(body.body.begin(), body.body.end(), from) != body.body.end();
+    if (v.at(from).word == Word::Cast && in_loop && a.users(from).size() == 1 && combination.word == Word::Add) {
+      widened = from;
+      from = v.at(from).operands[0];
+    }
+    std::vector<Id> chain;
+    while (v.at(from).word == Word::Reduce && a.users(from).size() == 1 &&
+           kWords[static_cast<std::size_t>(v.at(from).kind)] == combination.word) {
+      if (!chain.empty() && v.at(from).kind != v.at(chain[0]).kind) return {};
+      chain.insert(chain.begin(), from);
+      from = v.at(from).operands[0];
+    }
+    if (chain.empty() || v.spread(from) == Spread::Flat || v.spread(deferred.parameter) == Spread::Flat) continue;
+    bool here = true;
+    for (const Id reduce : chain) here = here && std::find(body.body.begin(), body.body.end(), reduce) != body.body.end();
+    if (!here) continue;
+    deferred.chain = chain;
+    deferred.widened = widened;
+    if (widened >= 0) {
+      const std::int64_t of_a_tile = v.held_across(v.spread(v.at(chain.front()).operands[0])) / v.held_across(v.spread(deferred.parameter));
+      deferred.tiles = std::max<std::int64_t>(1, kNumbers / std::max<std::int64_t>(1, of_a_tile));
+    }
+    return deferred;
+  }
+  return {};
+}
+
+}  // namespace tegula::gpu

@@ -1,0 +1,24 @@
+#pragma once
+// Decisions about parts of a kernel, each in a file of its own. For decide.cpp.
+
+#include "tegula/simt/decide/decisions.h"
+#include "tegula/simt/decide/values.h"
+
+namespace tegula::gpu {
+
+/// digits.cpp
+Digits stored_digits(const Values& values);
+/// rings.cpp: what the loop fetches ahead, and in how many stages.
+RingPlan plan_ring(const Values& values, const tile::Region& body);
+/// Whether the value can be computed for a later iteration: from the counter and from what the loop does not change.
+bool follows_counter(const Values& values, const tile::Region& body, tile::Id id);
+/// Words without effect that are cheap to compute again for a later iteration.
+bool is_address_word(tile::Word word);
+/// Elements of the load that a thread copies at once.
+int fetched_together(const Values& values, tile::Id load);
+/// deferred.cpp: of the loop's carried value `k`.
+std::optional<DeferredSum> deferrable(const Values& values, const tile::Region& body, std::size_t k);
+/// early.cpp
+EarlyWait early_wait(const Values& values, bool in_turn);
+
+}  // namespace tegula::gpu

@@ -1,0 +1,79 @@
+// Decisions as lines for people.
+
+#include "tegula/simt/decide/decisions.h"
+
+namespace tegula::gpu {
+
+namespace {
+
+std::string str(std::int64_t value) { return std::to_string(value); }
+
+class Lines {
+ public:
+  Lines(const Decisions& decisions, const Analysis& analysis) : d_(decisions), a_(analysis) {}
+
+  std::string text() {
+    const ThreadGrid& grid = d_.grid;
+    line("tile", str(grid.rows) + " x " + str(grid.columns) + " elements");
+    line("threads", str(grid.row_threads) + " x " + str(grid.column_threads) + " in a block");
+    line("cluster", str(grid.cluster) + (grid.cluster == 1 ? " block" : " blocks"));
+    line("vector", str(grid.vector) + " elements");
+    line("held", str(grid.row_steps) + " rows x " + str(grid.column_steps) + " vectors in a thread");
+    if (grid.resident > 0) line("resident", str(grid.resident) + " blocks on a multiprocessor");
+    if (grid.staged) line("staged", str(d_.staging.bytes) + " bytes of a column: " + names(d_.staging.staged));
+    if (!d_.staging.direct.empty()) line("direct", str(d_.staging.direct_bytes) + " bytes of a column: " + names(d_.staging.direct));
+    if (grid.ahead > 0) line("ahead", str(grid.ahead) + " vectors before the last exchange");
+    line("digits", d_.digits == Digits::All ? "all" : d_.digits == Digits::Half ? "11 bits" : "8 bits");
+    if (d_.walkers > 0) line("walkers", str(d_.walkers) + " blocks over all instances in turn");
+    hints();
+    if (d_.wait.within) {
+      const std::string place = d_.wait.before >= 0 ? "before " + name(d_.wait.before) : "at the end";
+      line("wait", place + (d_.wait.begun.empty() ? "" : ", behind " + names({d_.wait.begun.begin(), d_.wait.begun.end()})));
+    }
+    for (const auto& [loop, ring] : d_.rings)
+      if (ring.stages > 0) line("ring of " + name(loop), ring_text(ring));
+    for (const auto& [loop, sums] : d_.deferred) deferred(loop, sums);
+    if (!d_.packed.empty()) line("packed", names(d_.packed));
+    return text_;
+  }
+
+ private:
+  void line(const std::string& what, const std::string& value) {
+    text_ += what + std::string(what.size() < 12 ? 12 - what.size() : 1, ' ') + value + "\n";
+  }
+  static std::string name(tile::Id id) { return "v" + std::to_string(id); }
+  static std::string names(const std::set<tile::Id>& ids) {
+    std::string all;
+    for (const tile::Id id : ids) all += (all.empty() ? "" : " ") + name(id);
+    return all;
+  }
+  static std::string ring_text(const RingPlan& ring) {
+    std::string text = str(ring.stages) + " stages of " + str(static_cast<std::int64_t>(ring.stage_bytes)) + " bytes, " + str(ring.ahead) +
+                       " iterations ahead: " + names(ring.nearer);
+    if (!ring.further.empty()) text += "; one more: " + names(ring.further);
+    return text + (ring.waits_first ? "; waits first" : "");
+  }
+  void hints() {
+    using Hint = simt::KernelParameter::Hint;
+    for (const Hint hint : {Hint::Lasting, Hint::Passing}) {
+      std::string all;
+      for (std::size_t i = 0; i < d_.hints.size(); ++i)
+        if (d_.hints[i] == hint) all += (all.empty() ? "" : " ") + a_.parameter_names()[i];
+      if (!all.empty()) line(hint == Hint::Lasting ? "only read" : "only written", all);
+    }
+  }
+  void deferred(tile::Id loop, const DeferredSums& sums) {
+    for (const auto& sum : sums)
+      if (sum) line("sum of " + name(loop), name(sum->parameter) + " is brought together behind the loop" + (sum->tiles > 1 ? ", " + str(sum->tiles) + " tiles at a time" : ""));
+  }
+
+  const Decisions& d_;
+  const Analysis& a_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string to_string(const Decisions& decisions, const Analysis& analysis) { return Lines(decisions, analysis).text(); }
+
+}  // namespace tegula::gpu

@@ -1,0 +1,56 @@
+#pragma once
+// What is asked of a program's values again and again once it is known which thread holds what.
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tegula/simt/analysis.h"
+#include "tegula/simt/decide/layout.h"
+
+namespace tegula::gpu {
+
+/// How a tile in memory is reached, a vector of neighbours at a time.
+struct VectorAccess {
+  int wide = 1;                   // elements side by side in one access
+  std::vector<Condition> on;      // hold for the whole vector or not at all
+  std::vector<Term> limits;       // columns from there on are not there
+  bool whole = true;              // the limits are multiples of `wide`
+};
+
+class Values {
+ public:
+  using Id = tile::Id;
+  Values(const Analysis& analysis, const ThreadGrid& grid) : a_(analysis), grid_(grid) {}
+
+  const Analysis& analysis() const { return a_; }
+  const ThreadGrid& grid() const { return grid_; }
+  const tile::Instruction& at(Id id) const { return a_[id]; }
+  Spread spread(Id id) const { return grid_.spread_of(a_.type(id).shape); }
+  /// Is not computed where it stands, but written into its users: forms, constants, tiles that only repeat or rename another.
+  bool is_inline(Id id) const;
+  bool renames(Id id) const;
+  /// The values that an element names: itself, or what its form or its other name is made of.
+  std::vector<Id> sources_of(Id id) const;
+  /// Whether a tile is the same along what loops over `loops` walk fastest: a value for each row, or one for all.
+  bool repeated(Id id, Spread loops) const;
+  /// Whether the elements are the numbers of the columns.
+  bool counts_columns(Id id, Spread loops) const;
+  /// Whether several threads hold the same elements of such a tile.
+  bool held_by_many(Spread spread) const;
+  /// Elements of a vector that one access reaches.
+  int widest(Id pointer) const;
+  std::optional<VectorAccess> vector_access(Id pointer, Id mask, Spread spread) const;
+  bool reads_unwritten(Id pointer) const;
+  /// What a reduction brings together; of tiles that are not flat.
+  enum class Crossing : std::uint8_t { None, Columns, Rows };
+  Crossing crossing(Id reduce) const;
+  /// Elements of a sum that a thread holds.
+  std::int64_t held_across(Spread spread) const;
+
+ protected:
+  const Analysis& a_;
+  const ThreadGrid& grid_;
+};
+
+}  // namespace tegula::gpu
