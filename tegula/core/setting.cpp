@@ -18,4 +18,11 @@ std::optional<std::size_t> word_set(const char* variable, const std::vector<std:
   throw Error({.op = op, .got = std::string(variable) + "=" + text, .expected = expected});
 }
 
+bool listed(const char* variable, std::string_view word) {
+  const char* const list = std::getenv(variable);
+  if (!list) return false;
+  const std::string text = "," + std::string(list) + ",";
+  return text == ",all," || text.find("," + std::string(word) + ",") != std::string::npos;
+}
+
 }  // namespace tegula

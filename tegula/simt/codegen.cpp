@@ -6,13 +6,16 @@
 #include <cstdio>
 #include <cstring>
 
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/simt/decide/decisions.h"
 #include "tegula/simt/kernel/kernel.h"
 #include "tegula/simt/lower/lowering.h"
 #include "tegula/simt/passes/compare_in_vector.h"
 #include "tegula/simt/passes/place_barriers.h"
+#include "tegula/simt/passes/place_shared.h"
 #include "tegula/simt/print/print.h"
+#include "tegula/simt/verify/verify.h"
 #include "tegula/simt/text_hash.h"
 
 namespace tegula::gpu {
@@ -144,12 +147,14 @@ simt::Kernel make_kernel(const Program& program, const Specialisation& specialis
   simt::Kernel kernel = lowered(analysis, decide(analysis, architecture), specialisation);
   simt::compare_in_vector(kernel);
   simt::place_barriers(kernel);
+  simt::place_shared(kernel);
   if (kernel.shared_bytes() > shared_limit(architecture)) {
     throw Error({.op = "cuda",
                  .got = "a tile of " + program.name + " that needs " + std::to_string(kernel.shared_bytes()) + " bytes of shared memory",
                  .expected = "at most " + std::to_string(shared_limit(architecture)),
                  .advice = "smaller tiles, or shorter lines to sort"});
   }
+  if (checking(Check::Plan)) simt::verify(kernel);
   return kernel;
 }
 

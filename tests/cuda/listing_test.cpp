@@ -50,7 +50,7 @@ TEST_F(CudaListing, StagesComeWithTheFirstRun) {
     const std::scoped_lock lock(mutex);
     stages[name] += text;
   });
-  setenv("TEGULA_PRINT", "kernel,assembly,figures", 1);
+  setenv("TEGULA_PRINT", "kernel,assembly,figures,decide", 1);
   const Tensor x = zeros({513, 1024});
   eval(x);
   stages.clear();
@@ -58,6 +58,7 @@ TEST_F(CudaListing, StagesComeWithTheFirstRun) {
   unsetenv("TEGULA_PRINT");
   set_warning_handler(nullptr);
   EXPECT_NE(stages["print.kernel"].find("vectors of 4"), std::string::npos) << stages["print.kernel"];
+  EXPECT_NE(stages["print.decide"].find("vector      4 elements\n"), std::string::npos) << stages["print.decide"];
   EXPECT_NE(stages["print.assembly"].find(".visible .entry k_"), std::string::npos) << stages["print.assembly"];
   const std::string& figures = stages["print.figures"];
   EXPECT_NE(figures.find("registers"), std::string::npos) << figures;

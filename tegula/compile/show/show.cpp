@@ -5,12 +5,12 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <utility>
 #include <vector>
 
 #include "tegula/compile/table.h"
+#include "tegula/core/setting.h"
 #include "tegula/core/text.h"
 
 namespace tegula::compile {
@@ -78,12 +78,7 @@ std::string call_times(const Plan& plan) {
   return text;
 }
 
-bool wants(std::string_view stage) {
-  const char* list = std::getenv("TEGULA_PRINT");
-  if (!list) return false;
-  const std::string text = "," + std::string(list) + ",";
-  return text == ",all," || text.find("," + std::string(stage) + ",") != std::string::npos;
-}
+bool wants(std::string_view stage) { return listed("TEGULA_PRINT", stage); }
 
 void show_kernels(const Plan& plan, std::span<const runtime::PlannedLaunch> launches) {
   show("kernel", [&] { return kernel_text(plan, launches); });

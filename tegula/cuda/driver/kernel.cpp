@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/setting.h"
+#include "tegula/core/warning.h"
 #include "tegula/cuda/compiler/nvrtc.h"
 #include "tegula/cuda/driver/memory.h"
 #include "tegula/cuda/driver/recording.h"
@@ -196,6 +198,13 @@ const Function* Kernel::remember(const Specialisation& variant, const Function* 
   const std::scoped_lock lock(mutex_);
   requested_.erase(variant);
   return variants_.emplace(variant, function).first->second;
+}
+
+/// TEGULA_PRINT=decide says what is decided about it first.
+Generated Kernel::generate_variant(const Specialisation& variant) const {
+  const int architecture = context_.card.architecture;
+  if (listed("TEGULA_PRINT", "decide")) show_text("print.decide", "// " + program_.name + "\n" + decisions_of(program_, variant, architecture));
+  return generate(program_, variant, architecture);
 }
 
 /// The source, which is kept until the function is there.

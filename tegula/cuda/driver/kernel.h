@@ -75,7 +75,7 @@ class Kernel final : public runtime::Kernel {
   Specialisation variant_for(std::span<const runtime::ArgumentSet> sets, bool guarded) const;
   const Function* find(const Specialisation& variant) const;
   const Function& function_for(const Specialisation& variant) const;
-  Generated generate_variant(const Specialisation& variant) const { return generate(program_, variant, context_.card.architecture); }
+  Generated generate_variant(const Specialisation& variant) const;
   const Function* remember(const Specialisation& variant, const Function* function) const;
 
   Context& context_;

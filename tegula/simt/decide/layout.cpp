@@ -18,8 +18,8 @@ constexpr std::int64_t kBytesOfBlockRow = 32768 * 4;
 constexpr std::int64_t kBytesOfThread = 64, kResidentThreads = 1024;
 constexpr std::int64_t kBytesInRegisters = 32 * 1024, kBytesBesideOthers = 15 * 1024,  // longer rows are staged
     kBytesOfFewThreads = 24 * 1024;
-constexpr std::int64_t kStagedBytesOfBlock = 112 * 1024, kSharedBytes = 224 * 1024;  // so that two blocks have room
-constexpr std::int64_t kStagedBytesOfShare = 32 * 1024, kSharingThreads = 256, kSharingThreadsOfProcessor = 1536,
+constexpr std::int64_t kSharedBytes = 224 * 1024;
+constexpr std::int64_t kSharingThreads = 256, kSharingThreadsOfProcessor = 1536,
                        kThreadsOfProcessor = 2048;
 constexpr std::int64_t kRegistersOfProcessor = 65536;
 constexpr std::int64_t kRegistersOfThread = 16, kRegistersOfRow = 8;  // that the last pass over staged rows takes
@@ -105,37 +105,6 @@ std::int64_t ThreadGrid::held(const Shape& shape) const {
     case Spread::Full: return std::int64_t{row_steps} * column_steps * vector;
     default: return divide_up(numel(shape), threads());
   }
-}
-
-int blocks_of_row(int architecture) { return architecture >= 90 && architecture < 120 ? 2 * kMostBlocksOfRow : 1; }
-
-tile::TilePreference tiles_for(const Card& card) {
-  const std::int64_t longest = 32768, instances = 4 * card.multiprocessors;
-  const std::int64_t cluster = card.architecture >= 90 ? 8 : 1;  // blocks that can share one row
-  tile::LongRowPreference long_rows;
-  if (blocks_of_row(card.architecture) > 1)
-    long_rows = {.rows = 2,
-                 .bytes = kStagedBytesOfBlock,
-                 .most_bytes = 2 * kMostBlocksOfRow * kStagedBytesOfShare,
-                 .bytes_of_fewer = kStagedBytesOfBlock / 2,
-                 .more_rows = 4,
-                 .bytes_of_more = kMostBlocksOfRow * kStagedBytesOfShare / 2};
-  return {.elements = 4096,
-          .longest_row = longest * cluster,
-          .instances = instances,
-          .longest_sort = 4096,
-          .small_elements = 512,
-          .strips = {.columns = 64,
-                     .least_columns = 16,
-                     .repeated_elements = 8192,
-                     .accumulated_row = 8192,
-                     .accumulators = card.multiprocessors,
-                     .in_turn = true,
-                     .short_row = 2048,
-                     .walked_bytes = 36 * 1024,
-                     .paced_bytes = 12 * 1024},
-          .long_rows = long_rows,
-          .kernels_take_long = true};
 }
 
 // Beside one weight only rows so short that six fit on a multiprocessor with room left: in bf16 8192 columns run at 0.96 of the copy bandwidth

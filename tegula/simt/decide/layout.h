@@ -11,7 +11,6 @@
 #include "tegula/core/shape.h"
 #include "tegula/runtime/call_description.h"
 #include "tegula/simt/card.h"
-#include "tegula/tile/preference.h"
 
 namespace tegula::gpu {
 
@@ -46,8 +45,6 @@ struct ThreadGrid {
   std::int64_t held(const Shape& shape) const;
 };
 
-constexpr int kMostBlocksOfRow = 8;  // what every card with clusters can run as one
-
 /// What the choice depends on.
 struct TileUse {
   std::int64_t rows = 1, columns = 1;
@@ -66,10 +63,6 @@ struct TileUse {
   bool beside_next = false;  // the next launch begins while this one runs
 };
 
-/// How many blocks should share a long row; those of smaller cards have too little shared memory for it.
-int blocks_of_row(int architecture);
-/// How programs are cut for a card: so many instances keep all of its multiprocessors busy, each with few registers for its tile.
-tile::TilePreference tiles_for(const Card& card);
 /// Whether a plain product has so few results that it is better a sum in a tile program (runtime::Candidate::programs_are_faster): a library call costs
 /// a few microseconds whatever it does.
 bool programs_are_faster(const runtime::Matmul& description);

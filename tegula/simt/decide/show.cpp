@@ -64,7 +64,10 @@ class Lines {
   }
   void deferred(tile::Id loop, const DeferredSums& sums) {
     for (const auto& sum : sums)
-      if (sum) line("sum of " + name(loop), name(sum->parameter) + " is brought together behind the loop" + (sum->tiles > 1 ? ", " + str(sum->tiles) + " tiles at a time" : ""));
+      if (sum) {
+        const std::string tiles = sum->tiles > 1 ? ", " + str(sum->tiles) + " tiles at a time" : "";
+        line("sum of " + name(loop), name(sum->parameter) + " is brought together behind the loop" + tiles);
+      }
   }
 
   const Decisions& d_;

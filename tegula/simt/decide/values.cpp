@@ -7,6 +7,11 @@ namespace tegula::gpu {
 
 using tile::Word;
 
+Values::Values(const Analysis& analysis, const ThreadGrid& grid) : a_(analysis), grid_(grid) {
+  spreads_.reserve(a_.program().instructions.size());
+  for (const tile::Instruction& self : a_.program().instructions) spreads_.push_back(grid_.spread_of(self.type.shape));
+}
+
 bool Values::renames(Id id) const {
   const tile::Instruction& self = at(id);
   // What is only stored is rounded by that.
@@ -51,21 +56,9 @@ bool Values::counts_columns(Id id, Spread loops) const {
 }
 
 std::vector<tile::Id> Values::sources_of(Id id) const {
-  id = a_.resolve(id);
-  const tile::Instruction& self = at(id);
-  if (self.word == Word::Constant || self.word == Word::Parameter) return {};
-  if (self.type.shape.empty()) return {id};
-  const Form& form = a_.form(id);
-  if (form.kind == Form::Kind::Affine) return form.rest >= 0 ? sources_of(form.rest) : std::vector<Id>{};
-  if (form.kind == Form::Kind::Box) {
-    std::vector<Id> all;
-    for (const Condition& condition : form.conditions) {
-      if (condition.kind != Condition::Kind::Tile) continue;
-      for (const Id one : sources_of(condition.value)) all.push_back(one);
-    }
-    return all;
-  }
-  return renames(id) ? sources_of(self.operands[0]) : std::vector<Id>{id};
+  std::vector<Id> all;
+  for_each_source(id, [&](Id source) { all.push_back(source); });
+  return all;
 }
 
 Values::Crossing Values::crossing(Id id) const {

@@ -21,17 +21,19 @@ struct VectorAccess {
 class Values {
  public:
   using Id = tile::Id;
-  Values(const Analysis& analysis, const ThreadGrid& grid) : a_(analysis), grid_(grid) {}
+  Values(const Analysis& analysis, const ThreadGrid& grid);
 
   const Analysis& analysis() const { return a_; }
   const ThreadGrid& grid() const { return grid_; }
   const tile::Instruction& at(Id id) const { return a_[id]; }
-  Spread spread(Id id) const { return grid_.spread_of(a_.type(id).shape); }
+  Spread spread(Id id) const { return spreads_[static_cast<std::size_t>(id)]; }
   /// Is not computed where it stands, but written into its users: forms, constants, tiles that only repeat or rename another.
   bool is_inline(Id id) const;
   bool renames(Id id) const;
   /// The values that an element names: itself, or what its form or its other name is made of.
   std::vector<Id> sources_of(Id id) const;
+  template <class F>
+  void for_each_source(Id id, F&& f) const;
   /// Whether a tile is the same along what loops over `loops` walk fastest: a value for each row, or one for all.
   bool repeated(Id id, Spread loops) const;
   /// Whether the elements are the numbers of the columns.
@@ -51,6 +53,28 @@ class Values {
  protected:
   const Analysis& a_;
   const ThreadGrid& grid_;
+
+ private:
+  std::vector<Spread> spreads_;
 };
+
+template <class F>
+void Values::for_each_source(Id id, F&& f) const {
+  id = a_.resolve(id);
+  const tile::Instruction& self = at(id);
+  if (self.word == tile::Word::Constant || self.word == tile::Word::Parameter) return;
+  if (self.type.shape.empty()) return f(id);
+  const Form& form = a_.form(id);
+  if (form.kind == Form::Kind::Affine) {
+    if (form.rest >= 0) for_each_source(form.rest, f);
+  } else if (form.kind == Form::Kind::Box) {
+    for (const Condition& condition : form.conditions)
+      if (condition.kind == Condition::Kind::Tile) for_each_source(condition.value, f);
+  } else if (renames(id)) {
+    for_each_source(self.operands[0], f);
+  } else {
+    f(id);
+  }
+}
 
 }  // namespace tegula::gpu

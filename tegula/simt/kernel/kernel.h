@@ -175,8 +175,10 @@ struct Combine {
   bool again = false;        // its memory is used again before all threads have met elsewhere
   std::vector<Expression> registers;
   Place place = Place::None;
-  std::size_t offset = 0;              // among the parts
-  std::optional<std::size_t> counter;  // of an exchange between blocks, among the parts
+  std::size_t part_bytes = 0;          // that it needs among the parts
+  bool counted = false;                // blocks count what has arrived instead of meeting
+  std::size_t offset = 0;              // among the parts (place_shared)
+  std::optional<std::size_t> counter;  // the same of the counter
   bool meets = false;                  // all threads of the block have been at this place when it is over
 };
 /// Before the first exchange through this counter.
@@ -202,6 +204,10 @@ struct Touch {
   tile::Id root = -1, pointer = -1;
   bool writes = false;
   bool shared_place = false;  // several threads hold the same elements
+};
+/// The next statements use so much of the scratch, between barriers.
+struct UseScratch {
+  std::size_t bytes = 0;
 };
 /// From here on the other blocks of the cluster run.
 struct MeetCluster {};
@@ -244,10 +250,11 @@ const T& unboxed(const Box<T>& box) {
 struct Statement {
   template <class T>
   static constexpr bool kBoxed = sizeof(T) > 2 * sizeof(Expression) + 8;
-  using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier, AwaitLaunchAhead,
+  using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
+      AwaitLaunchAhead,
                             Box<LoadWide>, Box<StoreWide>, StoreOne, AtomicAdd, Box<WriteInOrder>, Report, Box<Philox>, CopyAsync, AwaitCopies,
                             Box<CopyAhead>, CloseCopies, WaitForCopies,
-                            Combine, BeginExchange, Scan, Sort, Touch, MeetCluster, UseRing, OpenRing>;
+                            Combine, BeginExchange, Scan, Sort, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   What what;
   Box<Expression> when;  // nothing: always
 

@@ -112,19 +112,13 @@ void Lowering::combine_columns(Combine combine, std::size_t bytes) {
   combine.again = repeats_ > 0 || in_turn();
   const bool counted = blocks > 0 && !combine.again && bytes >= 4 && grid_.column_threads >= 32;  // without a barrier
   combine.meets = warps + blocks > 0 && !counted;
+  combine.counted = counted;
   if (warps + blocks > 0) {
     combine.place = Combine::Place::Parts;
-    combine.offset = part_bytes_;
     const std::size_t each = static_cast<std::size_t>(grid_.row_threads * combine.held) * bytes;
-    const std::size_t parts = counted ? std::max<std::size_t>(warps, 1) * blocks : std::max<std::size_t>(warps, 1) + blocks;
-    part_bytes_ += (each * parts + 15) / 16 * 16;
-    if (counted) {
-      combine.counter = part_bytes_;
-      exchanges_.push_back(part_bytes_);
-      part_bytes_ += 16;
-    }
+    combine.part_bytes = each * (counted ? std::max<std::size_t>(warps, 1) * blocks : std::max<std::size_t>(warps, 1) + blocks);
   }
-  add(simt::MeetCluster{});
+  meet_cluster();
   add(std::move(combine));
 }
 

@@ -15,33 +15,23 @@ using tile::Word;
 
 namespace {
 
-constexpr std::size_t kOutermost = 2;  // open blocks where the program's own statements stand
+constexpr std::size_t kOutermost = 1;  // open blocks where the program's own statements stand
 
 }  // namespace
 
 void Lowering::lower(simt::Kernel& kernel) {
   kernel.entry = block_of([&] { entry(); });
   kernel.body = block_of([&] { body(); });
-  kernel.scratch_bytes = shared_bytes_;
-  kernel.part_bytes = part_bytes_;
   kernel.ring_bytes = decided_.ring_bytes();
   kernel.staged_bytes = staged_bytes_;
 }
 
 void Lowering::body() {
-  simt::Block program = block_of([&] {
-    region(a_.program().body);
-    if (waits_) wait_for_launch_ahead();
-    if (in_turn()) add(simt::UseRing{}), add(simt::OpenRing{});  // the next instance fetches into it
-    add(simt::MeetCluster{});
-  });
-  if (!exchanges_.empty()) {
-    within(simt::binary("threadIdx.x", "==", 0), [&] {
-      for (const std::size_t counter : exchanges_) add(simt::BeginExchange{counter});
-    });
-  }
   if (grid_.cluster > 1) add(simt::Barrier{.kind = simt::Barrier::Kind::ClusterArrive});
-  std::ranges::move(program, std::back_inserter(open_.back()));
+  region(a_.program().body);
+  if (waits_) wait_for_launch_ahead();
+  if (in_turn()) add(simt::UseRing{}), add(simt::OpenRing{});  // the next instance fetches into it
+  meet_cluster();
 }
 
 void Lowering::region(const tile::Region& region) {
@@ -122,7 +112,7 @@ bool Lowering::moves_on(const tile::Region& body, Id pointer) const {
 
 void Lowering::loop(Id id) {
   flush();
-  add(simt::MeetCluster{});
+  meet_cluster();
   ++repeats_;
   const tile::Instruction& self = at(id);
   const tile::Region& body = self.regions[0];
@@ -221,7 +211,7 @@ void Lowering::keep_parts_apart(const tile::Region& body, simt::Block& block) co
 
 void Lowering::branch(Id id) {
   flush();
-  add(simt::MeetCluster{});
+  meet_cluster();
   const tile::Instruction& self = at(id);
   origin(id);
   std::map<std::size_t, Id> results;  // the variables behind the Result words

@@ -16,6 +16,9 @@ const simt::Type kInt = simt::computed(DType::i32);
 void Lowering::origin(Id id) {
   const Line& where = at(id).where;
   if (where.line() == 0) return;
+  const std::pair<const char*, std::uint32_t> line{where.file_name(), where.line()};
+  if (line == origin_) return;
+  origin_ = line;
   std::string file = where.file_name();
   file = file.substr(file.find_last_of('/') + 1);
   add(simt::Origin{file + ":" + std::to_string(where.line())});

@@ -92,7 +92,10 @@ class Lowering : private Values {
   void row_loop(const Body& body);
   void column_loop(Spread spread, Step step, const std::vector<Id>& values, const Body& body);
   Expression column() const;
-  void each_of_vector(const Body& body) { add(simt::EachOfVector{.count = grid_.vector, .body = block_of(body)}); }
+  void each_of_vector(const Body& body) {
+    origin_ = {};  // a pass may copy the elements
+    add(simt::EachOfVector{.count = grid_.vector, .body = block_of(body)});
+  }
   /// The loads that the elements of these values take a vector of.
   std::set<Id> vectors_of(const std::vector<Id>& values) const;
 
@@ -181,6 +184,9 @@ class Lowering : private Values {
                       std::size_t idle_bytes = 0);
   bool combine_rows_for_first(const simt::Operation& op, const std::vector<std::string>& names, Spread spread, std::size_t bytes,
                               std::size_t idle_bytes);
+  void meet_cluster() {
+    if (grid_.cluster > 1) add(simt::MeetCluster{});
+  }
   bool crosses_columns(const tile::Region& body) const;
 
   // ---- shared.cpp: words that go through shared memory as a whole.
@@ -193,7 +199,7 @@ class Lowering : private Values {
   void to_shared(Id id, const std::string& name);
   void from_shared(Id id, const Expression& expression);
   void barrier() { add(simt::Barrier{}); }
-  void use_shared(std::size_t bytes);
+  void use_shared(std::size_t bytes) { add(simt::UseScratch{bytes}); }
 
   // ---- early.cpp: programs that begin while the launch ahead runs.
   void wait_for_launch_ahead();
@@ -223,10 +229,10 @@ class Lowering : private Values {
 
   const Decisions& decided_;
   std::vector<simt::Block> open_;  // blocks that statements are added to, the innermost last
+  std::pair<const char*, std::uint32_t> origin_;  // the last one that was said
   bool leaves_ = false;  // the code before this place has left where the kernel is stopped
   bool waits_ = false;  // the launch ahead has still to be waited for
-  std::size_t shared_bytes_ = 0, part_bytes_ = 0, staged_bytes_ = 0;
-  std::vector<std::size_t> exchanges_;  // between blocks: where the counters lie among the parts
+  std::size_t staged_bytes_ = 0;
   bool reads_ahead_ = false;  // the last pass finds its first vectors in registers
   bool awaits_staged_ = false;  // copies are on their way
   std::vector<Id> reductions_;  // that wait for each other

@@ -255,7 +255,8 @@ void Lowering::random_words(Id id) {
     });
   };
   if (a_.counts_up(index) >= 4) return fours();
-  simt::Branch branch{.when = simt::binary(simt::group(simt::binary(expression_of(a_.affine(index).base), "&", 3)), "==", 0), .then = block_of(fours)};
+  simt::Branch branch{.when = simt::binary(simt::group(simt::binary(expression_of(a_.affine(index).base), "&", 3)), "==", 0),
+                      .then = block_of(fours)};
   branch.otherwise = block_of([&] { loops(own, self.type.shape, Step::Elements, [&] { assign(held(id, own), word(id, own)); }); });
   add(std::move(branch));
 }

@@ -1,7 +1,5 @@
 // Words that go through shared memory as a whole.
 
-#include <algorithm>
-
 #include "tegula/simt/lower/lowering.h"
 #include "tegula/tile/sort_order.h"
 
@@ -28,8 +26,6 @@ simt::Loop on_one_line(const char* name, std::int64_t begin, std::int64_t end, s
 }
 
 }  // namespace
-
-void Lowering::use_shared(std::size_t bytes) { shared_bytes_ = std::max(shared_bytes_, bytes); }
 
 /// Elements of the type from a place of the scratch on.
 void Lowering::let_shared(const std::string& name, simt::Type type, std::size_t offset) {

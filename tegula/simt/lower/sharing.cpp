@@ -9,14 +9,15 @@ namespace tegula::gpu {
 using tile::Word;
 
 void Lowering::need(Id id) {
-  for (const Id source : sources_of(id)) {
+  if (reductions_.empty() && shared_loops_.empty()) return;
+  for_each_source(id, [&](Id source) {
     if (std::find(reductions_.begin(), reductions_.end(), source) != reductions_.end()) flush_reductions();
     for (const SharedLoop& loop : shared_loops_) {
       if (std::find(loop.ids.begin(), loop.ids.end(), source) == loop.ids.end()) continue;
       flush(loop.spread, loop.count);
       break;
     }
-  }
+  });
 }
 
 /// Adds a word to those of its loop. What it takes from other loops is written first.
@@ -30,12 +31,12 @@ void Lowering::share_loop(Id id) {
   }
   // Operands of the same loop may stay where they are.
   for (const Id operand : at(id).operands) {
-    for (const Id source : sources_of(operand)) {
+    for_each_source(operand, [&](Id source) {
       const bool here = std::any_of(shared_loops_.begin(), shared_loops_.end(), [&](const SharedLoop& loop) {
         return loop.spread == own && loop.count == count && std::find(loop.ids.begin(), loop.ids.end(), source) != loop.ids.end();
       });
       if (!here) need(source);
-    }
+    });
   }
   for (SharedLoop& loop : shared_loops_) {
     if (loop.spread == own && loop.count == count) {
@@ -153,9 +154,9 @@ void Lowering::flush(Spread own, std::int64_t count) {
   std::set<Id> inner;
   const auto take = [&](auto&& self, Id id) -> void {
     for (const Id operand : at(id).operands) {
-      for (const Id source : sources_of(operand)) {
+      for_each_source(operand, [&](Id source) {
         if (members.contains(source) && !kept.contains(source) && inner.insert(source).second) self(self, source);
-      }
+      });
     }
   };
   for (const Id id : kept) take(take, id);

@@ -238,6 +238,7 @@ class Printer {
   void operator()(const MeetCluster&) {}
   void operator()(const UseRing&) {}
   void operator()(const OpenRing&) {}
+  void operator()(const UseScratch&) {}
 
   std::string out_, origin_;
   int depth_;

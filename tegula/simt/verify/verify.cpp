@@ -1,0 +1,277 @@
+#include "tegula/simt/verify/verify.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tegula/core/error.h"
+#include "tegula/simt/kernel/visit.h"
+
+namespace tegula::simt {
+
+namespace {
+
+using Kind = Expression::Kind;
+
+/// What the head of every kernel declares.
+const std::set<std::string>& given_names() {
+  static const std::set<std::string> names{"threadIdx.x", "tr", "tc", "block", "failure", "id0", "id1", "id2", "g0", "g1", "g2", "shared", "ring",
+                                           "held", "parts", "guards", "guard_count", "owners", "owner", "nullptr"};
+  return names;
+}
+
+struct Variable {
+  Type type;
+  std::vector<std::int64_t> sizes;
+  std::int64_t count = 0;  // of a loop's variable: where it ends
+  bool shared = false;     // a place in shared memory
+};
+
+class Verifier {
+ public:
+  explicit Verifier(const Kernel& kernel) : k_(kernel) {}
+
+  std::vector<std::string> check() {
+    scopes_.emplace_back();
+    for (const KernelParameter& parameter : k_.parameters) scopes_.back()[parameter.name] = {.type = {}, .sizes = {}};
+    walk(k_.entry);
+    walk(k_.body);
+    for_each_statement(k_.body, [&](const Statement& statement) { check_ring_of(statement); });
+    return {faults_.begin(), faults_.end()};
+  }
+
+ private:
+  void fault(const std::string& text) { faults_.insert(text); }
+
+  // ---- Names and registers.
+  const Variable* find(const std::string& name) const {
+    for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
+      if (const auto found = scope->find(name); found != scope->end()) return &found->second;
+    return nullptr;
+  }
+  void check_name(const std::string& name) {
+    if (!find(name) && !given_names().contains(name)) fault(name + " is used where it is not declared");
+  }
+  void check_held(const Expression& e) {
+    static const std::vector<const char*> counters[] = {{}, {"r"}, {"c"}, {"r", "c"}, {"c", "k"}, {"r", "c", "k"}};
+    const Variable* const array = find(e.name);
+    if (!array) return fault(e.name + " is used where it is not declared");
+    const auto& indices = counters[static_cast<std::size_t>(e.place)];
+    if (indices.size() > array->sizes.size()) return fault(text(e) + " has more indices than " + e.name + " has sizes");
+    for (std::size_t i = 0; i < indices.size(); ++i) {
+      const Variable* const counter = find(indices[i]);
+      if (!counter) fault(text(e) + " stands outside of the loop over " + indices[i]);
+      else if (counter->count > array->sizes[i]) fault(text(e) + " is beyond its end where " + indices[i] + " is " + std::to_string(counter->count - 1));
+    }
+  }
+  void check_element(const Expression& e) {
+    const Variable* const array = find(e.name);
+    if (!array) return fault(e.name + " is used where it is not declared");
+    const std::size_t most = array->sizes.size() + static_cast<std::size_t>(array->type.pointers);
+    if (e.operands.size() > most) fault(text(e) + " has more indices than " + e.name + " has sizes");
+    for (std::size_t i = 0; i < std::min(e.operands.size(), array->sizes.size()); ++i) {
+      const Expression& index = e.operands[i];
+      if (index.kind == Kind::Integer && (index.integer < 0 || index.integer >= array->sizes[i])) fault(text(e) + " is beyond its end");
+    }
+  }
+  void check_expression(const Expression& whole) {
+    for_each_part(whole, [&](const Expression& e) {
+      if (e.kind == Kind::Name) check_name(e.name);
+      if (e.kind == Kind::Held) check_held(e);
+      if (e.kind == Kind::Element) check_element(e);
+      if (e.kind == Kind::Element && is_shared(e.name)) read(e.name);
+    });
+  }
+  bool is_shared(const std::string& name) const {
+    const Variable* const variable = find(name);
+    return variable && variable->shared;
+  }
+  bool points_into_shared(const Expression& e) const {
+    if (e.kind == Kind::Reinterpret || e.kind == Kind::Binary) return points_into_shared(e.operands[0]);
+    return e.kind == Kind::Name && (e.name == "shared" || is_shared(e.name));
+  }
+
+  // ---- Shared memory. Staged rows and rings are a thread's own.
+  void read(const std::string& name) {
+    if (written_) fault(name + " is read in shared memory without a barrier behind what was written there");
+    read_ = true;
+  }
+  void write(const std::string& name) {
+    if (read_) fault(name + " is written over in shared memory without a barrier behind what was read there");
+    written_ = true;
+  }
+  void meet() { read_ = written_ = false; }
+
+  // ---- Statements.
+  void walk(const Block& block) {
+    for (const Statement& statement : block) {
+      if (statement.when) check_expression(*statement.when);
+      std::visit([&](const auto& what) { (*this)(unboxed(what)); }, statement.what);
+    }
+  }
+  void walk_within(const Block& block, const std::string& counter = {}, std::int64_t count = 0) {
+    scopes_.emplace_back();
+    if (!counter.empty()) scopes_.back()[counter] = {.type = computed(DType::i32), .sizes = {}, .count = count};
+    walk(block);
+    scopes_.pop_back();
+  }
+
+  void operator()(const Declare& one) {
+    if (one.value) check_expression(*one.value);
+    const bool shared = one.what.type.pointers > 0 && one.what.type.kind != Type::Kind::Wide && one.value && points_into_shared(*one.value);
+    scopes_.back()[one.what.name] = {.type = one.what.type, .sizes = one.what.sizes, .shared = shared};
+  }
+  void operator()(const Assign& one) {
+    check_expression(one.value);
+    if (one.target.kind == Kind::Element && is_shared(one.target.name)) {
+      for (const Expression& index : one.target.operands) check_expression(index);
+      write(one.target.name);
+    } else {
+      check_expression(one.target);
+    }
+  }
+  void operator()(const Loop& loop) { walk_within(loop.body, loop.name, loop.end); }
+  void operator()(const For& loop) {
+    check_all(loop);
+    for (int turn = 0; turn < 2; ++turn) walk_within(loop.body, loop.name);  // what an iteration does the next one finds
+  }
+  void operator()(const Branch& branch) {
+    check_expression(branch.when);
+    const bool read = read_, written = written_;
+    walk_within(branch.then);
+    const bool then_read = std::exchange(read_, read), then_written = std::exchange(written_, written);
+    walk_within(branch.otherwise);
+    read_ = read_ || then_read, written_ = written_ || then_written;
+  }
+  void operator()(const Scope& scope) { walk_within(scope.body); }
+  void operator()(const Barrier& barrier) {
+    if (barrier.kind == Barrier::Kind::Block || barrier.kind == Barrier::Kind::Cluster) meet();
+  }
+  void operator()(const Combine& combine) {
+    check_all(combine);
+    if (combine.place != Combine::Place::None) meet();  // its function has barriers around its memory
+    if (combine.place == Combine::Place::Parts && combine.offset >= k_.part_bytes) fault("a reduction's memory lies behind the parts");
+  }
+  void operator()(const Scan& scan) { collective(scan.name, scan.operation.dtype); }
+  void operator()(const Sort& sort) { collective(sort.name, DType::i32); }
+  /// Reads `tile`, and leaves something in shared memory behind a barrier.
+  void collective(const std::string& name, DType dtype) {
+    read("tile");
+    meet();
+    scopes_.back()[name] = {.type = pointer_to(computed(dtype)), .sizes = {}, .shared = true};
+  }
+  void operator()(const WriteInOrder& write) {
+    check_all(write);
+    read("places");
+  }
+  void operator()(const LoadWide& load) {
+    check_all(load);
+    check_vector(load.wide, load.count);
+  }
+  void operator()(const StoreWide& store) {
+    check_all(store);
+    check_vector(store.wide, store.count);
+  }
+  void operator()(const CopyAhead& copy) {
+    check_all(copy);
+    check_vector(copy.wide, copy.count);
+  }
+  void check_vector(int wide, int count) {
+    if (wide < 1 || count % wide != 0) fault("a vector of " + std::to_string(count) + " elements in accesses of " + std::to_string(wide));
+  }
+  void operator()(const EachOfVector&) { fault("a walk over a vector is left, which compare_in_vector should have replaced"); }
+  void operator()(const Touch&) { fault("a mark of memory is left, which place_barriers should have replaced"); }
+  void operator()(const MeetCluster&) { fault("a mark of the cluster is left, which place_barriers should have replaced"); }
+  void operator()(const UseRing&) { fault("a mark of the ring is left, which place_barriers should have replaced"); }
+  void operator()(const OpenRing&) { fault("a mark of the ring is left, which place_barriers should have replaced"); }
+  void operator()(const UseScratch&) { fault("a need of memory is left, which place_shared should have met"); }
+  template <class T>
+  void operator()(const T& what) {
+    check_all(what);
+  }
+  template <class T>
+  void check_all(const T& what) {
+    const Statement statement(what);
+    for_each_expression(statement, [&](const Expression& e) { check_expression(e); });
+  }
+
+  // ---- Rings.
+  /// In the scope of a loop that fetches ahead: the groups of copies that are closed before an iteration waits.
+  void check_ring_of(const Statement& statement) {
+    const auto* const scope = statement.as<Scope>();
+    if (!scope) return;
+    int closed = 0;
+    for (const Statement& inner : scope->body) {
+      const auto* const loop = inner.as<For>();
+      if (!loop || !loop->program || loop->program->ring.empty()) {
+        closed += groups_in(inner);
+        continue;
+      }
+      int each = 0;
+      for (const Statement& one : loop->body) each += groups_in(one);
+      bool waits = false;
+      for (const Statement& one : loop->body) {
+        const auto* const wait = one.as<WaitForCopies>();
+        if (!wait) {
+          closed += groups_in(one);
+          continue;
+        }
+        waits = true;
+        if (closed - wait->unfinished < each) fault("an iteration reads the ring before its copies have arrived");
+      }
+      if (!waits) fault("an iteration reads the ring without waiting for its copies");
+    }
+  }
+  static int groups_in(const Statement& statement) {
+    if (statement.as<CloseCopies>()) return 1;
+    int groups = 0;
+    for_each_block(statement, [&](const Block& block) {
+      for (const Statement& inner : block) groups += groups_in(inner);
+    });
+    const auto* const loop = statement.as<Loop>();
+    return loop ? groups * static_cast<int>(loop->end) : groups;
+  }
+
+  const Kernel& k_;
+  std::set<std::string> faults_;
+  std::vector<std::map<std::string, Variable>> scopes_;
+  bool read_ = false, written_ = false;  // in scratch, since all threads have met
+};
+
+std::size_t bytes_of(const Type& type) {
+  if (type.pointers > 0) return 8;
+  const std::size_t one = type.kind == Type::Kind::Wide || type.kind == Type::Kind::Stored ? size_of(type.dtype) : std::max<std::size_t>(4,
+                                                                                                                                         size_of(type.dtype));
+  return type.kind == Type::Kind::Placed ? one + 4 : one * static_cast<std::size_t>(type.count);
+}
+
+/// Declared in the block, and in the fullest of the blocks within.
+std::size_t declared_in(const Block& block) {
+  std::size_t own = 0, most = 0;
+  for (const Statement& statement : block) {
+    if (const auto* declare = statement.as<Declare>()) {
+      std::size_t bytes = bytes_of(declare->what.type);
+      for (const std::int64_t size : declare->what.sizes) bytes *= static_cast<std::size_t>(size);
+      own += bytes;
+    }
+    for_each_block(statement, [&](const Block& inner) { most = std::max(most, own + declared_in(inner)); });
+  }
+  return std::max(own, most);
+}
+
+}  // namespace
+
+std::vector<std::string> faults(const Kernel& kernel) { return Verifier(kernel).check(); }
+
+void verify(const Kernel& kernel) {
+  const std::vector<std::string> found = faults(kernel);
+  if (found.empty()) return;
+  throw Error({.op = "cuda",
+               .got = "a kernel of " + kernel.program + " in which " + found.front(),
+               .expected = "one that the verifier of kernels accepts",
+               .advice = "this is a defect of the code generator"});
+}
+
+std::size_t register_bytes(const Kernel& kernel) { return declared_in(kernel.body); }
+
+}  // namespace tegula::simt

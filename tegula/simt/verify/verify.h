@@ -1,0 +1,26 @@
+#pragma once
+// Whether a kernel, after its passes, is one that can be run.
+//
+//   names      what an expression names has been declared around it, or is an argument
+//   registers  an array has as many indices as sizes, and the loops that count them stay within
+//   shared     what a thread wrote into shared memory is read behind a barrier, and not written over before all have read it
+//   ring       when an iteration reads its stage the copies into it have arrived, and no copy is under way into a stage that is still to be read
+//   accesses   vectors are whole numbers of accesses
+//   passes     no mark is left that a pass should have replaced
+
+#include <string>
+#include <vector>
+
+#include "tegula/simt/kernel/kernel.h"
+
+namespace tegula::simt {
+
+/// What is wrong, a sentence each.
+std::vector<std::string> faults(const Kernel& kernel);
+/// Throws Error where there is any. With TEGULA_CHECK=plan every kernel is verified.
+void verify(const Kernel& kernel);
+
+/// Bytes that a thread declares registers for, at most at a time: not what the compiler keeps of them.
+std::size_t register_bytes(const Kernel& kernel);
+
+}  // namespace tegula::simt

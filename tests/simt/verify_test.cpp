@@ -1,0 +1,148 @@
+// The verifier of kernels accepts what the generator makes, and finds what is taken out of it. What is decided can be read.
+
+#include "tegula/simt/verify/verify.h"
+
+#include <gtest/gtest.h>
+
+#include <iostream>
+
+#include "tegula/core/error.h"
+#include "tegula/simt/kernel/visit.h"
+#include "tests/support/tile_samples.h"
+
+namespace tegula::gpu {
+namespace {
+
+using simt::Block;
+using simt::Kernel;
+using simt::Statement;
+
+Specialisation known_of(const Sample& sample) {
+  return {.facts = std::vector<std::uint8_t>(sample.program.parameters.size(), 4), .many_sets = sample.run.grids.size() > 1,
+          .guarded = sample.guarded};
+}
+Kernel kernel_of(const Sample& sample, int architecture = 90) { return make_kernel(sample.program, known_of(sample), architecture); }
+
+std::string joined(const std::vector<std::string>& sentences) {
+  std::string all;
+  for (const std::string& one : sentences) all += one + "\n";
+  return all;
+}
+
+class VerifiedSamples : public testing::TestWithParam<Sample> {};
+
+TEST_P(VerifiedSamples, HaveNoFaults) {
+  for (const int architecture : {80, 90}) {
+    try {
+      EXPECT_EQ(joined(simt::faults(kernel_of(GetParam(), architecture))), "") << architecture;
+    } catch (const Error&) { EXPECT_EQ(architecture, 80) << "clusters need sm_90"; }
+  }
+}
+
+/// Takes the n-th statement out for which `takes` holds; false where there are fewer.
+template <class F>
+bool take_out(Block& block, int& n, const F& takes) {
+  for (std::size_t i = 0; i < block.size(); ++i) {
+    if (takes(block[i]) && n-- == 0) return block.erase(block.begin() + static_cast<std::ptrdiff_t>(i)), true;
+    bool done = false;
+    simt::for_each_block(block[i], [&](Block& inner) { done = done || take_out(inner, n, takes); });
+    if (done) return true;
+  }
+  return false;
+}
+
+/// How many kernels there are of the samples that lack one of those statements, and how many of them the verifier refuses.
+template <class F>
+std::pair<int, int> refused_without(const F& takes) {
+  int mutants = 0, refused = 0;
+  for (const Sample& sample : samples()) {
+    const Kernel kernel = kernel_of(sample);
+    for (int which = 0;; ++which) {
+      Kernel mutant = kernel;
+      int n = which;
+      if (!take_out(mutant.body, n, takes)) break;
+      ++mutants;
+      refused += !simt::faults(mutant).empty();
+    }
+  }
+  return {mutants, refused};
+}
+
+TEST(Verifier, RefusesKernelsWithoutADeclaration) {
+  const auto [mutants, refused] = refused_without([](const Statement& statement) {
+    const auto* const declare = statement.as<simt::Declare>();
+    return declare && declare->what.name != "row" && declare->what.name != "col" && declare->what.name != "e" && declare->what.name != "first";
+  });
+  std::cout << refused << " of " << mutants << " kernels without a declaration are refused\n";
+  EXPECT_GT(mutants, 200);
+  EXPECT_GE(refused, mutants * 9 / 10) << "the others declare what nothing names";
+}
+
+TEST(Verifier, RefusesKernelsWithoutABarrierAroundSharedMemory) {
+  const auto [mutants, refused] = refused_without([](const Statement& statement) {
+    const auto* const barrier = statement.as<simt::Barrier>();
+    return barrier && barrier->kind == simt::Barrier::Kind::Block;
+  });
+  std::cout << refused << " of " << mutants << " kernels without a barrier are refused\n";
+  EXPECT_GT(mutants, 20);
+  EXPECT_GE(refused, mutants / 2) << "the others: the first of a kernel, and those around memory of tensors and rings (place_barriers)";
+}
+
+TEST(Verifier, RefusesReadsOfARingBeforeItsCopiesHaveArrived) {
+  int rings = 0;
+  for (const Sample& sample : samples()) {
+    Kernel kernel = kernel_of(sample);
+    bool changed = false;
+    simt::for_each_statement(kernel.body, [&](Statement& statement) {
+      if (auto* wait = statement.as<simt::WaitForCopies>()) wait->unfinished += 2, changed = true;
+    });
+    rings += changed;
+    EXPECT_EQ(!simt::faults(kernel).empty(), changed) << sample.name;
+  }
+  EXPECT_GT(rings, 0);
+}
+
+TEST(Verifier, RefusesLoopsBeyondTheirRegisters) {
+  for (const Sample& sample : samples()) {
+    Kernel kernel = kernel_of(sample);
+    bool changed = false;
+    simt::for_each_statement(kernel.body, [&](Statement& statement) {
+      auto* const loop = statement.as<simt::Loop>();
+      if (loop && loop->name == "c" && !changed) ++loop->end, changed = true;
+    });
+    EXPECT_EQ(!simt::faults(kernel).empty(), changed) << sample.name;
+  }
+}
+
+TEST(Verifier, RefusesMarksThatAPassShouldHaveReplaced) {
+  for (const Statement& mark : {Statement(simt::Touch{}), Statement(simt::MeetCluster{}), Statement(simt::UseScratch{}),
+                                Statement(simt::OpenRing{})}) {
+    Kernel kernel{.parameters = {}, .entry = {}, .body = {mark}};
+    EXPECT_THROW(simt::verify(kernel), Error);
+  }
+}
+
+TEST(Verifier, CountsRegisters) {
+  Kernel kernel{.parameters = {}, .entry = {}, .body = {}};
+  kernel.body.push_back(simt::Declare{.what = {"v1", simt::computed(DType::f32), {2, 4}}});
+  kernel.body.push_back(simt::Scope{{simt::Declare{.what = {"x", simt::wide(DType::bf16, 8), {}}}}});
+  kernel.body.push_back(simt::Scope{{simt::Declare{.what = {"y", simt::computed(DType::i64), {}}}}});
+  EXPECT_EQ(simt::register_bytes(kernel), 32u + 16u);
+}
+
+TEST(Decisions, CanBeRead) {
+  const auto of = [](const tile::Program& program, std::vector<std::uint8_t> facts) { return decisions_of(program, {.facts = std::move(facts)},
+                                                                                                          90); };
+  const std::string rows = of(softmax({1, 1024}, bf16), {4, 4, 0, 3});
+  EXPECT_NE(rows.find("vector      8 elements\n"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("digits      8 bits\n"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("packed      v"), std::string::npos) << rows;
+  const std::string walked = of(walked_rows(4, 1024, bf16), {4, 4, 4, 4, 4, kShort, kShort});
+  EXPECT_NE(walked.find(" iterations ahead: v"), std::string::npos) << walked;
+  EXPECT_NE(walked.find("is brought together behind the loop"), std::string::npos) << walked;
+}
+
+INSTANTIATE_TEST_SUITE_P(, VerifiedSamples, testing::ValuesIn(samples()), [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace tegula::gpu
