@@ -14,9 +14,11 @@ std::string join(const std::vector<std::string>& parts) {
 const char* truth(bool value) { return value ? "true" : "false"; }
 std::string str(std::int64_t value) { return std::to_string(value); }
 
+constexpr std::size_t kUsualLength = 6000;  // of a body, in characters
+
 class Printer {
  public:
-  explicit Printer(int depth) : depth_(depth) {}
+  explicit Printer(int depth) : depth_(depth) { out_.reserve(kUsualLength); }
 
   void block(const Block& block) {
     for (const Statement& statement : block) print(statement);
