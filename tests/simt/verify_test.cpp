@@ -139,7 +139,7 @@ TEST(Decisions, CanBeRead) {
                                                                                                           90); };
   const std::string rows = of(softmax({1, 1024}, bf16), {4, 4, 0, 3});
   EXPECT_NE(rows.find("vector      8 elements\n"), std::string::npos) << rows;
-  EXPECT_NE(rows.find("digits      8 bits\n"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("digits      8 bits: v"), std::string::npos) << rows;
   EXPECT_NE(rows.find("packed      v"), std::string::npos) << rows;
   const tile::Program walk = walked_rows(4, 1024, bf16);
   std::vector<std::uint8_t> facts;

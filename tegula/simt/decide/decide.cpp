@@ -177,7 +177,7 @@ Decisions decide(const Analysis& analysis, int architecture) {
   decide_layout(analysis, architecture, decisions);
   const Program& program = analysis.program();
   const Values values(analysis, decisions.grid);
-  decisions.digits = stored_digits(values);
+  decisions.digits = digits_of_words(values);
   decisions.walkers = !ordered_sums(program) ? 0 : stores(program) ? 1 : 256;
   decisions.hints = cache_hints(analysis);
   decisions.wait = early_wait(values, decisions.walkers > 0);

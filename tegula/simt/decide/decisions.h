@@ -18,8 +18,10 @@
 
 namespace tegula::gpu {
 
-/// What is left of a tile's floats where they are stored: 8 bits, 11, or all of them.
+/// What is left of a float where it is rounded or stored: 8 bits, 11, or all of them.
 enum class Digits : std::uint8_t { Brief, Half, All };
+/// Whether a word of f32 can be computed with fewer digits.
+bool has_brief_form(const tile::Instruction& self);
 
 /// What a loop fetches ahead into a ring of stages in shared memory.
 struct RingPlan {
@@ -53,8 +55,8 @@ struct Decisions {
   ThreadGrid grid;
   /// Rows in shared memory instead of registers. Read by lower/staged.cpp, sharing.cpp. Measured on an H200 (layout.cpp: worth_staging).
   StagedRows staging;
-  /// How exact words have to be. Read by lower/words.cpp. No measurement: what is stored has no more digits.
-  Digits digits = Digits::All;
+  /// How exact words have to be, by word. Read by lower/words.cpp. No measurement: what is stored has no more digits.
+  std::vector<Digits> digits;
   /// Blocks that go over all instances in turn, for sums in a fixed order; 0: one block for each instance. Read by the printer, lower/memory.cpp.
   int walkers = 0;
   /// Hints of what is only read and only written, by parameter. Read by the printer. H200: weights stay in the L2 beside streams.

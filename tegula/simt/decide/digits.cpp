@@ -1,4 +1,4 @@
-// How exact words have to be.
+// How exact words have to be: as exact as what is made of them.
 
 #include <algorithm>
 
@@ -30,51 +30,59 @@ bool compares(const tile::Instruction& self) {
   }
 }
 
-/// Whether a word that has a brief form is looked at by one that compares.
-bool compares_brief(const tile::Program& program) {
-  std::vector<bool> brief(program.instructions.size(), false);
-  const auto is_brief = [&](Id id) { return brief[static_cast<std::size_t>(id)]; };
-  for (bool changed = true; changed;) {
-    changed = false;
-    const auto mark = [&](Id id) {
-      if (is_brief(id)) return;
-      brief[static_cast<std::size_t>(id)] = changed = true;
-    };
-    for (Id id = 0; id < static_cast<Id>(program.instructions.size()); ++id) {
-      const tile::Instruction& self = program[id];
-      for (const tile::Region& region : self.regions) {
-        if (std::ranges::any_of(region.results, is_brief)) mark(id);
-        if (is_brief(id)) std::ranges::for_each(region.parameters, mark);
-      }
-      const bool has_form = self.word == Word::Exp || self.word == Word::Sigmoid || self.word == Word::Tanh || self.word == Word::Erf ||
-                            self.word == Word::Div;
-      const bool of_brief = std::ranges::any_of(self.operands, is_brief);
-      if (of_brief && compares(self)) return true;
-      if (self.type.dtype == DType::f32 && (has_form || of_brief)) mark(id);
-      if ((self.word == Word::For || self.word == Word::If) && of_brief) mark(id);
-    }
-  }
-  return false;
+Digits digits_of(DType stored) { return stored == DType::bf16 ? Digits::Brief : stored == DType::f16 ? Digits::Half : Digits::All; }
+
+/// What of a stored value is left. One number for a row, beside whole tiles, is left out: a statistic, as exact as what it was made of.
+Digits digits_of(const Values& values, const tile::Instruction& store, bool tiles) {
+  const tile::Type& type = values.analysis().type(store.operands[0]);
+  if (is_half(type.dtype)) return digits_of(type.dtype);
+  return values.is_of_row(type.shape) && tiles ? Digits::Brief : Digits::All;
 }
 
 }  // namespace
 
-/// A value that is compared has all its digits: it must equal what another kernel makes of the same operands.
-Digits stored_digits(const Values& values) {
-  const Analysis& a = values.analysis();
-  if (compares_brief(a.program())) return Digits::All;
-  Digits digits = Digits::Brief;
-  bool any = false;
-  for (const tile::Instruction& self : a.program().instructions) {
-    if (self.word == Word::AtomicAdd) return Digits::All;
-    if (self.word != Word::Store) continue;
-    const tile::Type& type = a.type(self.operands[0]);
-    const Spread spread = values.grid().spread_of(type.shape);
-    if (spread == Spread::Uniform || spread == Spread::Row || !is_float(type.dtype)) continue;  // one for a row
-    any = true;
-    digits = std::max(digits, type.dtype == DType::bf16 ? Digits::Brief : type.dtype == DType::f16 ? Digits::Half : Digits::All);
+bool has_brief_form(const tile::Instruction& self) {
+  switch (self.word) {
+    case Word::Exp:
+    case Word::Sigmoid:
+    case Word::Tanh:
+    case Word::Erf:
+    case Word::Div: return self.type.dtype == DType::f32;
+    default: return false;
   }
-  return any ? digits : Digits::All;
+}
+
+std::vector<Digits> digits_of_words(const Values& values) {
+  const tile::Program& program = values.analysis().program();
+  const bool tiles = std::ranges::any_of(program.instructions, [&](const tile::Instruction& self) {
+    return self.word == Word::Store && !values.is_of_row(values.analysis().type(self.operands[0]).shape) &&
+           is_float(values.analysis().type(self.operands[0]).dtype);
+  });
+  std::vector<Digits> digits(program.instructions.size(), Digits::Brief);
+  for (bool changed = true; changed;) {  // through what loops carry
+    changed = false;
+    const auto raise = [&](Id id, Digits least) {
+      Digits& own = digits[static_cast<std::size_t>(id)];
+      if (own >= least) return;
+      own = least;
+      changed = true;
+    };
+    for (Id id = static_cast<Id>(program.instructions.size()) - 1; id >= 0; --id) {
+      const tile::Instruction& self = program[id];
+      Digits least = digits[static_cast<std::size_t>(id)];
+      if (compares(self) || self.word == Word::AtomicAdd) least = Digits::All;
+      if (self.word == Word::Store) least = digits_of(values, self, tiles);
+      if (self.word == Word::Narrow) least = digits_of(static_cast<DType>(self.attribute));
+      for (const tile::Region& region : self.regions) {
+        for (const Id parameter : region.parameters) least = std::max(least, digits[static_cast<std::size_t>(parameter)]);
+      }
+      for (const tile::Region& region : self.regions) {
+        for (const Id result : region.results) raise(result, least);
+      }
+      for (const Id operand : self.operands) raise(operand, least);
+    }
+  }
+  return digits;
 }
 
 }  // namespace tegula::gpu

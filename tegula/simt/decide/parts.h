@@ -6,8 +6,9 @@
 
 namespace tegula::gpu {
 
-/// digits.cpp
-Digits stored_digits(const Values& values);
+/// digits.cpp: how exact each word has to be. A value that is rounded to halves, or stored as them, needs their digits in every kernel, so that it is
+/// the same however a graph is cut; one that is compared before needs all, to equal what another kernel makes of the same operands.
+std::vector<Digits> digits_of_words(const Values& values);
 /// rings.cpp: what the loop fetches ahead, and in how many stages.
 RingPlan plan_ring(const Values& values, const tile::Region& body);
 /// Whether the value can be computed for a later iteration: from the counter and from what the loop does not change.

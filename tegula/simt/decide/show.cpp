@@ -23,7 +23,7 @@ class Lines {
     if (grid.staged) line("staged", str(d_.staging.bytes) + " bytes of a column: " + names(d_.staging.staged));
     if (!d_.staging.direct.empty()) line("direct", str(d_.staging.direct_bytes) + " bytes of a column: " + names(d_.staging.direct));
     if (grid.ahead > 0) line("ahead", str(grid.ahead) + " vectors before the last exchange");
-    line("digits", d_.digits == Digits::All ? "all" : d_.digits == Digits::Half ? "11 bits" : "8 bits");
+    for (const auto& [digits, bits] : {std::pair{Digits::Brief, "8 bits: "}, std::pair{Digits::Half, "11 bits: "}}) digits_line(digits, bits);
     if (d_.walkers > 0) line("walkers", str(d_.walkers) + " blocks over all instances in turn");
     hints();
     if (d_.wait.within) {
@@ -46,6 +46,12 @@ class Lines {
     std::string all;
     for (const tile::Id id : ids) all += (all.empty() ? "" : " ") + name(id);
     return all;
+  }
+  void digits_line(Digits digits, const std::string& bits) {
+    std::set<tile::Id> brief;
+    for (tile::Id id = 0; id < static_cast<tile::Id>(d_.digits.size()); ++id)
+      if (d_.digits[static_cast<std::size_t>(id)] == digits && has_brief_form(a_[id])) brief.insert(id);
+    if (!brief.empty()) line("digits", bits + names(brief));
   }
   static std::string ring_text(const RingPlan& ring) {
     std::string text = str(ring.stages) + " stages of " + str(static_cast<std::int64_t>(ring.stage_bytes)) + " bytes, " + str(ring.ahead) +

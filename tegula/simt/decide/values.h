@@ -26,6 +26,11 @@ class Values {
   const Analysis& analysis() const { return a_; }
   const ThreadGrid& grid() const { return grid_; }
   const tile::Instruction& at(Id id) const { return a_[id]; }
+  /// Whether a tile is one number for a row, or for all.
+  bool is_of_row(const Shape& shape) const {
+    const Spread spread = grid_.spread_of(shape);
+    return spread == Spread::Uniform || spread == Spread::Row;
+  }
   Spread spread(Id id) const { return spreads_[static_cast<std::size_t>(id)]; }
   /// Is not computed where it stands, but written into its users: forms, constants, tiles that only repeat or rename another.
   bool is_inline(Id id) const;

@@ -310,7 +310,8 @@ struct Kernel {
 
   int threads() const { return row_threads * column_threads; }
   std::size_t parts_begin() const { return (scratch_bytes + 15) / 16 * 16; }
-  std::size_t ring_begin() const { return parts_begin() + part_bytes; }
+  /// At lines of 128 bytes: rings that begin between them are filled at 0.77 of the rate (H200).
+  std::size_t ring_begin() const { return ring_bytes > 0 ? (parts_begin() + part_bytes + 127) / 128 * 128 : parts_begin() + part_bytes; }
   std::size_t staged_begin() const { return (ring_begin() + ring_bytes + 127) / 128 * 128; }
   std::size_t shared_bytes() const { return staged_bytes > 0 ? staged_begin() + staged_bytes : ring_begin() + ring_bytes; }
 };

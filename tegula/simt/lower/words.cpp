@@ -122,9 +122,10 @@ Expression Lowering::word(Id id, Spread loops) {
       break;
     default: break;
   }
+  const Digits digits = decided_.digits[static_cast<std::size_t>(id)];
   // One reciprocal for a row (or for all) instead of a division for each element: the compiler takes it out of the loops.
   if (self.word == Word::Div && first.dtype == DType::f32 && repeated(self.operands[1], loops)) {
-    if (decided_.digits == Digits::All) return call("quotient");
+    if (digits == Digits::All) return call("quotient");
     return x(0) * simt::call("reciprocal", x(1)) * simt::call("reach", x(1));
   }
   if ((self.word == Word::Eq || self.word == Word::Ne) && !first.pointer && first.dtype == DType::i64) {
@@ -133,11 +134,11 @@ Expression Lowering::word(Id id, Spread loops) {
         return simt::binary("col", operator_of(self.word), simt::call("place_of", x(1 - i)));
     }
   }
-  if (first.dtype == DType::f32 && decided_.digits != Digits::All) {
+  if (first.dtype == DType::f32 && digits != Digits::All) {
     if (self.word == Word::Exp) return call("quick_exp");
     if (self.word == Word::Sigmoid) return call("quick_sigmoid");
-    if (self.word == Word::Tanh && decided_.digits == Digits::Brief) return call("quick_tanh");
-    if (self.word == Word::Erf) return call(decided_.digits == Digits::Brief ? "quick_erf" : "fine_erf");
+    if (self.word == Word::Tanh && digits == Digits::Brief) return call("quick_tanh");
+    if (self.word == Word::Erf) return call(digits == Digits::Brief ? "quick_erf" : "fine_erf");
   }
   const bool float_only = self.word == Word::Rem;
   if (const char* function = math_function(self.word); function != nullptr && (real || !float_only)) {
