@@ -149,6 +149,21 @@ TEST(Decisions, CanBeRead) {
   EXPECT_NE(walked.find("is brought together behind the loop"), std::string::npos) << walked;
 }
 
+/// exp(x) of f16 beside what is made of it: the larger of both, of exp(x) rounded to f16 or as it is.
+std::string decisions_of_exp(bool rounded) {
+  tile::Builder b("f");
+  const tile::Value from = b.pointer("x", f16, false), to = b.pointer("y", f16, true);
+  const tile::Value at = tile::row(b.program_id(0) * b.constant(std::int64_t{1024}, i64) + b.arange(0, 1024)), x = b.load(from + at);
+  const tile::Value y = tile::unary(tile::Word::Exp, x), z = rounded ? tile::narrow(y, f16) : y;
+  b.store(to + at, tile::select(z > x, z, x));
+  return decisions_of(b.finish(), {.facts = {4, 4}}, 90);
+}
+
+TEST(Decisions, RoundedValuesHaveTheSameDigitsInKernelsThatCompare) {
+  EXPECT_NE(decisions_of_exp(true).find("digits      11 bits: v"), std::string::npos) << decisions_of_exp(true);
+  EXPECT_EQ(decisions_of_exp(false).find("digits"), std::string::npos) << decisions_of_exp(false);
+}
+
 INSTANTIATE_TEST_SUITE_P(, VerifiedSamples, testing::ValuesIn(samples()), [](const auto& info) { return info.param.name; });
 
 }  // namespace

@@ -111,7 +111,7 @@ class Lowering : GroupPortion {
         const Operand& operand = nest_.operands.at({i, static_cast<int>(k)});
         if (operand.kind != Operand::Kind::Scalar || constants_.contains(operand.base)) continue;
         arguments_.push_back({Reference::Kind::Constant, item(operand.base).slot, 0, 0});
-        const std::string label = "c" + std::to_string(item(operand.base).slot);
+        const std::string label = "c" + std::to_string(constants_.size());
         const DType dtype = tile::compute_type(item(operand.base).dtype);
         constants_[operand.base] = constant_parameter(builder_, label, dtype, asynchronous_);
       }
