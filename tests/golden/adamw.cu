@@ -3,13 +3,13 @@ struct Arguments_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc {
   long long* out0;
   float* out1;
   float* out2;
+  long long c0;
   long long c1;
-  long long c6;
-  double c7;
-  double c8;
-  double c0;
-  double c9;
-  double c10;
+  double c2;
+  double c3;
+  double c4;
+  double c5;
+  double c6;
   long long p_chunks;
 };
 struct Set_k_add_cast_pow_subtract_divide_cast_pow_subtract_etc {
@@ -36,23 +36,23 @@ extern "C" __global__ void __launch_bounds__(32) k_add_cast_pow_subtract_divide_
   long long* const out0 = passing(a.out0);
   float* const out1 = passing(a.out1);
   float* const out2 = passing(a.out2);
+  const long long c0 = static_cast<long long>(a.c0);
   const long long c1 = static_cast<long long>(a.c1);
-  const long long c6 = static_cast<long long>(a.c6);
-  const double c7 = static_cast<double>(a.c7);
-  const double c8 = static_cast<double>(a.c8);
-  const double c0 = static_cast<double>(a.c0);
-  const double c9 = static_cast<double>(a.c9);
-  const double c10 = static_cast<double>(a.c10);
+  const double c2 = static_cast<double>(a.c2);
+  const double c3 = static_cast<double>(a.c3);
+  const double c4 = static_cast<double>(a.c4);
+  const double c5 = static_cast<double>(a.c5);
+  const double c6 = static_cast<double>(a.c6);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   // the user's line
-  const long long v10 = c1 + c6;
+  const long long v10 = c0 + c1;
   const double v11 = static_cast<double>(v10);
-  const double v12 = pow(c7, v11);
-  const double v13 = c8 - v12;
-  const double v14 = c0 / v13;
+  const double v12 = pow(c2, v11);
+  const double v13 = c3 - v12;
+  const double v14 = c4 / v13;
   const float v15 = static_cast<float>(v14);
-  const double v16 = pow(c9, v11);
-  const double v17 = c10 - v16;
+  const double v16 = pow(c5, v11);
+  const double v17 = c6 - v16;
   const double v18 = rsqrt(v17);
   const float v19 = static_cast<float>(v18);
   if (threadIdx.x == 0) narrow(static_cast<long long>(v10), *(out0));
@@ -71,14 +71,14 @@ struct Arguments_k_multiply_multiply_multiply_add_multiply_multiply_etc {
   float* out5;
   float* out6;
   long long n0;
-  double c25;
-  double c18;
-  double c19;
+  double c0;
+  double c1;
+  double c2;
   double c3;
-  double c20;
-  double c21;
+  double c4;
   double c5;
-  double c22;
+  double c6;
+  double c7;
   long long p_chunks;
   long long tiles0;
 };
@@ -111,27 +111,27 @@ extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_a
   float* const out5 = passing(a.out5);
   float* const out6 = passing(a.out6);
   const long long n0 = static_cast<long long>(a.n0);
-  const float c25 = static_cast<float>(a.c25);
-  const float c18 = static_cast<float>(a.c18);
-  const float c19 = static_cast<float>(a.c19);
+  const float c0 = static_cast<float>(a.c0);
+  const float c1 = static_cast<float>(a.c1);
+  const float c2 = static_cast<float>(a.c2);
   const float c3 = static_cast<float>(a.c3);
-  const float c20 = static_cast<float>(a.c20);
-  const float c21 = static_cast<float>(a.c21);
+  const float c4 = static_cast<float>(a.c4);
   const float c5 = static_cast<float>(a.c5);
-  const float c22 = static_cast<float>(a.c22);
+  const float c6 = static_cast<float>(a.c6);
+  const float c7 = static_cast<float>(a.c7);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long v15 = id0;
   const long long v18 = v15 * 512ll;
   // the user's line
-  const float v21 = c19 * c3;
+  const float v21 = c2 * c3;
   float v23[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     const int col = (c * 128 + tc) * 4;
     load_wide<4, 4>((in1 + v18 + col), v23[c]);
   }
-  const float v26 = c21 * c5;
+  const float v26 = c5 * c6;
   float v31[1][4];
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
@@ -148,16 +148,16 @@ extern "C" __global__ void __launch_bounds__(128) k_multiply_multiply_multiply_a
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 128 + tc) * 4 + k;
-      const float v24 = c18 * v23[c][k];
+      const float v24 = c1 * v23[c][k];
       v25[c][k] = v21 + v24;
       const float v27 = v23[c][k] * v23[c][k];
-      const float v28 = c20 * v27;
+      const float v28 = c4 * v27;
       v29[c][k] = v26 + v28;
-      const float v32 = v31[c][k] * c25;
+      const float v32 = v31[c][k] * c0;
       const float v34 = v33 * v25[c][k];
       const float v35 = sqrtf(v29[c][k]);
       const float v37 = v35 * v36;
-      const float v38 = v37 + c22;
+      const float v38 = v37 + c7;
       const float v39 = v34 / v38;
       v40[c][k] = v32 - v39;
     }

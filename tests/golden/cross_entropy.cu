@@ -97,7 +97,7 @@ struct Arguments_k_sum_divide {
   float* in0;
   float* out1;
   long long n0;
-  double c1;
+  double c0;
   long long p_chunks;
   long long tiles0;
 };
@@ -112,7 +112,7 @@ extern "C" __global__ void __launch_bounds__(64) k_sum_divide(const Arguments_k_
   float* const in0 = lasting(a.in0);
   float* const out1 = passing(a.out1);
   const long long n0 = static_cast<long long>(a.n0);
-  const float c1 = static_cast<float>(a.c1);
+  const float c0 = static_cast<float>(a.c0);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   float v6[1][4];
@@ -133,7 +133,7 @@ extern "C" __global__ void __launch_bounds__(64) k_sum_divide(const Arguments_k_
   }
   combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v7, shared + parts);
   // the user's line
-  const float v8 = v7 / c1;
+  const float v8 = v7 / c0;
   const float v9 = v8;
   if (threadIdx.x == 0) narrow(static_cast<float>(v9), *(out1));
 }

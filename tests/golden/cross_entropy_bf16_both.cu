@@ -10,7 +10,7 @@ struct Arguments_k_cast_max_subtract_exp_sum_log_equal_where_etc {
   long long s5_0;
   long long n1;
   double c0;
-  double c3;
+  double c1;
   long long p_chunks;
   long long tiles0;
   long long tiles1;
@@ -34,7 +34,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_su
   const long long s5_0 = static_cast<long long>(a.s5_0);
   const long long n1 = static_cast<long long>(a.n1);
   const float c0 = static_cast<float>(a.c0);
-  const float c3 = static_cast<float>(a.c3);
+  const float c1 = static_cast<float>(a.c1);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
@@ -96,8 +96,8 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_cast_max_subtract_exp_su
   const bool v38 = v34 < 32768ll;
   const bool v39 = v37 && v38;
   if (threadIdx.x == 0 && !v39) report(failure, 0, v34);
-  const float v41 = -c3;
-  const float v44 = c3 / v26;
+  const float v41 = -c1;
+  const float v44 = c1 / v26;
   #pragma unroll 2
   for (int c = 0; c < 4; ++c) {
     const int col = (c * 1024 + tc) * 8;
@@ -130,7 +130,7 @@ struct Arguments_k_sum_divide {
   float* in0;
   float* out1;
   long long n0;
-  double c1;
+  double c0;
   long long p_chunks;
   long long tiles0;
 };
@@ -143,7 +143,7 @@ extern "C" __global__ void __launch_bounds__(32) k_sum_divide(const Arguments_k_
   float* const in0 = lasting(a.in0);
   float* const out1 = passing(a.out1);
   const long long n0 = static_cast<long long>(a.n0);
-  const float c1 = static_cast<float>(a.c1);
+  const float c0 = static_cast<float>(a.c0);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   float v6[1][4];
@@ -164,7 +164,7 @@ extern "C" __global__ void __launch_bounds__(32) k_sum_divide(const Arguments_k_
   }
   combine_columns<Sum<float>, 1, 32, 1, 1, false>(&v7, nullptr);
   // the user's line
-  const float v8 = v7 / c1;
+  const float v8 = v7 / c0;
   const float v9 = v8;
   if (threadIdx.x == 0) narrow(static_cast<float>(v9), *(out1));
 }

@@ -2,7 +2,7 @@
 struct Arguments_k_add {
   long long* in0;
   long long* out1;
-  long long c1;
+  long long c0;
   long long p_chunks;
 };
 extern "C" __global__ void __launch_bounds__(32) k_add(const Arguments_k_add a, long long g0, long long g1, long long g2, Failure* failure) {
@@ -13,11 +13,11 @@ extern "C" __global__ void __launch_bounds__(32) k_add(const Arguments_k_add a, 
   (void)id0, (void)id1, (void)id2;
   long long* const in0 = lasting(a.in0);
   long long* const out1 = passing(a.out1);
-  const long long c1 = static_cast<long long>(a.c1);
+  const long long c0 = static_cast<long long>(a.c0);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long v3 = widen(*(in0));
   // the user's line
-  const long long v4 = v3 + c1;
+  const long long v4 = v3 + c0;
   __syncthreads();
   if (threadIdx.x == 0) narrow(static_cast<long long>(v4), *(out1));
 }
@@ -31,7 +31,7 @@ struct Arguments_k_uniform_less_multiply_keep {
   float* out4;
   long long n0;
   double c0;
-  double c2;
+  double c1;
   long long p_chunks;
   long long tiles0;
 };
@@ -47,7 +47,7 @@ extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_keep(c
   float* const out4 = passing(a.out4);
   const long long n0 = static_cast<long long>(a.n0);
   const float c0 = static_cast<float>(a.c0);
-  const float c2 = static_cast<float>(a.c2);
+  const float c1 = static_cast<float>(a.c1);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long v6 = id0;
@@ -90,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(256) k_uniform_less_multiply_keep(c
       const float v20 = static_cast<float>(v19);
       const float v22 = v20 * 5.96046448e-08f;
       const bool v23 = v22 < c0;
-      const float v26 = v25[c][k] * c2;
+      const float v26 = v25[c][k] * c1;
       v28[c][k] = v23 ? v26 : 0.0f;
     }
   }

@@ -6,8 +6,8 @@ struct Arguments_k_sum_multiply_multiply_negate_multiply_add_etc {
   long long s0_0;
   long long s1_0;
   long long n1;
-  double c1;
   double c0;
+  double c1;
   double c2;
   long long p_chunks;
   long long tiles0;
@@ -27,8 +27,8 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_multiply_neg
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long s1_0 = static_cast<long long>(a.s1_0);
   const long long n1 = static_cast<long long>(a.n1);
-  const float c1 = static_cast<float>(a.c1);
   const float c0 = static_cast<float>(a.c0);
+  const float c1 = static_cast<float>(a.c1);
   const float c2 = static_cast<float>(a.c2);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
@@ -52,8 +52,8 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_multiply_neg
   }
   combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v18, shared + parts);
   // the user's line
-  const float v19 = v18 * c1;
-  const float v20 = v19 * c0;
+  const float v19 = v18 * c0;
+  const float v20 = v19 * c1;
   const float v21 = -v20;
   float v25;
   v25 = Sum<float>::nothing();
@@ -62,14 +62,14 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_multiply_neg
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v25 = fmaf((fmaf(v17[c][k], c0, v21)), (fmaf(v17[c][k], c0, v21)), v25);
+      v25 = fmaf((fmaf(v17[c][k], c1, v21)), (fmaf(v17[c][k], c1, v21)), v25);
     }
   }
   combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v25, shared + parts + 16);
-  const float v28 = v25 * c1;
+  const float v28 = v25 * c0;
   const float v29 = v28 + c2;
   const float v30 = rsqrtf(v29);
-  const float v31 = v30 * c0;
+  const float v31 = v30 * c1;
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     const int col = (c * 64 + tc) * 4;

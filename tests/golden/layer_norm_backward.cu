@@ -6,11 +6,11 @@ struct Arguments_k_sum_multiply_multiply_negate_multiply_add_etc {
   long long s0_0;
   long long s1_0;
   long long n1;
-  double c2;
   double c0;
+  double c1;
+  double c2;
   double c3;
   double c4;
-  double c1;
   long long p_chunks;
   long long tiles0;
   long long tiles1;
@@ -29,11 +29,11 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_multiply_neg
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long s1_0 = static_cast<long long>(a.s1_0);
   const long long n1 = static_cast<long long>(a.n1);
-  const float c2 = static_cast<float>(a.c2);
   const float c0 = static_cast<float>(a.c0);
+  const float c1 = static_cast<float>(a.c1);
+  const float c2 = static_cast<float>(a.c2);
   const float c3 = static_cast<float>(a.c3);
   const float c4 = static_cast<float>(a.c4);
-  const float c1 = static_cast<float>(a.c1);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
   const long long tiles1 = static_cast<long long>(a.tiles1);
@@ -56,8 +56,8 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_multiply_neg
   }
   combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v20, shared + parts);
   // the user's line
-  const float v21 = v20 * c2;
-  const float v22 = v21 * c0;
+  const float v21 = v20 * c0;
+  const float v22 = v21 * c1;
   const float v23 = -v22;
   float v27;
   v27 = Sum<float>::nothing();
@@ -66,21 +66,21 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_multiply_neg
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v27 = fmaf((fmaf(v19[c][k], c0, v23)), (fmaf(v19[c][k], c0, v23)), v27);
+      v27 = fmaf((fmaf(v19[c][k], c1, v23)), (fmaf(v19[c][k], c1, v23)), v27);
     }
   }
   combine_columns<Sum<float>, 1, 64, 1, 1, false>(&v27, shared + parts + 16);
-  const float v30 = v27 * c2;
-  const float v31 = v30 + c3;
+  const float v30 = v27 * c0;
+  const float v31 = v30 + c2;
   const float v32 = rsqrtf(v31);
-  const float v33 = v32 * c0;
+  const float v33 = v32 * c1;
   float v40[3][4];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v40[c][k] = (c4 * (2.0f * ((v19[c][k] - v21) * v33))) * (fmaf(v19[c][k], c0, v23));
+      v40[c][k] = (c3 * (2.0f * ((v19[c][k] - v21) * v33))) * (fmaf(v19[c][k], c1, v23));
     }
   }
   float v39;
@@ -92,7 +92,7 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_multiply_neg
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      v39 = fmaf(c4, (2.0f * ((v19[c][k] - v21) * v33)), v39);
+      v39 = fmaf(c3, (2.0f * ((v19[c][k] - v21) * v33)), v39);
       v41 = Sum<float>::of(v41, v40[c][k]);
     }
   }
@@ -102,19 +102,19 @@ extern "C" __global__ void __launch_bounds__(64, 16) k_sum_multiply_multiply_neg
   combine_columns<Sum<float>, 1, 64, 1, 2, false>(together39, shared + parts + 32);
   v39 = together39[0];
   v41 = together39[1];
-  const float v42 = v41 * c2;
-  const float v43 = v42 * c1;
+  const float v42 = v41 * c0;
+  const float v43 = v42 * c4;
   const float v44 = v33 * v43;
   const float v45 = v33 * v44;
   const float v46 = -v45;
-  const float v47 = v39 * c2;
+  const float v47 = v39 * c0;
   float v52[3][4];
   #pragma unroll
   for (int c = 0; c < 3; ++c) {
     #pragma unroll
     for (int k = 0; k < 4; ++k) {
       const int col = (c * 64 + tc) * 4 + k;
-      const float v49 = (c4 * (2.0f * ((v19[c][k] - v21) * v33))) - v47;
+      const float v49 = (c3 * (2.0f * ((v19[c][k] - v21) * v33))) - v47;
       const float v51 = fmaf((v19[c][k] - v21), v46, v49);
       v52[c][k] = v33 * v51;
     }

@@ -8,8 +8,8 @@ struct Arguments_k_cast_sum_multiply_multiply_negate_multiply_add_etc {
   long long s0_0;
   long long s3_0;
   long long n1;
-  double c1;
   double c0;
+  double c1;
   double c2;
   long long p_chunks;
   long long tiles0;
@@ -33,8 +33,8 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
   const long long s0_0 = static_cast<long long>(a.s0_0);
   const long long s3_0 = static_cast<long long>(a.s3_0);
   const long long n1 = static_cast<long long>(a.n1);
-  const float c1 = static_cast<float>(a.c1);
   const float c0 = static_cast<float>(a.c0);
+  const float c1 = static_cast<float>(a.c1);
   const float c2 = static_cast<float>(a.c2);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long tiles0 = static_cast<long long>(a.tiles0);
@@ -86,8 +86,8 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
   #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const int row = r;
-    v24[r] = v23[r] * c1;
-    const float v25 = v24[r] * c0;
+    v24[r] = v23[r] * c0;
+    const float v25 = v24[r] * c1;
     v26[r] = -v25;
   }
   float v30[4];
@@ -107,7 +107,7 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        v30[r] = fmaf((fmaf(element_of(x22, k), c0, v26[r])), (fmaf(element_of(x22, k), c0, v26[r])), v30[r]);
+        v30[r] = fmaf((fmaf(element_of(x22, k), c1, v26[r])), (fmaf(element_of(x22, k), c1, v26[r])), v30[r]);
       }
     }
   }
@@ -128,10 +128,10 @@ extern "C" __global__ void __launch_bounds__(128, 6) __cluster_dims__(16, 1, 1) 
   #pragma unroll
   for (int r = 0; r < 4; ++r) {
     const int row = r;
-    const float v33 = v30[r] * c1;
+    const float v33 = v30[r] * c0;
     const float v34 = v33 + c2;
     const float v35 = rsqrtf(v34);
-    v36[r] = v35 * c0;
+    v36[r] = v35 * c1;
   }
   #pragma unroll
   for (int c = 0; c < 4; ++c) {

@@ -10,10 +10,10 @@ struct Arguments_k_cast_multiply_multiply_sum_multiply_add_rsqrt_etc {
   long long s1_0;
   long long s4_0;
   long long n1;
+  double c0;
   double c1;
   double c2;
   double c3;
-  double c0;
   long long p_chunks;
   long long p_instances;
   long long p_splits;
@@ -39,10 +39,10 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
   const long long s1_0 = static_cast<long long>(a.s1_0);
   const long long s4_0 = static_cast<long long>(a.s4_0);
   const long long n1 = static_cast<long long>(a.n1);
+  const float c0 = static_cast<float>(a.c0);
   const float c1 = static_cast<float>(a.c1);
   const float c2 = static_cast<float>(a.c2);
   const float c3 = static_cast<float>(a.c3);
-  const float c0 = static_cast<float>(a.c0);
   const long long p_chunks = static_cast<long long>(a.p_chunks);
   const long long p_instances = static_cast<long long>(a.p_instances);
   const long long p_splits = static_cast<long long>(a.p_splits);
@@ -192,7 +192,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = (c * 32 + tc) * 8 + k;
-            parts38[k % 2][r] = fmaf((element_of(v35[r][c], k) * c1), element_of(v35[r][c], k), parts38[k % 2][r]);
+            parts38[k % 2][r] = fmaf((element_of(v35[r][c], k) * c0), element_of(v35[r][c], k), parts38[k % 2][r]);
             parts47[k % 2][r] = Sum<float>::of(parts47[k % 2][r], v46[r][c][k]);
           }
         }
@@ -228,10 +228,10 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        const float v48 = v38[r] * c2;
-        const float v49 = v48 + c3;
+        const float v48 = v38[r] * c1;
+        const float v49 = v48 + c2;
         const float v50 = rsqrtf(v49);
-        v51[r] = v50 * c0;
+        v51[r] = v50 * c3;
       }
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
@@ -249,7 +249,7 @@ extern "C" __global__ void __launch_bounds__(256) k_cast_multiply_multiply_sum_m
       #pragma unroll
       for (int r = 0; r < 1; ++r) {
         const int row = r * 8 + tr;
-        const float v57 = v47[r] * c2;
+        const float v57 = v47[r] * c1;
         const float v58 = v51[r] * v57;
         const float v59 = v51[r] * v58;
         v60[r] = -v59;

@@ -11,7 +11,7 @@ struct Arguments_k_walked_rows {
 extern "C" __global__ void __launch_bounds__(96) k_walked_rows(const Arguments_k_walked_rows a, long long g0, long long g1, long long g2, Failure* failure) {
   TEGULA_SHARED;
   constexpr int parts = 0;  // of reductions, in shared
-  unsigned char* const ring = shared + 32;  // what is fetched ahead
+  unsigned char* const ring = shared + 128;  // what is fetched ahead
   const int tr = static_cast<int>(threadIdx.x) / 96, tc = static_cast<int>(threadIdx.x) % 96;
   (void)tr, (void)tc, (void)failure;
   const long long instance = blockIdx.x;
@@ -198,5 +198,5 @@ extern "C" __global__ void __launch_bounds__(96) k_walked_rows(const Arguments_k
     store_wide<4, 4>((out4 + col), v16[c]);
   }
 }
-// 96 threads, cluster of 1, 61472 bytes shared
+// 96 threads, cluster of 1, 61568 bytes shared
 
