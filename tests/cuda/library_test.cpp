@@ -353,6 +353,18 @@ TEST_P(GpuConvolution, EmptyAxesGiveZerosOrTheBias) {
   expect_all_passes(o);
 }
 
+TEST_P(GpuConvolution, PaddedMoreOnOneSideMatches) {  // cuDNN's engine 6 does not
+  for (const auto order : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
+    for (const int groups : {1, 6}) {
+      ConvolutionOptions o{.c = 6, .k = 6, .in = {8}, .kernel = {3}, .stride = {1}, .dilation = {1}, .low = {1}, .high = {2}};
+      o.dtype = GetParam(), o.groups = groups, o.input = o.output = order;
+      expect_all_passes(o);
+      o.n = 2, o.in = {9, 8}, o.kernel = {3, 4}, o.stride = o.dilation = {1, 1}, o.low = {0, 1}, o.high = {1, 2};
+      expect_all_passes(o);
+    }
+  }
+}
+
 TEST_P(GpuConvolution, DilatedAndStridedMatches) {  // cuDNN's engine 7 does not
   for (const auto order : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
     ConvolutionOptions o{.c = 6, .k = 8, .in = {3}, .kernel = {2}, .stride = {3}, .dilation = {2}, .low = {1}, .high = {1}};

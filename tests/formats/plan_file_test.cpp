@@ -177,12 +177,10 @@ TEST(PlanFile, AFailedCheckNamesTheLineOfTheSavedProgram) {
   expect_same_bits(g(tensor<std::int64_t>({4, 0})), f(tensor<std::int64_t>({4, 0})));
   std::string expected;
   try {
-    eval(jit(f)(tensor<std::int64_t>({1, 7})));
-    default_device().synchronize();
+    jit(f)(tensor<std::int64_t>({1, 7})).to_array();
   } catch (const Error& error) { expected = error.what(); }
   try {
-    eval(g(tensor<std::int64_t>({1, 7})));
-    default_device().synchronize();  // a queue says it here
+    g(tensor<std::int64_t>({1, 7})).to_array();  // a device that queues says it here
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.what(), expected);
@@ -284,6 +282,7 @@ TEST(PlanFile, APlanForAnotherMachineIsMadeAnewWithOneWarning) {
 }
 
 TEST(PlanFile, APlanForLibrariesThatTheDeviceHasNotIsMadeAnewWithOneWarning) {
+  if (default_device().number() != 0) GTEST_SKIP() << "a GPU has these libraries (cuda.plan_files)";
   Mlp net;
   const Tensor x = numbers({4, 6});
   save_plan(kPath, net, x);
