@@ -3,9 +3,9 @@
 #include <bit>
 #include <cmath>
 #include <limits>
-#include <numbers>
 
 #include "tegula/core/error.h"
+#include "tegula/core/special.h"
 
 namespace tegula::tile {
 namespace {
@@ -13,33 +13,7 @@ namespace {
 using Int = std::int64_t;
 using Unsigned = std::uint64_t;
 
-constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-/// Newton's method on erf from a start that is good to three digits (Winitzki 2008).
-double erfinv(double y) {
-  if (!(std::abs(y) < 1)) return std::abs(y) == 1 ? std::copysign(kInf, y) : kNaN;
-  if (y == 0) return y;
-  const double a = 0.147, log_term = std::log1p(-y * y), b = 2 / (std::numbers::pi * a) + log_term / 2;
-  double x = std::copysign(std::sqrt(std::sqrt(b * b - log_term / a) - b), y);
-  for (int step = 0; step < 4; ++step) {
-    // erfc keeps the digits where erf is near 1.
-    const double error = std::abs(y) > 0.5 ? std::copysign(1.0, y) * ((1 - std::abs(y)) - std::erfc(std::abs(x))) : std::erf(x) - y;
-    x -= error / (2 / std::sqrt(std::numbers::pi) * std::exp(-x * x));
-  }
-  return x;
-}
-
-/// Recurrence up to 10, then the asymptotic series (Abramowitz and Stegun 6.3.18); reflection (6.3.7) for negative x.
-double digamma(double x) {
-  if (x == 0) return std::copysign(kInf, -x);
-  if (x < 0) return x == std::floor(x) ? kNaN : digamma(1 - x) - std::numbers::pi / std::tan(std::numbers::pi * std::remainder(x, 1.0));
-  double sum = 0;
-  for (; x < 10; ++x) sum -= 1 / x;
-  const double r = 1 / (x * x);
-  const double series = r * (1.0 / 12 - r * (1.0 / 120 - r * (1.0 / 252 - r * (1.0 / 240 - r * (1.0 / 132 - r * (691.0 / 32760))))));
-  return sum + std::log(x) - 0.5 / x - series;
-}
 
 double float_unary(Word word, double x) {
   switch (word) {
@@ -71,10 +45,10 @@ double float_unary(Word word, double x) {
     case Word::Acosh: return std::acosh(x);
     case Word::Atanh: return std::atanh(x);
     case Word::Erf: return std::erf(x);
-    case Word::Erfinv: return erfinv(x);
-    case Word::Sigmoid: return 1 / (1 + std::exp(-x));
-    case Word::Lgamma: return std::lgamma(x);
-    case Word::Digamma: return digamma(x);
+    case Word::Erfinv: return special::erfinv(x);
+    case Word::Sigmoid: return special::sigmoid(x);
+    case Word::Lgamma: return special::log_gamma(x);
+    case Word::Digamma: return special::digamma(x);
     default: throw Error({.op = "interpreter", .got = std::string(name(word)), .expected = "a word of one float"});
   }
 }
