@@ -59,13 +59,18 @@ Value along(Builder& b, Value x, Value places, int axis) {
   return as_before(reshape(sums, result), x.dtype());
 }
 
+/// 0, 1, 2, … along an axis; sizes of 1 elsewhere.
+Value places_along(Builder& b, int rank, int axis, std::int64_t count) {
+  Shape shape = Dims::filled(rank, 1);
+  shape[axis] = count;
+  return reshape(b.arange(0, count), shape);
+}
+
 /// The elements number, number + step, … of an axis.
 Tile stepped(const TileArg& x, int axis, std::int64_t number, std::int64_t step, std::int64_t count) {
   const Content from = x.content;
   Builder& b = x.builder();
-  Shape one = Dims::filled(from.value.shape().rank(), 1);
-  one[axis] = count;
-  return said({along(b, from.value, reshape(b.arange(0, count) * step + number, one), axis), from.dtype}, x.where);
+  return said({along(b, from.value, places_along(b, from.value.shape().rank(), axis, count) * step + number, axis), from.dtype}, x.where);
 }
 
 std::vector<Tile> in_each(const std::vector<Tile>& xs, const std::function<Tile(const Tile&)>& f) {
@@ -119,9 +124,7 @@ Tile gather(TileArg x, TileArg index, int axis) {
   Value source = from.value;
   for (int k = 0; k < shape.rank(); ++k) {
     if (k == axis || to[k] == shape[k]) continue;
-    Shape one = Dims::filled(shape.rank(), 1);
-    one[k] = to[k];
-    source = along(x.builder(), source, reshape(x.builder().arange(0, to[k]), one), k);
+    source = along(x.builder(), source, places_along(x.builder(), shape.rank(), k, to[k]), k);
   }
   return said({along(x.builder(), source, cast(at.value, i64), axis), from.dtype}, x.where);
 }
@@ -154,11 +157,7 @@ Tile permute(TileArg x, const std::vector<int>& order) {
   }
   Builder& b = x.builder();
   Value places = b.full(to, 0, i64);
-  for (int axis = 0; axis < to.rank(); ++axis) {
-    Shape one = Dims::filled(to.rank(), 1);
-    one[axis] = to[axis];
-    places = places + reshape(b.arange(0, to[axis]), one) * strides[axis];
-  }
+  for (int axis = 0; axis < to.rank(); ++axis) places = places + places_along(b, to.rank(), axis, to[axis]) * strides[axis];
   const Shape list{numel(shape)};
   return said({reshape(along(b, reshape(from.value, list), reshape(places, list), 0), to), from.dtype}, x.where);
 }
@@ -196,9 +195,7 @@ Tile cat(TileArg a, TileArg b, int axis) {
   }
   // Each gives its elements where they are, and zeros elsewhere.
   Builder& builder = a.builder();
-  Shape one = Dims::filled(shape.rank(), 1);
-  one[axis] = first + second;
-  const Value place = reshape(builder.arange(0, first + second), one);
+  const Value place = places_along(builder, shape.rank(), axis, first + second);
   const Value front = along(builder, x.value, place, axis), behind = along(builder, y.value, place - first, axis);
   return said({select(place < first, front, behind), x.dtype}, a.where);
 }
@@ -222,8 +219,8 @@ std::pair<Tile, Tile> split(TileArg x) {
   Shape shape = from.value.shape();
   if (shape.empty() || shape[shape.rank() - 1] != 2)
     throw Error({.op = "split", .got = to_string(from.value.type()), .expected = "a last axis of size 2", .where = x.where});
-  Shape half;
-  for (int k = 0; k + 1 < shape.rank(); ++k) half.push_back(shape[k]);
+  Shape half = shape;
+  half.erase(shape.rank() - 1);
   const auto part = [&](std::int64_t number) {
     const Tile one = stepped(x, shape.rank() - 1, number, 1, 1);
     return said({reshape(one.get(x.where).value, half), from.dtype}, x.where);
@@ -301,12 +298,11 @@ std::vector<Tile> reduce(const std::vector<Tile>& xs, int axis, const CombineSev
     if (size % 2 == 1) {
       for (std::size_t k = 0; k < half.size(); ++k) half[k] = cat(half[k], slice(now[k], axis, size - 1, 1), axis);
     }
-    now = in_each(half, [](const Tile& x) { return x; });
+    now = std::move(half);
   }
   if (kept == Axis::Keep) return now;
-  Shape shape;
-  for (int k = 0; k < now[0].shape().rank(); ++k)
-    if (k != axis) shape.push_back(now[0].shape()[k]);
+  Shape shape = now[0].shape();
+  shape.erase(axis);
   return in_each(now, [&](const Tile& x) { return reshape(x, shape); });
 }
 Tile reduce(TileArg x, int axis, const Combine& combine, Axis kept) {

@@ -88,10 +88,8 @@ const Content& pointer_of(std::string_view word, const TileArg& pointer) {
 
 Value with_axis_gone(Value x, int axis, Axis kept) {
   if (kept == Axis::Keep) return x;
-  const int rank = x.shape().rank(), gone = axis < 0 ? axis + rank : axis;
-  Shape shape;
-  for (int k = 0; k < rank; ++k)
-    if (k != gone) shape.push_back(x.shape()[k]);
+  Shape shape = x.shape();
+  shape.erase(axis < 0 ? axis + shape.rank() : axis);
   return reshape(x, shape);
 }
 
@@ -318,26 +316,24 @@ Tile load(TileArg pointer, TileArg mask, TileArg other) {
   return said({pointer.builder().load(from.value, mask_of("load", mask), beside, pointer.where), from.dtype}, pointer.where);
 }
 
-void store(TileArg pointer, TileArg value) {
-  const Content& to = pointer_of("store", pointer);
-  pointer.builder().store(to.value, in_dtype(value, to.dtype).value, {}, pointer.where);
+namespace {
+
+/// Stores, or adds atomically.
+void write(Word word, std::string_view name, const TileArg& pointer, const TileArg& value, const TileArg* mask) {
+  const Content& to = pointer_of(name, pointer);
+  const Value what = in_dtype(value, to.dtype).value, where_to = mask ? mask_of(name, *mask) : Value();
+  Builder& b = pointer.builder();
+  if (word == Word::Store) b.store(to.value, what, where_to, pointer.where);
+  else b.atomic_add(to.value, what, where_to, pointer.where);
   act(pointer);
 }
-void store(TileArg pointer, TileArg value, TileArg mask) {
-  const Content& to = pointer_of("store", pointer);
-  pointer.builder().store(to.value, in_dtype(value, to.dtype).value, mask_of("store", mask), pointer.where);
-  act(pointer);
-}
-void atomic_add(TileArg pointer, TileArg value) {
-  const Content& to = pointer_of("atomic_add", pointer);
-  pointer.builder().atomic_add(to.value, in_dtype(value, to.dtype).value, {}, pointer.where);
-  act(pointer);
-}
-void atomic_add(TileArg pointer, TileArg value, TileArg mask) {
-  const Content& to = pointer_of("atomic_add", pointer);
-  pointer.builder().atomic_add(to.value, in_dtype(value, to.dtype).value, mask_of("atomic_add", mask), pointer.where);
-  act(pointer);
-}
+
+}  // namespace
+
+void store(TileArg pointer, TileArg value) { write(Word::Store, "store", pointer, value, nullptr); }
+void store(TileArg pointer, TileArg value, TileArg mask) { write(Word::Store, "store", pointer, value, &mask); }
+void atomic_add(TileArg pointer, TileArg value) { write(Word::AtomicAdd, "atomic_add", pointer, value, nullptr); }
+void atomic_add(TileArg pointer, TileArg value, TileArg mask) { write(Word::AtomicAdd, "atomic_add", pointer, value, &mask); }
 
 namespace {
 
