@@ -16,6 +16,7 @@
 
 #include "tegula/core/json.h"
 #include "tegula/core/warning.h"
+#include "tegula/formats/findings_json.h"
 #include "tegula/io/child.h"
 #include "tegula/tegula.h"
 
@@ -193,24 +194,6 @@ TEST_F(CudaPlanFiles, OtherVersionsOfLibrariesArePlannedAnewWithOneWarning) {
   version("TEGULA_FAKE_NVRTC", "1", "NVRTC", "1" + std::string(nvrtc.find("\"NVRTC\":\"12") != std::string::npos ? "2" : "3") + "010");
 }
 
-/// The digest of the plan's text, as who means harm computes it.
-std::uint64_t digest(std::string_view text) {
-  std::uint64_t hash = text.size() + 0x9E3779B97F4A7C15u;
-  for (std::size_t at = 0; at < text.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, std::min<std::size_t>(8, text.size() - at));
-    hash = (hash ^ word) * 0xBF58476D1CE4E5B9u;
-    hash ^= hash >> 29;
-  }
-  return hash;
-}
-
-HostArray bytes(const std::string& text) {
-  HostArray out = HostArray::empty(u8, {static_cast<std::int64_t>(text.size())});
-  std::memcpy(out.buffer->data(), text.data(), text.size());
-  return out;
-}
-
 /// Writes the file as `change` has made it: its plan, and its other tensors.
 void forge(const io::Safetensors& file, const std::function<void(nlohmann::json&, io::Safetensors&)>& change) {
   io::Safetensors other = file;
@@ -218,10 +201,10 @@ void forge(const io::Safetensors& file, const std::function<void(nlohmann::json&
   change(body, other);
   const std::string text = body.dump();
   for (auto& [name, array] : other.tensors)
-    if (name == "tegula.plan.json") array = bytes(text);
+    if (name == "tegula.plan.json") array = formats::bytes_array(text);
   std::string& head = other.metadata.at("tegula.plan");
   const auto at = head.find("\"digest\":") + 9;
-  head.replace(at, head.find(',', at) - at, std::to_string(digest(text)));
+  head.replace(at, head.find(',', at) - at, std::to_string(formats::digest(text)));
   io::write_safetensors(kPath, other.tensors, other.metadata);
 }
 
@@ -240,14 +223,14 @@ TEST_F(CudaPlanFiles, DamagedOrForgedFindingsAreRefused) {
     HostArray& array = code(all)->second;
     std::string text(static_cast<const char*>(array.buffer->data()), array.bytes());
     text[text.size() / 2] ^= 4;
-    array = bytes(text);
+    array = formats::bytes_array(text);
   });
   refused("shorter code", [&](nlohmann::json&, io::Safetensors& all) {
     HostArray& array = code(all)->second;
-    array = bytes(std::string(static_cast<const char*>(array.buffer->data()), array.bytes() - 1));
+    array = formats::bytes_array(std::string(static_cast<const char*>(array.buffer->data()), array.bytes() - 1));
   });
   refused("code that is missing", [&](nlohmann::json&, io::Safetensors& all) { all.tensors.erase(code(all)); });
-  refused("code that nobody names", [&](nlohmann::json&, io::Safetensors& all) { all.tensors.emplace_back("tegula.plan.code.99", bytes("x")); });
+  refused("code that nobody names", [&](nlohmann::json&, io::Safetensors& all) { all.tensors.emplace_back("tegula.plan.code.99", formats::bytes_array("x")); });
   refused("code of floats", [&](nlohmann::json&, io::Safetensors& all) { code(all)->second = HostArray::empty(f32, {4}); });
   refused("no findings", [](nlohmann::json& body, io::Safetensors&) { body.erase("findings"); });
   refused("findings that are a number", [](nlohmann::json& body, io::Safetensors&) { body["findings"] = 3; });

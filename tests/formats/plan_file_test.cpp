@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tegula/core/warning.h"
+#include "tegula/formats/findings_json.h"
 #include "tegula/runtime/kernel_cache.h"
 #include "tegula/tegula.h"
 #include "tests/support/queued_device.h"
@@ -362,18 +363,6 @@ TEST(PlanFile, ADamagedPlanIsRefused) {
   }
 }
 
-/// The file with another text of the plan, and the digest of that: what somebody writes who means harm.
-std::uint64_t digest(std::string_view text) {
-  std::uint64_t hash = text.size() + 0x9E3779B97F4A7C15u;
-  for (std::size_t at = 0; at < text.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, std::min<std::size_t>(8, text.size() - at));
-    hash = (hash ^ word) * 0xBF58476D1CE4E5B9u;
-    hash ^= hash >> 29;
-  }
-  return hash;
-}
-
 TEST(PlanFile, AHostilePlanIsRefusedOrLoads) {
   nn::LSTM lstm(6, 2);
   nn::Conv2d conv(1, 4, 1);
@@ -400,7 +389,7 @@ TEST(PlanFile, AHostilePlanIsRefusedOrLoads) {
       }
       std::string& head = other.metadata.at("tegula.plan");
       const auto at = head.find("\"digest\":") + 9;
-      head.replace(at, head.find(',', at) - at, std::to_string(digest({text, array.bytes()})));
+      head.replace(at, head.find(',', at) - at, std::to_string(formats::digest({text, array.bytes()})));
     }
     io::write_safetensors(kPath, other.tensors, other.metadata);
     try {

@@ -18,6 +18,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/json.h"
 #include "tegula/core/warning.h"
+#include "tegula/formats/findings_json.h"
 #include "tegula/tegula.h"
 
 namespace {
@@ -25,23 +26,6 @@ namespace {
 using namespace tegula;
 
 constexpr const char* kBody = "tegula.plan.json";
-
-std::uint64_t digest(std::string_view text) {
-  std::uint64_t hash = text.size() + 0x9E3779B97F4A7C15u;
-  for (std::size_t at = 0; at < text.size(); at += 8) {
-    std::uint64_t word = 0;
-    std::memcpy(&word, text.data() + at, std::min<std::size_t>(8, text.size() - at));
-    hash = (hash ^ word) * 0xBF58476D1CE4E5B9u;
-    hash ^= hash >> 29;
-  }
-  return hash;
-}
-
-HostArray bytes(std::string_view text) {
-  HostArray out = HostArray::empty(u8, {static_cast<std::int64_t>(text.size())});
-  if (!text.empty()) std::memcpy(out.buffer->data(), text.data(), text.size());
-  return out;
-}
 
 struct Plan {
   // In memory, where a file is written at once.
@@ -64,11 +48,11 @@ struct Plan {
 void write(const Plan& plan, std::string_view text, const io::NamedArrays& more, std::string_view made_for) {
   io::Safetensors other = plan.file;
   for (auto& [name, array] : other.tensors)
-    if (name == kBody) array = bytes(text);
+    if (name == kBody) array = formats::bytes_array(text);
   for (const auto& one : more) other.tensors.push_back(one);
   auto& entry = other.metadata.at("tegula.plan");
   auto head = parse_json(entry, "fuzz", "head");
-  head["digest"] = digest(text);
+  head["digest"] = formats::digest(text);
   entry = head.dump();
   if (!made_for.empty()) {
     const std::string written = head["made_for"].dump();
@@ -93,9 +77,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::size_t at = text.find(kNone);
     if (at == std::string::npos) std::abort();
     const std::string_view code = kind == 'c' ? rest : "code";
-    const std::string one = "{\"choices\":[],\"code\":[{\"kernels\":[\"k\"],\"digest\":" + std::to_string(digest(code)) + "}]}";
+    const std::string one = "{\"choices\":[],\"code\":[{\"kernels\":[\"k\"],\"digest\":" + std::to_string(formats::digest(code)) + "}]}";
     text.replace(at, kNone.size(), "\"findings\":" + (kind == 'c' ? one : std::string(rest)));
-    more = {{"tegula.plan.code.0", bytes(code)}};
+    more = {{"tegula.plan.code.0", formats::bytes_array(code)}};
   } else if (kind == 'h') {
     made_for = rest;
   } else {
