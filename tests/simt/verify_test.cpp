@@ -149,19 +149,30 @@ TEST(Decisions, CanBeRead) {
   EXPECT_NE(walked.find("is brought together behind the loop"), std::string::npos) << walked;
 }
 
-/// exp(x) of f16 beside what is made of it: the larger of both, of exp(x) rounded to f16 or as it is.
-std::string decisions_of_exp(bool rounded) {
+/// f(x) of halves, rounded or as it is; the larger of it and x where `compares`, else its sum with x.
+std::string decisions_about(tile::Word word, DType dtype, bool rounded, bool compares) {
   tile::Builder b("f");
-  const tile::Value from = b.pointer("x", f16, false), to = b.pointer("y", f16, true);
+  const tile::Value from = b.pointer("x", dtype, false), to = b.pointer("y", dtype, true);
   const tile::Value at = tile::row(b.program_id(0) * b.constant(std::int64_t{1024}, i64) + b.arange(0, 1024)), x = b.load(from + at);
-  const tile::Value y = tile::unary(tile::Word::Exp, x), z = rounded ? tile::narrow(y, f16) : y;
-  b.store(to + at, tile::select(z > x, z, x));
+  const tile::Value y = word == tile::Word::Div ? tile::binary(word, x, b.full(x.shape(), 3.0, f32)) : tile::unary(word, x);
+  const tile::Value z = rounded ? tile::narrow(y, dtype) : y;
+  b.store(to + at, compares ? tile::select(z > x, z, x) : z + x);
   return decisions_of(b.finish(), {.facts = {4, 4}}, 90);
 }
 
 TEST(Decisions, RoundedValuesHaveTheSameDigitsInKernelsThatCompare) {
-  EXPECT_NE(decisions_of_exp(true).find("digits      11 bits: v"), std::string::npos) << decisions_of_exp(true);
-  EXPECT_EQ(decisions_of_exp(false).find("digits"), std::string::npos) << decisions_of_exp(false);
+  using tile::Word;
+  for (const Word word : {Word::Exp, Word::Sigmoid, Word::Tanh, Word::Erf, Word::Div}) {
+    for (const DType dtype : {f16, bf16}) {
+      const std::string digits = dtype == f16 ? "digits      11 bits: v" : "digits      8 bits: v";
+      for (const bool compares : {false, true}) {
+        const std::string found = decisions_about(word, dtype, true, compares);
+        EXPECT_NE(found.find(digits), std::string::npos) << tile::name(word) << " " << compares << "\n" << found;
+      }
+      EXPECT_NE(decisions_about(word, dtype, false, false).find(digits), std::string::npos) << tile::name(word);
+      EXPECT_EQ(decisions_about(word, dtype, false, true).find("digits"), std::string::npos) << tile::name(word);
+    }
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, VerifiedSamples, testing::ValuesIn(samples()), [](const auto& info) { return info.param.name; });
