@@ -2,7 +2,7 @@
 //
 // Tegula's ops become tile programs; a program may be written by hand, too. The language is Triton's (Tillet et al., 2019), in C++: the same lambda runs once
 // for each point of a grid, an *instance*, and works on *tiles*, blocks of numbers or of pointers. What lies outside of a tensor is masked. On the CPU an
-// instance runs on a thread, on a GPU it is a block of threads: TEGULA_PRINT=kernel shows what it became. docs/tile_language.md says more.
+// instance runs on a thread, on a GPU it is a block of threads: TEGULA_PRINT=kernel shows what it became. docs/tile.md says more.
 
 #include <tegula/tile.h>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Kernels of one's own: the tile language (docs/tile_language.md).
+// Kernels of one's own: the tile language (docs/tile.md).
 #include "tegula/tegula.h"
 
 #include "tegula/ops/tile_jit.h"  // tile::jit, tile::out, and the words
