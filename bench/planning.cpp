@@ -8,6 +8,7 @@
 
 #include "bench/measure.h"
 #include "bench/support/written_out_lstm.h"
+#include "tegula/models/mnist.h"
 #include "tegula/models/text/gpt2.h"
 #include "tegula/tegula.h"
 
@@ -76,9 +77,24 @@ void lstm(std::int64_t steps) {
         [&](std::int64_t size) { f(zeros({size, steps, net.hidden})); });
 }
 
+void mnist_cnn() {
+  models::MnistCnn net;
+  optim::AdamW optimiser(parameters(net), {});
+  auto answers = jit([&](Tensor x) { return net(x); });
+  auto trains = jit([&](Tensor x, Tensor labels) {
+    const Tensor loss = cross_entropy(net(x), labels);
+    optimiser.step(grad(loss, parameters(net)));
+    return loss;
+  });
+  const std::vector<std::int64_t> batches{2, 3, 4, 5, 6, 7, 8};
+  plans("mnist-cnn, forward", batches, [&](std::int64_t batch) { answers(zeros({batch, 1, 28, 28})); });
+  plans("mnist-cnn, training", batches, [&](std::int64_t batch) { trains(zeros({batch, 1, 28, 28}), zeros({batch}, i64)); });
+}
+
 }  // namespace
 
 int main() {
+  mnist_cnn();
   gpt2_lengths();
   gpt2_training();
   for (const std::int64_t steps : {32, 128, 512}) lstm(steps);
