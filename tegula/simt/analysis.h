@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tegula/simt/codegen.h"
+#include "tegula/simt/kernel/name.h"
 #include "tegula/tile/facts/facts.h"
 
 namespace tegula::gpu {
@@ -30,9 +31,7 @@ class Analysis : public tile::Facts {
   std::int64_t rows() const { return main_.rows; }
   std::int64_t columns() const { return main_.columns; }
   bool is_flat(const Shape& shape) const { return main_.is_flat(shape); }
-  /// The C++ name of a value: of a parameter, a number, or v12.
-  std::string name(tile::Id id) const;
-  const std::vector<std::string>& parameter_names() const { return parameter_names_; }
+  const std::vector<simt::Name>& parameter_names() const { return parameter_names_; }
 
  private:
   Analysis(const tile::Program& program, const Specialisation& specialisation, const MainTile& main);
@@ -40,12 +39,7 @@ class Analysis : public tile::Facts {
 
   MainTile main_;
   bool guarded_;
-  std::vector<std::string> parameter_names_;
+  std::vector<simt::Name> parameter_names_;
 };
-
-/// Numbers as C++ literals of the type.
-std::string literal(double value, DType dtype);
-std::string literal(std::int64_t value, DType dtype);
-inline std::string zero_of(DType dtype) { return is_float(dtype) ? literal(0.0, dtype) : literal(std::int64_t{0}, dtype); }
 
 }  // namespace tegula::gpu

@@ -80,8 +80,10 @@ std::string nameless(const Program& program) {
 /// Named by what is written: programs and specialisations that come to the same text are one kernel, which is compiled once.
 void name_by_text(Generated& code) {
   char digits[24];
-  std::snprintf(digits, sizeof digits, "_%016llx",
-                static_cast<unsigned long long>(text_hash(code.source + std::to_string(code.shared_bytes))));
+  const std::size_t length = code.source.size();
+  code.source += std::to_string(code.shared_bytes);
+  std::snprintf(digits, sizeof digits, "_%016llx", static_cast<unsigned long long>(text_hash(code.source)));
+  code.source.resize(length);
   const std::string before = code.name;
   code.name.replace(code.name.size() - std::strlen(kNameless), std::string::npos, digits);
   for (std::size_t at = code.source.find(before); at != std::string::npos; at = code.source.find(before, at))
@@ -159,6 +161,7 @@ simt::Kernel make_kernel(const Program& program, const Specialisation& specialis
 }
 
 Generated generate(const Program& program, const Specialisation& specialisation, int architecture) {
+  const simt::Arena arena;  // the kernel goes with it
   const simt::Kernel kernel = make_kernel(program, specialisation, architecture);
   Generated out{.name = nameless(program),
                 .source = {},

@@ -64,7 +64,7 @@ class Lines {
     for (const Hint hint : {Hint::Lasting, Hint::Passing}) {
       std::string all;
       for (std::size_t i = 0; i < d_.hints.size(); ++i)
-        if (d_.hints[i] == hint) all += (all.empty() ? "" : " ") + a_.parameter_names()[i];
+        if (d_.hints[i] == hint) all += (all.empty() ? "" : " ") + a_.parameter_names()[i].str();
       if (!all.empty()) line(hint == Hint::Lasting ? "only read" : "only written", all);
     }
   }

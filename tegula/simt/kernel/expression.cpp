@@ -6,13 +6,13 @@ using Kind = Expression::Kind;
 
 namespace {
 
-Expression typed(Kind kind, Type type, std::vector<Expression> operands) {
+Expression typed(Kind kind, Type type, Expressions operands) {
   Expression result(kind, "", std::move(operands));
   result.type = type;
   return result;
 }
 
-Expression folded(Kind kind, Operation operation, std::vector<Expression> operands) {
+Expression folded(Kind kind, Operation operation, Expressions operands) {
   Expression result(kind, "", std::move(operands));
   result.operation = operation;
   return result;
@@ -20,17 +20,17 @@ Expression folded(Kind kind, Operation operation, std::vector<Expression> operan
 
 }  // namespace
 
-Expression held(std::string name, Place place) {
-  Expression result(std::move(name));
+Expression held(Name name, Place place) {
+  Expression result(name);
   if (place == Place::One) return result;
   result.kind = Kind::Held;
   result.place = place;
   return result;
 }
-Expression element(std::string name, std::vector<Expression> indices) {
-  return indices.empty() ? Expression(std::move(name)) : Expression(Kind::Element, std::move(name), std::move(indices));
+Expression element(Name name, Expressions indices) {
+  return indices.empty() ? Expression(name) : Expression(Kind::Element, name, std::move(indices));
 }
-Expression call(std::string function, std::vector<Expression> operands) { return {Kind::Call, std::move(function), std::move(operands)}; }
+Expression call(Name function, Expressions operands) { return {Kind::Call, function, std::move(operands)}; }
 Expression unary(const char* sign, Expression operand) { return {Kind::Unary, sign, list(std::move(operand))}; }
 Expression binary(Expression a, const char* sign, Expression b) { return {Kind::Binary, sign, list(std::move(a), std::move(b))}; }
 Expression choose(Expression when, Expression a, Expression b) {

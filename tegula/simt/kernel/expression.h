@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "tegula/core/dtype.h"
+#include "tegula/simt/kernel/arena.h"
+#include "tegula/simt/kernel/name.h"
 #include "tegula/tile/ir.h"
 
 namespace tegula::simt {
@@ -50,6 +52,9 @@ struct Operation {
 /// Which of a thread's registers of a tile: that of the loops over rows (r), vectors (c) and their elements (k) that are open.
 enum class Place : std::uint8_t { One, Row /* [r] */, Vector /* [c] */, VectorOfRow /* [r][c] */, Column /* [c][k] */, Full /* [r][c][k] */ };
 
+struct Expression;
+using Expressions = std::vector<Expression, InArena<Expression>>;
+
 struct Expression {
   enum class Kind : std::uint8_t {
     Name,         // a register or variable of one element, a parameter, a coordinate
@@ -77,41 +82,41 @@ struct Expression {
   Operation operation;
   Type type;
   std::int64_t integer = 0;  // of floats: the bits
-  std::string name;
-  std::vector<Expression> operands;
+  Name name;
+  Expressions operands;
 
   Expression() = default;
   Expression(std::int64_t number) : integer(number) {}
   Expression(int number) : integer(number) {}
   Expression(std::size_t number) : integer(static_cast<std::int64_t>(number)) {}
-  Expression(std::string variable) : kind(Kind::Name), name(std::move(variable)) {}
+  Expression(Name variable) : kind(Kind::Name), name(variable) {}
   Expression(const char* variable) : kind(Kind::Name), name(variable) {}
-  Expression(Kind what, std::string called, std::vector<Expression> of) : kind(what), name(std::move(called)), operands(std::move(of)) {}
+  Expression(Kind what, Name called, Expressions of) : kind(what), name(called), operands(std::move(of)) {}
   bool operator==(const Expression&) const = default;
   double real() const { return std::bit_cast<double>(integer); }
-  bool is_name(const char* variable) const { return kind == Kind::Name && name == variable; }
+  bool is_name(Name variable) const { return kind == Kind::Name && name == variable; }
 };
 
 using Condition = std::optional<Expression>;  // nothing: always
 
-Expression held(std::string name, Place place);
-Expression element(std::string name, std::vector<Expression> indices);
-Expression call(std::string function, std::vector<Expression> operands);
+Expression held(Name name, Place place);
+Expression element(Name name, Expressions indices);
+Expression call(Name function, Expressions operands);
 /// The expressions as a list; none is copied that need not be.
 template <class... E>
-std::vector<Expression> list(E&&... expressions) {
-  std::vector<Expression> all;
+Expressions list(E&&... expressions) {
+  Expressions all;
   all.reserve(sizeof...(expressions));
   (all.emplace_back(std::forward<E>(expressions)), ...);
   return all;
 }
 template <class... E>
-Expression element(std::string name, Expression index, E&&... further) {
-  return element(std::move(name), list(std::move(index), std::forward<E>(further)...));
+Expression element(Name name, Expression index, E&&... further) {
+  return element(name, list(std::move(index), std::forward<E>(further)...));
 }
 template <class... E>
-Expression call(std::string function, Expression operand, E&&... further) {
-  return call(std::move(function), list(std::move(operand), std::forward<E>(further)...));
+Expression call(Name function, Expression operand, E&&... further) {
+  return call(function, list(std::move(operand), std::forward<E>(further)...));
 }
 Expression unary(const char* sign, Expression operand);
 Expression binary(Expression a, const char* sign, Expression b);
@@ -150,7 +155,5 @@ Condition all_of(Condition first, C&&... further) {
 
 /// The expression as C++ (print/expression.cpp).
 std::string text(const Expression& expression);
-std::string name_of(const Type& type);
-std::string name_of(const Operation& operation);
 
 }  // namespace tegula::simt

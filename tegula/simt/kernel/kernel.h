@@ -6,28 +6,49 @@
 // the ring of what is fetched ahead (`ring`), then staged rows (`held`).
 
 #include <cstddef>
-#include <memory>
+#include <initializer_list>
 #include <set>
 #include <string>
 #include <variant>
 #include <vector>
 
+#include "tegula/core/line.h"
 #include "tegula/simt/kernel/expression.h"
 
 namespace tegula::simt {
 
 struct Statement;
-using Block = std::vector<Statement>;
+using Block = std::vector<Statement, InArena<Statement>>;
+
+/// Of an array of registers, the outermost first.
+class Sizes {
+ public:
+  Sizes() = default;
+  Sizes(std::initializer_list<std::int64_t> sizes) {
+    for (const std::int64_t size : sizes) push_back(size);
+  }
+  void push_back(std::int64_t size) { values_[count_++] = static_cast<std::int32_t>(size); }
+  void pop_back() { --count_; }
+  std::size_t size() const { return count_; }
+  bool empty() const { return count_ == 0; }
+  std::int64_t operator[](std::size_t i) const { return values_[i]; }
+  const std::int32_t* begin() const { return values_; }
+  const std::int32_t* end() const { return values_ + count_; }
+
+ private:
+  std::int32_t values_[4] = {};
+  std::uint32_t count_ = 0;
+};
 
 struct Register {
-  std::string name;
+  Name name;
   Type type;
-  std::vector<std::int64_t> sizes;
+  Sizes sizes;
 };
 
 // ---- What is said to readers.
 struct Origin {
-  std::string line;  // of the user's program: what follows computes it
+  Line where;  // of the user's program: what follows computes it
 };
 struct Note {
   std::string text;
@@ -49,13 +70,13 @@ struct Keep {
 };
 /// Keeps the compiler from warning of a variable that nothing reads.
 struct Unused {
-  std::string name;
+  Name name;
 };
 
 // ---- Control.
 /// Over registers: `name` counts from `begin` to `end` (constants). `unroll`: nothing said; 0: wholly; n: n steps.
 struct Loop {
-  std::string name;
+  Name name;
   std::int64_t begin = 0, end = 0;
   std::optional<int> unroll;
   Block body;
@@ -69,7 +90,7 @@ struct EachOfVector {
 /// `name` goes from `begin` to `end` in steps.
 struct For {
   Type type;
-  std::string name;
+  Name name;
   Expression begin, end, step;
   Block body;
   struct OfProgram {
@@ -173,7 +194,7 @@ struct Combine {
   std::int64_t held = 1;
   std::int64_t at_once = 0;  // of Rows, where it is not as the prelude has it
   bool again = false;        // its memory is used again before all threads have met elsewhere
-  std::vector<Expression> registers;
+  Expressions registers;
   Place place = Place::None;
   std::size_t part_bytes = 0;          // that it needs among the parts
   bool counted = false;                // blocks count what has arrived instead of meeting
@@ -187,13 +208,13 @@ struct BeginExchange {
 };
 /// Scans `count` numbers at `tile` along an axis; `name` is where they are then.
 struct Scan {
-  std::string name;
+  Name name;
   Operation operation;
   std::int64_t count = 0, length = 0, stride = 0;
 };
 /// Sorts `count` keys at `tile` along an axis; `name` is the order then.
 struct Sort {
-  std::string name;
+  Name name;
   std::int64_t count = 0, length = 0, stride = 0;
   bool descending = false;
 };
@@ -217,23 +238,6 @@ struct UseRing {
 };
 struct OpenRing {};
 
-/// A value on its own, so that statements stay small: what is copied with its holder.
-template <class T>
-class Box {
- public:
-  Box() = default;
-  Box(T value) : value_(std::make_unique<T>(std::move(value))) {}
-  Box(const Box& other) : value_(other.value_ ? std::make_unique<T>(*other.value_) : nullptr) {}
-  Box(Box&&) noexcept = default;
-  Box& operator=(Box other) noexcept { return value_ = std::move(other.value_), *this; }
-  ~Box() = default;
-  explicit operator bool() const { return value_ != nullptr; }
-  T& operator*() { return *value_; }
-  const T& operator*() const { return *value_; }
-
- private:
-  std::unique_ptr<T> value_;
-};
 template <class T>
 T& unboxed(T& value) {
   return value;
@@ -287,7 +291,7 @@ struct Statement {
 /// One argument of the program, as the kernel takes it.
 struct KernelParameter {
   enum class Hint : std::uint8_t { None, Lasting /* only read */, Passing /* only written */ };
-  std::string name;
+  Name name;
   tile::Parameter declared;
   Hint hint = Hint::None;
 };

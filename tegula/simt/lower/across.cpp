@@ -62,18 +62,18 @@ std::optional<Expression> Lowering::sum_of_products(Id reduce, const Expression&
   return simt::call(dtype == DType::f32 ? "fmaf" : "fma", element(factors[0], own), element(factors[1], own), sum);
 }
 
-Expression Lowering::first_across(const std::string& name, Spread own) const {
+Expression Lowering::first_across(Name name, Spread own) const {
   if (own == Spread::Row) return name;
   return simt::unary("&", own == Spread::Uniform ? Expression(name) : simt::element(name, 0, 0));
 }
 
-void Lowering::combine_across(const Operation& op, const std::string& name, bool columns, bool rows, Spread own, std::size_t bytes,
+void Lowering::combine_across(const Operation& op, Name name, bool columns, bool rows, Spread own, std::size_t bytes,
                               std::size_t idle_bytes) {
   combine(op, first_across(name, own), held_across(own), own, columns, rows, bytes, idle_bytes);
 }
 
 /// Brings columns of registers together for the first row of threads, in memory that is idle. False where that does not have the room.
-bool Lowering::combine_rows_for_first(const Operation& op, const std::vector<std::string>& names, Spread own, std::size_t bytes,
+bool Lowering::combine_rows_for_first(const Operation& op, const std::vector<Name>& names, Spread own, std::size_t bytes,
                                       std::size_t idle_bytes) {
   const int of_warp = std::max(1, 32 / grid_.column_threads), lines = grid_.row_threads / of_warp;
   const auto held = static_cast<std::size_t>(held_across(own));
@@ -86,7 +86,7 @@ bool Lowering::combine_rows_for_first(const Operation& op, const std::vector<std
                   .registers = {},
                   .place = Combine::Place::Ring,
                   .counter = {}};
-  for (const std::string& name : names) combine.registers.push_back(first_across(name, own));
+  for (const Name name : names) combine.registers.push_back(first_across(name, own));
   add(std::move(combine));
   barrier();  // before the next loop fetches into it
   return true;
@@ -162,7 +162,7 @@ void Lowering::reduce(Id id) {
 
 /// One of the sums beside each other.
 Expression Lowering::part_of(Id id, Expression which) const {
-  const std::string name = "parts" + std::to_string(id);
+  const Name name("parts", id);
   switch (spread(id)) {
     case Spread::Uniform: return simt::element(name, std::move(which));
     case Spread::Row: return simt::element(name, std::move(which), "r");
@@ -181,9 +181,9 @@ void Lowering::begin_sums(Id id, int parts, bool column, std::vector<std::pair<I
     sums.emplace_back(id, held(id, own));
     return;
   }
-  std::vector<std::int64_t> all = sizes(own, at(id).type.shape);
-  all.insert(all.begin(), parts);
-  declare("parts" + std::to_string(id), simt::type_of(at(id).type), all);
+  simt::Sizes all{parts};
+  for (const std::int64_t size : sizes(own, at(id).type.shape)) all.push_back(size);
+  declare(Name("parts", id), simt::type_of(at(id).type), all);
   loops(own, at(id).type.shape, Step::Elements, [&] {
     for (int i = 0; i < parts; ++i) assign(part_of(id, i), simt::nothing(op));
   });
@@ -228,7 +228,7 @@ void Lowering::flush_reductions() {
 void Lowering::combine_alike(const std::vector<Id>& alike, Spread own, bool columns, bool rows) {
   const Id id = alike.front();
   const std::int64_t each = own == Spread::Uniform ? 1 : grid_.row_steps, all = each * static_cast<std::int64_t>(alike.size());
-  const std::string name = "together" + std::to_string(id);
+  const Name name("together", id);
   declare(name, simt::type_of(at(id).type), {all});
   const auto copy = [&](bool back) {
     loops(own, at(id).type.shape, Step::Elements, [&] {
@@ -252,7 +252,7 @@ void Lowering::arg_reduce(Id id) {
   if (spread(from) == Spread::Flat) return reduce_shared(id);
   const Spread own = spread(id), source = spread(from);
   const DType dtype = a_.type(from).dtype;
-  const std::string name = "b" + std::to_string(id);
+  const Name name("b", id);
   const Operation best{.kind = self.kind, .dtype = dtype, .placed = true};
   const Crossing across = crossing(id);
   declare(name, simt::placed(dtype), sizes(own, self.type.shape));

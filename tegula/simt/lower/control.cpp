@@ -6,8 +6,6 @@
 #include "tegula/simt/kernel/visit.h"
 #include "tegula/simt/lower/lowering.h"
 
-#include "tegula/simt/lower/lowering.h"
-
 namespace tegula::gpu {
 
 using simt::Expression;
@@ -56,8 +54,8 @@ void Lowering::instruction(Id id) {
     case Word::Parameter:
     case Word::Constant:
     case Word::Result: return;
-    case Word::ProgramId: return let(simt::computed(DType::i64), variable(id), "id" + std::to_string(self.attribute));
-    case Word::NumPrograms: return let(simt::computed(DType::i64), variable(id), "g" + std::to_string(self.attribute));
+    case Word::ProgramId: return let(simt::computed(DType::i64), variable(id), Name("id", static_cast<std::int32_t>(self.attribute)));
+    case Word::NumPrograms: return let(simt::computed(DType::i64), variable(id), Name("g", static_cast<std::int32_t>(self.attribute)));
     case Word::For: return loop(id);
     case Word::If: return branch(id);
     case Word::Store: return leave_if_stopped(), store(id);
@@ -171,7 +169,7 @@ void Lowering::iterate(const tile::Region& body, const Bounds& bounds, const Rin
 
 /// All that is carried on is read before any of it changes.
 void Lowering::carry_on(const tile::Region& body, const DeferredSums& deferred) {
-  const auto next = [](std::size_t k) { return "next" + std::to_string(k); };
+  const auto next = [](std::size_t k) { return Name("next", static_cast<std::int32_t>(k)); };
   for (std::size_t k = 0; k < deferred.size(); ++k) {
     if (deferred[k]) continue;
     const Id parameter = body.parameters[k + 1];
@@ -188,13 +186,13 @@ void Lowering::carry_on(const tile::Region& body, const DeferredSums& deferred) 
   }
   for (const auto& one : deferred) {
     if (!one || one->tiles == 1) continue;
-    const std::string tiles = "tiles" + std::to_string(one->parameter);
+    const Name tiles("tiles", one->parameter);
     within(simt::binary(simt::unary("++", tiles), "==", one->tiles), [&] {
       assign(tiles, 0);
       add_share(*one);
       const Spread own = spread(one->parameter);
       loops(own, a_.type(one->parameter).shape, Step::Elements,
-            [&] { assign(held("t" + std::to_string(one->parameter), own), simt::number(0.0, DType::f32)); });
+            [&] { assign(held(Name("t", one->parameter), own), simt::number(0.0, DType::f32)); });
     });
   }
 }

@@ -29,7 +29,7 @@ void Lowering::begin_carried(Id parameter, Id first, const std::optional<Deferre
   const tile::Type& type = a_.type(parameter);
   const Spread own = spread(parameter);
   const simt::Operation op{at(deferred->chain[0]).kind, type.dtype};
-  const std::string name = "a" + std::to_string(parameter);
+  const Name name("a", parameter);
   declare(name, simt::type_of(type), sizes(own, type.shape));
   loops(own, type.shape, Step::Elements, [&] { assign(held(name, own), simt::nothing(op)); });
   for (const Id reduce : deferred->chain) deferred_[reduce] = &*deferred;
@@ -38,7 +38,7 @@ void Lowering::begin_carried(Id parameter, Id first, const std::optional<Deferre
   deferred_[deferred->widened] = &*deferred;
   if (deferred->tiles == 1) return;
   begin_share(*deferred);
-  add(simt::Declare{.what = {"tiles" + std::to_string(parameter), simt::computed(DType::i32), {}}, .value = 0});
+  add(simt::Declare{.what = {Name("tiles", parameter), simt::computed(DType::i32), {}}, .value = 0});
 }
 
 /// A reduction, or what is made of its result, where it stands in the loop.
@@ -47,10 +47,9 @@ void Lowering::deferred_reduction(Id id, const DeferredSum& deferred) {
   need(at(id).operands[0]);
   origin(id);
   const Spread into = spread(deferred.parameter);
-  const std::string parameter = std::to_string(deferred.parameter);
-  if (deferred.widened < 0) return accumulate({{id, held("a" + parameter, into)}});
+  if (deferred.widened < 0) return accumulate({{id, held(Name("a", deferred.parameter), into)}});
   if (deferred.tiles == 1) begin_share(deferred);
-  accumulate({{id, held("t" + parameter, into)}});
+  accumulate({{id, held(Name("t", deferred.parameter), into)}});
   if (deferred.tiles == 1) add_share(deferred);
 }
 
@@ -59,16 +58,16 @@ void Lowering::begin_share(const DeferredSum& deferred) {
   const Id reduce = deferred.chain.front();
   const Spread own = spread(deferred.parameter);
   const Shape& shape = a_.type(deferred.parameter).shape;
-  const std::string share = "t" + std::to_string(deferred.parameter);
+  const Name share("t", deferred.parameter);
   declare(share, simt::computed(at(reduce).type.dtype), sizes(own, shape));
   loops(own, shape, Step::Elements, [&] { assign(held(share, own), simt::nothing(operation_of(reduce))); });
 }
 
 void Lowering::add_share(const DeferredSum& deferred) {
   const Spread own = spread(deferred.parameter);
-  const std::string parameter = std::to_string(deferred.parameter);
+  const Name all("a", deferred.parameter), share("t", deferred.parameter);
   loops(own, a_.type(deferred.parameter).shape, Step::Elements,
-        [&] { add(simt::Assign{.target = held("a" + parameter, own), .value = held("t" + parameter, own), .adds = true}); });
+        [&] { add(simt::Assign{.target = held(all, own), .value = held(share, own), .adds = true}); });
 }
 
 /// What the threads have added up for themselves in a loop; `idle_bytes` of the ring have nothing in them any more.
@@ -76,7 +75,7 @@ void Lowering::combine_deferred(const DeferredSums& all, std::size_t idle_bytes)
   struct Sum {
     Id parameter;
     simt::Operation op;
-    std::string name;
+    Name name;
     bool columns = false, rows = false, for_first = false;
   };
   std::vector<Sum> sums;
@@ -85,7 +84,7 @@ void Lowering::combine_deferred(const DeferredSums& all, std::size_t idle_bytes)
     const Id parameter = deferred->parameter;
     Sum sum{.parameter = parameter,
             .op = {at(deferred->chain[0]).kind, a_.type(parameter).dtype},
-            .name = "a" + std::to_string(parameter)};
+            .name = Name("a", parameter)};
     for (const Id reduce : deferred->chain) {
       sum.columns = sum.columns || crossing(reduce) == Crossing::Columns;
       sum.rows = sum.rows || crossing(reduce) == Crossing::Rows;
@@ -101,7 +100,7 @@ void Lowering::combine_deferred(const DeferredSums& all, std::size_t idle_bytes)
     const Sum& sum = sums[i];
     const Spread own = spread(sum.parameter);
     const tile::Type& type = a_.type(sum.parameter);
-    std::vector<std::string> alike;  // as many as there is room for
+    std::vector<Name> alike;  // as many as there is room for
     std::vector<std::size_t> which;
     for (std::size_t j = i; j < sums.size() && sum.for_first && !done[i]; ++j) {
       if (!sums[j].for_first || sums[j].op != sum.op || a_.type(sums[j].parameter).shape != type.shape) continue;

@@ -19,9 +19,7 @@ void Lowering::origin(Id id) {
   const std::pair<const char*, std::uint32_t> line{where.file_name(), where.line()};
   if (line == origin_) return;
   origin_ = line;
-  std::string file = where.file_name();
-  file = file.substr(file.find_last_of('/') + 1);
-  add(simt::Origin{file + ":" + std::to_string(where.line())});
+  add(simt::Origin{where});
 }
 
 std::set<tile::Id> Lowering::vectors_of(const std::vector<Id>& values) const {

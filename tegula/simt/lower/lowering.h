@@ -26,6 +26,7 @@ class Lowering : private Values {
  private:
   using Expression = simt::Expression;
   using When = simt::Condition;
+  using Name = simt::Name;
 
   // ---- values.cpp: names, types, elements.
   /// A scalar, a parameter or a number.
@@ -41,12 +42,12 @@ class Lowering : private Values {
   Expression expression_of(const Term& term) const;
   Expression limit_of(const Term& limit) const;
   /// Registers of one thread for a tile of the shape, and the place in them: v[r][c][k].
-  std::vector<std::int64_t> sizes(Spread spread, const Shape& shape) const;
+  simt::Sizes sizes(Spread spread, const Shape& shape) const;
   static simt::Place place(Spread spread);
   /// The place of a vector of a tile that is spread along the columns.
   static simt::Place vector_place(Spread spread) { return spread == Spread::Full ? simt::Place::VectorOfRow : simt::Place::Vector; }
-  std::string variable(Id id) const { return "v" + std::to_string(a_.resolve(id)); }
-  static Expression held(std::string name, Spread own) { return simt::held(std::move(name), place(own)); }
+  Name variable(Id id) const { return {"v", a_.resolve(id)}; }
+  static Expression held(Name name, Spread own) { return simt::held(name, place(own)); }
   Expression held(Id id, Spread own) const { return held(variable(id), own); }
   /// Where the place is inside the tile; nothing when it always is.
   When inside(Spread loops, const Shape& shape) const;
@@ -72,11 +73,11 @@ class Lowering : private Values {
     if (when) add(simt::Branch{.when = *std::move(when), .then = block_of(f)});
     else add(simt::Scope{block_of(f)});
   }
-  void let(simt::Type type, std::string name, Expression value) {
-    add(simt::Declare{.what = {std::move(name), type, {}}, .value = std::move(value), .constant = true});
+  void let(simt::Type type, Name name, Expression value) {
+    add(simt::Declare{.what = {name, type, {}}, .value = std::move(value), .constant = true});
   }
-  void declare(std::string name, simt::Type type, std::vector<std::int64_t> sizes = {}) {
-    add(simt::Declare{.what = {std::move(name), type, std::move(sizes)}});
+  void declare(Name name, simt::Type type, simt::Sizes sizes = {}) {
+    add(simt::Declare{.what = {name, type, sizes}});
   }
   void declare(Id id) { declare(variable(id), simt::type_of(a_.type(id)), sizes(spread(id), a_.type(id).shape)); }
   void assign(Expression target, Expression value, When when = {}) {
@@ -152,7 +153,7 @@ class Lowering : private Values {
   // ---- prefetch.cpp
   Access source_access(Id load);
   Expression ring_place(const RingPlan& plan, Id load, Expression stage) const;
-  void fetch(const RingPlan& plan, const std::set<Id>& loads, const tile::Region& body, const std::string& counter, const Expression& end,
+  void fetch(const RingPlan& plan, const std::set<Id>& loads, const tile::Region& body, Name counter, const Expression& end,
              const Expression& stage);
   struct Bounds {
     Expression begin, end, step;
@@ -174,15 +175,15 @@ class Lowering : private Values {
   /// Adds what the thread holds of the operands to these registers, in one loop.
   void accumulate(const std::vector<std::pair<Id, Expression>>& reductions);
   std::optional<Expression> sum_of_products(Id reduce, const Expression& sum, Spread own);
-  Expression first_across(const std::string& name, Spread spread) const;
+  Expression first_across(Name name, Spread spread) const;
   /// `idle_bytes`: of the ring, which the loop before has left.
   void combine(const simt::Operation& op, Expression first, std::int64_t held, Spread own, bool columns, bool rows, std::size_t bytes,
                std::size_t idle_bytes = 0);
   void combine_columns(simt::Combine combine, std::size_t bytes);
   void combine_rows(simt::Combine combine, Spread own, std::size_t bytes, std::size_t idle_bytes);
-  void combine_across(const simt::Operation& op, const std::string& name, bool columns, bool rows, Spread spread, std::size_t bytes,
+  void combine_across(const simt::Operation& op, Name name, bool columns, bool rows, Spread spread, std::size_t bytes,
                       std::size_t idle_bytes = 0);
-  bool combine_rows_for_first(const simt::Operation& op, const std::vector<std::string>& names, Spread spread, std::size_t bytes,
+  bool combine_rows_for_first(const simt::Operation& op, const std::vector<Name>& names, Spread spread, std::size_t bytes,
                               std::size_t idle_bytes);
   void meet_cluster() {
     if (grid_.cluster > 1) add(simt::MeetCluster{});
@@ -195,8 +196,8 @@ class Lowering : private Values {
   void sort(Id id);
   void dot(Id id);
   void rearrange(Id id);
-  void let_shared(const std::string& name, simt::Type type, std::size_t offset = 0);
-  void to_shared(Id id, const std::string& name);
+  void let_shared(Name name, simt::Type type, std::size_t offset = 0);
+  void to_shared(Id id, Name name);
   void from_shared(Id id, const Expression& expression);
   void barrier() { add(simt::Barrier{}); }
   void use_shared(std::size_t bytes) { add(simt::UseScratch{bytes}); }

@@ -107,7 +107,7 @@ void Lowering::load(Id id) {
     if (decided_.packed.contains(id)) {
       packed_[id] = size_of(a_.type(pointer).dtype);
       if (crossed_) late_.insert(id);
-      std::vector<std::int64_t> vectors = sizes(own, shape);
+      simt::Sizes vectors = sizes(own, shape);
       vectors.pop_back();
       declare(variable(id), wide_type(pointer), vectors);
     } else {

@@ -35,7 +35,7 @@ Expression Lowering::ring_place(const RingPlan& plan, Id id, Expression stage) c
 }
 
 /// Starts the copies of these loads for the iteration `counter`, into `stage`.
-void Lowering::fetch(const RingPlan& plan, const std::set<Id>& loads, const tile::Region& body, const std::string& counter, const Expression& end,
+void Lowering::fetch(const RingPlan& plan, const std::set<Id>& loads, const tile::Region& body, Name counter, const Expression& end,
                      const Expression& stage) {
   within(Expression(counter) < end, [&] {
     const Id induction = body.parameters[0];

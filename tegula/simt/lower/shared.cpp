@@ -28,13 +28,13 @@ simt::Loop on_one_line(const char* name, std::int64_t begin, std::int64_t end, s
 }  // namespace
 
 /// Elements of the type from a place of the scratch on.
-void Lowering::let_shared(const std::string& name, simt::Type type, std::size_t offset) {
+void Lowering::let_shared(Name name, simt::Type type, std::size_t offset) {
   const Expression place = offset > 0 ? Expression("shared") + offset : Expression("shared");
   let(simt::pointer_to(type), name, simt::reinterpret(simt::pointer_to(type), place));
 }
 
 /// `name` is a tile in shared memory, row-major; everyone may read it afterwards.
-void Lowering::to_shared(Id id, const std::string& name) {
+void Lowering::to_shared(Id id, Name name) {
   const Shape& shape = a_.type(id).shape;
   const Spread own = spread(id);
   barrier();

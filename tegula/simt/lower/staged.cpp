@@ -13,7 +13,7 @@ using tile::Word;
 /// Sends every vector of the thread on its way into shared memory.
 void Lowering::stage(Id id) {
   const Id pointer = at(id).operands[0];
-  const std::string name = "row" + std::to_string(id);
+  const Name name("row", id);
   const simt::Type vector = pointer_to(wide_type(pointer));
   const Expression rows = staged_bytes_ > 0 ? Expression("shared") + "held" + staged_bytes_ : Expression("shared") + "held";
   let(vector, name, simt::reinterpret(vector, rows) + "threadIdx.x");
@@ -42,10 +42,10 @@ void Lowering::await_staged() {
 void Lowering::read_vector(Id id) {
   const Id pointer = at(id).operands[0];
   const simt::Type vector = wide_type(pointer);
-  const std::string name = "x" + std::to_string(id);
-  if (decided_.staging.staged.contains(id)) return let(vector, name, simt::element("row" + std::to_string(id), staged_place(id)));
+  const Name name("x", id);
+  if (decided_.staging.staged.contains(id)) return let(vector, name, simt::element(Name("row", id), staged_place(id)));
   declare(name, vector);
-  const simt::Assign ahead{.target = name, .value = simt::element("ahead" + std::to_string(id), "c")};
+  const simt::Assign ahead{.target = name, .value = simt::element(Name("ahead", id), "c")};
   if (reads_ahead_ && grid_.ahead == grid_.column_steps) return add(ahead);
   const bool part = !grid_.staged && !grid_.columns_fit();
   const bool early = decided_.staging.direct.size() == 1 || reads_ahead_;  // there are registers for a few vectors
@@ -66,7 +66,7 @@ void Lowering::read_ahead(Id reduction) {
   if (!reads_ahead_) return;
   for (const Id id : decided_.staging.direct) {
     const Id pointer = at(id).operands[0];
-    const std::string name = "ahead" + std::to_string(id);
+    const Name name("ahead", id);
     declare(name, wide_type(pointer), {grid_.ahead});
     add(simt::Loop{.name = "c", .end = grid_.ahead, .unroll = 0, .body = block_of([&] {
                      let(simt::computed(DType::i32), "col", column());

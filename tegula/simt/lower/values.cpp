@@ -19,7 +19,7 @@ simt::Place Lowering::place(Spread spread) {
   }
 }
 
-std::vector<std::int64_t> Lowering::sizes(Spread spread, const Shape& shape) const {
+simt::Sizes Lowering::sizes(Spread spread, const Shape& shape) const {
   switch (spread) {
     case Spread::Uniform: return {};
     case Spread::Row: return {grid_.row_steps};
@@ -99,12 +99,13 @@ Expression Lowering::limit_of(const Term& limit) const {
 Expression Lowering::scalar(Id id) const {
   id = a_.resolve(id);
   const tile::Instruction& self = at(id);
-  if (self.word != Word::Constant) return a_.name(id);
+  if (self.word == Word::Parameter) return a_.parameter_names()[static_cast<std::size_t>(self.attribute)];
+  if (self.word != Word::Constant) return variable(id);
   return is_float(self.type.dtype) ? simt::number(self.real, self.type.dtype) : simt::number(self.integer, self.type.dtype);
 }
 
 Expression Lowering::affine_element(const Form& form, Spread loops, const Shape& shape) {
-  std::vector<Expression> parts;
+  simt::Expressions parts;
   if (form.root >= 0) parts.push_back(scalar(form.root));
   if (form.rest >= 0) parts.push_back(element(form.rest, loops));
   if (!form.base.is(0)) parts.push_back(expression_of(form.base));
@@ -118,7 +119,7 @@ Expression Lowering::affine_element(const Form& form, Spread loops, const Shape&
   Expression sum = std::move(parts[0]);
   for (std::size_t i = 1; i < parts.size(); ++i) sum = std::move(sum) + std::move(parts[i]);
   if (form.root < 0 && form.rest < 0) return simt::cast(simt::computed(DType::i64), std::move(sum));
-  const bool plain = parts.size() == 1 && simt::text(sum).find(' ') == std::string::npos;
+  const bool plain = parts.size() == 1 && (sum.kind == Expression::Kind::Name || simt::text(sum).find(' ') == std::string::npos);
   return plain ? sum : simt::group(std::move(sum));
 }
 
@@ -150,12 +151,12 @@ Expression Lowering::element(Id id, Spread loops) {
   if (local_.contains(id)) return scalar(id);
   if (recipes_.contains(id)) return simt::group(word(id, loops));
   if (at_hand(id) || packed_.contains(id)) return simt::call("element_of", packed_vector(id), "k");
-  return held(a_.name(id), spread(id));
+  return held(id, spread(id));
 }
 
 Expression Lowering::packed_vector(Id load) const {
-  if (at_hand(load)) return "x" + std::to_string(load);
-  return simt::held(a_.name(load), vector_place(spread(load)));
+  if (at_hand(load)) return Name("x", load);
+  return simt::held(variable(load), vector_place(spread(load)));
 }
 
 }  // namespace tegula::gpu

@@ -13,40 +13,44 @@ using tile::Word;
 
 namespace {
 
-/// Functions of CUDA that exist as f (double) and ff (float).
-const char* math_function(Word word) {
+/// Functions of CUDA, of doubles and of floats.
+struct MathFunction {
+  const char* name = nullptr;
+  const char* of_floats = nullptr;
+};
+MathFunction math_function(Word word) {
   switch (word) {
-    case Word::Floor: return "floor";
-    case Word::Ceil: return "ceil";
-    case Word::Round: return "rint";
-    case Word::Trunc: return "trunc";
-    case Word::Sqrt: return "sqrt";
-    case Word::Rsqrt: return "rsqrt";
-    case Word::Exp: return "exp";
-    case Word::Exp2: return "exp2";
-    case Word::Expm1: return "expm1";
-    case Word::Log: return "log";
-    case Word::Log2: return "log2";
-    case Word::Log1p: return "log1p";
-    case Word::Sin: return "sin";
-    case Word::Cos: return "cos";
-    case Word::Tan: return "tan";
-    case Word::Asin: return "asin";
-    case Word::Acos: return "acos";
-    case Word::Atan: return "atan";
-    case Word::Sinh: return "sinh";
-    case Word::Cosh: return "cosh";
-    case Word::Tanh: return "tanh";
-    case Word::Asinh: return "asinh";
-    case Word::Acosh: return "acosh";
-    case Word::Atanh: return "atanh";
-    case Word::Erf: return "erf";
-    case Word::Erfinv: return "erfinv";
-    case Word::Pow: return "pow";
-    case Word::Atan2: return "atan2";
-    case Word::Rem: return "fmod";
-    case Word::Fma: return "fma";
-    default: return nullptr;
+    case Word::Floor: return {"floor", "floorf"};
+    case Word::Ceil: return {"ceil", "ceilf"};
+    case Word::Round: return {"rint", "rintf"};
+    case Word::Trunc: return {"trunc", "truncf"};
+    case Word::Sqrt: return {"sqrt", "sqrtf"};
+    case Word::Rsqrt: return {"rsqrt", "rsqrtf"};
+    case Word::Exp: return {"exp", "expf"};
+    case Word::Exp2: return {"exp2", "exp2f"};
+    case Word::Expm1: return {"expm1", "expm1f"};
+    case Word::Log: return {"log", "logf"};
+    case Word::Log2: return {"log2", "log2f"};
+    case Word::Log1p: return {"log1p", "log1pf"};
+    case Word::Sin: return {"sin", "sinf"};
+    case Word::Cos: return {"cos", "cosf"};
+    case Word::Tan: return {"tan", "tanf"};
+    case Word::Asin: return {"asin", "asinf"};
+    case Word::Acos: return {"acos", "acosf"};
+    case Word::Atan: return {"atan", "atanf"};
+    case Word::Sinh: return {"sinh", "sinhf"};
+    case Word::Cosh: return {"cosh", "coshf"};
+    case Word::Tanh: return {"tanh", "tanhf"};
+    case Word::Asinh: return {"asinh", "asinhf"};
+    case Word::Acosh: return {"acosh", "acoshf"};
+    case Word::Atanh: return {"atanh", "atanhf"};
+    case Word::Erf: return {"erf", "erff"};
+    case Word::Erfinv: return {"erfinv", "erfinvf"};
+    case Word::Pow: return {"pow", "powf"};
+    case Word::Atan2: return {"atan2", "atan2f"};
+    case Word::Rem: return {"fmod", "fmodf"};
+    case Word::Fma: return {"fma", "fmaf"};
+    default: return {};
   }
 }
 
@@ -98,8 +102,9 @@ Expression Lowering::word(Id id, Spread loops) {
   const tile::Type& first = a_.type(self.operands[0]);
   const bool real = is_float(first.dtype) && !first.pointer;
   const auto x = [&](std::size_t i) { return element(self.operands[i], loops); };
-  const auto call = [&](const std::string& function) {
-    std::vector<Expression> operands;
+  const auto call = [&](const char* function) {
+    simt::Expressions operands;
+    operands.reserve(self.operands.size());
     for (std::size_t i = 0; i < self.operands.size(); ++i) operands.push_back(x(i));
     return simt::call(function, std::move(operands));
   };
@@ -141,9 +146,8 @@ Expression Lowering::word(Id id, Spread loops) {
     if (self.word == Word::Erf) return call(digits == Digits::Brief ? "quick_erf" : "fine_erf");
   }
   const bool float_only = self.word == Word::Rem;
-  if (const char* function = math_function(self.word); function != nullptr && (real || !float_only)) {
-    return call(std::string(function) + (first.dtype == DType::f32 ? "f" : ""));
-  }
+  if (const MathFunction function = math_function(self.word); function.name != nullptr && (real || !float_only))
+    return call(first.dtype == DType::f32 ? function.of_floats : function.name);
   if ((self.word == Word::Div || self.word == Word::Rem) && first.dtype == DType::i64 &&
       std::max(a_.bits(self.operands[0]), a_.bits(self.operands[1])) <= 32) {
     return call(self.word == Word::Div ? "divided_short" : "remainder_short");

@@ -14,7 +14,18 @@ std::string print(const Kernel& kernel, const std::string& name);
 /// Statements with so many levels of indentation.
 std::string print(const Block& block, int depth);
 
-/// Appends the expression.
+/// Appends statements, with so many levels of indentation.
+void put(std::string& out, const Block& block, int depth);
+/// Appends an expression, a type, an operation, a name, a number, a text.
 void put(std::string& out, const Expression& expression);
+void put(std::string& out, const Type& type);
+void put(std::string& out, const Operation& operation);
+void put(std::string& out, std::int64_t number);
+inline void put(std::string& out, Name name) { name.append_to(out); }
+inline void put(std::string& out, const char* text) { out += text; }
+inline void put(std::string& out, const std::string& text) { out += text; }
+/// Numbers as C++ literals of the type.
+std::string literal(double value, DType dtype);
+std::string literal(std::int64_t value, DType dtype);
 
 }  // namespace tegula::simt

@@ -1,29 +1,22 @@
 // Statements as lines of CUDA C++.
 
+#include <cstring>
+
 #include "tegula/simt/print/print.h"
 
 namespace tegula::simt {
 
 namespace {
 
-std::string join(const std::vector<std::string>& parts) {
-  std::string all;
-  for (const std::string& part : parts) all += (all.empty() ? "" : ", ") + part;
-  return all;
-}
 const char* truth(bool value) { return value ? "true" : "false"; }
-std::string str(std::int64_t value) { return std::to_string(value); }
-
-constexpr std::size_t kUsualLength = 6000;  // of a body, in characters
 
 class Printer {
  public:
-  explicit Printer(int depth) : depth_(depth) { out_.reserve(kUsualLength); }
+  Printer(std::string& out, int depth) : out_(out), depth_(depth) {}
 
   void block(const Block& block) {
     for (const Statement& statement : block) print(statement);
   }
-  std::string text() && { return std::move(out_); }
 
  private:
   void print(const Statement& statement) {
@@ -33,100 +26,93 @@ class Printer {
 
   // ---- Lines.
   void indent() { out_.append(static_cast<std::size_t>(2 * depth_), ' '); }
+  template <class... P>
+  void say(const P&... parts) {
+    (put(out_, parts), ...);
+  }
   /// Begins a statement's line, with its condition.
   void begin() {
     if (!on_one_line_) indent();
-    if (when_ != nullptr) out_ += "if (", put(out_, *when_), out_ += ") ";
+    if (when_ != nullptr) say("if (", *when_, ") ");
     when_ = nullptr;
   }
   void end() { out_ += on_one_line_ ? ";" : ";\n"; }
-  void line(const std::string& text) { begin(), out_ += text, end(); }
-  void open(const std::string& text) {
-    indent();
-    out_ += text + " {\n";
+  template <class... P>
+  void line(const P&... parts) {
+    begin(), say(parts...), end();
+  }
+  template <class... P>
+  void open(const P&... parts) {
+    indent(), say(parts..., " {\n");
     ++depth_;
   }
   void close() {
     --depth_;
-    indent();
-    out_ += "}\n";
+    indent(), say("}\n");
   }
   void inline_statement(const Statement& statement) {
     on_one_line_ = true;
     print(statement);
     on_one_line_ = false;
   }
-  std::string in_parts(std::size_t offset) const { return "shared + parts + " + std::to_string(offset); }
+  void list(const Expressions& all) {
+    for (std::size_t i = 0; i < all.size(); ++i) say(i > 0 ? ", " : "", all[i]);
+  }
 
   // ---- What is said to readers.
   void operator()(const Origin& origin) {
-    if (origin.line == origin_) return;
-    origin_ = origin.line;
-    indent();
-    out_ += "// " + origin_ + "\n";
+    const char *const path = origin.where.file_name(), *const slash = std::strrchr(path, '/'), *const file = slash ? slash + 1 : path;
+    if (origin.where.line() == origin_line_ && std::strcmp(file, origin_file_) == 0) return;
+    origin_file_ = file, origin_line_ = origin.where.line();
+    indent(), say("// ", file, ":", origin_line_, "\n");
   }
-  void operator()(const Note& note) { indent(), out_ += "// " + note.text + "\n"; }
+  void operator()(const Note& note) { indent(), say("// ", note.text, "\n"); }
 
   // ---- Registers.
   void operator()(const Declare& one) {
+    const bool pointer = one.what.type.pointers > 0;
     begin();
-    if (one.constant && one.what.type.pointers == 0) out_ += "const ";
-    out_ += name_of(one.what.type);
-    out_ += one.constant && one.what.type.pointers > 0 ? " const " : " ";
-    out_ += one.what.name;
-    for (const std::int64_t size : one.what.sizes) out_.append("[").append(str(size)).append("]");
-    if (one.value) out_ += " = ", put(out_, *one.value);
+    say(one.constant && !pointer ? "const " : "", one.what.type, one.constant && pointer ? " const " : " ", one.what.name);
+    for (const std::int64_t size : one.what.sizes) say("[", size, "]");
+    if (one.value) say(" = ", *one.value);
     end();
   }
-  void operator()(const Assign& one) {
-    begin();
-    put(out_, one.target);
-    out_ += one.adds ? " += " : " = ";
-    put(out_, one.value);
-    end();
-  }
-  void operator()(const Keep& keep) { line("keep_packed(" + simt::text(keep.value) + ")"); }
-  void operator()(const Unused& unused) { line("(void)" + unused.name); }
+  void operator()(const Assign& one) { line(one.target, one.adds ? " += " : " = ", one.value); }
+  void operator()(const Keep& keep) { line("keep_packed(", keep.value, ")"); }
+  void operator()(const Unused& unused) { line("(void)", unused.name); }
 
   // ---- Control.
   void operator()(const Loop& loop) {
     if (loop.unroll) {
-      indent();
-      out_ += "#pragma unroll";
-      if (*loop.unroll > 0) out_ += " ", out_ += str(*loop.unroll);
-      out_ += "\n";
+      indent(), say("#pragma unroll");
+      if (*loop.unroll > 0) say(" ", *loop.unroll);
+      say("\n");
     }
-    indent();
-    out_.append("for (int ").append(loop.name).append(" = ").append(str(loop.begin)).append("; ").append(loop.name).append(" < ");
-    out_.append(str(loop.end)).append("; ++").append(loop.name).append(")");
+    indent(), say("for (int ", loop.name, " = ", loop.begin, "; ", loop.name, " < ", loop.end, "; ++", loop.name, ")");
     if (loop.on_one_line) {
-      out_ += " ";
+      say(" ");
       inline_statement(loop.body.front());
-      out_ += "\n";
-      return;
+      return say("\n");
     }
-    out_ += " {\n";
+    say(" {\n");
     ++depth_;
     block(loop.body);
     close();
   }
   void operator()(const For& loop) {
-    open("for (" + name_of(loop.type) + " " + loop.name + " = " + simt::text(loop.begin) + "; " + loop.name + " < " + simt::text(loop.end) + "; " + loop.name +
-         " += " + simt::text(loop.step) + ")");
+    open("for (", loop.type, " ", loop.name, " = ", loop.begin, "; ", loop.name, " < ", loop.end, "; ", loop.name, " += ", loop.step, ")");
     block(loop.body);
     close();
   }
   void operator()(const Branch& branch) {
     if (branch.on_one_line) {
-      indent();
-      out_ += "if (", put(out_, branch.when), out_ += ") ";
+      indent(), say("if (", branch.when, ") ");
       inline_statement(branch.then.front());
-      out_ += " else ";
+      say(" else ");
       inline_statement(branch.otherwise.front());
-      out_ += "\n";
-      return;
+      return say("\n");
     }
-    open("if (" + simt::text(branch.when) + ")");
+    open("if (", branch.when, ")");
     block(branch.then);
     close();
     if (branch.otherwise.empty() && !branch.of_program) return;
@@ -155,83 +141,77 @@ class Printer {
   // ---- Memory of tensors.
   void operator()(const LoadWide& load) {
     begin();
-    out_ += "load_wide<" + str(load.wide) + ", " + str(load.count);
-    if (load.limited) out_ += load.limited->whole ? ", true" : ", false";
-    out_ += ">(", put(out_, load.pointer), out_ += ", ", put(out_, load.target);
-    if (load.limited) out_ += ", ", put(out_, load.limited->limit), out_ += ", ", put(out_, load.limited->substitute);
-    out_ += ")";
+    say("load_wide<", load.wide, ", ", load.count);
+    if (load.limited) say(load.limited->whole ? ", true" : ", false");
+    say(">(", load.pointer, ", ", load.target);
+    if (load.limited) say(", ", load.limited->limit, ", ", load.limited->substitute);
+    say(")");
     end();
   }
   void operator()(const StoreWide& store) {
     begin();
-    out_ += (store.rows ? "store_rows<" : "store_wide<") + str(store.wide) + ", " + str(store.count);
-    if (store.limited) out_ += store.limited->whole ? ", true" : ", false";
-    out_ += ">(", put(out_, store.pointer), out_ += ", ", put(out_, store.source);
-    if (store.limited) out_ += ", ", put(out_, store.limited->limit);
-    out_ += ")";
+    say(store.rows ? "store_rows<" : "store_wide<", store.wide, ", ", store.count);
+    if (store.limited) say(store.limited->whole ? ", true" : ", false");
+    say(">(", store.pointer, ", ", store.source);
+    if (store.limited) say(", ", store.limited->limit);
+    say(")");
     end();
   }
-  void operator()(const StoreOne& store) {
-    begin();
-    out_ += "narrow(", put(out_, cast(computed(store.computed), store.value)), out_ += ", *(", put(out_, store.pointer), out_ += "))";
-    end();
-  }
+  void operator()(const StoreOne& store) { line("narrow(static_cast<", computed(store.computed), ">(", store.value, "), *(", store.pointer, "))"); }
   void operator()(const AtomicAdd& add) {
     const Type word{.kind = Type::Kind::Unsigned, .dtype = add.dtype};
-    begin();
-    out_ += "atomicAdd(", put(out_, reinterpret(pointer_to(word), add.pointer)), out_ += ", ", put(out_, cast(word, add.value)), out_ += ")";
-    end();
+    line("atomicAdd(reinterpret_cast<", pointer_to(word), ">(", add.pointer, "), static_cast<", word, ">(", add.value, "))");
   }
   void operator()(const WriteInOrder& write) {
-    line("write_in_order<" + std::string(truth(write.adds)) + ">(places, values, " + simt::text(write.count) + ", " + simt::text(write.owners) + ", " +
-         simt::text(write.owner) + ")");
+    line("write_in_order<", truth(write.adds), ">(places, values, ", write.count, ", ", write.owners, ", ", write.owner, ")");
   }
-  void operator()(const Report& report) { line_of("report(failure, " + str(report.id) + ", ", report.value); }
-  void operator()(const Philox& philox) {
-    line("philox_words(" + simt::text(philox.seed) + ", " + simt::text(philox.counter) + ", " + simt::text(philox.target) + ")");
-  }
-  void line_of(const std::string& head, const Expression& last) { begin(), out_ += head, put(out_, last), out_ += ")", end(); }
+  void operator()(const Report& report) { line("report(failure, ", report.id, ", ", report.value, ")"); }
+  void operator()(const Philox& philox) { line("philox_words(", philox.seed, ", ", philox.counter, ", ", philox.target, ")"); }
 
   // ---- Copies.
-  void operator()(const CopyAsync& copy) { line("copy_async(" + simt::text(copy.source) + ", " + simt::text(copy.place) + ")"); }
+  void operator()(const CopyAsync& copy) { line("copy_async(", copy.source, ", ", copy.place, ")"); }
   void operator()(const AwaitCopies&) { line("await_copies()"); }
   void operator()(const CopyAhead& copy) {
-    line("copy_ahead<" + str(copy.wide) + ", " + str(copy.count) + ">(" + simt::text(copy.place) + ", " + simt::text(copy.source) + ", " +
-         simt::text(copy.inside) + ")");
+    line("copy_ahead<", copy.wide, ", ", copy.count, ">(", copy.place, ", ", copy.source, ", ", copy.inside, ")");
   }
   void operator()(const CloseCopies&) { line("close_copies()"); }
-  void operator()(const WaitForCopies& wait) { line("wait_for_copies<" + str(wait.unfinished) + ">()"); }
+  void operator()(const WaitForCopies& wait) { line("wait_for_copies<", wait.unfinished, ">()"); }
 
   // ---- Across threads.
   void operator()(const Combine& combine) {
-    const char* const names[] = {"combine_columns", "combine_rows", "combine_rows_alike", "combine_rows_for_first"};
-    std::vector<std::string> how{name_of(combine.operation), str(combine.row_threads), str(combine.column_threads)};
-    if (combine.how == Combine::How::Columns) how.push_back(str(combine.cluster));
-    how.push_back(str(combine.held));
-    if (combine.how == Combine::How::Columns) how.emplace_back(truth(combine.again));
-    if (combine.at_once > 0) how.push_back(str(combine.at_once));
-    std::vector<std::string> what;
-    for (const Expression& one : combine.registers) what.push_back(simt::text(one));
-    switch (combine.place) {
-      case Combine::Place::None: what.emplace_back("nullptr"); break;
-      case Combine::Place::Scratch: what.emplace_back("shared"); break;
-      case Combine::Place::Ring: what.emplace_back("ring"); break;
-      case Combine::Place::Parts: what.push_back(combine.offset > 0 ? in_parts(combine.offset) : "shared + parts"); break;
-    }
-    if (combine.counter) what.push_back(in_parts(*combine.counter));
-    if (combine.how == Combine::How::RowsForFirst) what.insert(what.begin(), what.back()), what.pop_back();
-    line(names[static_cast<std::size_t>(combine.how)] + std::string("<") + join(how) + ">(" + join(what) + ")");
+    const char* const names[] = {"combine_columns<", "combine_rows<", "combine_rows_alike<", "combine_rows_for_first<"};
+    const bool columns = combine.how == Combine::How::Columns, for_first = combine.how == Combine::How::RowsForFirst;
+    begin();
+    say(names[static_cast<std::size_t>(combine.how)], combine.operation, ", ", combine.row_threads, ", ", combine.column_threads);
+    if (columns) say(", ", combine.cluster);
+    say(", ", combine.held);
+    if (columns) say(", ", truth(combine.again));
+    if (combine.at_once > 0) say(", ", combine.at_once);
+    say(">(");
+    if (for_first) memory_of(combine), say(", "), list(combine.registers);
+    else list(combine.registers), say(", "), memory_of(combine);
+    if (combine.counter) say(", shared + parts + ", *combine.counter);
+    say(")");
+    end();
   }
-  void operator()(const BeginExchange& exchange) { line("begin_exchange(" + in_parts(exchange.counter) + ")"); }
+  void memory_of(const Combine& combine) {
+    switch (combine.place) {
+      case Combine::Place::None: return say("nullptr");
+      case Combine::Place::Scratch: return say("shared");
+      case Combine::Place::Ring: return say("ring");
+      case Combine::Place::Parts: break;
+    }
+    say("shared + parts");
+    if (combine.offset > 0) say(" + ", combine.offset);
+  }
+  void operator()(const BeginExchange& exchange) { line("begin_exchange(shared + parts + ", exchange.counter, ")"); }
   void operator()(const Scan& scan) {
-    const std::string n = str(scan.count);
-    line("const " + name_of(computed(scan.operation.dtype)) + "* const " + scan.name + " = scan_shared<" + name_of(scan.operation) + ">(tile, tile + " + n +
-         ", " + n + ", " + str(scan.length) + ", " + str(scan.stride) + ")");
+    line("const ", computed(scan.operation.dtype), "* const ", scan.name, " = scan_shared<", scan.operation, ">(tile, tile + ", scan.count, ", ", scan.count,
+         ", ", scan.length, ", ", scan.stride, ")");
   }
   void operator()(const Sort& sort) {
-    const std::string n = str(sort.count);
-    line("const int* const " + sort.name + " = sort_shared(tile, order, order + " + n + ", " + n + ", " + str(sort.length) + ", " + str(sort.stride) + ", " +
-         truth(sort.descending) + ")");
+    line("const int* const ", sort.name, " = sort_shared(tile, order, order + ", sort.count, ", ", sort.count, ", ", sort.length, ", ", sort.stride, ", ",
+         truth(sort.descending), ")");
   }
 
   // ---- Passes have put something in their place.
@@ -242,7 +222,9 @@ class Printer {
   void operator()(const OpenRing&) {}
   void operator()(const UseScratch&) {}
 
-  std::string out_, origin_;
+  std::string& out_;
+  const char* origin_file_ = "";
+  std::uint32_t origin_line_ = 0;
   int depth_;
   const Expression* when_ = nullptr;
   bool on_one_line_ = false;
@@ -250,10 +232,12 @@ class Printer {
 
 }  // namespace
 
+void put(std::string& out, const Block& block, int depth) { Printer(out, depth).block(block); }
+
 std::string print(const Block& block, int depth) {
-  Printer printer(depth);
-  printer.block(block);
-  return std::move(printer).text();
+  std::string out;
+  put(out, block, depth);
+  return out;
 }
 
 }  // namespace tegula::simt

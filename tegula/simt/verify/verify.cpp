@@ -22,7 +22,7 @@ const std::set<std::string>& given_names() {
 
 struct Variable {
   Type type;
-  std::vector<std::int64_t> sizes;
+  Sizes sizes;
   std::int64_t count = 0;  // of a loop's variable: where it ends
   bool shared = false;     // a place in shared memory
 };
@@ -33,7 +33,7 @@ class Verifier {
 
   std::vector<std::string> check() {
     scopes_.emplace_back();
-    for (const KernelParameter& parameter : k_.parameters) scopes_.back()[parameter.name] = {.type = {}, .sizes = {}};
+    for (const KernelParameter& parameter : k_.parameters) scopes_.back()[parameter.name.str()] = {.type = {}, .sizes = {}};
     walk(k_.entry);
     walk(k_.body);
     for_each_statement(k_.body, [&](const Statement& statement) { check_ring_of(statement); });
@@ -44,20 +44,21 @@ class Verifier {
   void fault(const std::string& text) { faults_.insert(text); }
 
   // ---- Names and registers.
-  const Variable* find(const std::string& name) const {
+  const Variable* find(Name called) const {
+    const std::string name = called.str();
     for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
       if (const auto found = scope->find(name); found != scope->end()) return &found->second;
     return nullptr;
   }
-  void check_name(const std::string& name) {
-    if (!find(name) && !given_names().contains(name)) fault(name + " is used where it is not declared");
+  void check_name(Name name) {
+    if (!find(name) && !given_names().contains(name.str())) fault(name.str() + " is used where it is not declared");
   }
   void check_held(const Expression& e) {
     static const std::vector<const char*> counters[] = {{}, {"r"}, {"c"}, {"r", "c"}, {"c", "k"}, {"r", "c", "k"}};
     const Variable* const array = find(e.name);
-    if (!array) return fault(e.name + " is used where it is not declared");
+    if (!array) return fault(e.name.str() + " is used where it is not declared");
     const auto& indices = counters[static_cast<std::size_t>(e.place)];
-    if (indices.size() > array->sizes.size()) return fault(text(e) + " has more indices than " + e.name + " has sizes");
+    if (indices.size() > array->sizes.size()) return fault(text(e) + " has more indices than " + e.name.str() + " has sizes");
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const Variable* const counter = find(indices[i]);
       if (!counter) fault(text(e) + " stands outside of the loop over " + indices[i]);
@@ -66,9 +67,9 @@ class Verifier {
   }
   void check_element(const Expression& e) {
     const Variable* const array = find(e.name);
-    if (!array) return fault(e.name + " is used where it is not declared");
+    if (!array) return fault(e.name.str() + " is used where it is not declared");
     const std::size_t most = array->sizes.size() + static_cast<std::size_t>(array->type.pointers);
-    if (e.operands.size() > most) fault(text(e) + " has more indices than " + e.name + " has sizes");
+    if (e.operands.size() > most) fault(text(e) + " has more indices than " + e.name.str() + " has sizes");
     for (std::size_t i = 0; i < std::min(e.operands.size(), array->sizes.size()); ++i) {
       const Expression& index = e.operands[i];
       if (index.kind == Kind::Integer && (index.integer < 0 || index.integer >= array->sizes[i])) fault(text(e) + " is beyond its end");
@@ -79,10 +80,10 @@ class Verifier {
       if (e.kind == Kind::Name) check_name(e.name);
       if (e.kind == Kind::Held) check_held(e);
       if (e.kind == Kind::Element) check_element(e);
-      if (e.kind == Kind::Element && is_shared(e.name)) read(e.name);
+      if (e.kind == Kind::Element && is_shared(e.name)) read(e.name.str());
     });
   }
-  bool is_shared(const std::string& name) const {
+  bool is_shared(Name name) const {
     const Variable* const variable = find(name);
     return variable && variable->shared;
   }
@@ -119,21 +120,21 @@ class Verifier {
   void operator()(const Declare& one) {
     if (one.value) check_expression(*one.value);
     const bool shared = one.what.type.pointers > 0 && one.what.type.kind != Type::Kind::Wide && one.value && points_into_shared(*one.value);
-    scopes_.back()[one.what.name] = {.type = one.what.type, .sizes = one.what.sizes, .shared = shared};
+    scopes_.back()[one.what.name.str()] = {.type = one.what.type, .sizes = one.what.sizes, .shared = shared};
   }
   void operator()(const Assign& one) {
     check_expression(one.value);
     if (one.target.kind == Kind::Element && is_shared(one.target.name)) {
       for (const Expression& index : one.target.operands) check_expression(index);
-      write(one.target.name);
+      write(one.target.name.str());
     } else {
       check_expression(one.target);
     }
   }
-  void operator()(const Loop& loop) { walk_within(loop.body, loop.name, loop.end); }
+  void operator()(const Loop& loop) { walk_within(loop.body, loop.name.str(), loop.end); }
   void operator()(const For& loop) {
     check_all(loop);
-    for (int turn = 0; turn < 2; ++turn) walk_within(loop.body, loop.name);  // what an iteration does the next one finds
+    for (int turn = 0; turn < 2; ++turn) walk_within(loop.body, loop.name.str());  // what an iteration does the next one finds
   }
   void operator()(const Branch& branch) {
     check_expression(branch.when);
@@ -152,8 +153,8 @@ class Verifier {
     if (combine.place != Combine::Place::None) meet();  // its function has barriers around its memory
     if (combine.place == Combine::Place::Parts && combine.offset >= k_.part_bytes) fault("a reduction's memory lies behind the parts");
   }
-  void operator()(const Scan& scan) { collective(scan.name, scan.operation.dtype); }
-  void operator()(const Sort& sort) { collective(sort.name, DType::i32); }
+  void operator()(const Scan& scan) { collective(scan.name.str(), scan.operation.dtype); }
+  void operator()(const Sort& sort) { collective(sort.name.str(), DType::i32); }
   /// Reads `tile`, and leaves something in shared memory behind a barrier.
   void collective(const std::string& name, DType dtype) {
     read("tile");
