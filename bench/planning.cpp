@@ -1,5 +1,5 @@
 // What it costs to make a plan: the processor's seconds between the call of a jit-ed function and the first step of its plan, which is the first call less
-// a later one. Nets are narrow, so that little else is measured: the graph has as many items as that of the wide one. OMP_NUM_THREADS=1 bench_planning.
+// a later one. Nets are narrow, so that little else is measured: the graph has as many items as that of the wide one. OMP_NUM_THREADS=1 bench_planning [prefix…].
 
 #include <algorithm>
 #include <ctime>
@@ -93,9 +93,11 @@ void mnist_cnn() {
 
 }  // namespace
 
-int main() {
-  mnist_cnn();
-  gpt2_lengths();
-  gpt2_training();
-  for (const std::int64_t steps : {32, 128, 512}) lstm(steps);
+int main(int argc, char** argv) {
+  const auto wanted = [&](const char* name) { return bench::selected(argc, argv, name); };
+  if (wanted("mnist-cnn")) mnist_cnn();
+  if (wanted("gpt2 forward")) gpt2_lengths();
+  if (wanted("gpt2 training")) gpt2_training();
+  for (const std::int64_t steps : {32, 128, 512})
+    if (wanted("lstm")) lstm(steps);
 }

@@ -91,12 +91,19 @@ TEST(UnfoldCalls, TheCheckerFindsAStepThatTouchesWhatIsNotItsCalls) {
   EXPECT_NE(complaint(plan).find("its inputs and results"), std::string::npos) << complaint(plan);
 }
 
-HostArray numbers(const Shape& shape) { return sin(reshape(cast(arange(numel(shape)), f32), shape) * 0.37).to_array(); }
+HostArray numbers(const Shape& shape) {
+  const DeviceScope scope(cpu());
+  return sin(reshape(cast(arange(numel(shape)), f32), shape) * 0.37).to_array();
+}
 
 TEST(UnfoldCalls, ResultsAreThoseOfTheWholeCall) {
   const auto net = [](Tensor x, Tensor a, Tensor b) { return relu(matmul(relu(matmul(x, a)), b)) + 1.f; };
   const HostArray x = numbers({6, 8}), a = numbers({8, 16}), b = numbers({16, 4});
-  const HostArray expected = net(from_array(x), from_array(a), from_array(b)).to_array();
+  const auto on_cpu = [&] {
+    const DeviceScope scope(cpu());
+    return net(from_array(x), from_array(a), from_array(b)).to_array();
+  };
+  const HostArray expected = on_cpu();
   const DeviceScope scope(SteppedDevice::get());
   for (const bool poisons : {false, true}) {
     const Checking memory(Check::Memory, poisons);
