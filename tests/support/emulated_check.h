@@ -1,5 +1,5 @@
 #pragma once
-// Runs a tile program on emulated threads and on the reference interpreter and compares every byte of memory they were given.
+// Runs a tile program by the machine (or its text on emulated threads) and by the reference interpreter and compares every byte of memory they were given.
 
 #include "tests/cpu/executor_support.h"
 #include "tests/support/emulator.h"
@@ -12,7 +12,15 @@ inline ::testing::AssertionResult emulation_agrees(const tile::Program& program,
                                                    const host::RunOptions& options = {}, const EmulationOptions& emulation = {},
                                                    const runtime::LaunchOptions& how = {}) {
   const auto expected = host::interpreted(program, arguments, options);
-  const auto kernel = emulated_kernel(program, emulation);
+  EmulationOptions within = emulation;
+  within.memory = [&](std::span<const runtime::ArgumentSet> sets) {
+    std::vector<std::span<const std::byte>> all;
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+      if (program.parameters[i].pointer && arguments[i].same_as < 0)
+        all.emplace_back(static_cast<const std::byte*>(sets[0].arguments[i].pointer), arguments[i].bytes.size());
+    return all;
+  };
+  const auto kernel = emulated_kernel(program, within);
   const auto got = host::after(program, arguments, options, [&](std::span<const runtime::ArgumentSet> sets) { kernel->launch(sets, how); });
   std::string problem;
   for (std::size_t i = 0; i < got.size(); ++i) {

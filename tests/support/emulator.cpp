@@ -135,18 +135,17 @@ class EmulatedKernel final : public runtime::Kernel {
 
   /// What a launch runs.
   Variant variant(std::span<const runtime::ArgumentSet> sets, bool guarded) const {
-    Specialisation specialisation = specialise(program_, sets);
-    if (!options_.aligned) {  // nothing is known
-      std::fill(specialisation.facts.begin(), specialisation.facts.end(), std::uint8_t{0});
-      specialisation.one_axis = false;
-    }
-    specialisation.guarded = guarded;
+    const Specialisation specialisation = known_of(sets, guarded);
     Generated code = generate(program_, specialisation, options_.architecture);
     if (options_.change) code.source = options_.change(std::move(code.source));
     return {std::move(code), specialisation};
   }
 
   void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& launch_options) const override {
+    static unsigned launches = 0;
+    const unsigned launch = launches++;
+    const bool uneven = options_.pace == Pace::Uneven || (options_.pace == Pace::Changing && launch % 3 == 2);
+    if (!options_.is_text()) return by_machine(sets, launch_options, {.uneven = uneven, .order = launch});
     const Variant chosen = variant(sets, !launch_options.guards.empty());
     const auto& [code, specialisation] = chosen;
     long long instances = 0;
@@ -169,9 +168,6 @@ class EmulatedKernel final : public runtime::Kernel {
     memory.resize(memory.size() + 16);
     runtime::Failure local;
     void* failure = launch_options.failure ? launch_options.failure : &local;
-    static unsigned launches = 0;
-    const unsigned launch = launches++;
-    const bool uneven = options_.pace == Pace::Uneven || (options_.pace == Pace::Changing && launch % 3 == 2);
     const unsigned order = launch | (uneven ? 1u << 31 : 0u);  // emulated::kUneven
     compile({chosen});
     if (known()[code.source](memory.data(), memory.data(), sets.empty() ? nullptr : sets[0].grid.data(), static_cast<int>(sets.size()),
@@ -185,9 +181,40 @@ class EmulatedKernel final : public runtime::Kernel {
     return generate(program_, {.facts = std::vector<std::uint8_t>(program_.parameters.size(), 0)}, options_.architecture).source;
   }
 
+  bool is_text() const { return options_.is_text(); }
+
  private:
+  Specialisation known_of(std::span<const runtime::ArgumentSet> sets, bool guarded) const {
+    Specialisation specialisation = specialise(program_, sets);
+    if (!options_.aligned) {  // nothing is known
+      std::fill(specialisation.facts.begin(), specialisation.facts.end(), std::uint8_t{0});
+      specialisation.one_axis = false;
+    }
+    specialisation.guarded = guarded;
+    return specialisation;
+  }
+
+  void by_machine(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& how, simt::MachineOptions options) const {
+    std::unique_ptr<simt::Machine>& machine = machines_[known_of(sets, !how.guards.empty())];
+    if (!machine) {
+      simt::Kernel kernel = make_kernel(program_, known_of(sets, !how.guards.empty()), options_.architecture);
+      if (options_.change_kernel) options_.change_kernel(kernel);
+      machine = std::make_unique<simt::Machine>(std::move(kernel));
+    }
+    std::vector<std::span<const std::byte>> memory;
+    if (options_.memory) memory = options_.memory(sets);
+    options.memory = memory;
+    runtime::Failure local;
+    const simt::Observed observed = machine->run({sets, how.failure ? how.failure : &local, how.guards}, options);
+    if (options_.observed) *options_.observed = observed;
+    if (observed.stuck) stuck(program_.name);
+    if (!options_.observed && !observed.findings.empty())
+      throw Error({.op = "emulator", .got = "a kernel of " + program_.name + " in which\n" + to_string(observed), .expected = "none of that"});
+  }
+
   tile::Program program_;
   EmulationOptions options_;
+  mutable std::map<Specialisation, std::unique_ptr<simt::Machine>> machines_;
 };
 
 /// What E4M3 codes stand for.
@@ -283,9 +310,11 @@ std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, c
 
 void compile_together(std::span<const runtime::PlannedLaunch> launches) {
   std::vector<Variant> variants;
-  for (const runtime::PlannedLaunch& launch : launches)
-    variants.push_back(static_cast<const EmulatedKernel&>(*launch.kernel).variant(launch.sets, launch.guarded));
-  compile(variants);
+  for (const runtime::PlannedLaunch& launch : launches) {
+    const auto& kernel = static_cast<const EmulatedKernel&>(*launch.kernel);
+    if (kernel.is_text()) variants.push_back(kernel.variant(launch.sets, launch.guarded));
+  }
+  if (!variants.empty()) compile(variants);
 }
 
 std::unique_ptr<runtime::Device> device_with(std::function<std::unique_ptr<runtime::Kernel>(const tile::Program&)> compile) {

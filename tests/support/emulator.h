@@ -1,14 +1,17 @@
 #pragma once
-// Generated kernels on the CPU: the source is compiled by the system's compiler into a shared object and run by fibers.
+// Generated kernels on the CPU: by the machine (tegula/simt/machine), which executes their statements; or their text, which the system's compiler makes a
+// shared object of and fibers run.
 
 #include <functional>
 #include <memory>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "tegula/cuda/handwritten/plain_kernels.h"
 #include "tegula/runtime/device.h"
 #include "tegula/simt/codegen.h"
+#include "tegula/simt/machine/machine.h"
 #include "tests/support/source_folder.h"
 
 namespace tegula::gpu {
@@ -20,11 +23,18 @@ struct EmulationOptions {
   int architecture = 90;
   bool aligned = true;  // false: generate as if nothing were known about the arguments
   Pace pace = Pace::Changing;
-  std::function<std::string(std::string)> change = {};  // of the source, before it is compiled
+  bool text = false;  // the text, compiled, instead of the statements
+  std::function<std::string(std::string)> change = {};  // of the text, before it is compiled; implies `text`
+  std::function<void(simt::Kernel&)> change_kernel = {};  // of the statements
+  /// What a launch may reach; nothing: all memory.
+  std::function<std::vector<std::span<const std::byte>>(std::span<const runtime::ArgumentSet>)> memory = {};
+  simt::Observed* observed = nullptr;  // where the machine tells what it saw; nothing: launch() throws Error where it found something
+
+  bool is_text() const { return text || change; }
 };
 
 /// A kernel that is generated for the arguments of each launch, as on the GPU. A source is compiled once per process. launch() throws Error
-/// when threads wait for each other for ever. Not for several threads.
+/// when threads wait for each other for ever, and where the machine found something else that a kernel must not do. Not for several threads.
 std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, const EmulationOptions& options = {});
 
 /// Compiles what these launches of emulated kernels need, in one go.

@@ -1,0 +1,64 @@
+#pragma once
+// The blocks that run one instance, and what their warps share.
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "tegula/simt/machine/code.h"
+
+namespace tegula::simt {
+
+class Cluster {
+ public:
+  Cluster(const Kernel& kernel, const Code& code, const MachineLaunch& launch, const MachineOptions& options, std::int64_t blocks, Observed& observed);
+
+  /// False where threads wait for each other for ever.
+  bool run(std::uint32_t first_block);
+
+  // ---- What instructions use.
+  Memory& memory() { return memory_; }
+  const MachineLaunch& launch() const { return launch_; }
+  bool stopped() const;  // a guard has failed
+  /// Copies arrive at once, or when they are waited for.
+  void begin_copies(Warp& warp, const Access& to, const std::uint64_t* from, const std::int64_t* there);
+  void close_copies(Warp& warp);
+  void await_copies(Warp& warp, int unfinished);
+  /// Bytes that have come to a block's counter, and are expected there.
+  void expect(int block, int exchange, std::int64_t bytes);
+  void tell(int block, int exchange, std::int64_t bytes);
+
+ private:
+  struct Exchange {
+    std::int64_t expected = -1, arrived = 0;
+    bool complete() const { return expected >= 0 && arrived >= expected; }
+  };
+
+  void begin(Warp& warp, int block, int number);
+  bool begin_instance(Warp& warp);
+  void place_instance(Warp& warp, const runtime::ArgumentSet& set, std::int64_t instance);
+  void go_on(Warp& warp, int steps);
+  void step(Warp& warp, const Instruction& instruction);
+  void compute(Warp& warp, const Instruction& instruction);
+  void wait(Warp& warp, Warp::Wait at);
+  bool release();
+  void found_apart(const Warp& warp);
+  void arrive(Warp& warp, const Warp::Copy& copy);
+  template <class T, class F>
+  void give(Warp& warp, std::uint32_t granule, F&& value);
+
+  const Kernel& kernel_;
+  const Code& code_;
+  const MachineLaunch& launch_;
+  const MachineOptions& options_;
+  Observed& observed_;
+  Memory memory_;
+  std::int64_t blocks_;  // of the grid
+  std::uint32_t first_block_ = 0;
+  std::vector<Warp> warps_;
+  std::vector<std::vector<Exchange>> exchanges_;  // of each block
+  int warps_of_block_;
+  std::minstd_rand random_;
+};
+
+}  // namespace tegula::simt

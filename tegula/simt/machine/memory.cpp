@@ -1,0 +1,263 @@
+#include "tegula/simt/machine/memory.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tegula::simt {
+
+namespace {
+
+const char* sentence_of(Finding::Kind kind) {
+  switch (kind) {
+    case Finding::Kind::Race: return "two threads without a barrier between them reach ";
+    case Finding::Kind::Undefined: return "nobody has written what is taken for ";
+    case Finding::Kind::Outside: return "no memory is at ";
+    case Finding::Kind::Misaligned: return "no multiple of its size is the address of ";
+    case Finding::Kind::OnItsWay: return "a copy is still on its way to ";
+    case Finding::Kind::Apart: return "threads wait at different places, one of them at ";
+    case Finding::Kind::NotBegun: return "a block that may not have begun is written to by ";
+  }
+  return "";
+}
+
+}  // namespace
+
+Memory::Memory(const Kernel& kernel, const MachineOptions& options, Observed& observed)
+    : threads_(kernel.threads()), blocks_(kernel.cluster), bytes_(kernel.shared_bytes()), pitch_((bytes_ + 255) / 128 * 128), options_(options),
+      observed_(observed), memory_(pitch_ * static_cast<std::size_t>(blocks_) + 128), clocks_(static_cast<std::size_t>(blocks_)) {
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data());
+  shared_ = memory_.data() + ((begin + 127) / 128 * 128 - begin);
+}
+
+void Memory::begin_cluster(std::uint32_t first_block) {
+  first_block_ = first_block;
+  states_.assign(pitch_ * static_cast<std::size_t>(blocks_), {});
+  std::ranges::fill(memory_, std::byte{0xcd});
+  meetings_ = 0;
+  // Times go on, so that what other blocks did to tensors is no longer looked at.
+  std::uint32_t latest = 0;
+  for (const Clock& clock : clocks_) latest = std::max(latest, clock.time);
+  ++meeting_;
+  for (Clock& clock : clocks_) clock = {.time = latest + 1, .meeting = latest + 1};
+}
+
+void Memory::cluster_has_met() {
+  ++meetings_, ++meeting_;
+  for (Clock& clock : clocks_) clock.meeting = ++clock.time;
+}
+
+void Memory::find(Finding::Kind kind, const Access& access, int lane, const std::string& more) {
+  constexpr std::size_t kMost = 20;
+  const std::string place = access.said ? *access.said : "?";
+  if (observed_.findings.size() >= kMost || !found_.emplace(kind, place).second) return;
+  observed_.findings.push_back({kind, sentence_of(kind) + place + more + " (block " + std::to_string(first_block_ + static_cast<unsigned>(access.block)) +
+                                          ", thread " + std::to_string(access.first_thread + lane) + ")"});
+}
+
+/// What is known of the first byte; nullptr outside of shared memory.
+Memory::Byte* Memory::byte_of_shared(const Access& access, int lane, int& block) {
+  const std::uint64_t offset = access.addresses[lane] + access.offset - reinterpret_cast<std::uintptr_t>(shared_);
+  if (offset >= states_.size()) return nullptr;
+  block = static_cast<int>(offset / pitch_);
+  return &states_[offset];
+}
+
+/// Of an element of a tensor: of bytes and halves each has its own, of others each word.
+Memory::Byte& Memory::state_of(std::uint64_t address, std::size_t element) {
+  const bool words = element >= 4;
+  if (words) address /= 4;
+  const std::uint64_t number = address / kPage * 2 + words;
+  if (last_page_.second == nullptr || last_page_.first != number) {
+    std::unique_ptr<Page>& page = pages_[number];
+    if (!page) page = std::make_unique<Page>();
+    last_page_ = {number, page.get()};
+  }
+  return (*last_page_.second)[address % kPage];
+}
+
+template <class F>
+void Memory::each_element(const Access& access, int lane, F&& f) {
+  for (std::size_t i = 0; i < access.bytes; i += access.element) f(state_of(access.addresses[lane] + access.offset + i, access.element));
+}
+
+/// Whether the address is aligned and belongs to memory that the thread may reach.
+bool Memory::is_inside(const Access& access, int lane) {
+  const std::uint64_t address = access.addresses[lane] + access.offset;
+  if (address % access.bytes != 0 && std::has_single_bit(access.bytes)) find(Finding::Kind::Misaligned, access, lane);
+  int block = 0;
+  if (byte_of_shared(access, lane, block) != nullptr) {
+    const std::uint64_t within = (address - reinterpret_cast<std::uintptr_t>(shared_)) % pitch_;
+    if (block == access.block && within + access.bytes <= bytes_) return true;
+  } else {
+    if (options_.memory.empty() && address >= 4096) return true;
+    for (const auto& one : options_.memory) {
+      const auto begin = reinterpret_cast<std::uintptr_t>(one.data());
+      if (address >= begin && address + access.bytes <= begin + one.size()) return true;
+    }
+  }
+  find(Finding::Kind::Outside, access, lane);
+  return false;
+}
+
+/// Whether the thread `by` of the block comes behind what was done then.
+bool Memory::is_before(std::uint32_t time, std::uint32_t meeting, int by, int block) const {
+  const Clock& clock = clocks_[static_cast<std::size_t>(block)];
+  return by / threads_ == block ? time < clock.time : meeting < meeting_;
+}
+
+void Memory::note_read(Byte& byte, int by, int block, const Access& access, int lane) {
+  if (byte.copies > 0) find(Finding::Kind::OnItsWay, access, lane);
+  if (byte.counter > 0) find(Finding::Kind::Race, access, lane);
+  const auto me = static_cast<std::uint16_t>(by);
+  const Clock& clock = clocks_[static_cast<std::size_t>(block)];
+  if (byte.writer != kNobody && byte.writer != me && !is_before(byte.write_time, byte.write_meeting, byte.writer, block))
+    find(Finding::Kind::Race, access, lane);
+  if (byte.reader != kNobody && byte.reader != me && byte.read_time == clock.time) byte.reader = kMany;
+  else byte.reader = me;
+  byte.read_time = clock.time;
+}
+
+void Memory::note_write(Byte& byte, int by, int block, const Access& access, int lane, bool atomic) {
+  if (byte.copies > 0) find(Finding::Kind::OnItsWay, access, lane);
+  const auto me = static_cast<std::uint16_t>(by);
+  const bool own = by / threads_ == block;
+  const Clock& clock = clocks_[static_cast<std::size_t>(block)];
+  const bool both_atomic = atomic && byte.atomic;
+  if (!both_atomic && byte.writer != kNobody && byte.writer != me &&
+      !is_before(byte.write_time, byte.write_meeting, byte.writer, block))
+    find(Finding::Kind::Race, access, lane);
+  const bool read_is_before = own ? byte.read_time < clock.time : byte.read_time < clock.meeting;
+  if (byte.reader != kNobody && byte.reader != me && !read_is_before) find(Finding::Kind::Race, access, lane);
+  byte.writer = me, byte.write_time = clock.time, byte.write_meeting = meeting_, byte.atomic = atomic;
+}
+
+std::uint32_t Memory::read(const Access& access, std::uint32_t& defined) {
+  std::uint32_t allowed = 0;
+  defined = access.mask;
+  bool in_shared = false;
+  for (std::uint32_t left = access.mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (!is_inside(access, lane)) {
+      defined &= ~(1u << lane);
+      continue;
+    }
+    allowed |= 1u << lane;
+    int block = access.block;
+    const int by = owner(access, lane);
+    if (Byte* const first = byte_of_shared(access, lane, block)) {
+      in_shared = true;
+      for (std::size_t i = 0; i < access.bytes; ++i) {
+        note_read(first[i], by, block, access, lane);
+        if (!first[i].defined) defined &= ~(1u << lane);
+      }
+    } else {
+      each_element(access, lane, [&](Byte& state) { note_read(state, by, block, access, lane); });
+    }
+  }
+  if (in_shared) count_banks(access);
+  return allowed;
+}
+
+std::uint32_t Memory::write(const Access& access, std::uint32_t defined, bool atomic) {
+  std::uint32_t allowed = 0;
+  bool in_shared = false;
+  for (std::uint32_t left = access.mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (!is_inside(access, lane)) continue;
+    allowed |= 1u << lane;
+    int block = access.block;
+    const int by = owner(access, lane);
+    if (Byte* const first = byte_of_shared(access, lane, block)) {
+      in_shared = true;
+      for (std::size_t i = 0; i < access.bytes; ++i) {
+        note_write(first[i], by, block, access, lane, atomic);
+        first[i].defined = (defined >> lane & 1) != 0, first[i].counter = 0;
+      }
+    } else {
+      if ((defined >> lane & 1) == 0) find(Finding::Kind::Undefined, access, lane);
+      each_element(access, lane, [&](Byte& state) { note_write(state, by, block, access, lane, atomic); });
+    }
+  }
+  if (in_shared) count_banks(access);
+  return allowed;
+}
+
+void Memory::write_to(const Access& access, int block, std::uint32_t defined, int counted) {
+  for (std::uint32_t left = access.mask; left != 0; left &= left - 1) {
+    const int lane = std::countr_zero(left);
+    if (!cluster_runs()) find(Finding::Kind::NotBegun, access, lane);
+    int own = 0;
+    Byte* const here = byte_of_shared(access, lane, own);
+    if (here == nullptr) {
+      find(Finding::Kind::Outside, access, lane);
+      continue;
+    }
+    Byte* const there = here + (static_cast<std::ptrdiff_t>(block) - own) * static_cast<std::ptrdiff_t>(pitch_);
+    for (std::size_t i = 0; i < access.bytes; ++i) {
+      note_write(there[i], owner(access, lane), block, access, lane, false);
+      there[i].defined = (defined >> lane & 1) != 0;
+      there[i].counter = static_cast<std::uint16_t>(counted);
+    }
+  }
+}
+
+void Memory::counted(int block, int counter) {
+  Byte* const first = states_.data() + static_cast<std::size_t>(block) * pitch_;
+  for (std::size_t i = 0; i < bytes_; ++i) {
+    if (first[i].counter != counter) continue;
+    first[i].counter = 0, first[i].writer = kNobody;
+  }
+}
+
+bool Memory::begin_copy(const Access& access, int lane) {
+  int block = 0;
+  if (!is_inside(access, lane)) return false;
+  Byte* const first = byte_of_shared(access, lane, block);
+  if (first == nullptr) return find(Finding::Kind::Outside, access, lane), false;
+  for (std::size_t i = 0; i < access.bytes; ++i) {
+    note_write(first[i], owner(access, lane), block, access, lane, false);
+    ++first[i].copies;
+  }
+  return true;
+}
+
+void Memory::end_copy(const Access& access, int lane) {
+  int block = 0;
+  Byte* const first = byte_of_shared(access, lane, block);
+  for (std::size_t i = 0; i < access.bytes; ++i) {
+    --first[i].copies;
+    first[i].defined = true, first[i].write_time = clocks_[static_cast<std::size_t>(block)].time;
+  }
+}
+
+bool Memory::may_read(const Access& access, int lane) {
+  if (!is_inside(access, lane)) return false;
+  each_element(access, lane, [&](Byte& state) { note_read(state, owner(access, lane), access.block, access, lane); });
+  return true;
+}
+
+/// A warp's lanes go in parts that reach 128 bytes together; of a part, a bank hands out one word after another.
+void Memory::count_banks(const Access& access) {
+  const int parts = access.bytes <= 4 ? 1 : static_cast<int>(access.bytes / 4), each = kLanes / parts;
+  const auto base = reinterpret_cast<std::uintptr_t>(shared_);
+  for (int part = 0; part < parts; ++part) {
+    std::array<std::uint64_t, 32 * kLanes> words;  // of a bank, those that differ
+    std::array<int, 32> counts{};
+    bool any = false;
+    for (int lane = part * each; lane < (part + 1) * each; ++lane) {
+      if ((access.mask >> lane & 1) == 0) continue;
+      any = true;
+      for (std::size_t i = 0; i < std::max<std::size_t>(access.bytes, 4); i += 4) {
+        const std::uint64_t word = (access.addresses[lane] + access.offset - base + i) / 4;
+        const std::size_t bank = word % 32;
+        std::uint64_t* const begin = words.data() + bank * kLanes;
+        if (std::find(begin, begin + counts[bank], word) == begin + counts[bank]) begin[counts[bank]++] = word;
+      }
+    }
+    if (!any) continue;
+    ++observed_.banks.accesses;
+    observed_.banks.conflicts += *std::ranges::max_element(counts) - 1;
+  }
+}
+
+}  // namespace tegula::simt

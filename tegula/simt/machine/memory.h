@@ -1,0 +1,96 @@
+#pragma once
+// Shared memory of a cluster's blocks, and what is known of each byte: who wrote and read it since all threads met.
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "tegula/simt/machine/lanes.h"
+#include "tegula/simt/machine/machine.h"
+
+namespace tegula::simt {
+
+/// Lanes of a warp that reach `bytes` each, at their addresses plus `offset`.
+struct Access {
+  int block = 0, first_thread = 0;  // of the block
+  const std::uint64_t* addresses = nullptr;
+  std::uint32_t mask = 0;
+  std::size_t offset = 0, bytes = 4, element = 4;  // an access of several elements side by side
+  const std::string* said = nullptr;  // the expression
+};
+
+class Memory {
+ public:
+  Memory(const Kernel& kernel, const MachineOptions& options, Observed& observed);
+
+  /// All is new: what blocks before did is over.
+  void begin_cluster(std::uint32_t first_block);
+  std::byte* shared(int block) { return shared_ + static_cast<std::size_t>(block) * pitch_; }
+  void have_met(int block) { ++clocks_[static_cast<std::size_t>(block)].time; }
+  void cluster_has_met();
+  bool cluster_runs() const { return meetings_ > 0; }
+
+  /// Lanes that may go on; `defined`: those of them that read what was written.
+  std::uint32_t read(const Access& access, std::uint32_t& defined);
+  /// `defined`: lanes whose value is.
+  std::uint32_t write(const Access& access, std::uint32_t defined, bool atomic = false);
+  /// The same into the memory of another block; `counted`: whoever waits for the counter may read it.
+  void write_to(const Access& access, int block, std::uint32_t defined, int counted);
+  /// The counter of a block has arrived: what was counted may be read.
+  void counted(int block, int counter);
+
+  // ---- Copies that a lane has begun.
+  bool begin_copy(const Access& access, int lane);
+  void end_copy(const Access& access, int lane);
+
+  void find(Finding::Kind kind, const Access& access, int lane, const std::string& more = {});
+  bool may_read(const Access& access, int lane);
+
+ private:
+  static constexpr std::uint16_t kNobody = 0xffff, kMany = 0xfffe;
+  struct Byte {
+    std::uint32_t write_time = 0, read_time = 0, write_meeting = 0;
+    std::uint16_t writer = kNobody, reader = kNobody;
+    std::uint16_t counter = 0;  // that has to arrive before it may be read
+    std::uint8_t copies = 0;    // on their way
+    bool defined = false, atomic = false;
+  };
+  struct Clock {
+    std::uint32_t time = 1, meeting = 1;  // since when all blocks have met last
+  };
+  static constexpr std::size_t kPage = 1024;
+  using Page = std::array<Byte, kPage>;
+
+  Byte* byte_of_shared(const Access& access, int lane, int& block);
+  Byte& state_of(std::uint64_t address, std::size_t element);
+  template <class F>
+  void each_element(const Access& access, int lane, F&& f);
+  int owner(const Access& access, int lane) const { return access.block * threads_ + access.first_thread + lane; }
+  bool is_before(std::uint32_t time, std::uint32_t meeting, int by, int block) const;
+  void note_read(Byte& byte, int by, int block, const Access& access, int lane);
+  void note_write(Byte& byte, int by, int block, const Access& access, int lane, bool atomic);
+  void count_banks(const Access& access);
+  bool is_inside(const Access& access, int lane);
+
+  int threads_, blocks_;
+  std::size_t bytes_, pitch_;
+  const MachineOptions& options_;
+  Observed& observed_;
+  std::vector<std::byte> memory_;
+  std::byte* shared_ = nullptr;
+  std::vector<Byte> states_;
+  std::vector<Clock> clocks_;
+  std::uint32_t meetings_ = 0, meeting_ = 1;
+  std::uint32_t first_block_ = 0;
+  std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
+  std::pair<std::uint64_t, Page*> last_page_{0, nullptr};
+  std::set<std::pair<Finding::Kind, std::string>> found_;
+};
+
+}  // namespace tegula::simt
