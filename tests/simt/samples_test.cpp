@@ -1,5 +1,5 @@
-// Every way in which the generator writes a kernel, by one program each: its text, and its values on emulated threads and by the CPU's executor,
-// beside those of the reference interpreter. Tiles are not full at their ends.
+// Every way in which the generator writes a kernel, by one program each: its text, and its values by the machine, by the text on emulated threads and by
+// the CPU's executor, beside those of the reference interpreter. Tiles are not full at their ends.
 
 #include <algorithm>
 #include <bit>
@@ -36,11 +36,45 @@ TEST_P(Samples, HaveTheirGoldenTexts) {
   EXPECT_GT(compile_cubin(prelude() + code.source, 90).size(), 1000u);
 }
 
-TEST_P(Samples, LeaveOnEmulatedThreadsWhatTheInterpreterLeaves) {
+TEST_P(Samples, LeaveOnTheMachineWhatTheInterpreterLeaves) {
   const Sample& sample = GetParam();
   const std::vector<runtime::Failure> guards(sample.guarded ? 2 : 0);
-  for (const bool aligned : {true, false})
-    EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.aligned = aligned}, {.guards = guards}));
+  for (const bool aligned : {true, false}) {
+    for (const Pace pace : {Pace::Even, Pace::Uneven})
+      EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.aligned = aligned, .pace = pace}, {.guards = guards}));
+  }
+}
+
+/// All texts are compiled in one go, for which the arguments of all are there together.
+void compile_texts(std::span<const Sample> left, std::vector<runtime::PlannedLaunch>& launches) {
+  if (left.empty()) return compile_together(launches);
+  const Sample& sample = left.front();
+  const auto kernel = emulated_kernel(sample.program, {.text = true});
+  host::after(sample.program, sample.arguments, sample.run, [&](std::span<const runtime::ArgumentSet> sets) {
+    launches.push_back({kernel.get(), sets, sample.guarded});
+    compile_texts(left.subspan(1), launches);
+  });
+}
+
+/// The printer, and the machine's functions across threads, say what the prelude says.
+TEST(SampleTexts, LeaveTheBitsThatTheMachineLeaves) {
+  const std::vector<Sample> all = samples();
+  std::vector<runtime::PlannedLaunch> launches;
+  compile_texts(all, launches);
+  for (const Sample& sample : all) {
+    const std::vector<runtime::Failure> guards(sample.guarded ? 2 : 0);
+    std::vector<std::vector<host::TestArgument>> left;
+    for (const bool text : {true, false}) {
+      const auto kernel = emulated_kernel(sample.program, {.text = text});
+      left.push_back(host::after(sample.program, sample.arguments, sample.run,
+                                 [&](std::span<const runtime::ArgumentSet> sets) { kernel->launch(sets, {.guards = guards}); }));
+    }
+    for (std::size_t i = 0; i < left[0].size(); ++i) {
+      host::compare_memory(left[0][i].dtype, left[0][i].bytes, left[1][i].bytes, 0, [&](std::size_t at, double a, double b) {
+        ADD_FAILURE() << sample.name << " argument " << i << " element " << at << ": " << a << " by the text, " << b << " by the machine";
+      });
+    }
+  }
 }
 
 TEST_P(Samples, LeaveOnTheCpuWhatTheInterpreterLeaves) {

@@ -1,6 +1,7 @@
 #pragma once
 // What the machine executes: a kernel's statements as instructions for a warp, one after another.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -24,6 +25,23 @@ struct Slot {
   int count = 0;
   Step steps[4] = {};
 };
+
+inline Slot operator+(Slot a, const Slot& b) {
+  a.base += b.base;
+  for (int i = 0; i < b.count; ++i) {
+    auto* const end = a.steps + a.count;
+    auto* const same = std::find_if(a.steps, end, [&](const Slot::Step& step) { return step.counter == b.steps[i].counter; });
+    if (same != end) same->by += b.steps[i].by;
+    else a.steps[a.count++] = b.steps[i];
+  }
+  return a;
+}
+inline Slot operator*(Slot a, std::int64_t by) {
+  a.base *= by;
+  for (int i = 0; i < a.count; ++i) a.steps[i].by *= static_cast<std::int32_t>(by);
+  return a;
+}
+inline Slot operator+(Slot a, std::int64_t by) { return a.base += by, a; }
 
 /// The threads of a warp.
 struct Warp {
