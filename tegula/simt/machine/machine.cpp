@@ -4,7 +4,9 @@
 
 namespace tegula::simt {
 
-Machine::Machine(Kernel kernel) : kernel_(std::move(kernel)), code_(std::make_unique<const Code>(translated(kernel_))) {}
+Machine::Machine(Kernel kernel) : kernel_(std::move(kernel)), code_(std::make_unique<const Code>(translated(kernel_))) {
+  kernel_.entry = {}, kernel_.body = {};
+}
 Machine::~Machine() = default;
 
 Observed Machine::run(const MachineLaunch& launch, const MachineOptions& options) const {

@@ -68,12 +68,11 @@ class Machine {
   /// Throws Error where the kernel has what the machine does not know.
   explicit Machine(Kernel kernel);
   ~Machine();
-  const Kernel& kernel() const { return kernel_; }
   /// Leaves in memory what the kernel leaves. The grid is that of a launch of it: an instance is a block, or a cluster.
   Observed run(const MachineLaunch& launch, const MachineOptions& options = {}) const;
 
  private:
-  Kernel kernel_;
+  Kernel kernel_;  // without its statements, which may lie in an arena
   std::unique_ptr<const Code> code_;
 };
 

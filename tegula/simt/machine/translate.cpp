@@ -31,7 +31,7 @@ Code Translator::translate() {
 /// What every kernel begins with.
 void Translator::head() {
   Given& given = code_.given;
-  const auto give = [&](std::uint32_t& granule, const char* name, Type type) {
+  const auto give = [&](std::uint32_t& granule, Name name, Type type) {
     const Value value = temporary(type);
     granule = static_cast<std::uint32_t>(value.slot.base);
     declare(name, value);
@@ -52,7 +52,7 @@ void Translator::head() {
   for (const KernelParameter& parameter : k_.parameters) {
     const tile::Parameter& declared = parameter.declared;
     given.parameters.emplace_back();
-    give(given.parameters.back(), parameter.name.c_str(), declared.pointer ? pointer_to(stored(declared.dtype)) : computed(declared.dtype));
+    give(given.parameters.back(), parameter.name, declared.pointer ? pointer_to(stored(declared.dtype)) : computed(declared.dtype));
   }
   const Value ring = temporary(bytes);
   move(ring, pointer_sum(variable("shared").value, constant(Number::I64, k_.ring_begin())));
@@ -96,12 +96,12 @@ void Translator::where(const Expression& when, const Within& f) {
   add({.what = What::Restore, .number = mask});
 }
 
-void Translator::counted(const std::string& name, std::int64_t begin, std::int64_t end, const Within& body) {
+void Translator::counted(Name name, std::int64_t begin, std::int64_t end, const Within& body) {
   if (begin >= end) return;
   const std::int64_t top = top_;
   const int counter = new_counter();
   scopes_.emplace_back();
-  scopes_.back()[name] = {.value = {.type = computed(DType::i32), .slot = {}}, .counter = counter};
+  scopes_.back()[name.str()] = {.value = {.type = computed(DType::i32), .slot = {}}, .counter = counter};
   add({.what = What::Count, .number = counter, .limit = begin});
   const std::size_t first = here();
   body();
@@ -113,7 +113,7 @@ void Translator::counted(const std::string& name, std::int64_t begin, std::int64
 void Translator::operator()(const Declare& one) {
   std::int64_t count = 1;
   for (const std::int64_t size : one.what.sizes) count *= size;
-  const Value value{one.what.type, allocate(width(one.what.type) * count), one.what.sizes};
+  const Value value{one.what.type, allocate(width(one.what.type) * count), {one.what.sizes.begin(), one.what.sizes.end()}};
   const std::int64_t top = top_;
   if (one.value) {
     const bool tuple = one.value->kind == Expression::Kind::Tuple;
@@ -154,7 +154,7 @@ void Translator::operator()(const For& loop) {
   const Value goes_on = lanes(Expression(loop.name) < loop.end, Number::Boolean);
   Instruction narrow{.what = What::Narrow, .target = code_.sentences.size()};
   narrow.in[0] = goes_on.slot;
-  said(loop.name + " < " + text(loop.end));
+  said(loop.name.str() + " < " + text(loop.end));
   add(narrow);
   const std::size_t out = here();
   add({.what = What::JumpIfNone});

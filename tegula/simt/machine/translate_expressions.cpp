@@ -236,7 +236,7 @@ Translator::Value Translator::folded(const Operation& operation, const Value& a,
   if (!operation.placed) {
     const Value result = temporary(computed(operation.dtype));
     const LaneFunction run = folding(operation);
-    if (run == nullptr) unknown("the operation " + name_of(operation));
+    if (run == nullptr) unknown("an operation over " + std::string(name(operation.dtype)));
     compute(run, result, {converted(a, number_of(operation.dtype)).slot, converted(b, number_of(operation.dtype)).slot});
     return result;
   }
@@ -275,7 +275,7 @@ Translator::Value Translator::lanes(const Expression& e) {
       }
       const Value x = lanes(e.operands[0]);
       if (e.name == "!") return called(operators(), "!", {converted(x, Number::Boolean)});
-      return called(operators(), e.name == "-" ? "0-" : e.name, {converted(x, promoted(number_of(x.type)))});
+      return called(operators(), e.name == "-" ? "0-" : e.name.str(), {converted(x, promoted(number_of(x.type)))});
     }
     case Kind::Binary: {
       if (e.name == "&&" || e.name == "||") return logic(e);
@@ -285,10 +285,10 @@ Translator::Value Translator::lanes(const Expression& e) {
         return a.type.pointers > 0 ? pointer_sum(a, b) : pointer_sum(b, a);
       }
       const Number type = common(promoted(number_of(a.type)), promoted(number_of(b.type)));
-      return called(operators(), e.name, {converted(a, type), converted(b, type)});
+      return called(operators(), e.name.str(), {converted(a, type), converted(b, type)});
     }
     case Kind::Call: {
-      if (e.name.starts_with("steady")) return lanes(e.operands[0]);
+      if (e.name.str().starts_with("steady")) return lanes(e.operands[0]);
       if (e.name == "element_of") {
         const Value vector = registers(e.operands[0]);
         const Type one = computed(tile::compute_type(vector.type.dtype));
@@ -304,7 +304,7 @@ Translator::Value Translator::lanes(const Expression& e) {
       }
       Values operands;
       for (const Expression& operand : e.operands) operands.push_back(lanes(operand));
-      return called(words(), e.name, std::move(operands));
+      return called(words(), e.name.str(), std::move(operands));
     }
     case Kind::Cast: return converted(lanes(e.operands[0]), e.type);
     case Kind::Reinterpret: {
@@ -339,7 +339,7 @@ Translator::Value Translator::lanes(const Expression& e) {
     }
     case Kind::Member: {
       const Value whole = lanes(e.operands[0]);
-      if (!is_placed(whole.type)) unknown("a part named " + e.name);
+      if (!is_placed(whole.type)) unknown("a part named " + e.name.str());
       const Type value = placed_part(whole.type, false);
       if (e.name == "value") return {value, whole.slot};
       return {placed_part(whole.type, true), whole.slot + width(value)};

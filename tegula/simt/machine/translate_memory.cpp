@@ -147,7 +147,7 @@ void Translator::operator()(const StoreWide& store) {
   const Value inside = store.limited ? lanes(store.limited->limit, Number::I32) : integer(store.count);
   const std::int64_t step = width(source.type);
   const bool alike = number_of(one) == number_of(source.type);
-  if (!alike) unknown("a store of " + name_of(source.type) + " as " + name_of(one));
+  if (!alike) unknown("a store of " + text(store.source) + " as another number");
   native([=, to = pointer.slot, from = source.slot, limit = inside.slot, store_one = storing(one), each = bytes_of(one), wide = store.wide,
           count = store.count, whole = !store.limited || store.limited->whole, place = said(text(store.pointer))](Cluster& cluster, Warp& warp) {
     Access access = access_of(cluster, warp, to, place);

@@ -10,14 +10,15 @@ namespace tegula::simt {
 using Kind = Expression::Kind;
 using What = Instruction::What;
 
-const Translator::Variable* Translator::find(const std::string& name) const {
+const Translator::Variable* Translator::find(Name called) const {
+  const std::string name = called.str();
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope)
     if (const auto found = scope->find(name); found != scope->end()) return &found->second;
   return nullptr;
 }
-const Translator::Variable& Translator::variable(const std::string& name) const {
+const Translator::Variable& Translator::variable(Name name) const {
   const Variable* const found = find(name);
-  if (found == nullptr) unknown("the name " + name);
+  if (found == nullptr) unknown("the name " + name.str());
   return *found;
 }
 

@@ -61,14 +61,14 @@ class Translator {
   void operator()(const UseScratch&) { unknown("a mark of scratch that a pass should have replaced"); }
   using Within = std::function<void()>;
   void where(const Expression& when, const Within& f);
-  void counted(const std::string& name, std::int64_t begin, std::int64_t end, const Within& body);
+  void counted(Name name, std::int64_t begin, std::int64_t end, const Within& body);
   void assign(const Expression& target, const Value& value);
   void assign(const Expression& target, const Expression& value) {
     const std::int64_t top = top_;
     assign(target, lanes(value));
     top_ = top;
   }
-  void declare(const std::string& name, Value value) { scopes_.back()[name] = {std::move(value)}; }
+  void declare(Name name, Value value) { scopes_.back()[name.str()] = {std::move(value)}; }
 
   // ---- translate_memory.cpp
   void operator()(const LoadWide& load);
@@ -130,8 +130,8 @@ class Translator {
   Value integer(std::int64_t value) { return constant(Number::I32, static_cast<std::uint64_t>(value)); }
   Value number(const Expression& e);
   bool touches_memory(const Expression& e) const;
-  const Variable* find(const std::string& name) const;
-  const Variable& variable(const std::string& name) const;
+  const Variable* find(Name name) const;
+  const Variable& variable(Name name) const;
   [[noreturn]] void unknown(const std::string& what) const;
 
   // ---- Instructions and registers.
