@@ -12,6 +12,8 @@
 #include "tegula/simt/kernel/kernel.h"
 #include "tegula/simt/lower/lowering.h"
 #include "tegula/simt/passes/compare_in_vector.h"
+#include "tegula/simt/passes/convert_layouts.h"
+#include "tegula/simt/passes/keep_packed.h"
 #include "tegula/simt/passes/place_barriers.h"
 #include "tegula/simt/passes/place_shared.h"
 #include "tegula/simt/print/print.h"
@@ -147,6 +149,8 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
 simt::Kernel make_kernel(const Program& program, const Specialisation& specialisation, int architecture) {
   const Analysis analysis(program, specialisation);
   simt::Kernel kernel = lowered(analysis, decide(analysis, architecture), specialisation);
+  simt::keep_packed(kernel);
+  simt::convert_layouts(kernel);
   simt::compare_in_vector(kernel);
   simt::place_barriers(kernel);
   simt::place_shared(kernel);

@@ -64,20 +64,16 @@ extern "C" __global__ void __launch_bounds__(32) k_attention(const Arguments_k_a
     }
     float v43[2];
      {
-      float* const tile = reinterpret_cast<float*>(shared);
-      (void)tile;
-      __syncthreads();
-      #pragma unroll
-      for (int c = 0; c < 2; ++c) {
-        const int e = c * 32 + static_cast<int>(threadIdx.x);
-        tile[e] = v42[c];
-      }
-      __syncthreads();
-      #pragma unroll
-      for (int c = 0; c < 2; ++c) {
-        const int e = c * 32 + static_cast<int>(threadIdx.x);
-        v43[c] = tile[(e % 8) * 8 + (e / 8)];
-      }
+      const int thread = static_cast<int>(threadIdx.x);
+      const int distance = ((thread & 24) >> 3) ^ (thread & 31) ^ ((thread & 3) << 3);
+      const int choice = ((thread & 4) >> 2);
+      float other;
+      v43[0] = exchanged(v42[0], distance);
+      other = exchanged(v42[1], distance);
+      if (choice != 0) v43[0] = other;
+      v43[1] = exchanged(v42[0], distance ^ 4);
+      other = exchanged(v42[1], distance ^ 4);
+      if (choice != 0) v43[1] = other;
     }
     float v44[1][1][4];
      {

@@ -141,6 +141,8 @@ TEST(Decisions, CanBeRead) {
   EXPECT_NE(rows.find("vector      8 elements\n"), std::string::npos) << rows;
   EXPECT_NE(rows.find("digits      8 bits: v"), std::string::npos) << rows;
   EXPECT_NE(rows.find("packed      v"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("again       v"), std::string::npos) << rows;
+  EXPECT_NE(rows.find("together    v"), std::string::npos) << rows;
   const tile::Program walk = walked_rows(4, 1024, bf16);
   std::vector<std::uint8_t> facts;
   for (const tile::Parameter& parameter : walk.parameters) facts.push_back(parameter.pointer ? 4 : 4 | kShort);

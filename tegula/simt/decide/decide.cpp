@@ -122,7 +122,8 @@ class Regions {
     if (!stays_packed(v_, id, other) || d_.staging.staged.contains(id) || d_.staging.direct.contains(id)) return;
     const Spread own = v_.spread(id);
     const bool uniform = other < 0 || v_.spread(other) == Spread::Uniform;
-    if ((fetched && own != Spread::Row) || (uniform && v_.vector_access(operands[0], mask, own))) d_.packed.insert(id);
+    if ((fetched && own != Spread::Row) || (uniform && v_.vector_access(operands[0], mask, own)))
+      d_.held_as[id] = simt::packed(v_.analysis().type(operands[0]).dtype, v_.grid().vector);
   }
 
   const Values& v_;
@@ -182,6 +183,8 @@ Decisions decide(const Analysis& analysis, int architecture) {
   decisions.hints = cache_hints(analysis);
   decisions.wait = early_wait(values, decisions.walkers > 0);
   Regions(values, decisions).visit(program.body, {});
+  decisions.changes = layout_changes(values);
+  decisions.schedule = schedule_of(values, decisions);
   return decisions;
 }
 

@@ -1,7 +1,5 @@
 #pragma once
 // What is decided about a kernel before any of it is lowered. TEGULA_PRINT=decide shows it for each kernel of a plan.
-//
-// Which words share a loop, and which are computed again where they are needed, is decided while lowering (lower/sharing.cpp).
 
 #include <cstddef>
 #include <cstdint>
@@ -13,6 +11,7 @@
 
 #include "tegula/simt/analysis.h"
 #include "tegula/simt/decide/layout.h"
+#include "tegula/simt/decide/schedule.h"
 #include "tegula/simt/decide/staged_rows.h"
 #include "tegula/simt/kernel/kernel.h"
 
@@ -50,6 +49,12 @@ struct EarlyWait {
   std::vector<tile::Id> begun;  // words that are lowered ahead of the wait, before their turn
 };
 
+/// A tile that changes its layout: what is element e in `to` is element e in `from`. It has 2^bits elements in `from`.
+struct LayoutChange {
+  simt::Linear from, to;
+  int bits = 0;
+};
+
 struct Decisions {
   /// Which thread holds what. Read by everything. Measured on an H200 (layout.cpp says what where).
   ThreadGrid grid;
@@ -67,10 +72,19 @@ struct Decisions {
   std::map<tile::Id, RingPlan> rings;
   /// By loop. Read by lower/deferred.cpp. Sixteen numbers to a conversion: conversions cost as much as many additions.
   std::map<tile::Id, DeferredSums> deferred;
-  /// Loads whose halves stay two to a register until they are used. Read by lower/memory.cpp. Half the registers of what is kept behind a reduction.
-  std::set<tile::Id> packed;
+  /// Values that lie in registers in another type than they are computed in: loads whose halves stay packed until they are used. Read by
+  /// lower/memory.cpp, values.cpp. Half the registers of what is kept behind a reduction.
+  std::map<tile::Id, simt::Type> held_as;
+  /// Tiles that other threads hold under their new shape, where both layouts are linear. Read by lower/shared.cpp. No measurement: fewer barriers.
+  std::map<tile::Id, LayoutChange> changes;
+
+  /// Which words share a loop, which are computed again where they are needed, how sums are split, and where it waits for the launch ahead. Read by
+  /// lower/control.cpp, sharing.cpp, across.cpp. Splits of sums: measured on an H200.
+  Schedule schedule;
 
   std::size_t ring_bytes() const;
+  /// Whether the value is taken, vector by vector, from where it lies as it is stored: packed, in shared memory, or in memory itself.
+  bool lies_as_stored(tile::Id id) const { return held_as.contains(id) || staging.staged.contains(id) || staging.direct.contains(id); }
 };
 
 /// Throws Error when the program uses what cannot be done on the architecture.

@@ -19,6 +19,8 @@ bool is_address_word(tile::Word word);
 int fetched_together(const Values& values, tile::Id load);
 /// deferred.cpp: of the loop's carried value `k`.
 std::optional<DeferredSum> deferrable(const Values& values, const tile::Region& body, std::size_t k);
+/// rearranged.cpp: tiles that other threads hold under their new shape.
+std::map<tile::Id, LayoutChange> layout_changes(const Values& values);
 /// early.cpp
 EarlyWait early_wait(const Values& values, bool in_turn);
 

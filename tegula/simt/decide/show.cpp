@@ -1,6 +1,7 @@
 // Decisions as lines for people.
 
 #include "tegula/simt/decide/decisions.h"
+#include "tegula/simt/layouts/conversion.h"
 
 namespace tegula::gpu {
 
@@ -33,11 +34,33 @@ class Lines {
     for (const auto& [loop, ring] : d_.rings)
       if (ring.stages > 0) line("ring of " + name(loop), ring_text(ring));
     for (const auto& [loop, sums] : d_.deferred) deferred(loop, sums);
-    if (!d_.packed.empty()) line("packed", names(d_.packed));
+    std::set<tile::Id> packed;
+    for (const auto& [id, type] : d_.held_as) packed.insert(id);
+    if (!packed.empty()) line("packed", names(packed));
+    for (const auto& [id, change] : d_.changes) {
+      const char* const ways[] = {"among a thread's registers", "between lanes", "through shared memory"};
+      const auto how = simt::conversion_of(change.from, change.to, change.bits, size_of(a_.type(id).dtype));
+      line("layout of " + name(id), ways[static_cast<std::size_t>(how.way)]);
+    }
+    schedule();
     return text_;
   }
 
  private:
+  void schedule() {
+    for (const SharedLoop& loop : d_.schedule.loops) {
+      std::set<tile::Id> inner(loop.ids.begin(), loop.ids.end());
+      for (const tile::Id id : loop.kept) inner.erase(id);
+      line("loop", names(loop.kept) + (inner.empty() ? "" : "; within it " + names(inner)));
+    }
+    std::set<tile::Id> again;
+    for (const auto& [id, recipe] : d_.schedule.recipes) again.insert(id);
+    if (!again.empty()) line("again", names(again));
+    for (const SharedReductions& all : d_.schedule.reductions) {
+      const std::string parts = all.parts > 1 ? ", in " + str(all.parts) + " parts each" : "";
+      line("together", names({all.ids.begin(), all.ids.end()}) + parts);
+    }
+  }
   void line(const std::string& what, const std::string& value) {
     text_ += what + std::string(what.size() < 12 ? 12 - what.size() : 1, ' ') + value + "\n";
   }

@@ -44,6 +44,7 @@ Expression load(Expression pointer) { return {Kind::Load, "", list(std::move(poi
 Expression fold(Operation operation, Expression a, Expression b) { return folded(Kind::Fold, operation, list(std::move(a), std::move(b))); }
 Expression nothing(Operation operation) { return folded(Kind::Nothing, operation, {}); }
 Expression fold_vector(Operation operation, Expression vector) { return folded(Kind::FoldVector, operation, list(std::move(vector))); }
+Expression widened(Expression vector, Expression which) { return {Kind::Widen, "", list(std::move(vector), std::move(which))}; }
 Expression rounded(DType stored_as, Expression operand) { return typed(Kind::Round, stored(stored_as), list(std::move(operand))); }
 Expression member(Expression operand, const char* name) { return {Kind::Member, name, list(std::move(operand))}; }
 Expression number(double value, DType dtype) {

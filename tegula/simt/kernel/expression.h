@@ -21,7 +21,8 @@ struct Type {
   enum class Kind : std::uint8_t {
     Computed,  // a number as threads compute with it: float, double, long long, int, bool
     Stored,    // a number as it lies in memory
-    Wide,      // `count` stored numbers side by side
+    Wide,      // `count` stored numbers side by side, for the moment
+    Packed,    // the same of a value that stays so: as it lies in memory, several numbers to a register, until it is used
     Placed,    // a computed number and the place where it was: what ArgReduce brings together
     Unsigned,  // the unsigned integer of the dtype's size: what the hardware adds atomically
     Byte,      // of shared memory
@@ -32,10 +33,13 @@ struct Type {
   bool constant = false;  // of a pointer: to what is not changed through it
   int count = 1;
   bool operator==(const Type&) const = default;
+  /// Whether it is several numbers, as they are stored.
+  bool is_vector() const { return pointers == 0 && (kind == Kind::Wide || kind == Kind::Packed); }
 };
 inline Type computed(DType dtype) { return {.kind = Type::Kind::Computed, .dtype = dtype}; }
 inline Type stored(DType dtype) { return {.kind = Type::Kind::Stored, .dtype = dtype}; }
 inline Type wide(DType dtype, int count) { return {.kind = Type::Kind::Wide, .dtype = dtype, .count = count}; }
+inline Type packed(DType dtype, int count) { return {.kind = Type::Kind::Packed, .dtype = dtype, .count = count}; }
 inline Type placed(DType dtype) { return {.kind = Type::Kind::Placed, .dtype = dtype}; }
 inline Type pointer_to(Type type) { return ++type.pointers, type; }
 /// Of a value of the tile language.
@@ -73,7 +77,8 @@ struct Expression {
     Load,         // the stored number at the pointer, widened to what threads compute with
     Fold,         // operation of two operands
     Nothing,      // what changes nothing under the operation
-    FoldVector,   // the operation over the elements of a packed vector
+    FoldVector,   // the operation over the elements of a wide or packed vector
+    Widen,        // element operand[1] of such a vector, as threads compute with it
     Round,        // the operand as the stored type would keep it
     Member,       // operand.name
   };
@@ -129,6 +134,7 @@ Expression load(Expression pointer);
 Expression fold(Operation operation, Expression a, Expression b);
 Expression nothing(Operation operation);
 Expression fold_vector(Operation operation, Expression vector);
+Expression widened(Expression vector, Expression which);
 Expression rounded(DType stored_as, Expression operand);
 Expression member(Expression operand, const char* name);
 Expression number(double value, DType dtype);

@@ -14,6 +14,7 @@
 
 #include "tegula/core/line.h"
 #include "tegula/simt/kernel/expression.h"
+#include "tegula/simt/layouts/linear.h"
 
 namespace tegula::simt {
 
@@ -219,7 +220,20 @@ struct Sort {
   bool descending = false;
 };
 
+/// `target` = what the lane of the warp holds in `source` whose number differs from the thread's own in the bits of `distance`.
+struct Shuffle {
+  Expression target, source, distance;
+};
+
 // ---- What passes put something in the place of (passes/).
+/// The tile in the registers of `source` in those of `target`, where it lies otherwise. `to` names elements by their numbers in `from`; they are 2^bits.
+struct Convert {
+  Register source, target;
+  Linear from, to;
+  int bits = 0;
+};
+/// Reductions over columns, or rows, have been brought together here.
+struct Reduced {};
 /// The next statements touch memory: a barrier stands here where what was touched before may be the same place.
 struct Touch {
   tile::Id root = -1, pointer = -1;
@@ -258,7 +272,7 @@ struct Statement {
       AwaitLaunchAhead,
                             Box<LoadWide>, Box<StoreWide>, StoreOne, AtomicAdd, Box<WriteInOrder>, Report, Box<Philox>, CopyAsync, AwaitCopies,
                             Box<CopyAhead>, CloseCopies, WaitForCopies,
-                            Combine, BeginExchange, Scan, Sort, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+                            Combine, BeginExchange, Scan, Sort, Box<Shuffle>, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   What what;
   Box<Expression> when;  // nothing: always
 

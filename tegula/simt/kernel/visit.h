@@ -53,6 +53,7 @@ void for_each_expression(S& statement, F&& f) {
         } else if constexpr (std::is_same_v<T, StoreOne> || std::is_same_v<T, AtomicAdd>) all(what.pointer, what.value);
         else if constexpr (std::is_same_v<T, WriteInOrder>) all(what.count, what.owners, what.owner);
         else if constexpr (std::is_same_v<T, Philox>) all(what.seed, what.counter, what.target);
+        else if constexpr (std::is_same_v<T, Shuffle>) all(what.target, what.source, what.distance);
         else if constexpr (std::is_same_v<T, CopyAsync>) all(what.source, what.place);
         else if constexpr (std::is_same_v<T, CopyAhead>) all(what.place, what.source, what.inside);
         else if constexpr (std::is_same_v<T, Combine>) {

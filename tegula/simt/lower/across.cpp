@@ -18,25 +18,13 @@ std::size_t bytes_of(const tile::Type& type) { return type.pointer ? 8 : size_of
 
 }  // namespace
 
-/// Whether a reduction looks for the largest or smallest of halves that are still packed, whole vectors of them.
-bool Lowering::compares_halves(Id id) const {
-  const tile::Instruction& self = at(id);
-  if (self.kind != tile::Reduction::Max && self.kind != tile::Reduction::Min) return false;
-  const Spread own = spread(self.operands[0]);
-  const std::vector<Id> sources = sources_of(self.operands[0]);
-  if ((own != Spread::Column && own != Spread::Full) || sources.size() != 1 || crossing(id) != Crossing::Columns) return false;
-  const Id load = sources[0];
-  return spread(load) == own && grid_.rows_fit() && !inside(own, a_.type(load).shape) && (at_hand(load) || packed_.contains(load)) &&
-         is_half(a_.type(at(load).operands[0]).dtype) && grid_.vector % 2 == 0;
-}
-
 void Lowering::accumulate(const std::vector<std::pair<Id, Expression>>& reductions) {
   const Id first = at(reductions.front().first).operands[0];
   const Spread own = spread(first);
   const Shape& shape = a_.type(first).shape;
   std::vector<Id> taken;
   for (const auto& [id, sum] : reductions) taken.push_back(at(id).operands[0]);
-  if (std::all_of(reductions.begin(), reductions.end(), [&](const auto& reduction) { return compares_halves(reduction.first); })) {
+  if (std::all_of(reductions.begin(), reductions.end(), [&](const auto& reduction) { return compares_halves(*this, decided_, reduction.first); })) {
     return loops(own, shape, Step::Vectors, taken, [&] {
       for (const auto& [id, sum] : reductions) {
         const Operation op{at(id).kind, DType::f32};
@@ -57,7 +45,7 @@ void Lowering::accumulate(const std::vector<std::pair<Id, Expression>>& reductio
 std::optional<Expression> Lowering::sum_of_products(Id reduce, const Expression& sum, Spread own) {
   const Id value = a_.resolve(at(reduce).operands[0]);
   const DType dtype = a_.type(value).dtype;
-  if (at(reduce).kind != tile::Reduction::Sum || at(value).word != Word::Mul || !is_float(dtype) || !recipes_.contains(value)) return {};
+  if (at(reduce).kind != tile::Reduction::Sum || at(value).word != Word::Mul || !is_float(dtype) || !is_recipe(value)) return {};
   const std::vector<Id>& factors = at(value).operands;
   return simt::call(dtype == DType::f32 ? "fmaf" : "fma", element(factors[0], own), element(factors[1], own), sum);
 }
@@ -106,7 +94,6 @@ void Lowering::combine(const Operation& op, Expression first, std::int64_t held,
 }
 
 void Lowering::combine_columns(Combine combine, std::size_t bytes) {
-  crossed_ = true;
   const std::size_t warps = grid_.column_threads > 32 ? static_cast<std::size_t>(grid_.column_threads / 32) : 0,
                     blocks = grid_.cluster > 1 ? static_cast<std::size_t>(grid_.cluster) : 0;
   combine.again = repeats_ > 0 || in_turn();
@@ -144,22 +131,6 @@ void Lowering::combine_rows(Combine combine, Spread own, std::size_t bytes, std:
   if (lines > 1 && in_ring) barrier();  // before the next loop fetches into it
 }
 
-/// Waits for others over the same tile, so that they share a loop and the way across the threads.
-void Lowering::reduce(Id id) {
-  const Id from = at(id).operands[0];
-  need(from);
-  if (spread(from) == Spread::Flat) {
-    origin(id);
-    return reduce_shared(id);
-  }
-  if (!reductions_.empty()) {
-    const Id other = reductions_.front();
-    if (spread(other) != spread(id) || a_.type(at(other).operands[0]).shape != a_.type(from).shape || crossing(other) != crossing(id))
-      flush_reductions();
-  }
-  reductions_.push_back(id);
-}
-
 /// One of the sums beside each other.
 Expression Lowering::part_of(Id id, Expression which) const {
   const Name name("parts", id);
@@ -190,17 +161,12 @@ void Lowering::begin_sums(Id id, int parts, bool column, std::vector<std::pair<I
   sums.emplace_back(id, part_of(id, column ? Expression("r") % 4 : Expression("k") % 2));
 }
 
-void Lowering::flush_reductions() {
-  if (reductions_.empty()) return;
-  const std::vector<Id> ids = std::exchange(reductions_, {});
+void Lowering::reductions(const SharedReductions& all) {
+  const std::vector<Id>& ids = all.ids;
+  const int parts = all.parts;
+  const bool column = all.by_rows;
   const Spread own = spread(ids.front());
   const bool columns = crossing(ids.front()) == Crossing::Columns, rows = crossing(ids.front()) == Crossing::Rows;
-  // A long column goes into four parts: a fourth of the additions wait for each other, and of their rounding errors meet. Rows that are walked
-  // over go into two: there are few threads to fill the time. Four warps or fewer keep pace with memory as they are (StripPreference::paced_bytes).
-  const bool column = own == Spread::Column && grid_.row_steps >= 16 && grid_.column_steps * grid_.vector <= 4;
-  const bool halves = own != Spread::Column && columns && repeats_ > 0 && grid_.vector >= 4 && grid_.threads() > 4 * 32 &&
-                      spread(at(ids.front()).operands[0]) != own && std::ranges::none_of(ids, [&](Id id) { return compares_halves(id); });
-  const int parts = column ? 4 : halves ? 2 : 1;
   std::vector<std::pair<Id, Expression>> sums;
   for (const Id id : ids) begin_sums(id, parts, column, sums);
   accumulate(sums);
@@ -221,7 +187,7 @@ void Lowering::flush_reductions() {
     if (alike.size() == 1) combine_across(operation_of(id), variable(id), columns, rows, own, bytes_of(at(id).type));
     else combine_alike(alike, own, columns, rows);
   }
-  refresh(ids.back());
+  if (!decided_.held_as.empty()) add(simt::Reduced{});
 }
 
 /// Reductions of one operation side by side in one array.
@@ -247,7 +213,6 @@ void Lowering::combine_alike(const std::vector<Id>& alike, Spread own, bool colu
 void Lowering::arg_reduce(Id id) {
   const tile::Instruction& self = at(id);
   const Id from = self.operands[0];
-  need(from);
   origin(id);
   if (spread(from) == Spread::Flat) return reduce_shared(id);
   const Spread own = spread(id), source = spread(from);
@@ -264,18 +229,6 @@ void Lowering::arg_reduce(Id id) {
   combine_across(best, name, across == Crossing::Columns, across == Crossing::Rows, own, 2 * std::max<std::size_t>(4, size_of(dtype)));
   declare(id);
   loops(own, self.type.shape, Step::Elements, [&] { assign(held(id, own), simt::member(held(name, own), "at")); });
-}
-
-/// Whether what a loop's iterations do brings columns together (what a loop leaves to its end is none of that).
-bool Lowering::crosses_columns(const tile::Region& region) const {
-  if (grid_.columns_across() == 1) return false;
-  return std::ranges::any_of(region.body, [&](Id id) {
-    const tile::Instruction& self = at(id);
-    if ((self.word == Word::Reduce || self.word == Word::ArgReduce) && !deferred_.contains(id) && spread(self.operands[0]) != Spread::Flat &&
-        crossing(id) == Crossing::Columns)
-      return true;
-    return std::ranges::any_of(self.regions, [&](const tile::Region& inner) { return crosses_columns(inner); });
-  });
 }
 
 }  // namespace tegula::gpu

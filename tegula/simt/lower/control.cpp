@@ -11,12 +11,6 @@ namespace tegula::gpu {
 using simt::Expression;
 using tile::Word;
 
-namespace {
-
-constexpr std::size_t kOutermost = 1;  // open blocks where the program's own statements stand
-
-}  // namespace
-
 void Lowering::lower(simt::Kernel& kernel) {
   kernel.entry = block_of([&] { entry(); });
   kernel.body = block_of([&] { body(); });
@@ -27,62 +21,53 @@ void Lowering::lower(simt::Kernel& kernel) {
 void Lowering::body() {
   if (grid_.cluster > 1) add(simt::Barrier{.kind = simt::Barrier::Kind::ClusterArrive});
   region(a_.program().body);
-  if (waits_) wait_for_launch_ahead();
   if (in_turn()) add(simt::UseRing{}), add(simt::OpenRing{});  // the next instance fetches into it
   meet_cluster();
 }
 
 void Lowering::region(const tile::Region& region) {
-  for (const Id id : region.body) {
-    if (waits_ && id == decided_.wait.before) wait_for_launch_ahead();
-    if (std::ranges::find(decided_.wait.begun, id) == decided_.wait.begun.end()) instruction(id);
+  for (const auto& step : decided_.schedule.steps.at(&region)) {
+    switch (step.kind) {
+      case gpu::Step::Kind::Word: instruction(step.id); break;
+      case gpu::Step::Kind::Loop: shared_loop(decided_.schedule.loops[step.index]); break;
+      case gpu::Step::Kind::Reductions: reductions(decided_.schedule.reductions[step.index]); break;
+      case gpu::Step::Kind::Leave: add({simt::Leave{}, Expression("stopped")}); break;
+      case gpu::Step::Kind::Wait: wait_for_launch_ahead(); break;
+    }
   }
-  flush();
-}
-
-// A guarded kernel asks for what it reads before it knows whether it may write.
-void Lowering::leave_if_stopped() {
-  if (!a_.guarded() || grid_.cluster > 1 || leaves_) return;
-  add({simt::Leave{}, Expression("stopped")});
-  leaves_ = open_.size() == kOutermost;  // from there on nobody is stopped
 }
 
 void Lowering::instruction(Id id) {
   const tile::Instruction& self = at(id);
   if (const auto deferred = deferred_.find(id); deferred != deferred_.end()) return deferred_reduction(id, *deferred->second);
   switch (self.word) {
-    case Word::Parameter:
-    case Word::Constant:
-    case Word::Result: return;
     case Word::ProgramId: return let(simt::computed(DType::i64), variable(id), Name("id", static_cast<std::int32_t>(self.attribute)));
     case Word::NumPrograms: return let(simt::computed(DType::i64), variable(id), Name("g", static_cast<std::int32_t>(self.attribute)));
     case Word::For: return loop(id);
     case Word::If: return branch(id);
-    case Word::Store: return leave_if_stopped(), store(id);
-    case Word::AtomicAdd: return leave_if_stopped(), atomic_add(id);
+    case Word::Store: return store(id);
+    case Word::AtomicAdd: return atomic_add(id);
     case Word::Assert: return check(id);
     default: break;
   }
-  if (is_inline(id) && !self.type.shape.empty()) return;
   switch (self.word) {
     case Word::Broadcast:
     case Word::ExpandDims:
     case Word::Reshape:
     case Word::Transpose:
       if (renames(id)) {  // one element as a scalar
-        need(self.operands[0]);
         return let(simt::type_of(self.type), variable(id), element(self.operands[0], Spread::Uniform));
       }
       return rearrange(id);
     case Word::Load: return load(id);
-    case Word::Reduce: return reduce(id);
+    case Word::Reduce: return origin(id), reduce_shared(id);  // the others go together
     case Word::ArgReduce: return arg_reduce(id);
     case Word::Scan: return scan(id);
     case Word::Sort:
     case Word::ArgSort: return sort(id);
     case Word::Dot: return dot(id);
-    case Word::RandomBits: return random_words(id);
-    default: return share_loop(id);
+    case Word::RandomBits: return counts_in_fours(*this, id) ? random_words(id) : scalar_word(id);
+    default: return scalar_word(id);
   }
 }
 
@@ -109,7 +94,6 @@ bool Lowering::moves_on(const tile::Region& body, Id pointer) const {
 }
 
 void Lowering::loop(Id id) {
-  flush();
   meet_cluster();
   ++repeats_;
   const tile::Instruction& self = at(id);
@@ -119,9 +103,6 @@ void Lowering::loop(Id id) {
   for (std::size_t k = 0; k < deferred.size(); ++k) begin_carried(body.parameters[k + 1], self.operands[k + 3], deferred[k]);
   const RingPlan& prefetch = decided_.rings.at(id);
   const Bounds bounds{scalar(self.operands[0]), scalar(self.operands[1]), scalar(self.operands[2])};
-  const auto packed = packed_;
-  const auto recipes = recipes_;
-  crossed_ = crossed_ || crosses_columns(body);  // in the iteration before
   if (prefetch.stages > 0) {
     add(simt::UseRing{prefetch.layout});
     for (const auto& [load, place] : prefetch.places) touch(at(load).operands[0], false);  // what was written before has arrived
@@ -129,7 +110,6 @@ void Lowering::loop(Id id) {
   } else {
     iterate(body, bounds, prefetch, deferred);
   }
-  packed_ = packed, recipes_ = recipes;
   --repeats_;
   for (const auto& one : deferred) {
     if (one && one->tiles > 1) add_share(*one);
@@ -208,7 +188,6 @@ void Lowering::keep_parts_apart(const tile::Region& body, simt::Block& block) co
 }
 
 void Lowering::branch(Id id) {
-  flush();
   meet_cluster();
   const tile::Instruction& self = at(id);
   origin(id);

@@ -44,7 +44,6 @@ void Lowering::begin_carried(Id parameter, Id first, const std::optional<Deferre
 /// A reduction, or what is made of its result, where it stands in the loop.
 void Lowering::deferred_reduction(Id id, const DeferredSum& deferred) {
   if (id != deferred.chain.front()) return;
-  need(at(id).operands[0]);
   origin(id);
   const Spread into = spread(deferred.parameter);
   if (deferred.widened < 0) return accumulate({{id, held(Name("a", deferred.parameter), into)}});

@@ -17,8 +17,6 @@ void Lowering::guard() {
 }
 
 void Lowering::wait_for_launch_ahead() {
-  waits_ = false;
-  for (const Id id : decided_.wait.begun) instruction(id);
   add(simt::AwaitLaunchAhead{});
   guard();
 }

@@ -27,7 +27,7 @@ std::set<tile::Id> Lowering::vectors_of(const std::vector<Id>& values) const {
   for (const Id value : values) {
     for (const Id source : sources_of(value)) {
       if (at_hand(source)) loads.insert(source);
-      if (const auto known = recipes_.find(source); known != recipes_.end()) {
+      if (const auto known = decided_.schedule.recipes.find(source); known != decided_.schedule.recipes.end()) {
         for (const Id held : known->second.held)
           if (at_hand(held)) loads.insert(held);
       }

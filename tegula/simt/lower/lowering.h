@@ -18,7 +18,7 @@ namespace tegula::gpu {
 class Lowering : private Values {
  public:
   Lowering(const Analysis& analysis, const Decisions& decisions)
-      : Values(analysis, decisions.grid), decided_(decisions), waits_(decisions.wait.within) {}
+      : Values(analysis, decisions.grid), decided_(decisions) {}
 
   /// Fills in what every instance begins with, the statements of the program's body, and the shared memory they use.
   void lower(simt::Kernel& kernel);
@@ -38,6 +38,10 @@ class Lowering : private Values {
   Expression condition(const Condition& condition, Spread loops, const Shape& shape);
   /// The vector of halves that the loops are at, of a load that keeps them packed.
   Expression packed_vector(Id load) const;
+  bool is_recipe(Id id) const { return decided_.schedule.recipes.contains(id); }
+  bool is_packed(Id id) const { return decided_.held_as.contains(id); }
+  /// Whether the value has registers of its own, of the numbers that are computed with.
+  bool has_registers(Id value) const;
   Expression coordinate(int axis, Spread loops, const Shape& shape) const;
   Expression expression_of(const Term& term) const;
   Expression limit_of(const Term& limit) const;
@@ -101,20 +105,9 @@ class Lowering : private Values {
   std::set<Id> vectors_of(const std::vector<Id>& values) const;
 
   // ---- sharing.cpp: words that share a loop.
-  void share_loop(Id id);
-  void flush();
-  void flush(Spread spread, std::int64_t count);
-  /// Makes sure that what the value is computed from has been added.
-  void need(Id id);
-  /// A value that is computed again wherever it is needed: how many words it takes, from which values that are held.
-  struct Recipe {
-    int words = 0;
-    std::set<Id> held;
-  };
-  bool only_summed(Id id) const;
-  std::optional<Recipe> recipe_for(Id id, Spread own, const std::set<Id>& members, const std::set<Id>& kept) const;
-  bool only_stored(Id id) const;
-  bool needed_after(Id id, Id now) const;
+  void shared_loop(const SharedLoop& loop);
+  /// A word of one element.
+  void scalar_word(Id id);
 
   // ---- memory.cpp
   void load(Id id);
@@ -133,8 +126,6 @@ class Lowering : private Values {
   Access access_of(const VectorAccess& vectors, Id pointer, Spread spread);
   std::optional<Access> wide_access(Id pointer, Id mask, Spread spread);
   Expression place_in(Id pointer, Spread loops) { return affine_element(a_.affine(pointer), loops, a_.type(pointer).shape); }
-  void refresh(Id now);
-  void settle(Id value);
   bool is_read_only(Id pointer) const;
   Expression source(Id pointer, Expression text) const;
   /// How many elements of the vector are there; the whole vector where nothing limits it.
@@ -165,13 +156,11 @@ class Lowering : private Values {
 
   // ---- across.cpp: what different threads hold comes together.
   simt::Operation operation_of(Id reduce) const { return {at(reduce).kind, at(reduce).type.dtype}; }
-  void reduce(Id id);
   void arg_reduce(Id id);
-  void flush_reductions();
+  void reductions(const SharedReductions& all);
   Expression part_of(Id reduce, Expression which) const;
   void begin_sums(Id reduce, int parts, bool column, std::vector<std::pair<Id, Expression>>& sums);
   void combine_alike(const std::vector<Id>& alike, Spread own, bool columns, bool rows);
-  bool compares_halves(Id reduce) const;
   /// Adds what the thread holds of the operands to these registers, in one loop.
   void accumulate(const std::vector<std::pair<Id, Expression>>& reductions);
   std::optional<Expression> sum_of_products(Id reduce, const Expression& sum, Spread own);
@@ -188,7 +177,6 @@ class Lowering : private Values {
   void meet_cluster() {
     if (grid_.cluster > 1) add(simt::MeetCluster{});
   }
-  bool crosses_columns(const tile::Region& body) const;
 
   // ---- shared.cpp: words that go through shared memory as a whole.
   void reduce_shared(Id id);
@@ -196,6 +184,7 @@ class Lowering : private Values {
   void sort(Id id);
   void dot(Id id);
   void rearrange(Id id);
+  void change_layout(Id id, const LayoutChange& change);
   void let_shared(Name name, simt::Type type, std::size_t offset = 0);
   void to_shared(Id id, Name name);
   void from_shared(Id id, const Expression& expression);
@@ -211,7 +200,6 @@ class Lowering : private Values {
   void body();
   void region(const tile::Region& region);
   void instruction(Id id);
-  void leave_if_stopped();
   void loop(Id id);
   void branch(Id id);
   void assign_all(Id variable, Id value);
@@ -231,24 +219,11 @@ class Lowering : private Values {
   const Decisions& decided_;
   std::vector<simt::Block> open_;  // blocks that statements are added to, the innermost last
   std::pair<const char*, std::uint32_t> origin_;  // the last one that was said
-  bool leaves_ = false;  // the code before this place has left where the kernel is stopped
-  bool waits_ = false;  // the launch ahead has still to be waited for
   std::size_t staged_bytes_ = 0;
   bool reads_ahead_ = false;  // the last pass finds its first vectors in registers
   bool awaits_staged_ = false;  // copies are on their way
-  std::vector<Id> reductions_;  // that wait for each other
   int repeats_ = 0;  // loops of the program that are open
   std::map<Id, const RingPlan*> prefetched_;  // loads of the loops that are open
-  struct SharedLoop {
-    Spread spread;
-    std::int64_t count;  // of the tile, for flat ones
-    std::vector<Id> ids;
-  };
-  std::vector<SharedLoop> shared_loops_;
-  std::map<Id, Recipe> recipes_;
-  std::map<Id, std::size_t> packed_;  // loaded tiles that stay as they are stored: bytes of an element
-  std::set<Id> late_;  // packed tiles loaded after a reduction and not used yet
-  bool crossed_ = false;  // columns have been reduced
   std::set<Id> local_;  // computed in the innermost loop that is open, as a scalar
   std::map<Id, const DeferredSum*> deferred_;
 };

@@ -64,23 +64,6 @@ std::optional<Lowering::Access> Lowering::wide_access(Id pointer, Id mask, Sprea
   return vectors ? std::optional(access_of(*vectors, pointer, own)) : std::nullopt;
 }
 
-void Lowering::refresh(Id now) {
-  for (const auto& [id, bytes] : packed_) {
-    if (needed_after(id, now)) add(simt::Keep{variable(id)});
-  }
-}
-
-/// All that has been loaded for the value since the row was reduced is asked for before the first of it is used, so that it is waited for
-/// once.
-void Lowering::settle(Id value) {
-  for (const Id source : sources_of(value)) {
-    const auto known = recipes_.find(source);
-    const std::set<Id> held = known == recipes_.end() ? std::set<Id>{source} : known->second.held;
-    for (const Id id : held)
-      if (late_.erase(id) > 0) add(simt::Keep{variable(id)});
-  }
-}
-
 Expression Lowering::inside(const Access& access, int count) const {
   When on = simt::all_of(access.on);
   Expression limit = access.limits.empty() ? Expression(count) : least_of(access.limits);
@@ -91,7 +74,6 @@ void Lowering::load(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1,
            other = self.operands.size() > 2 ? self.operands[2] : -1;
-  for (const Id operand : self.operands) need(operand);
   touch(pointer, false);
   origin(id);
   const Spread own = spread(id);
@@ -104,12 +86,10 @@ void Lowering::load(Id id) {
   if (fetched && own != Spread::Row) access = fetched;
   const auto substitute = [&] { return other >= 0 ? element(other, own) : simt::zero(self.type.dtype); };
   if (access) {
-    if (decided_.packed.contains(id)) {
-      packed_[id] = size_of(a_.type(pointer).dtype);
-      if (crossed_) late_.insert(id);
+    if (const auto held = decided_.held_as.find(id); held != decided_.held_as.end()) {
       simt::Sizes vectors = sizes(own, shape);
       vectors.pop_back();
-      declare(variable(id), wide_type(pointer), vectors);
+      declare(variable(id), held->second, vectors);
     } else {
       declare(id);
     }
@@ -137,8 +117,6 @@ void Lowering::load(Id id) {
 void Lowering::store(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0], value = a_.resolve(self.operands[1]), mask = self.operands.size() > 2 ? self.operands[2] : -1;
-  flush_reductions();  // which may still read what is written over
-  for (const Id operand : self.operands) need(operand);
   touch(pointer, true);
   origin(id);
   // Computed places may coincide: the last element stays.
@@ -149,10 +127,8 @@ void Lowering::store(Id id) {
   if (may_coincide) return write_in_order(id);
   const Spread own = spread(pointer);
   const DType dtype = tile::compute_type(a_.type(pointer).dtype);
-  settle(value);
   if (const auto access = wide_access(pointer, mask, own)) {
-    const bool in_place = at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) &&
-                          spread(value) == own && !packed_.contains(value) && !recipes_.contains(value) && !at_hand(value);
+    const bool in_place = spread(value) == own && has_registers(value);
     return loops(own, shape, Step::Vectors, {value}, [&] {
       simt::StoreWide store{.wide = access->wide, .count = grid_.vector, .pointer = access->pointer};
       store.source = simt::held(variable(value), vector_place(own));
@@ -210,7 +186,6 @@ void Lowering::write_in_order(Id id) {
 /// Integer sums do not depend on their order.
 void Lowering::atomic_add(Id id) {
   const tile::Instruction& self = at(id);
-  for (const Id operand : self.operands) need(operand);
   const Id pointer = self.operands[0];
   touch(pointer, true);
   origin(id);
@@ -226,7 +201,6 @@ void Lowering::atomic_add(Id id) {
 
 void Lowering::check(Id id) {
   const tile::Instruction& self = at(id);
-  for (const Id operand : self.operands) need(operand);
   origin(id);
   const Id wider = numel(a_.type(self.operands[0]).shape) >= numel(a_.type(self.operands[1]).shape) ? self.operands[0] : self.operands[1];
   const Spread own = spread(wider);
@@ -242,9 +216,6 @@ void Lowering::random_words(Id id) {
   const tile::Instruction& self = at(id);
   const Spread own = spread(id);
   const Id seed = self.operands[0], index = self.operands[1];
-  if ((own != Spread::Column && own != Spread::Full) || grid_.vector % 4 != 0 || a_.counts_up(index, false) < 4) return share_loop(id);
-  need(seed);
-  need(index);
   origin(id);
   declare(id);
   const auto fours = [&] {

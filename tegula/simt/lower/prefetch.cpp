@@ -44,7 +44,7 @@ void Lowering::fetch(const RingPlan& plan, const std::set<Id>& loads, const tile
       const tile::Instruction& self = at(id);
       if (self.type.shape.empty() && self.word != tile::Word::Constant && tile::has_result(self.word) && is_address_word(self.word) &&
           follows_counter(*this, body, id) && !renames(id))
-        share_loop(id);
+        scalar_word(id);
     }
     for (const Id id : loads) {
       const Access access = source_access(id);

@@ -83,7 +83,6 @@ void Lowering::reduce_shared(Id id) {
 void Lowering::scan(Id id) {
   const tile::Instruction& self = at(id);
   const Id from = self.operands[0];
-  need(from);
   origin(id);
   const int axis = static_cast<int>(self.attribute);
   const std::int64_t count = numel(self.type.shape);
@@ -104,7 +103,6 @@ void Lowering::scan(Id id) {
 void Lowering::sort(Id id) {
   const tile::Instruction& self = at(id);
   const Id from = self.operands[0];
-  need(from);
   origin(id);
   const tile::Type& source = a_.type(from);
   const int axis = static_cast<int>(self.attribute);
@@ -125,7 +123,6 @@ void Lowering::sort(Id id) {
 
 void Lowering::dot(Id id) {
   const tile::Instruction& self = at(id);
-  for (const Id operand : self.operands) need(operand);
   origin(id);
   const tile::Type &a = a_.type(self.operands[0]), &b = a_.type(self.operands[1]);
   const std::int64_t inner = a.shape[1], columns = b.shape[1];
@@ -151,12 +148,31 @@ void Lowering::dot(Id id) {
   });
 }
 
+/// Between registers whose layouts are linear (passes/convert_layouts.h).
+void Lowering::change_layout(Id id, const LayoutChange& change) {
+  const Id from = a_.resolve(at(id).operands[0]);
+  const tile::Type &source = a_.type(from), &target = at(id).type;
+  const Spread own = spread(from);
+  Name held = variable(from);
+  if (!has_registers(from) || source.shape.empty() || local_.contains(from)) {
+    held = {"from", id};
+    declare(held, simt::type_of(source), sizes(own, source.shape));
+    loops(own, source.shape, Step::Elements, {from}, [&] { assign(simt::held(held, place(own)), element(from, own)); });
+  }
+  declare(id);
+  add(simt::Convert{.source = {held, simt::type_of(source), sizes(own, source.shape)},
+                    .target = {variable(id), simt::type_of(target), sizes(spread(id), target.shape)},
+                    .from = change.from,
+                    .to = change.to,
+                    .bits = change.bits});
+}
+
 /// A tile that other threads hold under its new shape.
 void Lowering::rearrange(Id id) {
   const tile::Instruction& self = at(id);
   const Id from = self.operands[0];
-  need(from);
   origin(id);
+  if (const auto change = decided_.changes.find(id); change != decided_.changes.end()) return change_layout(id, change->second);
   const tile::Type& source = a_.type(from);
   const Shape& shape = self.type.shape;
   const Spread own = spread(id);

@@ -149,9 +149,14 @@ Expression Lowering::element(Id id, Spread loops) {
   if (form.kind == Form::Kind::Box) return box_element(form, loops, self.type.shape);
   if (renames(id)) return element(self.operands[0], loops);
   if (local_.contains(id)) return scalar(id);
-  if (recipes_.contains(id)) return simt::group(word(id, loops));
-  if (at_hand(id) || packed_.contains(id)) return simt::call("element_of", packed_vector(id), "k");
+  if (is_recipe(id)) return simt::group(word(id, loops));
+  if (at_hand(id) || is_packed(id)) return simt::widened(packed_vector(id), "k");
   return held(id, spread(id));
+}
+
+bool Lowering::has_registers(Id value) const {
+  return at(value).word != Word::Constant && a_.form(value).kind == Form::Kind::None && !renames(value) && !is_packed(value) &&
+         !is_recipe(value) && !at_hand(value);
 }
 
 Expression Lowering::packed_vector(Id load) const {

@@ -180,7 +180,8 @@ Number number_of(const Type& type) {
     case Type::Kind::Computed:
     case Type::Kind::Placed: return number_of(type.dtype);
     case Type::Kind::Stored:
-    case Type::Kind::Wide: return number_of(tile::compute_type(type.dtype));
+    case Type::Kind::Wide:
+    case Type::Kind::Packed: return number_of(tile::compute_type(type.dtype));
     case Type::Kind::Unsigned: return size_of(type.dtype) == 8 ? Number::U64 : Number::U32;
     case Type::Kind::Byte: break;
   }
@@ -193,7 +194,8 @@ std::size_t bytes_of(const Type& type) {
     case Type::Kind::Computed:
     case Type::Kind::Stored:
     case Type::Kind::Unsigned: return size_of(type.dtype);
-    case Type::Kind::Wide: return size_of(type.dtype) * static_cast<std::size_t>(type.count);
+    case Type::Kind::Wide:
+    case Type::Kind::Packed: return size_of(type.dtype) * static_cast<std::size_t>(type.count);
     case Type::Kind::Placed: return size_of(type.dtype) == 8 ? 16 : 8;
     case Type::Kind::Byte: return 1;
   }

@@ -23,8 +23,14 @@ std::string array_name(std::size_t i) { return "(x" + std::to_string(i) + ")"; }
 
 }  // namespace
 
-/// What the lane at that distance (exclusive or) has.
-Translator::Value Translator::exchanged(const Value& value, int distance) {
+void Translator::operator()(const Shuffle& shuffle) {
+  const std::int64_t top = top_;
+  const Value source = lanes(shuffle.source), distances = lanes(shuffle.distance, Number::I32);
+  assign(shuffle.target, exchanged(source, 0, distances.slot));
+  top_ = top;
+}
+
+Translator::Value Translator::exchanged(const Value& value, int distance, const std::optional<Slot>& distances) {
   const Value result = temporary(value.type);
   const auto part = [&](std::int64_t at, std::int64_t bytes) {
     native([=, from = value.slot, out = result.slot, this_at = at](Cluster& cluster, Warp& warp) {
@@ -34,8 +40,9 @@ Translator::Value Translator::exchanged(const Value& value, int distance) {
         cluster.memory().find(Finding::Kind::Apart, {.block = warp.block, .first_thread = warp.first_thread, .said = &place}, 0);
       }
       std::uint32_t defined = 0;
+      const std::int32_t* const each = distances ? warp.lanes<std::int32_t>(*distances) : nullptr;
       for (int lane = 0; lane < kLanes; ++lane) {
-        const int other = lane ^ distance;
+        const int other = (lane ^ (each ? each[lane] : distance)) % kLanes;
         std::memcpy(warp.lanes(o) + lane * bytes, warp.lanes(i) + other * bytes, static_cast<std::size_t>(bytes));
         defined |= ((warp.defined[i] & warp.alive) >> other & 1) << lane;
       }

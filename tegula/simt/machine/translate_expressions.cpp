@@ -36,7 +36,7 @@ void Translator::compute(LaneFunction run, const Value& out, std::initializer_li
 }
 
 void Translator::move(const Value& to, const Value& from) {
-  if (to.type.pointers == 0 && to.type.kind == Type::Kind::Wide) {
+  if (to.type.is_vector()) {
     const Type one = computed(tile::compute_type(to.type.dtype));
     for (int k = 0; k < to.type.count; ++k) compute(nullptr, {one, to.slot + k * width(one)}, {from.slot + k * width(one)}, true);
     return;
@@ -81,7 +81,7 @@ Translator::Value Translator::converted(const Value& value, Number to) {
   return result;
 }
 Translator::Value Translator::converted(const Value& value, const Type& to) {
-  if (to.pointers > 0 || to.kind == Type::Kind::Wide || to.kind == Type::Kind::Placed) return {to, value.slot};
+  if (to.pointers > 0 || to.is_vector() || to.kind == Type::Kind::Placed) return {to, value.slot};
   return converted(value, number_of(to));
 }
 
@@ -289,11 +289,6 @@ Translator::Value Translator::lanes(const Expression& e) {
     }
     case Kind::Call: {
       if (e.name.str().starts_with("steady")) return lanes(e.operands[0]);
-      if (e.name == "element_of") {
-        const Value vector = registers(e.operands[0]);
-        const Type one = computed(tile::compute_type(vector.type.dtype));
-        return {one, vector.slot + affine(e.operands[1]) * width(one)};
-      }
       if (e.name == "any_failed") {
         const Value result = temporary(computed(DType::boolean));
         native([out = result.slot](Cluster& cluster, Warp& warp) {
@@ -331,6 +326,11 @@ Translator::Value Translator::lanes(const Expression& e) {
       Value all{one, vector.slot};
       for (int k = 1; k < vector.type.count; ++k) all = folded(e.operation, all, {one, vector.slot + k * width(one)});
       return all;
+    }
+    case Kind::Widen: {
+      const Value vector = registers(e.operands[0]);
+      const Type one = computed(tile::compute_type(vector.type.dtype));
+      return {one, vector.slot + affine(e.operands[1]) * width(one)};
     }
     case Kind::Round: {
       const Value result = temporary(computed(tile::compute_type(e.type.dtype)));

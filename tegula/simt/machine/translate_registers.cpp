@@ -25,7 +25,7 @@ const Translator::Variable& Translator::variable(Name name) const {
 std::int64_t Translator::width(const Type& type) {
   if (type.pointers > 0) return 2;
   if (type.kind == Type::Kind::Placed) return granules(number_of(type)) + 1;
-  if (type.kind == Type::Kind::Wide) return type.count * granules(number_of(type));
+  if (type.is_vector()) return type.count * granules(number_of(type));
   return granules(number_of(type));
 }
 

@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -58,6 +59,8 @@ class Translator {
   void operator()(const MeetCluster&) { unknown("a mark of the cluster that a pass should have replaced"); }
   void operator()(const UseRing&) { unknown("a mark of the ring that a pass should have replaced"); }
   void operator()(const OpenRing&) { unknown("a mark of the ring that a pass should have replaced"); }
+  void operator()(const Convert&) { unknown("a change of layout that a pass should have replaced"); }
+  void operator()(const Reduced&) { unknown("a mark of reductions that a pass should have replaced"); }
   void operator()(const UseScratch&) { unknown("a mark of scratch that a pass should have replaced"); }
   using Within = std::function<void()>;
   void where(const Expression& when, const Within& f);
@@ -91,6 +94,7 @@ class Translator {
   // ---- translate_across.cpp
   void operator()(const Combine& combine);
   void operator()(const BeginExchange&) {}
+  void operator()(const Shuffle& shuffle);
   void operator()(const Scan& scan);
   void operator()(const Sort& sort);
   void combine_columns(const Combine& combine);
@@ -103,7 +107,8 @@ class Translator {
   void across_warp(const Operation& operation, const Expression& x, int from, int to);
   void combine_lines(const Combine& combine, const Expression& parts, std::int64_t lines, std::int64_t pitch);
   void let_parts(const Combine& combine);
-  Value exchanged(const Value& value, int distance);
+  /// What the lane at that distance (exclusive or) has; `distances`: of each lane its own.
+  Value exchanged(const Value& value, int distance, const std::optional<Slot>& distances = {});
   void write_to(const Expression& place, const Expression& rank, const Value& value, int exchange);
   void meet() { add({.what = Instruction::What::Meet}); }
 

@@ -77,7 +77,8 @@ void put(std::string& out, const Type& type) {
   switch (type.kind) {
     case Type::Kind::Computed: out += computed_name(type.dtype); break;
     case Type::Kind::Stored: out += stored_name(type.dtype); break;
-    case Type::Kind::Wide: out += "Wide<", out += stored_name(type.dtype), out += ", ", put(out, std::int64_t{type.count}), out += ">"; break;
+    case Type::Kind::Wide:
+    case Type::Kind::Packed: out += "Wide<", out += stored_name(type.dtype), out += ", ", put(out, std::int64_t{type.count}), out += ">"; break;
     case Type::Kind::Placed: out += "Placed<", out += computed_name(type.dtype), out += ">"; break;
     case Type::Kind::Unsigned: out += type.dtype == DType::i32 ? "unsigned int" : "unsigned long long"; break;
     case Type::Kind::Byte: out += "unsigned char"; break;
@@ -127,6 +128,7 @@ void put(std::string& out, const Expression& e) {
     case Kind::Fold: put(out, e.operation), out += "::of(", put_list(out, e.operands), out += ")"; return;
     case Kind::Nothing: put(out, e.operation), out += "::nothing()"; return;
     case Kind::FoldVector: out += "of_vector<", put(out, e.operation), out += ">(", put(out, e.operands[0]), out += ")"; return;
+    case Kind::Widen: out += "element_of(", put_list(out, e.operands), out += ")"; return;
     case Kind::Member: put(out, e.operands[0]), out += ".", e.name.append_to(out); return;
     case Kind::Round: out += "rounded<", put(out, e.type), out += ">(", put(out, e.operands[0]), out += ")"; return;
   }

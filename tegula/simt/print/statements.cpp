@@ -214,7 +214,11 @@ class Printer {
          truth(sort.descending), ")");
   }
 
+  void operator()(const Shuffle& one) { line(one.target, " = exchanged(", one.source, ", ", one.distance, ")"); }
+
   // ---- Passes have put something in their place.
+  void operator()(const Convert&) {}
+  void operator()(const Reduced&) {}
   void operator()(const EachOfVector&) {}
   void operator()(const Touch&) {}
   void operator()(const MeetCluster&) {}

@@ -185,6 +185,8 @@ class Verifier {
   void operator()(const MeetCluster&) { fault("a mark of the cluster is left, which place_barriers should have replaced"); }
   void operator()(const UseRing&) { fault("a mark of the ring is left, which place_barriers should have replaced"); }
   void operator()(const OpenRing&) { fault("a mark of the ring is left, which place_barriers should have replaced"); }
+  void operator()(const Convert&) { fault("a change of layout is left, which convert_layouts should have replaced"); }
+  void operator()(const Reduced&) { fault("a mark of reductions is left, which keep_packed should have replaced"); }
   void operator()(const UseScratch&) { fault("a need of memory is left, which place_shared should have met"); }
   template <class T>
   void operator()(const T& what) {
@@ -241,8 +243,8 @@ class Verifier {
 
 std::size_t bytes_of(const Type& type) {
   if (type.pointers > 0) return 8;
-  const std::size_t one = type.kind == Type::Kind::Wide || type.kind == Type::Kind::Stored ? size_of(type.dtype) : std::max<std::size_t>(4,
-                                                                                                                                         size_of(type.dtype));
+  const bool as_stored = type.kind == Type::Kind::Wide || type.kind == Type::Kind::Packed || type.kind == Type::Kind::Stored;
+  const std::size_t one = as_stored ? size_of(type.dtype) : std::max<std::size_t>(4, size_of(type.dtype));
   return type.kind == Type::Kind::Placed ? one + 4 : one * static_cast<std::size_t>(type.count);
 }
 

@@ -1,0 +1,47 @@
+#include "tegula/simt/layouts/rows.h"
+
+#include <algorithm>
+#include <bit>
+
+namespace tegula::gpu {
+
+using simt::Bits;
+using simt::Columns;
+
+namespace {
+
+bool is_power(std::int64_t n) { return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n)); }
+
+/// A column for each bit of a number below `count`, which moves the element by `distance` times the number.
+void append(Columns& columns, std::int64_t count, std::int64_t distance) {
+  for (std::int64_t bit = 1; bit < count; bit *= 2) columns.push_back(static_cast<Bits>(bit * distance));
+}
+
+}  // namespace
+
+std::optional<simt::Linear> linear_layout(const ThreadGrid& grid, const Shape& shape) {
+  constexpr std::int64_t kMostElements = 1 << 20;
+  const std::int64_t count = numel(shape), threads = grid.threads();
+  if (grid.cluster > 1 || grid.staged || !is_power(threads) || threads < 32 || !is_power(count) || count > kMostElements) return {};
+  Columns registers, of_threads;
+  const Spread spread = grid.spread_of(shape);
+  if (spread == Spread::Flat) {
+    append(of_threads, std::min(threads, count), 1);
+    append(registers, count / threads, threads);
+    while (of_threads.size() < static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(threads)))) of_threads.push_back(0);
+  } else {
+    for (const std::int64_t size : {grid.rows, grid.columns, std::int64_t{grid.column_threads}})
+      if (!is_power(size)) return {};
+    if (!grid.rows_fit() || !grid.columns_fit()) return {};
+    const bool rows = spread == Spread::Row || spread == Spread::Full, columns = spread == Spread::Column || spread == Spread::Full;
+    const std::int64_t of_row = columns ? grid.columns : 1;  // elements of the tile from one row to the next
+    append(of_threads, grid.column_threads, columns ? grid.vector : 0);
+    append(of_threads, grid.row_threads, rows ? of_row : 0);
+    if (columns) append(registers, grid.vector, 1), append(registers, grid.column_steps, std::int64_t{grid.column_threads} * grid.vector);
+    if (rows) append(registers, grid.row_steps, grid.row_threads * of_row);
+  }
+  const auto lanes = of_threads.begin() + simt::Linear::kLaneBits;
+  return simt::Linear(registers, Columns(of_threads.begin(), lanes), Columns(lanes, of_threads.end()));
+}
+
+}  // namespace tegula::gpu
