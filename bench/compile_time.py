@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How long a user waits for the compiler: #include <tegula/tegula.h> alone, and with the 30-line network. The bar is two seconds."""
+"""How long a user waits for the compiler: #include <tegula/tegula.h> alone, with the 30-line network, and #include <tegula/tile.h>. The bars are two seconds,
+and 2.2 for tiles."""
 import argparse
 import os
 import pathlib
@@ -35,11 +36,17 @@ def main():
         folder = pathlib.Path(name)
         alone = folder / "alone.cpp"
         alone.write_text("#include <tegula/tegula.h>\nint main() {}\n")
-        for title, source in [("tegula.h alone", alone), ("tegula.h + 30-line network", ROOT / "tests/compile_time/network.cpp")]:
+        tiles = folder / "tiles.cpp"
+        tiles.write_text("#include <tegula/tile.h>\nint main() {}\n")
+        for title, source, bar in [
+            ("tegula.h alone", alone, 2),
+            ("tegula.h + 30-line network", ROOT / "tests/compile_time/network.cpp", 2),
+            ("tile.h alone", tiles, 2.2),
+        ]:
             time_taken = seconds(args.compiler, source, folder)
             ok &= time_taken is not None
             shown = "does not compile" if time_taken is None else f"{time_taken:.2f} s"
-            lines.append(f"compile time, {title}: {shown} (bar: < 2 s, -O2, best of 3)")
+            lines.append(f"compile time, {title}: {shown} (bar: < {bar} s, -O2, best of 3)")
     print("\n".join(lines))
     if args.report:
         args.report.write_text("\n".join(lines) + "\n")

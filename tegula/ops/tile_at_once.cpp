@@ -237,6 +237,11 @@ std::vector<Tensor> run_at_once(const std::string& name, Runner run, const std::
     arguments.push_back(real ? runtime::Argument{.real = std::bit_cast<double>(launch.numbers[n])}
                              : runtime::Argument{.integer = launch.numbers[n]});
   }
+  for (const int input : launch.strided) {
+    const Shape& shape = memories[static_cast<std::size_t>(input)].array.shape;
+    const Strides strides = Layout::dense(shape).strides;
+    for (int axis = 0; axis < shape.rank(); ++axis) arguments.push_back({.integer = strides[axis]});
+  }
   runtime::ArgumentSet set{arguments.data(), {1, 1, 1}};
   std::copy(launch.grid.begin(), launch.grid.end(), set.grid.begin());
   const std::vector<Instance> instances = instances_of(set.grid);
@@ -255,7 +260,7 @@ std::vector<Tensor> run_at_once(const std::string& name, Runner run, const std::
     builder.locate_each_access();
     const TileParameters parameters(builder, operands, launch);
     InstanceMachine machine(builder, set, instances[number], watch, name);
-    run(builder, {parameters.inputs, parameters.outputs, parameters.numbers, parameters.reals, launch.constants}, &machine);
+    run(builder, {parameters.inputs, parameters.outputs, parameters.numbers, parameters.reals, launch.constants, parameters.strides}, &machine);
   }
 
   std::vector<Tensor> results;

@@ -6,48 +6,6 @@
 
 namespace tegula::tile::language {
 
-Arguments::Arguments(const std::string& name, const Grid& grid) : name_(name), where_(grid.where) { launch.grid = grid.sizes; }
-
-void Arguments::require(const std::string& what, std::optional<DType> got, std::optional<DType> wanted) const {
-  if (wanted ? !got || got == wanted : got.has_value()) return;
-  throw Error({.op = name_,
-               .got = got ? what + " of " + std::string(tegula::name(*got)) : what + " of no dtype",
-               .expected = wanted ? std::string(tegula::name(*wanted)) + ", as parameter " + std::to_string(number_) + " says"
-                                  : "out(shape, fill, dtype)",
-               .advice = wanted ? "cast it, or make the kernel a template of its dtype" : "",
-               .where = where_});
-}
-
-void Arguments::input(const Tensor& x, std::optional<DType> dtype) {
-  if (dtype) require("a tensor", x.dtype(), dtype);
-  ++number_;
-  inputs.push_back(x);
-}
-
-void Arguments::output(const OutShape& shape, std::optional<DType> dtype) {
-  require("a result", shape.dtype, dtype);
-  ++number_;
-  launch.outputs.push_back({shape.shape, dtype ? *dtype : *shape.dtype, shape.fill});
-}
-
-void Arguments::update(const Tensor& x, std::optional<DType> dtype) {
-  if (dtype) require("a Variable", x.dtype(), dtype);
-  ++number_;
-  launch.outputs.push_back({.shape = x.shape(where_), .dtype = x.dtype(), .begins_as = static_cast<int>(inputs.size())});
-  inputs.push_back(x);
-}
-
-Content next_input(Cursor& cursor) {
-  const Value pointer = cursor.arguments.inputs[cursor.input++];
-  return {pointer, pointer.dtype()};
-}
-Content next_output(Cursor& cursor) {
-  const Value pointer = cursor.arguments.outputs[cursor.output++];
-  return {pointer, pointer.dtype()};
-}
-Content next_number(Cursor& cursor) { return {cursor.arguments.numbers[cursor.number++], i64}; }
-Content next_real(Cursor& cursor) { return {cursor.arguments.reals[cursor.real++], f32}; }
-
 std::vector<Tensor> with_gradient(const std::string& name, std::vector<Tensor> results, const Arguments& arguments,
                                   const TileGradientFunction& gradient, const Line& where) {
   // Each result is a function of its own to gradients: theirs add up.

@@ -13,6 +13,7 @@
 #include "tegula/ops/rows/row_kernel.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/tile/passes/canonical_order.h"
+#include "tegula/tile/passes/parameters.h"
 #include "tegula/tile/pointer_origins.h"
 
 namespace tegula {
@@ -88,6 +89,11 @@ TileParameters::TileParameters(tile::Builder& builder, const std::vector<Result>
   for (std::size_t n = 0; n + launch.reals.size() < launch.numbers.size(); ++n)
     numbers.push_back(builder.scalar("n" + std::to_string(n), i64));
   for (std::size_t r = 0; r < launch.reals.size(); ++r) reals.push_back(builder.scalar("r" + std::to_string(r), f32));
+  for (const int input : launch.strided) {
+    const int rank = in[static_cast<std::size_t>(input)].shape.rank();
+    for (int axis = 0; axis < rank; ++axis)
+      strides.push_back(builder.scalar("s" + std::to_string(input) + "_" + std::to_string(axis), i64));
+  }
 }
 
 TileKernelOp::TileKernelOp(std::string name, TileKernel kernel, std::vector<Result> inputs, TileLaunch launch, const Line& where)
@@ -123,6 +129,9 @@ void TileKernelOp::attributes(Attributes& a) {
     fills.push_back(fill ? static_cast<std::int64_t>(fill->bits(dtype)) : std::max(begins_as, 0));
   }
   a("fills", fills);
+  std::optional<std::vector<std::int64_t>> strided;
+  if (!launch_.strided.empty()) strided.emplace(launch_.strided.begin(), launch_.strided.end());
+  a("strided", strided);
   a.told_by_name(checked_);
   const Signature* const node = a.made_for();
   if (!node) return;
@@ -140,13 +149,31 @@ void TileKernelOp::attributes(Attributes& a) {
     launch_.outputs.back().begins_as = static_cast<int>(bits);
   }
   a.require(launch_.grid.rank() <= 3 && std::ranges::all_of(launch_.grid, [](std::int64_t size) { return size >= 0; }), "grid");
+  launch_.strided.clear();
+  std::size_t strides = 0;
+  for (const std::int64_t input : strided.value_or(std::vector<std::int64_t>())) {
+    a.require(input >= 0 && static_cast<std::size_t>(input) < inputs_.size(), "strided");
+    strides += static_cast<std::size_t>(inputs_[static_cast<std::size_t>(input)].shape.rank());
+    launch_.strided.push_back(static_cast<int>(input));
+  }
   const auto& parameters = written_->program.parameters;
-  a.require(parameters.size() == inputs_.size() + launch_.outputs.size() + launch_.numbers.size(), "numbers");
+  a.require(parameters.size() == inputs_.size() + launch_.outputs.size() + launch_.numbers.size() + strides, "numbers");
   for (std::size_t i = 0; i < parameters.size(); ++i) {
     const bool is_tensor = i < inputs_.size() + launch_.outputs.size();
     const bool fits = is_tensor ? parameters[i].dtype == tensor_of(i).dtype : parameters[i].dtype == i64 || parameters[i].dtype == f32;
     a.require(fits && parameters[i].pointer == is_tensor && parameters[i].writable == (is_tensor && i >= inputs_.size()), "numbers");
   }
+}
+
+int TileKernelOp::overwrites(int result) const {
+  const int input = launch_.outputs[static_cast<std::size_t>(result)].begins_as;
+  if (input < 0 || checked_ || has_check() || built().used[static_cast<std::size_t>(input)]) return -1;
+  const auto same = [&](const TileOutput& output) { return output.begins_as == input; };
+  return std::ranges::count_if(launch_.outputs, same) == 1 ? input : -1;
+}
+
+bool TileKernelOp::accepts(int index, const Layout& layout) const {
+  return layout.is_dense() || (!checked_ && std::ranges::find(launch_.strided, index) != launch_.strided.end());
 }
 
 void TileKernelOp::lower(KernelContext& context) const {
@@ -158,7 +185,7 @@ void TileKernelOp::lower(KernelContext& context) const {
                           ? KernelArgument::output(number)
                           : KernelArgument::scratch(context.scratch(numel(shape) * static_cast<std::int64_t>(size_of(dtype)))));
     if (fill) ops::launch_fill(context, outputs.back(), numel(shape), dtype, *fill);
-    else if (begins_as >= 0) launch_copy(context, begins_as, outputs.back());
+    else if (begins_as >= 0 && !(context.wanted(number) && overwrites(number) >= 0)) launch_copy(context, begins_as, outputs.back());
   }
   std::vector<KernelArgument> flags;
   for (const TileOutput& output : launch_.outputs) {
@@ -172,10 +199,27 @@ void TileKernelOp::lower(KernelContext& context) const {
     const bool real = is_float(program().program.parameters[arguments.size()].dtype);
     arguments.push_back(real ? KernelArgument::number(std::bit_cast<double>(number)) : KernelArgument::number(number));
   }
+  tile::Program program = built().program;
+  for (const int input : launch_.strided) {
+    const Strides& strides = context.input(input).strides;
+    for (int axis = 0; axis < strides.rank(); ++axis) {
+      // Neighbours are known as such: they are read together.
+      if (strides[axis] == 1) tile::fix_parameter(program, static_cast<std::int64_t>(arguments.size()), 1);
+      arguments.push_back(KernelArgument::number(strides[axis]));
+    }
+  }
   arguments.insert(arguments.end(), flags.begin(), flags.end());
+  for (int input = context.input_count() - 1; input >= 0; --input) {  // what is written over is a result alone
+    const auto over = [&](std::size_t k) { return context.wanted(static_cast<int>(k)) && overwrites(static_cast<int>(k)) == input; };
+    bool is_over = false;
+    for (std::size_t k = 0; k < launch_.outputs.size(); ++k) is_over = is_over || over(k);
+    if (!is_over) continue;
+    tile::drop_parameter(program, input);
+    arguments.erase(arguments.begin() + input);
+  }
   std::array<std::int64_t, 3> grid{1, 1, 1};
   std::copy(launch_.grid.begin(), launch_.grid.end(), grid.begin());
-  context.launch(built().program, std::move(arguments), grid, launch_.operations);
+  context.launch(std::move(program), std::move(arguments), grid, launch_.operations);
   for (std::size_t k = 0, flag = 0; k < launch_.outputs.size(); ++k)
     if (is_marked(launch_.outputs[k])) launch_flag_check(context, flags[flag++].index, k);
 }
@@ -242,12 +286,16 @@ std::shared_ptr<const TileProgram> TileKernelOp::write_down() const {
   for (const Result& input : inputs_) key.push_back(static_cast<std::uint64_t>(input.dtype));
   for (const TileOutput& output : launch_.outputs) key.push_back(static_cast<std::uint64_t>(output.dtype));
   for (const std::int64_t constant : launch_.constants) key.push_back(static_cast<std::uint64_t>(constant));
+  for (const int input : launch_.strided) {
+    key.push_back(static_cast<std::uint64_t>(input));
+    key.push_back(static_cast<std::uint64_t>(inputs_[static_cast<std::size_t>(input)].shape.rank()));
+  }
   return programs.of(key, [&] {
     tile::Builder builder(name_);
     builder.set_location(where_);
     builder.locate_each_access();
     const TileParameters parameters(builder, inputs_, launch_);
-    kernel_(builder, {parameters.inputs, parameters.outputs, parameters.numbers, parameters.reals, launch_.constants});
+    kernel_(builder, {parameters.inputs, parameters.outputs, parameters.numbers, parameters.reals, launch_.constants, parameters.strides});
     auto written = std::make_shared<TileProgram>();
     written->sentences = builder.sentences();
     written->program = tile::in_canonical_order(builder.finish());
@@ -262,7 +310,19 @@ const TileKernelOp::Built& TileKernelOp::built() const {
 }
 
 TileKernelOp::Built TileKernelOp::build() const {
-  Built built{.program = program().program, .places = {}};
+  Built built{.program = program().program, .places = {}, .used = std::vector<bool>(program().program.parameters.size())};
+  std::vector<bool> named(built.program.instructions.size());
+  const auto name_all = [&](const std::vector<tile::Id>& ids) {
+    for (const tile::Id id : ids) named[static_cast<std::size_t>(id)] = true;
+  };
+  for (const tile::Instruction& one : built.program.instructions) {
+    name_all(one.operands);
+    for (const tile::Region& region : one.regions) name_all(region.results);
+  }
+  for (std::size_t id = 0; id < named.size(); ++id) {
+    const tile::Instruction& one = built.program.instructions[id];
+    if (one.word == tile::Word::Parameter && named[id]) built.used[static_cast<std::size_t>(one.attribute)] = true;
+  }
   refuse_unfilled(built.program);
   if (checked_) check_places(built);
   built.has_check =
@@ -314,6 +374,10 @@ std::vector<Tensor> tile_kernel(std::string name, TileKernel kernel, const std::
     const auto input = static_cast<std::size_t>(output.begins_as);
     if (input >= inputs.size() || inputs[input].shape(where) != output.shape || inputs[input].dtype() != output.dtype)
       ops::refuse(kName, "a result that begins as input " + std::to_string(output.begins_as), "an input of its shape and dtype", where);
+  }
+  for (const int input : launch.strided) {
+    if (input < 0 || static_cast<std::size_t>(input) >= inputs.size())
+      ops::refuse(kName, "strides of input " + std::to_string(input), "the number of an input", where);
   }
   for (const Tensor& input : inputs) operands.push_back({input.shape(where), input.dtype()});
   for (const TileOutput& output : launch.outputs) outputs.push_back({output.shape, output.dtype});

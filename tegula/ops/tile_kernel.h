@@ -21,10 +21,11 @@ namespace tegula {
 /// What a kernel is given while its program is built.
 struct TileArguments {
   std::span<const tile::Value> inputs,
-      outputs;  // pointers to the first elements of tensors that lie dense and row-major: views that do not are copied
+      outputs;  // pointers to the first elements of tensors that lie dense and row-major: views that do not are copied, but for TileLaunch::strided
   std::span<const tile::Value> numbers;  // i64 scalars, known when it runs: sizes
   std::span<const tile::Value> reals;  // f32 scalars, known when it runs
   std::span<const std::int64_t> constants;  // known now: sizes of tiles, powers of two
+  std::span<const tile::Value> strides;  // of the inputs of TileLaunch::strided, one for each axis, i64: elements from one to the next
 };
 /// Builds the program that each instance of the grid runs, word by word (tile/builder.h, and formula::exp and its like). It is called when a plan is
 /// made, once for all instances. A function, or a lambda without captures: what it depends on is in its arguments.
@@ -35,7 +36,9 @@ struct TileOutput {
   Shape shape;
   DType dtype;
   std::optional<Number> fill = {};  // what each element holds before the first instance runs; none: what memory held
-  int begins_as = -1;  // or the number of an input of this shape and dtype that it begins as a copy of
+  // Or the number of an input of this shape and dtype that it begins as a copy of. Where the kernel does not read that input by its own pointer, and nobody
+  // else needs it behind the kernel, the result takes its memory over.
+  int begins_as = -1;
 };
 
 struct TileLaunch {
@@ -45,6 +48,7 @@ struct TileLaunch {
   std::vector<std::int64_t> constants = {};
   std::vector<double> reals = {};  // other ones make another plan, but no other compiled kernel
   double operations = 0;  // floating-point, of all instances, for the number of threads; 0: a few for each element of the outputs
+  std::vector<int> strided = {};  // inputs that may lie in any way: views are not copied, the kernel is given their strides
 };
 
 /// The results of `kernel` over the inputs. Each element of a result that has no fill must be stored by some instance; two instances must not store the

@@ -20,10 +20,10 @@ struct TileProgram {
 /// Reals are kept as numbers, behind the others.
 TileLaunch with_reals_as_numbers(TileLaunch launch);
 
-/// The parameters of a kernel: inputs, outputs, numbers, reals.
+/// The parameters of a kernel: inputs, outputs, numbers, reals, strides.
 struct TileParameters {
   TileParameters(tile::Builder& builder, const std::vector<Result>& inputs, const TileLaunch& launch);
-  std::vector<tile::Value> inputs, outputs, numbers, reals;
+  std::vector<tile::Value> inputs, outputs, numbers, reals, strides;
 };
 
 class TileKernelOp final : public KernelOp {
@@ -40,6 +40,8 @@ class TileKernelOp final : public KernelOp {
   /// The name and the program are none of them: files have those beside the op.
   void attributes(Attributes& a) override;
   bool has_check() const override { return built().has_check; }
+  int overwrites(int result = 0) const override;
+  bool accepts(int index, const Layout& layout) const override;
   void lower(KernelContext& context) const override;
   std::string check_message(std::int64_t id, std::int64_t value) const override;
   /// What the function builds; throws its errors.
@@ -52,6 +54,7 @@ class TileKernelOp final : public KernelOp {
     tile::Program program;
     std::vector<tile::PlaceCheck> places;
     bool has_check = false;
+    std::vector<bool> used;  // of each parameter
   };
 
   bool is_marked(const TileOutput& output) const { return checked_ && !output.fill && output.begins_as < 0; }

@@ -1,6 +1,6 @@
 // The cache on disk: whatever lies there, it is read only when it is ours, and costs at most a compilation.
 
-#include "tegula/cuda/compiler/cache_file.h"
+#include "tegula/runtime/cache_file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -13,10 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "tegula/cuda/compiler/cubin_file.h"
 #include "tegula/cuda/compiler/tuning.h"
 
 namespace tegula::gpu {
 namespace {
+
+using runtime::CacheLock, runtime::read_cache_file, runtime::Trust, runtime::write_cache_file;
 
 class CacheFile : public testing::Test {
  protected:

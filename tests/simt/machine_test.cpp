@@ -38,23 +38,23 @@ struct Ran {
   Observed observed;
 };
 
-Ran run(const Kernel& kernel, bool uneven = false, unsigned order = 0) {
+Ran run(const Kernel& kernel, bool uneven = false, unsigned order = 0, std::int64_t instances = 1) {
   Ran result;
   std::iota(result.x.begin(), result.x.end(), 0.0f);
   const std::array<runtime::Argument, 2> arguments{{{.pointer = result.x.data()}, {.pointer = result.y.data()}}};
-  const runtime::ArgumentSet set{arguments.data(), {1, 1, 1}};
+  const runtime::ArgumentSet set{arguments.data(), {instances, 1, 1}};
   const std::array<std::span<const std::byte>, 2> memory{std::as_bytes(std::span(result.x)), std::as_bytes(std::span(result.y))};
   result.observed = Machine(kernel).run({.sets = {&set, 1}}, {.uneven = uneven, .order = order, .memory = memory});
   return result;
 }
 
 /// The kinds of what is found at every pace and in every order.
-std::set<Finding::Kind> found(const Kernel& kernel) {
+std::set<Finding::Kind> found(const Kernel& kernel, std::int64_t instances = 1) {
   std::set<Finding::Kind> always, once;
   for (const bool uneven : {false, true}) {
     for (const unsigned order : {0u, 1u}) {
       std::set<Finding::Kind> now, both;
-      for (const Finding& finding : run(kernel, uneven, order).observed.findings) now.insert(finding.kind);
+      for (const Finding& finding : run(kernel, uneven, order, instances).observed.findings) now.insert(finding.kind);
       if (once.empty() && !uneven && order == 0) always = now;
       std::ranges::set_intersection(always, now, std::inserter(both, both.end()));
       always = both;
@@ -98,6 +98,18 @@ TEST(Machine, FindsRacesInTensors) {
   const auto place = [](Expression i) { return StoreOne{.computed = DType::f32, .value = "tr", .pointer = Expression("y") + std::move(i)}; };
   EXPECT_EQ(found(kernel_of({place(kThread)})), Kinds{});
   EXPECT_EQ(found(kernel_of({place(kThread / 2)})), Kinds{Finding::Kind::Race});
+}
+
+/// No barrier orders instances.
+TEST(Machine, FindsRacesBetweenInstances) {
+  const auto place = [](Expression i) { return StoreOne{.computed = DType::f32, .value = "tr", .pointer = Expression("y") + std::move(i)}; };
+  const Expression first = group("id0" * Expression(kThreads));
+  EXPECT_EQ(found(kernel_of({place(first + kThread)}), 3), Kinds{});
+  EXPECT_EQ(found(kernel_of({place(first / 2 + kThread)}), 3), Kinds{Finding::Kind::Race});
+  const Statement reads(Assign{.target = element("tile", kThread), .value = load(group(Expression("y") + (first + kThread + 64)))});
+  EXPECT_EQ(found(kernel_of({reads, place(first + kThread)}), 3), Kinds{Finding::Kind::Race});
+  const Statement adds(AtomicAdd{.dtype = DType::i32, .pointer = Expression("y") + kThread, .value = 1});
+  EXPECT_EQ(found(kernel_of({adds}), 3), Kinds{});
 }
 
 TEST(Machine, FindsWhatNobodyHasWritten) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <bit>
+#include <iostream>
+#include <map>
 #include <string>
 
 #include "tegula/cuda/compiler/nvrtc.h"
@@ -65,7 +67,7 @@ TEST(SampleTexts, LeaveTheBitsThatTheMachineLeaves) {
     const std::vector<runtime::Failure> guards(sample.guarded ? 2 : 0);
     std::vector<std::vector<host::TestArgument>> left;
     for (const bool text : {true, false}) {
-      const auto kernel = emulated_kernel(sample.program, {.text = text});
+      const auto kernel = emulated_kernel(sample.program, {.text = text, .instances_meet = sample.run.grids.size() > 1});
       left.push_back(host::after(sample.program, sample.arguments, sample.run,
                                  [&](std::span<const runtime::ArgumentSet> sets) { kernel->launch(sets, {.guards = guards}); }));
     }
@@ -80,6 +82,24 @@ TEST(SampleTexts, LeaveTheBitsThatTheMachineLeaves) {
 TEST_P(Samples, LeaveOnTheCpuWhatTheInterpreterLeaves) {
   const Sample& sample = GetParam();
   EXPECT_TRUE(host::agrees(sample.program, sample.arguments, sample.run));
+}
+
+/// How often warps wait for a bank of shared memory.
+TEST(SampleBanks, AreCounted) {
+  std::map<std::string, simt::Banks> banks;
+  for (const Sample& sample : samples()) {
+    simt::Observed observed;
+    EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.observed = &observed},
+                                 {.guards = std::vector<runtime::Failure>(sample.guarded ? 2 : 0)}));
+    banks[sample.name] = observed.banks;
+    if (observed.banks.accesses > 0)
+      std::cout << sample.name << ": " << observed.banks.accesses << " accesses, " << observed.banks.conflicts << " conflicts\n";
+  }
+  // Neighbours reach neighbouring words.
+  for (const char* const name : {"dot_f32", "dot_f64", "cluster_row", "walked_row_f32", "carried_lines", "branches"}) {
+    EXPECT_GT(banks[name].accesses, 0) << name;
+    EXPECT_EQ(banks[name].conflicts, 0) << name;
+  }
 }
 
 /// Pointers that move along are in closed form (tile/passes/closed_form.h): no thread holds any, and neighbours are loaded as with a counter.

@@ -20,6 +20,7 @@ inline ::testing::AssertionResult emulation_agrees(const tile::Program& program,
         all.emplace_back(static_cast<const std::byte*>(sets[0].arguments[i].pointer), arguments[i].bytes.size());
     return all;
   };
+  within.instances_meet = options.grids.size() > 1;  // over the same arguments
   const auto kernel = emulated_kernel(program, within);
   const auto got = host::after(program, arguments, options, [&](std::span<const runtime::ArgumentSet> sets) { kernel->launch(sets, how); });
   std::string problem;

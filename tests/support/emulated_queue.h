@@ -1,6 +1,9 @@
 #pragma once
 // A GPU without one: an H200's plans and texts, queued as a GPU would, run by the emulator.
 
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <vector>
 
 #include "tegula/simt/decide/layout.h"
@@ -15,7 +18,12 @@ class EmulatedQueue final : public QueuedDevice {
   /// Never destroyed, as QueuedDevice::create says.
   static EmulatedQueue& create() { return *new EmulatedQueue; }
 
-  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override { return queued(gpu::emulated_kernel(program), program); }
+  std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
+    const auto memory = [this, parameters = program.parameters](std::span<const runtime::ArgumentSet> sets) { return memory_of(parameters, sets); };
+    return queued(gpu::emulated_kernel(program, {.memory = memory}), program);
+  }
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {}) override { return noted(QueuedDevice::allocate(bytes, purpose)); }
+  Ref<Buffer> allocate_shared(std::size_t bytes) override { return noted(QueuedDevice::allocate_shared(bytes)); }
   void prepare(std::span<const runtime::PlannedLaunch> launches) override {
     std::vector<runtime::PlannedLaunch> all(launches.begin(), launches.end());
     for (runtime::PlannedLaunch& launch : all) launch.kernel = &underneath(*launch.kernel);
@@ -30,6 +38,37 @@ class EmulatedQueue final : public QueuedDevice {
 
  private:
   EmulatedQueue() { preference = gpu::tiles_for(gpu::Card()); }
+
+  /// What lay there before is gone.
+  Ref<Buffer> noted(Ref<Buffer> buffer) {
+    const std::scoped_lock lock(mutex_);
+    const auto* const begin = static_cast<const std::byte*>(buffer->data());
+    const std::byte* const end = begin + buffer->bytes();
+    auto at = buffers_.lower_bound(begin);
+    if (at != buffers_.begin() && std::prev(at)->second > begin) --at;
+    while (at != buffers_.end() && at->first < end) at = buffers_.erase(at);
+    buffers_[begin] = end;
+    return buffer;
+  }
+  /// The buffers that the arguments point into; nothing where one points elsewhere.
+  std::vector<std::span<const std::byte>> memory_of(const std::vector<tile::Parameter>& parameters, std::span<const runtime::ArgumentSet> sets) const {
+    const std::scoped_lock lock(mutex_);
+    std::vector<std::span<const std::byte>> all;
+    for (const runtime::ArgumentSet& set : sets) {
+      for (std::size_t i = 0; i < parameters.size(); ++i) {
+        if (!parameters[i].pointer) continue;
+        const auto* const pointer = static_cast<const std::byte*>(set.arguments[i].pointer);
+        const auto behind = buffers_.upper_bound(pointer);
+        if (behind == buffers_.begin() || std::prev(behind)->second <= pointer) return {};
+        const auto& [begin, end] = *std::prev(behind);
+        all.emplace_back(begin, end);
+      }
+    }
+    return all;
+  }
+
+  mutable std::mutex mutex_;
+  std::map<const std::byte*, const std::byte*> buffers_;
 };
 
 }  // namespace tegula::test

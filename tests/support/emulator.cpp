@@ -203,7 +203,7 @@ class EmulatedKernel final : public runtime::Kernel {
     }
     std::vector<std::span<const std::byte>> memory;
     if (options_.memory) memory = options_.memory(sets);
-    options.memory = memory;
+    options.memory = memory, options.instances_meet = options_.instances_meet;
     runtime::Failure local;
     const simt::Observed observed = machine->run({sets, how.failure ? how.failure : &local, how.guards}, options);
     if (options_.observed) *options_.observed = observed;

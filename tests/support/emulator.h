@@ -28,6 +28,7 @@ struct EmulationOptions {
   std::function<void(simt::Kernel&)> change_kernel = {};  // of the statements
   /// What a launch may reach; nothing: all memory.
   std::function<std::vector<std::span<const std::byte>>(std::span<const runtime::ArgumentSet>)> memory = {};
+  bool instances_meet = false;  // simt::MachineOptions
   simt::Observed* observed = nullptr;  // where the machine tells what it saw; nothing: launch() throws Error where it found something
 
   bool is_text() const { return text || change; }

@@ -29,11 +29,6 @@ Versions& versions() {
 
 }  // namespace
 
-std::uint64_t next_moment() {
-  static std::atomic<std::uint64_t> last = 0;
-  return ++last;
-}
-
 std::string code_key(std::string_view kernel, std::string_view source, int architecture, Products products) {
   const std::uint64_t seed = products == Products::Contracted ? kTextHashSeed + 1 : kTextHashSeed;
   char text[80];

@@ -10,15 +10,14 @@
 #include <vector>
 
 #include "tegula/cuda/compiler/nvrtc.h"
-#include "tegula/runtime/findings.h"
+#include "tegula/runtime/tuning.h"
 
 namespace tegula::gpu {
 
 /// A cubin, once it is compiled.
 using Code = std::shared_future<std::vector<char>>;
 
-/// Counts up at every call: what was asked for at a later moment has a greater number.
-std::uint64_t next_moment();
+using runtime::next_moment;
 
 /// What brought code is found by: the kernel's name, "sm_90", and a hash of the text and of how a * b + c is compiled. The compiler's version is not part of it.
 std::string code_key(std::string_view kernel, std::string_view source, int architecture, Products products);

@@ -20,7 +20,7 @@
 #include <thread>
 
 #include "tegula/core/error.h"
-#include "tegula/cuda/compiler/cache_file.h"
+#include "tegula/cuda/compiler/cubin_file.h"
 #include "tegula/cuda/compiler/nvrtc_library.h"
 #include "tegula/cuda/compiler/nvrtc_process.h"
 #include "tegula/cuda/compiler/tuning.h"
@@ -157,18 +157,6 @@ class Several {
 };
 
 }  // namespace
-
-std::optional<std::filesystem::path> cache_folder() {
-  const auto variable = [](const char* name) -> std::optional<std::filesystem::path> {
-    const char* value = std::getenv(name);
-    if (!value || !*value) return {};
-    return std::filesystem::path(value);
-  };
-  if (auto path = variable("TEGULA_CACHE_DIR")) return path;
-  if (auto path = variable("XDG_CACHE_HOME")) return *path / "tegula";
-  if (auto path = variable("HOME")) return *path / ".cache" / "tegula";
-  return {};
-}
 
 std::vector<char> compile_cubin(const std::string& source, int architecture, Products products) {
   std::string key;

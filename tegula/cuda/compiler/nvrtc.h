@@ -2,7 +2,6 @@
 // CUDA C++ to machine code, by NVIDIA's run-time compiler. It is opened when it is first needed; no header of the toolkit is.
 
 #include <cstddef>
-#include <filesystem>
 #include <future>
 #include <map>
 #include <optional>
@@ -10,10 +9,6 @@
 #include <vector>
 
 namespace tegula::gpu {
-
-/// $TEGULA_CACHE_DIR, else $XDG_CACHE_HOME/tegula, else ~/.cache/tegula: where compiled kernels and the tuning file lie. Nothing where none
-/// of these is set.
-std::optional<std::filesystem::path> cache_folder();
 
 /// What becomes of a * b + c. Generated kernels say fmaf where they mean it: then a value is the same in each of them.
 enum class Products : std::uint8_t { Rounded, Contracted };

@@ -196,12 +196,15 @@ void Cluster::go_on(Warp& warp, int steps) {
 
 // ---- Copies and exchanges.
 
-void Cluster::arrive(Warp& warp, const Warp::Copy& copy) {
+namespace {
+
+void arrive(const Warp::Copy& copy) {
   auto* const to = reinterpret_cast<std::byte*>(copy.to);
   std::memcpy(to, reinterpret_cast<const std::byte*>(copy.from), copy.there);
   std::memset(to + copy.there, 0, copy.bytes - copy.there);
-  (void)warp;
 }
+
+}  // namespace
 
 void Cluster::begin_copies(Warp& warp, const Access& to, const std::uint64_t* from, const std::int64_t* there) {
   for (std::uint32_t left = to.mask; left != 0; left &= left - 1) {
@@ -213,7 +216,7 @@ void Cluster::begin_copies(Warp& warp, const Access& to, const std::uint64_t* fr
     if (copy.there > 0 && from[lane] % to.bytes != 0) memory_.find(Finding::Kind::Misaligned, source, lane);
     if (copy.there > 0 && !memory_.may_read(source, lane)) copy.there = 0;
     if (!memory_.begin_copy(to, lane)) continue;
-    if (!options_.uneven) arrive(warp, copy);
+    if (!options_.uneven) arrive(copy);
     warp.copies.push_back(copy);
   }
 }
@@ -226,7 +229,7 @@ void Cluster::await_copies(Warp& warp, int unfinished) {
   static const std::string place = "a copy";
   std::erase_if(warp.copies, [&](const Warp::Copy& copy) {
     if ((warp.mask >> copy.lane & 1) == 0 || copy.group >= warp.groups[copy.lane] - unfinished) return false;
-    if (options_.uneven) arrive(warp, copy);
+    if (options_.uneven) arrive(copy);
     std::uint64_t addresses[kLanes];
     addresses[copy.lane] = copy.to;
     memory_.end_copy({.block = warp.block, .first_thread = warp.first_thread, .addresses = addresses, .bytes = copy.bytes, .said = &place}, copy.lane);

@@ -43,7 +43,6 @@ class Cluster {
   void wait(Warp& warp, Warp::Wait at);
   bool release();
   void found_apart(const Warp& warp);
-  void arrive(Warp& warp, const Warp::Copy& copy);
   template <class T, class F>
   void give(Warp& warp, std::uint32_t granule, F&& value);
 

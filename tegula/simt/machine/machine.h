@@ -21,7 +21,7 @@ struct Code;
 /// What a kernel did that it must not do.
 struct Finding {
   enum class Kind : std::uint8_t {
-    Race,         // two threads reach a place, one of them writes, and no barrier is between them
+    Race,         // two threads reach a place, one of them writes, and no barrier is between them; or two instances do, which no barrier orders
     Undefined,    // what nobody has written decides, is an address, or reaches memory
     Outside,      // an address that belongs to no memory
     Misaligned,   // an access of several bytes at an address that is no multiple of them
@@ -54,6 +54,7 @@ struct MachineOptions {
   unsigned order = 0;  // odd: the last warp goes first; at an uneven pace what numbers are drawn from
   /// Memory that tensors lie in; where it is given, all that is reached must be in it.
   std::span<const std::span<const std::byte>> memory;
+  bool instances_meet = false;  // several instances may write the same, as sets over the same arguments do
 };
 
 struct MachineLaunch {

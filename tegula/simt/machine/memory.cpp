@@ -20,12 +20,19 @@ const char* sentence_of(Finding::Kind kind) {
   return "";
 }
 
+const char* const kInstances = ", of two instances";
+
 }  // namespace
 
 Memory::Memory(const Kernel& kernel, const MachineOptions& options, Observed& observed)
-    : threads_(kernel.threads()), blocks_(kernel.cluster), bytes_(kernel.shared_bytes()), pitch_((bytes_ + 255) / 128 * 128), options_(options),
+    : threads_(kernel.threads()), blocks_(kernel.cluster), bytes_(kernel.shared_bytes()), pitch_((bytes_ + 255) / 128 * 128), instances_meet_(options.instances_meet),
       observed_(observed), memory_(pitch_ * static_cast<std::size_t>(blocks_) + 128), clocks_(static_cast<std::size_t>(blocks_)) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data());
+  for (const auto& one : options.memory) {
+    const auto first = reinterpret_cast<std::uintptr_t>(one.data());
+    known_.emplace_back(first, first + one.size());
+  }
+  std::ranges::sort(known_);
   shared_ = memory_.data() + ((begin + 127) / 128 * 128 - begin);
 }
 
@@ -34,11 +41,12 @@ void Memory::begin_cluster(std::uint32_t first_block) {
   states_.assign(pitch_ * static_cast<std::size_t>(blocks_), {});
   std::ranges::fill(memory_, std::byte{0xcd});
   meetings_ = 0;
-  // Times go on, so that what other blocks did to tensors is no longer looked at.
+  // Times go on: what other blocks did to tensors is before this.
   std::uint32_t latest = 0;
   for (const Clock& clock : clocks_) latest = std::max(latest, clock.time);
   ++meeting_;
-  for (Clock& clock : clocks_) clock = {.time = latest + 1, .meeting = latest + 1};
+  begun_ = latest + 1;
+  for (Clock& clock : clocks_) clock = {.time = begun_, .meeting = begun_};
 }
 
 void Memory::cluster_has_met() {
@@ -80,6 +88,16 @@ void Memory::each_element(const Access& access, int lane, F&& f) {
   for (std::size_t i = 0; i < access.bytes; i += access.element) f(state_of(access.addresses[lane] + access.offset + i, access.element));
 }
 
+bool Memory::is_known(std::uint64_t address, std::size_t bytes) {
+  if (known_.empty()) return address >= 4096;
+  const auto has = [&](std::size_t i) { return address >= known_[i].first && address + bytes <= known_[i].second; };
+  if (has(last_known_)) return true;
+  const auto behind = std::ranges::upper_bound(known_, address, {}, &std::pair<std::uint64_t, std::uint64_t>::first);
+  if (behind == known_.begin()) return false;
+  last_known_ = static_cast<std::size_t>(behind - known_.begin()) - 1;
+  return has(last_known_);
+}
+
 /// Whether the address is aligned and belongs to memory that the thread may reach.
 bool Memory::is_inside(const Access& access, int lane) {
   const std::uint64_t address = access.addresses[lane] + access.offset;
@@ -89,11 +107,7 @@ bool Memory::is_inside(const Access& access, int lane) {
     const std::uint64_t within = (address - reinterpret_cast<std::uintptr_t>(shared_)) % pitch_;
     if (block == access.block && within + access.bytes <= bytes_) return true;
   } else {
-    if (options_.memory.empty() && address >= 4096) return true;
-    for (const auto& one : options_.memory) {
-      const auto begin = reinterpret_cast<std::uintptr_t>(one.data());
-      if (address >= begin && address + access.bytes <= begin + one.size()) return true;
-    }
+    if (is_known(address, access.bytes)) return true;
   }
   find(Finding::Kind::Outside, access, lane);
   return false;
@@ -151,7 +165,10 @@ std::uint32_t Memory::read(const Access& access, std::uint32_t& defined) {
         if (!first[i].defined) defined &= ~(1u << lane);
       }
     } else {
-      each_element(access, lane, [&](Byte& state) { note_read(state, by, block, access, lane); });
+      each_element(access, lane, [&](Byte& state) {
+        if (is_elsewhere(state.writer, state.write_time)) find(Finding::Kind::Race, access, lane, kInstances);
+        note_read(state, by, block, access, lane);
+      });
     }
   }
   if (in_shared) count_banks(access);
@@ -175,7 +192,11 @@ std::uint32_t Memory::write(const Access& access, std::uint32_t defined, bool at
       }
     } else {
       if ((defined >> lane & 1) == 0) find(Finding::Kind::Undefined, access, lane);
-      each_element(access, lane, [&](Byte& state) { note_write(state, by, block, access, lane, atomic); });
+      each_element(access, lane, [&](Byte& state) {
+        const bool written = is_elsewhere(state.writer, state.write_time) && !(atomic && state.atomic);
+        if (written || is_elsewhere(state.reader, state.read_time)) find(Finding::Kind::Race, access, lane, kInstances);
+        note_write(state, by, block, access, lane, atomic);
+      });
     }
   }
   if (in_shared) count_banks(access);

@@ -29,7 +29,7 @@ class Memory {
  public:
   Memory(const Kernel& kernel, const MachineOptions& options, Observed& observed);
 
-  /// All is new: what blocks before did is over.
+  /// Shared memory is new; what blocks before did to tensors is done by nobody that this cluster could wait for.
   void begin_cluster(std::uint32_t first_block);
   std::byte* shared(int block) { return shared_ + static_cast<std::size_t>(block) * pitch_; }
   void have_met(int block) { ++clocks_[static_cast<std::size_t>(block)].time; }
@@ -69,6 +69,8 @@ class Memory {
 
   Byte* byte_of_shared(const Access& access, int lane, int& block);
   Byte& state_of(std::uint64_t address, std::size_t element);
+  /// Whether it was another cluster that did so then.
+  bool is_elsewhere(std::uint16_t by, std::uint32_t time) const { return !instances_meet_ && by != kNobody && time < begun_; }
   template <class F>
   void each_element(const Access& access, int lane, F&& f);
   int owner(const Access& access, int lane) const { return access.block * threads_ + access.first_thread + lane; }
@@ -77,17 +79,20 @@ class Memory {
   void note_write(Byte& byte, int by, int block, const Access& access, int lane, bool atomic);
   void count_banks(const Access& access);
   bool is_inside(const Access& access, int lane);
+  bool is_known(std::uint64_t address, std::size_t bytes);
 
   int threads_, blocks_;
   std::size_t bytes_, pitch_;
-  const MachineOptions& options_;
+  bool instances_meet_;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> known_;  // begin and end of what tensors lie in, in order; empty: all may be reached
+  std::size_t last_known_ = 0;
   Observed& observed_;
   std::vector<std::byte> memory_;
   std::byte* shared_ = nullptr;
   std::vector<Byte> states_;
   std::vector<Clock> clocks_;
   std::uint32_t meetings_ = 0, meeting_ = 1;
-  std::uint32_t first_block_ = 0;
+  std::uint32_t first_block_ = 0, begun_ = 1;  // when the cluster began
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
   std::pair<std::uint64_t, Page*> last_page_{0, nullptr};
   std::set<std::pair<Finding::Kind, std::string>> found_;

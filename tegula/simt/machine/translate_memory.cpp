@@ -31,8 +31,7 @@ Lanes above(const std::int32_t* numbers, std::int64_t at, Lanes mask) {
   return lanes & mask;
 }
 
-void load_element(Cluster& cluster, Warp& warp, LoadFunction load, const Access& access, std::size_t out, Lanes allowed, Lanes defined) {
-  (void)cluster;
+void load_element(Warp& warp, LoadFunction load, const Access& access, std::size_t out, Lanes allowed, Lanes defined) {
   load(warp.lanes(out), access.addresses, allowed, access.offset);
   warp.defined[out] = (warp.defined[out] & ~access.mask) | (defined & access.mask);
 }
@@ -45,7 +44,7 @@ Translator::Value Translator::load(const Value& address, const Type& type, const
     const Type value = computed(type.dtype);
     const Value place = {pointer_to({.kind = Type::Kind::Byte}), address.slot};
     move({value, whole.slot}, load(address, value, sentence));
-    move({computed(DType::i32), {whole.slot.base + width(value)}},
+    move({computed(DType::i32), whole.slot + width(value)},
          load(pointer_sum(place, constant(Number::I64, size_of(type.dtype) == 8 ? 8 : 4)), computed(DType::i32), sentence));
     return whole;
   }
@@ -63,7 +62,7 @@ Translator::Value Translator::load(const Value& address, const Type& type, const
     Lanes defined = 0;
     const Lanes allowed = cluster.memory().read(access, defined);
     for (int k = 0; k < count; ++k, access.offset += each)
-      load_element(cluster, warp, load, access, warp.at(out) + static_cast<std::size_t>(k * step), allowed, defined);
+      load_element(warp, load, access, warp.at(out) + static_cast<std::size_t>(k * step), allowed, defined);
   });
   return result;
 }
@@ -73,7 +72,7 @@ void Translator::store(const Value& address, const Type& type, const Value& valu
     const Type first = computed(type.dtype);
     store(address, first, {first, value.slot}, sentence);
     const Value place = pointer_sum({pointer_to({.kind = Type::Kind::Byte}), address.slot}, constant(Number::I64, size_of(type.dtype) == 8 ? 8 : 4));
-    return store(place, computed(DType::i32), {computed(DType::i32), {value.slot.base + width(first), value.slot.count, {value.slot.steps[0], value.slot.steps[1], value.slot.steps[2], value.slot.steps[3]}}}, sentence);
+    return store(place, computed(DType::i32), {computed(DType::i32), value.slot + width(first)}, sentence);
   }
   const Value x = type.pointers > 0 ? value : converted(value, number_of(type));
   native([=, to = address.slot, from = x.slot, store = storing(type), place = said(sentence), bytes = bytes_of(type)](Cluster& cluster, Warp& warp) {

@@ -143,7 +143,7 @@ template <class U> BasicTile<U>& BasicTile<U>::operator^=(TileArg x) { return up
 
 /// Any dtype: Ptr<Any>, which p.dtype() names.
 struct Any {};
-/// A tensor that is read. It is dense and row-major: a view with other strides is copied for the launch.
+/// A tensor that is read. It is dense and row-major: a view with other strides is copied for the launch. TensorOf takes it as it lies.
 template <class T = float>
 struct Ptr : Tile {
   using Tile::Tile;
@@ -173,6 +173,12 @@ struct Float : Tile {
 struct Bool : Tile {
   using Tile::Tile;
   using Tile::operator=;
+};
+/// Any of these with a name, by which tuning and heuristics know it: Named<Int, "M"> M.
+template <class P, FixedText Name>
+struct Named : P {
+  using P::P;
+  using P::operator=;
 };
 
 }  // namespace tegula::tile

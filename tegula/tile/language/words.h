@@ -44,6 +44,8 @@ template <class A, class B> requires TwoConsts<A, B> constexpr auto operator*(A 
 template <class A, class B> requires TwoConsts<A, B> constexpr auto operator/(A a, B b) { return a.value / b.value; }
 template <class A, class B> requires TwoConsts<A, B> constexpr auto operator%(A a, B b) { return a.value % b.value; }
 template <class A, class B> requires TwoConsts<A, B> constexpr auto operator<=>(A a, B b) { return a.value <=> b.value; }
+template <class A> requires is_const<A> constexpr auto operator-(A a) { return -a.value; }
+template <class A> requires is_const<A> constexpr bool operator!(A a) { return !a.value; }
 template <class A, class B> requires TwoConsts<A, B> constexpr bool operator==(A a, B b) { return a.value == b.value; }
 
 // Elementwise mathematics: floats; integers become f32.

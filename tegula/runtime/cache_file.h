@@ -6,9 +6,12 @@
 #include <filesystem>
 #include <optional>
 #include <string>
-#include <vector>
 
-namespace tegula::gpu {
+namespace tegula::runtime {
+
+/// $TEGULA_CACHE_DIR, else $XDG_CACHE_HOME/tegula, else ~/.cache/tegula: where compiled kernels and the tuning file lie. Nothing where none
+/// of these is set.
+std::optional<std::filesystem::path> cache_folder();
 
 enum class Trust : std::uint8_t {
   Owner,  // a regular file of this user or of root, not reached through a link, that no other user may write
@@ -20,10 +23,6 @@ std::optional<std::string> read_cache_file(const std::filesystem::path& path, Tr
 
 /// Replaces the file as a whole, for this user only, and makes the folder where it is missing. Failures do not matter: nothing is left behind.
 void write_cache_file(const std::filesystem::path& path, const std::string& contents);
-
-/// A compiled unit under the key that says what it was compiled from: an entry under another's name is none.
-std::optional<std::vector<char>> read_cubin(const std::filesystem::path& path, const std::string& key);
-void write_cubin(const std::filesystem::path& path, const std::string& key, const std::vector<char>& cubin);
 
 /// Held while a file is read, merged and written again, so that of several processes none loses what another has added. Given up after a
 /// second: a process that was stopped must not stop others.
@@ -38,4 +37,4 @@ class CacheLock {
   int descriptor_ = -1;
 };
 
-}  // namespace tegula::gpu
+}  // namespace tegula::runtime

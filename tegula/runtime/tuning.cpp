@@ -1,21 +1,16 @@
-#include "tegula/cuda/compiler/tuning.h"
-
-#include <dlfcn.h>
+#include "tegula/runtime/tuning.h"
 
 #include <algorithm>
+#include <atomic>
 #include <charconv>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <string_view>
-#include <system_error>
 #include <utility>
 
 #include "tegula/core/json.h"
-#include "tegula/cuda/compiler/brought_code.h"
-#include "tegula/cuda/compiler/nvrtc.h"
 
-namespace tegula::gpu {
+namespace tegula::runtime {
 namespace {
 
 using nlohmann::json;
@@ -26,23 +21,6 @@ constexpr int kVersion = 1;
 std::string environment(const char* name) {
   const char* value = std::getenv(name);
   return value ? value : "";
-}
-
-/// What decides which file the loader finds.
-std::string places() {
-  std::string text;
-  for (const char* name : {"LD_LIBRARY_PATH", "CUDA_PATH", "CUDA_HOME"}) text += (text.empty() ? "" : " ") + environment(name);
-  return text;
-}
-
-/// "<version> <size> <time> <path>" of a file as it is now; nothing when it cannot be looked at.
-std::optional<std::string> identity(const std::string& path, const std::string& version) {
-  std::error_code error;
-  const auto size = std::filesystem::file_size(path, error);
-  if (error) return std::nullopt;
-  const auto time = std::filesystem::last_write_time(path, error);
-  if (error) return std::nullopt;
-  return version + " " + std::to_string(size) + " " + std::to_string(time.time_since_epoch().count()) + " " + path;
 }
 
 /// JSON is UTF-8, and paths are any bytes: those beyond ASCII are written as %e9.
@@ -75,15 +53,12 @@ std::string unescaped(const std::string& text) {
   return bytes;
 }
 
-TuningFile& libraries() {
-  static auto* file = [] {
-    const auto folder = cache_folder();
-    return new TuningFile(folder ? (*folder / "libraries.json").string() : std::string(), Trust::Owner);
-  }();
-  return *file;
-}
-
 }  // namespace
+
+std::uint64_t next_moment() {
+  static std::atomic<std::uint64_t> last = 0;
+  return ++last;
+}
 
 TuningFile::TuningFile(std::string path, Trust trust) : path_(std::move(path)), trust_(trust) {}
 
@@ -163,14 +138,14 @@ void TuningFile::store(const std::string& section, const std::string& key, const
   write();
 }
 
-void TuningFile::bring(const runtime::Findings::Choice& choice) {
+void TuningFile::bring(const Findings::Choice& choice) {
   const std::scoped_lock lock(mutex_);
   brought_[choice.section][choice.key] = {choice.choice, choice.microseconds, 0};
 }
 
-std::vector<runtime::Findings::Choice> TuningFile::since(std::uint64_t moment) {
+std::vector<Findings::Choice> TuningFile::since(std::uint64_t moment) {
   const std::scoped_lock lock(mutex_);
-  std::vector<runtime::Findings::Choice> out;
+  std::vector<Findings::Choice> out;
   for (const Sections* const sections : {&brought_, &sections_}) {
     for (const auto& [section, entries] : *sections) {
       for (const auto& [key, entry] : entries)
@@ -189,27 +164,9 @@ TuningFile& tuning_file() {
   return *file;
 }
 
-std::optional<int> known_version(const std::string& library) {
-  const auto known = libraries().find(library, places());
-  if (!known) return std::nullopt;
-  std::size_t path = 0;
-  for (int word = 0; word < 3 && path != std::string::npos; ++word) path = known->find(' ', path == 0 ? 0 : path + 1);
-  if (path == std::string::npos || identity(known->substr(path + 1), known->substr(0, known->find(' '))) != known) return std::nullopt;
-  int version = 0;
-  const auto [end, error] = std::from_chars(known->data(), known->data() + known->size(), version);
-  return error == std::errc() && *end == ' ' ? std::optional(version) : std::nullopt;
-}
-
-void remember_version(const std::string& library, const void* symbol, int version) {
-  if (known_version(library) == version) return;
-  Dl_info info{};
-  if (dladdr(symbol, &info) == 0 || !info.dli_fname) return;
-  if (const auto found = identity(info.dli_fname, std::to_string(version))) libraries().store(library, places(), *found, 0);
-}
-
 bool tuning_enabled() {
   static const bool enabled = environment("TEGULA_TUNE") != "0";
   return enabled;
 }
 
-}  // namespace tegula::gpu
+}  // namespace tegula::runtime

@@ -1,4 +1,4 @@
-#include "tegula/cuda/compiler/cache_file.h"
+#include "tegula/runtime/cache_file.h"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -7,13 +7,11 @@
 
 #include <atomic>
 #include <cerrno>
-#include <cstdio>
+#include <cstdlib>
 #include <string_view>
 #include <system_error>
 
-#include "tegula/simt/text_hash.h"
-
-namespace tegula::gpu {
+namespace tegula::runtime {
 namespace {
 
 constexpr off_t kMostBytes = off_t{1} << 30;
@@ -52,16 +50,19 @@ void make_folder(const std::filesystem::path& folder) {
   mkdir(folder.c_str(), S_IRWXU);
 }
 
-/// A line of magic, what the unit was compiled from, and a checksum; then the cubin.
-std::string header_of(const std::string& key, std::string_view image) {
-  char text[120];
-  std::snprintf(text, sizeof text, "tegula cubin 3 %016llx%016llx %016llx%016llx\n", static_cast<unsigned long long>(text_hash(key)),
-                static_cast<unsigned long long>(text_hash(key, kTextHashSeed + 1)), static_cast<unsigned long long>(text_hash(image)),
-                static_cast<unsigned long long>(image.size()));
-  return text;
-}
-
 }  // namespace
+
+std::optional<std::filesystem::path> cache_folder() {
+  const auto variable = [](const char* name) -> std::optional<std::filesystem::path> {
+    const char* value = std::getenv(name);
+    if (!value || !*value) return {};
+    return std::filesystem::path(value);
+  };
+  if (auto path = variable("TEGULA_CACHE_DIR")) return path;
+  if (auto path = variable("XDG_CACHE_HOME")) return *path / "tegula";
+  if (auto path = variable("HOME")) return *path / ".cache" / "tegula";
+  return {};
+}
 
 std::optional<std::string> read_cache_file(const std::filesystem::path& path, Trust trust) {
   const int links = trust == Trust::Owner ? O_NOFOLLOW : 0;
@@ -91,20 +92,6 @@ void write_cache_file(const std::filesystem::path& path, const std::string& cont
   if (close(descriptor) != 0 || !written || rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
 }
 
-std::optional<std::vector<char>> read_cubin(const std::filesystem::path& path, const std::string& key) {
-  const auto contents = read_cache_file(path, Trust::Owner);
-  const std::size_t end = contents ? contents->find('\n') : std::string::npos;
-  if (end == std::string::npos) return {};
-  const std::string_view image = std::string_view(*contents).substr(end + 1);
-  if (contents->compare(0, end + 1, header_of(key, image)) != 0) return {};
-  return std::vector<char>(image.begin(), image.end());
-}
-
-void write_cubin(const std::filesystem::path& path, const std::string& key, const std::vector<char>& cubin) {
-  const std::string_view image(cubin.data(), cubin.size());
-  write_cache_file(path, header_of(key, image).append(image));
-}
-
 CacheLock::CacheLock(const std::filesystem::path& path) {
   make_folder(path.parent_path());
   descriptor_ = open((path.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kMine);
@@ -118,4 +105,4 @@ CacheLock::~CacheLock() {
   if (descriptor_ >= 0) close(descriptor_);
 }
 
-}  // namespace tegula::gpu
+}  // namespace tegula::runtime

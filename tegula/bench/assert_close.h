@@ -1,0 +1,23 @@
+#pragma once
+// Whether two tensors are equal but for rounding.
+
+#include <optional>
+#include <string>
+
+#include "tegula/graph/tensor.h"
+
+namespace tegula {
+
+/// Not given: by the dtype of the two that has fewer digits, as PyTorch's assert_close. rtol, atol: f64 1e-7, 1e-7; f32 1.3e-6, 1e-5; f16 1e-3, 1e-5; bf16 1.6e-2,
+/// 1e-5; integers and bool 0, 0.
+struct CloseOptions {
+  std::optional<double> rtol = {}, atol = {};
+  bool equal_nan = false;  // NaN is close to NaN
+  std::string message = {};  // what is compared, for the Error
+};
+
+/// Throws Error where |got - expected| > atol + rtol · |expected| for some element, or the shapes differ, or one of the two is NaN or infinite and the other one
+/// is not the same: how many elements differ, which one most, and where. Dtypes may differ. Computes both.
+void assert_close(const Tensor& got, const Tensor& expected, const CloseOptions& options = {}, Line where = Line::current());
+
+}  // namespace tegula

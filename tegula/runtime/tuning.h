@@ -1,0 +1,71 @@
+#pragma once
+// The tuning file: which algorithm was the fastest for a call on a card, and which constants for a tile kernel on any device, so that it is measured once and
+// not in every process.
+//
+// Readable JSON, one object per card and library version, in it one line per call:
+//   {"tegula tuning": 1, "NVIDIA H200, cuBLASLt 130100": {"matmul f32 …": {"choice": "…", "microseconds": 4.1}}}
+// Files of several machines can be merged by hand or by script. A file that cannot be read, or not be trusted (cache_file.h), is as good as none.
+
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tegula/runtime/cache_file.h"
+#include "tegula/runtime/findings.h"
+
+namespace tegula::runtime {
+
+/// Counts up at every call: what was asked for at a later moment has a greater number.
+std::uint64_t next_moment();
+
+class TuningFile {
+ public:
+  /// `path` may name a file that does not exist yet. An empty path remembers within the process only.
+  explicit TuningFile(std::string path, Trust trust = Trust::Owner);
+
+  /// What was stored for `key` under `section` ("<card>, <library version>"), or nothing.
+  std::optional<std::string> find(const std::string& section, const std::string& key);
+  /// How long that took; nothing where it is not known, or was not possible.
+  std::optional<double> microseconds(const std::string& section, const std::string& key);
+  /// Whether some section has the key.
+  bool knows(const std::string& key);
+  /// Remembers the choice and writes the file anew, with what other processes have added meanwhile. A file that cannot be written is
+  /// no error: the choice holds for this process.
+  void store(const std::string& section, const std::string& key, const std::string& choice, double microseconds);
+
+  /// Found before what is stored, until something is stored for its key. Not written.
+  void bring(const Findings::Choice& choice);
+  /// What was found or stored since next_moment() gave this.
+  std::vector<Findings::Choice> since(std::uint64_t moment);
+
+  const std::string& path() const { return path_; }
+
+ private:
+  struct Entry {
+    std::string choice;
+    double microseconds = 0;
+    std::uint64_t asked = 0;  // the moment
+  };
+  using Sections = std::map<std::string, std::map<std::string, Entry>>;
+  Sections read() const;
+  Entry* look(const std::string& section, const std::string& key);
+  void load();
+  void write() const;
+
+  std::string path_;
+  Trust trust_;
+  std::mutex mutex_;
+  bool loaded_ = false;
+  Sections sections_, brought_;
+};
+
+/// The file of this user: TEGULA_TUNING_FILE, else tuning.json in the cache directory.
+TuningFile& tuning_file();
+
+/// Whether algorithms are measured: TEGULA_TUNE=0 says no, then the library's own guess is taken and nothing is remembered.
+bool tuning_enabled();
+
+}  // namespace tegula::runtime
