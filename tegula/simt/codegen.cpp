@@ -13,6 +13,7 @@
 #include "tegula/simt/lower/lowering.h"
 #include "tegula/simt/passes/compare_in_vector.h"
 #include "tegula/simt/passes/convert_layouts.h"
+#include "tegula/simt/passes/fetch_ahead.h"
 #include "tegula/simt/passes/keep_packed.h"
 #include "tegula/simt/passes/place_barriers.h"
 #include "tegula/simt/passes/place_shared.h"
@@ -149,6 +150,7 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
 simt::Kernel make_kernel(const Program& program, const Specialisation& specialisation, int architecture) {
   const Analysis analysis(program, specialisation);
   simt::Kernel kernel = lowered(analysis, decide(analysis, architecture), specialisation);
+  simt::fetch_ahead(kernel);
   simt::keep_packed(kernel);
   simt::convert_layouts(kernel);
   simt::compare_in_vector(kernel);

@@ -11,8 +11,11 @@
 
 #include "tegula/simt/kernel/visit.h"
 #include "tegula/simt/passes/compare_in_vector.h"
+#include "tegula/simt/passes/fetch_ahead.h"
+#include "tegula/simt/passes/keep_packed.h"
 #include "tegula/simt/passes/place_barriers.h"
 #include "tegula/simt/print/print.h"
+#include "tegula/simt/verify/verify.h"
 #include "tests/support/source_folder.h"
 
 namespace {
@@ -29,6 +32,12 @@ int occurrences(const std::string& room, const std::regex& what) {
     const std::string source = text.str();
     count += static_cast<int>(std::distance(std::sregex_iterator(source.begin(), source.end(), what), std::sregex_iterator()));
   }
+  return count;
+}
+
+int occurrences_in(const std::string& text, const std::string& what) {
+  int count = 0;
+  for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
   return count;
 }
 
@@ -108,6 +117,57 @@ TEST(CompareInVector, OneVectorOfManyIsCompared) {
   EXPECT_NE(text.find("x[k] = false ? 1 : 0;"), std::string::npos) << text;
   const std::string two = walked(choose(same, 1, group(binary("col", "!=", call("place_of", "v4")))));
   EXPECT_EQ(two.find("else"), std::string::npos) << "two labels may lie in two vectors: " << two;
+}
+
+// ---- Packed values.
+const Declare kPacked{.what = {Name("v", 1), packed(DType::bf16, 8), {2}}};
+Loop load_vectors() {
+  Block body{LoadWide{.wide = 8, .count = 8, .pointer = "x", .target = held(Name("v", 1), Place::Vector)}};
+  return {.name = "c", .end = 2, .body = std::move(body)};
+}
+Loop store_vectors() {
+  Block body{StoreOne{.computed = DType::f32, .value = widened(held(Name("v", 1), Place::Vector), 0), .pointer = "y"}};
+  return {.name = "c", .end = 2, .body = std::move(body)};
+}
+const Combine kColumns{.registers = {}, .counter = {}};
+std::size_t kept(Block body) {
+  Kernel kernel{.parameters = {}, .entry = {}, .body = std::move(body)};
+  keep_packed(kernel);
+  const std::string text = print(kernel.body, 0);
+  return text.find("keep_packed(v1)");
+}
+
+TEST(KeepPacked, WhatIsReadBehindAReductionStaysPacked) {
+  EXPECT_NE(kept({kPacked, load_vectors(), Reduced{}, store_vectors()}), std::string::npos);
+  EXPECT_EQ(kept({kPacked, load_vectors(), store_vectors(), Reduced{}}), std::string::npos) << "nobody reads it again";
+}
+
+TEST(KeepPacked, WhatIsLoadedLateIsAskedForAsAWhole) {
+  EXPECT_NE(kept({kPacked, kColumns, load_vectors(), store_vectors()}), std::string::npos);
+  EXPECT_EQ(kept({kPacked, load_vectors(), kColumns, store_vectors()}), std::string::npos) << "it is there already";
+}
+
+// ---- Rings.
+TEST(FetchAhead, ALoopsLoadsBeginSomeIterationsBefore) {
+  Ring ring{.stages = 3, .ahead = 2, .stage_bytes = 2048, .layout = "2048 0/4", .loads = {}, .addresses = {{Name("v", 1), {}}}};
+  ring.loads.push_back({.value = Name("v", 3), .pointer = 2, .dtype = DType::f32, .bytes = 16});
+  For loop{.type = computed(DType::i64), .name = Name("v", 0), .begin = number(std::int64_t{0}, DType::i64), .end = "n", .step = number(std::int64_t{1}, DType::i64),
+           .body = {}, .program = For::OfProgram{.moving = {}, .ring = {}, .fetches = ring}};
+  loop.body.push_back(Declare{.what = {Name("v", 1), computed(DType::i64), {}}, .value = Expression(Name("v", 0)) * 512, .constant = true});
+  loop.body.push_back(Touch{.root = 0, .pointer = 2});
+  loop.body.push_back(Declare{.what = {Name("v", 3), computed(DType::f32), {1, 4}}});
+  LoadWide load{.wide = 4, .count = 4, .pointer = group(Expression("x") + Expression(Name("v", 1))), .target = held(Name("v", 3), Place::Vector)};
+  loop.body.push_back(Loop{.name = "c", .end = 1, .body = {std::move(load)}});
+  loop.program->own = loop.body.size();
+  Kernel kernel{.column_threads = 128, .parameters = {{.name = "x", .declared = {}}, {.name = "n", .declared = {}}}, .entry = {}, .body = {}};
+  kernel.body.push_back(loop);
+  fetch_ahead(kernel);
+  place_barriers(kernel);
+  const std::string text = print(kernel.body, 0);
+  EXPECT_EQ(occurrences_in(text, "copy_ahead<4, 4>"), 2) << text;
+  EXPECT_NE(text.find("const long long later = v0 + 2 * 1ll;"), std::string::npos) << text;
+  EXPECT_NE(text.find("load_wide<4, 4>(reinterpret_cast<const float*>(ring + stage * 2048"), std::string::npos) << text;
+  EXPECT_EQ(faults(kernel), std::vector<std::string>{}) << text;
 }
 
 }  // namespace

@@ -102,6 +102,47 @@ TEST(Verifier, RefusesReadsOfARingBeforeItsCopiesHaveArrived) {
   EXPECT_GT(rings, 0);
 }
 
+/// Changes the copies that loops with a ring begin; whether there were any.
+template <class F>
+bool change_copies(Kernel& kernel, const F& change) {
+  bool changed = false;
+  simt::for_each_statement(kernel.body, [&](Statement& statement) {
+    auto* const loop = statement.as<simt::For>();
+    if (!loop || !loop->program || loop->program->ring.empty()) return;
+    simt::for_each_statement(loop->body, [&](Statement& inner) {
+      if (auto* copy = inner.as<simt::CopyAhead>()) change(*copy), changed = true;
+    });
+  });
+  return changed;
+}
+
+TEST(Verifier, RefusesAStageOfARingThatIsFilledAnewWhileItIsRead) {
+  using simt::Expression;
+  int rings = 0;
+  const auto into = [](simt::CopyAhead& copy, const Expression& stage) {
+    simt::for_each_part(copy.place, [&](Expression& part) {
+      if (part.kind == Expression::Kind::Choose) part = stage;
+    });
+  };
+  for (const Sample& sample : samples()) {
+    const Kernel kernel = kernel_of(sample);
+    for (const Expression& stage : {Expression("stage"), Expression(0)}) {
+      Kernel mutant = kernel;
+      const bool changed = change_copies(mutant, [&](simt::CopyAhead& copy) { into(copy, stage); });
+      rings += changed;
+      EXPECT_EQ(!simt::faults(mutant).empty(), changed) << sample.name;
+    }
+  }
+  EXPECT_GT(rings, 0);
+}
+
+TEST(Verifier, RefusesMoreThanAThreadCanHold) {
+  Kernel kernel{.parameters = {}, .entry = {}, .body = {simt::Declare{.what = {"v1", simt::computed(DType::f32), {1 << 17}}}}};
+  EXPECT_TRUE(simt::faults(kernel).empty());
+  kernel.body.push_back(simt::Declare{.what = {"v2", simt::computed(DType::i32), {1}}});
+  EXPECT_FALSE(simt::faults(kernel).empty());
+}
+
 TEST(Verifier, RefusesLoopsBeyondTheirRegisters) {
   int loops = 0, refused = 0;
   for (const Sample& sample : samples()) {

@@ -31,6 +31,7 @@ struct RingPlan {
   std::size_t stage_bytes = 0;         // of a block
   std::map<tile::Id, std::size_t> places;  // load -> where its part of a stage begins, in bytes
   std::string layout;                      // where in the ring a thread's own bytes lie
+  std::vector<tile::Id> addresses;         // scalar words that are computed again for a later iteration
 };
 
 /// A sum that a loop carries, of which each thread adds up its own share: the threads bring them together behind the loop.

@@ -11,12 +11,6 @@ namespace tegula::gpu {
 std::vector<Digits> digits_of_words(const Values& values);
 /// rings.cpp: what the loop fetches ahead, and in how many stages.
 RingPlan plan_ring(const Values& values, const tile::Region& body);
-/// Whether the value can be computed for a later iteration: from the counter and from what the loop does not change.
-bool follows_counter(const Values& values, const tile::Region& body, tile::Id id);
-/// Words without effect that are cheap to compute again for a later iteration.
-bool is_address_word(tile::Word word);
-/// Elements of the load that a thread copies at once.
-int fetched_together(const Values& values, tile::Id load);
 /// deferred.cpp: of the loop's carried value `k`.
 std::optional<DeferredSum> deferrable(const Values& values, const tile::Region& body, std::size_t k);
 /// rearranged.cpp: tiles that other threads hold under their new shape.

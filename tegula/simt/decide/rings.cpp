@@ -18,8 +18,7 @@ constexpr int kMostStages = 4;
 // norm, written by hand, over rows of 1024, with 24, 32, 48 and 64 KiB on every multiprocessor: 0.86, 0.94, 0.95 and 0.88 of the copy bandwidth).
 constexpr std::size_t kBytesAhead = 48 << 10;
 
-}  // namespace
-
+/// Words without effect that are cheap to compute again for a later iteration.
 bool is_address_word(Word word) {
   return tile::is_elementwise(word) || word == Word::Broadcast || word == Word::ExpandDims || word == Word::Reshape ||
          word == Word::Arange || word == Word::Constant;
@@ -73,8 +72,7 @@ std::size_t fetched_bytes(const Values& v, const tile::Region& body, Id id) {
   return static_cast<std::size_t>(v.grid().held(self.type.shape)) * size;
 }
 
-/// Elements that a thread copies at once.
-int fetched_together(const Values& v, Id id) { return v.spread(id) == Spread::Row ? 1 : v.grid().vector; }
+}  // namespace
 
 /// Decides what the loop fetches ahead, and in how many stages.
 RingPlan plan_ring(const Values& v, const tile::Region& body) {
@@ -107,6 +105,12 @@ RingPlan plan_ring(const Values& v, const tile::Region& body) {
     if (!plan.further.contains(id)) plan.nearer.insert(id);
   plan.stages = plan.ahead + (plan.further.empty() ? 1 : 2);
   if (static_cast<std::size_t>(plan.stages) * plan.stage_bytes > kLongestRingBytes) return {};
+  for (const Id id : body.body) {
+    const tile::Instruction& self = v.at(id);
+    if (self.type.shape.empty() && self.word != Word::Constant && tile::has_result(self.word) && is_address_word(self.word) &&
+        follows_counter(v, body, id) && !v.renames(id))
+      plan.addresses.push_back(id);
+  }
   plan.layout = std::to_string(plan.stage_bytes);
   for (const auto& [id, place] : plan.places)
     plan.layout += " " + std::to_string(place) + "/" + std::to_string(size_of(v.analysis().type(v.at(id).operands[0]).dtype));

@@ -88,6 +88,29 @@ struct EachOfVector {
   int count = 1;
   Block body;
 };
+/// What a loop fetches ahead into a ring of stages in shared memory (passes/fetch_ahead.h).
+struct Ring {
+  struct Fetched {
+    Name value;             // that the load leaves
+    tile::Id pointer = -1;  // the same of its Touch
+    DType dtype = DType::f32;
+    std::size_t place = 0, bytes = 0;  // where its part of a stage begins; of what a thread copies at once
+    bool rows = false;                 // a number for each row
+    std::int64_t column_steps = 0;     // vectors of a row, of a tile of rows and columns
+    bool further = false;              // one iteration further ahead than the others
+  };
+  /// A number that can be computed for a later iteration.
+  struct Address {
+    Name value;
+    Line where;
+  };
+  int stages = 0, ahead = 0;  // `ahead`: iterations
+  bool waits_first = false;   // an iteration waits for its own before it fetches
+  std::size_t stage_bytes = 0;
+  std::string layout;  // where in the ring a thread's own bytes lie
+  std::vector<Fetched> loads;
+  std::vector<Address> addresses;  // what loads are reached by is computed from these, in order
+};
 /// `name` goes from `begin` to `end` in steps.
 struct For {
   Type type;
@@ -97,6 +120,8 @@ struct For {
   struct OfProgram {
     std::set<tile::Id> moving;  // pointers whose tiles never meet in two iterations
     std::string ring;           // the layout of what is fetched ahead; empty: nothing is
+    Box<Ring> fetches;          // what a pass has fetched ahead
+    std::size_t own = 0;        // statements of the body, from the first on, that are an iteration's own: the others carry values on
   };
   std::optional<OfProgram> program;  // nothing: a part of one word
 };

@@ -101,41 +101,19 @@ void Lowering::loop(Id id) {
   origin(id);
   const DeferredSums& deferred = decided_.deferred.at(id);
   for (std::size_t k = 0; k < deferred.size(); ++k) begin_carried(body.parameters[k + 1], self.operands[k + 3], deferred[k]);
-  const RingPlan& prefetch = decided_.rings.at(id);
-  const Bounds bounds{scalar(self.operands[0]), scalar(self.operands[1]), scalar(self.operands[2])};
-  if (prefetch.stages > 0) {
-    add(simt::UseRing{prefetch.layout});
-    for (const auto& [load, place] : prefetch.places) touch(at(load).operands[0], false);  // what was written before has arrived
-    within({}, [&] { iterate(body, bounds, prefetch, deferred); });
-  } else {
-    iterate(body, bounds, prefetch, deferred);
-  }
-  --repeats_;
-  for (const auto& one : deferred) {
-    if (one && one->tiles > 1) add_share(*one);
-  }
-  combine_deferred(deferred, static_cast<std::size_t>(prefetch.stages) * prefetch.stage_bytes);
-}
-
-void Lowering::iterate(const tile::Region& body, const Bounds& bounds, const RingPlan& prefetch, const DeferredSums& deferred) {
+  const RingPlan& ring = decided_.rings.at(id);
   const Id induction = body.parameters[0];
-  for (const auto& [load, place] : prefetch.places) prefetched_[load] = &prefetch;
-  if (prefetch.stages > 0) add(simt::OpenRing{});
-  begin_prefetch(prefetch, body, bounds);
   simt::For loop{.type = simt::type_of(a_.type(induction)),
                  .name = variable(induction),
-                 .begin = bounds.begin,
-                 .end = bounds.end,
-                 .step = bounds.step,
+                 .begin = scalar(self.operands[0]),
+                 .end = scalar(self.operands[1]),
+                 .step = scalar(self.operands[2]),
                  .body = {},
-                 .program = simt::For::OfProgram{.moving = {}, .ring = prefetch.layout}};
+                 .program = simt::For::OfProgram{.moving = {}, .ring = {}, .fetches = fetches(ring)}};
   loop.body = block_of([&] {
-    continue_prefetch(prefetch, body, bounds);
+    if (ring.stages > 0) origin_ = {};  // a pass puts other lines ahead of the body
     region(body);
-    if (prefetch.stages > 0) {
-      const Expression stage = "stage";
-      assign(stage, simt::choose(simt::binary(stage, "==", prefetch.stages - 1), 0, stage + 1));
-    }
+    loop.program->own = open_.back().size();
     carry_on(body, deferred);
   });
   simt::for_each_statement(loop.body, [&](const simt::Statement& statement) {
@@ -144,7 +122,38 @@ void Lowering::iterate(const tile::Region& body, const Bounds& bounds, const Rin
   });
   keep_parts_apart(body, loop.body);
   add(std::move(loop));
-  for (const auto& [load, place] : prefetch.places) prefetched_.erase(load);
+  --repeats_;
+  for (const auto& one : deferred) {
+    if (one && one->tiles > 1) add_share(*one);
+  }
+  combine_deferred(deferred, static_cast<std::size_t>(ring.stages) * ring.stage_bytes);
+}
+
+/// What a pass needs to know of the loads that the loop fetches ahead.
+simt::Box<simt::Ring> Lowering::fetches(const RingPlan& plan) const {
+  if (plan.stages == 0) return {};
+  simt::Ring ring{.stages = plan.stages,
+                  .ahead = plan.ahead,
+                  .waits_first = plan.waits_first,
+                  .stage_bytes = plan.stage_bytes,
+                  .layout = plan.layout,
+                  .loads = {},
+                  .addresses = {}};
+  for (const Id id : plan.addresses) ring.addresses.push_back({variable(id), at(id).where});
+  for (const auto& [load, place] : plan.places) {
+    const Id pointer = at(load).operands[0];
+    const DType dtype = a_.type(pointer).dtype;
+    const Spread own = spread(load);
+    ring.loads.push_back({.value = variable(load),
+                          .pointer = pointer,
+                          .dtype = dtype,
+                          .place = place,
+                          .bytes = (own == Spread::Row ? 1 : static_cast<std::size_t>(grid_.vector)) * size_of(dtype),
+                          .rows = own == Spread::Row,
+                          .column_steps = own == Spread::Full ? grid_.column_steps : 0,
+                          .further = plan.further.contains(load)});
+  }
+  return ring;
 }
 
 /// All that is carried on is read before any of it changes.

@@ -141,19 +141,6 @@ class Lowering : private Values {
   bool at_hand(Id load) const { return decided_.staging.staged.contains(load) || decided_.staging.direct.contains(load); }
   void await_staged();
 
-  // ---- prefetch.cpp
-  Access source_access(Id load);
-  Expression ring_place(const RingPlan& plan, Id load, Expression stage) const;
-  void fetch(const RingPlan& plan, const std::set<Id>& loads, const tile::Region& body, Name counter, const Expression& end,
-             const Expression& stage);
-  struct Bounds {
-    Expression begin, end, step;
-  };
-  void fetch_ahead(const RingPlan& plan, const tile::Region& body, const Bounds& bounds);
-  void begin_prefetch(const RingPlan& plan, const tile::Region& body, const Bounds& bounds);
-  void continue_prefetch(const RingPlan& plan, const tile::Region& body, const Bounds& bounds);
-  Access fetched_access(const RingPlan& plan, Id load) const;
-
   // ---- across.cpp: what different threads hold comes together.
   simt::Operation operation_of(Id reduce) const { return {at(reduce).kind, at(reduce).type.dtype}; }
   void arg_reduce(Id id);
@@ -205,7 +192,7 @@ class Lowering : private Values {
   void assign_all(Id variable, Id value);
   void begin_carried(Id parameter, Id first, const std::optional<DeferredSum>& deferred);
   void carry_on(const tile::Region& body, const DeferredSums& deferred);
-  void iterate(const tile::Region& body, const Bounds& bounds, const RingPlan& prefetch, const DeferredSums& deferred);
+  simt::Box<simt::Ring> fetches(const RingPlan& plan) const;
   void keep_parts_apart(const tile::Region& body, simt::Block& block) const;
   bool moves_on(const tile::Region& body, Id pointer) const;
   bool only_stored_behind(const DeferredSum& deferred) const;
@@ -223,7 +210,6 @@ class Lowering : private Values {
   bool reads_ahead_ = false;  // the last pass finds its first vectors in registers
   bool awaits_staged_ = false;  // copies are on their way
   int repeats_ = 0;  // loops of the program that are open
-  std::map<Id, const RingPlan*> prefetched_;  // loads of the loops that are open
   std::set<Id> local_;  // computed in the innermost loop that is open, as a scalar
   std::map<Id, const DeferredSum*> deferred_;
 };

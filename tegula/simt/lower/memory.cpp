@@ -80,10 +80,7 @@ void Lowering::load(Id id) {
   if (decided_.staging.direct.contains(id)) return;  // its pass reads it
   if (decided_.staging.staged.contains(id)) return stage(id);
   const Shape& shape = self.type.shape;
-  auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
-  const auto plan = prefetched_.find(id);
-  const auto fetched = plan == prefetched_.end() ? std::nullopt : std::optional(fetched_access(*plan->second, id));
-  if (fetched && own != Spread::Row) access = fetched;
+  const auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
   const auto substitute = [&] { return other >= 0 ? element(other, own) : simt::zero(self.type.dtype); };
   if (access) {
     if (const auto held = decided_.held_as.find(id); held != decided_.held_as.end()) {
@@ -98,14 +95,13 @@ void Lowering::load(Id id) {
       load.target = simt::held(variable(id), vector_place(own));
       if (!access->limits.empty() || !access->on.empty())
         load.limited = {.limit = inside(*access, grid_.vector), .substitute = substitute(), .whole = access->whole};
-      else if (!fetched)
+      else
         load.pointer = source(pointer, std::move(load.pointer));
       add(std::move(load));
     });
   }
   if (own != Spread::Uniform) declare(id);
   loops(own, shape, Step::Elements, [&] {
-    if (fetched) return assign(held(id, own), simt::load(fetched->pointer));
     When on = simt::all_of(mask >= 0 ? When(box_element(a_.box(mask), own, shape)) : When(), inside(own, shape));
     Expression value = simt::load(simt::group(place_in(pointer, own)));
     if (on) value = simt::choose(*std::move(on), std::move(value), substitute());

@@ -6,12 +6,15 @@
 
 #include "tegula/core/error.h"
 #include "tegula/simt/kernel/visit.h"
+#include "tegula/simt/verify/rings.h"
 
 namespace tegula::simt {
 
 namespace {
 
 using Kind = Expression::Kind;
+
+constexpr std::size_t kBytesOfThread = 512 << 10;  // of local memory, where what no register takes lies
 
 /// What the head of every kernel declares.
 const std::set<std::string>& given_names() {
@@ -36,7 +39,8 @@ class Verifier {
     for (const KernelParameter& parameter : k_.parameters) scopes_.back()[parameter.name.str()] = {.type = {}, .sizes = {}};
     walk(k_.entry);
     walk(k_.body);
-    for_each_statement(k_.body, [&](const Statement& statement) { check_ring_of(statement); });
+    check_rings(k_, faults_);
+    if (register_bytes(k_) > kBytesOfThread) fault("a thread has registers of " + std::to_string(register_bytes(k_)) + " bytes");
     return {faults_.begin(), faults_.end()};
   }
 
@@ -196,43 +200,6 @@ class Verifier {
   void check_all(const T& what) {
     const Statement statement(what);
     for_each_expression(statement, [&](const Expression& e) { check_expression(e); });
-  }
-
-  // ---- Rings.
-  /// In the scope of a loop that fetches ahead: the groups of copies that are closed before an iteration waits.
-  void check_ring_of(const Statement& statement) {
-    const auto* const scope = statement.as<Scope>();
-    if (!scope) return;
-    int closed = 0;
-    for (const Statement& inner : scope->body) {
-      const auto* const loop = inner.as<For>();
-      if (!loop || !loop->program || loop->program->ring.empty()) {
-        closed += groups_in(inner);
-        continue;
-      }
-      int each = 0;
-      for (const Statement& one : loop->body) each += groups_in(one);
-      bool waits = false;
-      for (const Statement& one : loop->body) {
-        const auto* const wait = one.as<WaitForCopies>();
-        if (!wait) {
-          closed += groups_in(one);
-          continue;
-        }
-        waits = true;
-        if (closed - wait->unfinished < each) fault("an iteration reads the ring before its copies have arrived");
-      }
-      if (!waits) fault("an iteration reads the ring without waiting for its copies");
-    }
-  }
-  static int groups_in(const Statement& statement) {
-    if (statement.as<CloseCopies>()) return 1;
-    int groups = 0;
-    for_each_block(statement, [&](const Block& block) {
-      for (const Statement& inner : block) groups += groups_in(inner);
-    });
-    const auto* const loop = statement.as<Loop>();
-    return loop ? groups * static_cast<int>(loop->end) : groups;
   }
 
   const Kernel& k_;

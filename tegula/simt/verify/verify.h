@@ -4,11 +4,10 @@
 //   names      what an expression names has been declared around it, or is an argument
 //   registers  an array has as many indices as sizes, and the loops that count them stay within
 //   shared     what a thread wrote into shared memory is read behind a barrier, and not written over before all have read it
-//   ring       when an iteration reads its stage the copies into it have arrived
+//   ring       an iteration reads its own stage, when the copies into it have arrived and no others are on their way there
 //   accesses   vectors are whole numbers of accesses
+//   held       what a thread declares fits into its memory
 //   passes     no mark is left that a pass should have replaced
-//
-// Not looked at: whether a copy is under way into a stage that is still to be read (the emulator's uneven pace finds that).
 
 #include <string>
 #include <vector>
