@@ -151,8 +151,9 @@ TEST(KeepPacked, WhatIsLoadedLateIsAskedForAsAWhole) {
 TEST(FetchAhead, ALoopsLoadsBeginSomeIterationsBefore) {
   Ring ring{.stages = 3, .ahead = 2, .stage_bytes = 2048, .layout = "2048 0/4", .loads = {}, .addresses = {{Name("v", 1), {}}}};
   ring.loads.push_back({.value = Name("v", 3), .pointer = 2, .dtype = DType::f32, .bytes = 16});
-  For loop{.type = computed(DType::i64), .name = Name("v", 0), .begin = number(std::int64_t{0}, DType::i64), .end = "n", .step = number(std::int64_t{1}, DType::i64),
-           .body = {}, .program = For::OfProgram{.moving = {}, .ring = {}, .fetches = ring}};
+  For loop{.type = computed(DType::i64), .name = Name("v", 0), .begin = number(std::int64_t{0}, DType::i64), .end = "n", .step = {}, .body = {}};
+  loop.step = number(std::int64_t{1}, DType::i64);
+  loop.program = For::OfProgram{.moving = {}, .ring = {}, .fetches = ring};
   loop.body.push_back(Declare{.what = {Name("v", 1), computed(DType::i64), {}}, .value = Expression(Name("v", 0)) * 512, .constant = true});
   loop.body.push_back(Touch{.root = 0, .pointer = 2});
   loop.body.push_back(Declare{.what = {Name("v", 3), computed(DType::f32), {1, 4}}});

@@ -75,7 +75,8 @@ class Keeper {
   };
 
   bool read_later(Name name) const {
-    return std::ranges::any_of(behind_, [&](const Rest& rest) { return std::any_of(rest.first, rest.last, [&](const Statement& one) { return reads(one, name); }); });
+    return std::ranges::any_of(
+        behind_, [&](const Rest& rest) { return std::any_of(rest.first, rest.last, [&](const Statement& one) { return reads(one, name); }); });
   }
 
   void follow(Statement& statement, Block& out) {
