@@ -128,7 +128,7 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
               .shape = node->shape(),
               .dtype = node->dtype(),
               .results = {node->results().begin(), node->results().end()},
-              .rounds = node->results().empty() && is_half(node->dtype()),
+              .rounds = node->results().empty() && is_narrow_float(node->dtype()),
               .precision = node->precision(),
               .origin = node->origin(),
               .epilogue = {},

@@ -1,23 +1,25 @@
 #include "tegula/core/dtype.h"
 
-#include <algorithm>
-
 namespace tegula {
 
 std::string_view name(DType dtype) {
-  constexpr std::string_view names[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool"};
+  constexpr std::string_view names[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool",
+                                        "u16", "u32", "u64", "e4m3", "e5m2"};
   return names[static_cast<int>(dtype)];
 }
 
 DType promote(DType a, DType b) {
-  if (a == b) return a;
-  if (a > b) std::swap(a, b);  // the enum goes from wide to narrow, floats first
+  if (a == b || b == DType::boolean) return a;
+  if (a == DType::boolean) return b;
+  if (is_float(a) != is_float(b)) return is_float(a) ? a : b;
   if (is_float(a)) {
-    if (a == DType::f16 && b == DType::bf16) return DType::f32;
-    return a;
+    if (size_of(a) == size_of(b)) return is_float8(a) ? DType::f16 : DType::f32;  // each has numbers that the other has not
+    return size_of(a) > size_of(b) ? a : b;
   }
-  if (b == DType::u8 && a == DType::i8) return DType::i16;
-  return a;
+  if (is_unsigned(a) == is_unsigned(b)) return size_of(a) > size_of(b) ? a : b;
+  const DType with_sign = is_unsigned(a) ? b : a, without = is_unsigned(a) ? a : b;
+  if (size_of(with_sign) > size_of(without)) return with_sign;
+  return without == DType::u8 ? DType::i16 : without == DType::u16 ? DType::i32 : without == DType::u32 ? DType::i64 : DType::f64;
 }
 
 Half::Half(float value) {
@@ -47,5 +49,37 @@ Half::operator float() const {
   }
   return std::bit_cast<float>(sign | ((magnitude << 13) + 0x38000000u));
 }
+
+template <int kMantissa>
+Float8<kMantissa>::Float8(float value) {
+  using Format = Float8Format<kMantissa>;
+  const auto word = std::bit_cast<std::uint32_t>(value), magnitude = word & 0x7fffffffu;
+  std::uint32_t code = 0;
+  if (magnitude > 0x7f800000u) {
+    code = Format::kNaN;
+  } else if (magnitude > Format::kLastInside) {
+    code = Format::kBeyond;
+  } else if (magnitude < Format::kLeastNormal) {  // the float adder does the rounding
+    code = std::bit_cast<std::uint32_t>(std::bit_cast<float>(magnitude) + std::bit_cast<float>(Format::kUnit)) - Format::kUnit;
+  } else {
+    code = ((magnitude + (1u << (Format::kDropped - 1)) - 1 + (magnitude >> Format::kDropped & 1u)) >> Format::kDropped) - Format::kShift;
+  }
+  bits = static_cast<std::uint8_t>(code | (word >> 24 & 0x80u));
+}
+
+template <int kMantissa>
+Float8<kMantissa>::operator float() const {
+  using Format = Float8Format<kMantissa>;
+  const std::uint32_t sign = (bits & 0x80u) << 24, magnitude = bits & 0x7fu;
+  if (magnitude > Format::kLastNumber) return std::bit_cast<float>(sign | 0x7fc00000u);
+  if (Format::kInfinite && magnitude == Format::kBeyond) return std::bit_cast<float>(sign | 0x7f800000u);
+  if (magnitude < (1u << kMantissa)) {  // zero, or a multiple of the least number
+    return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(static_cast<float>(magnitude) * std::bit_cast<float>(Format::kLeast)));
+  }
+  return std::bit_cast<float>(sign | (magnitude + Format::kShift) << Format::kDropped);
+}
+
+template struct Float8<3>;
+template struct Float8<2>;
 
 }  // namespace tegula

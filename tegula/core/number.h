@@ -11,7 +11,7 @@
 
 namespace tegula {
 
-/// A double, or a whole number of 64 bits kept exactly. An unsigned one beyond i64 is kept as the nearest double.
+/// A double, or a whole number of 64 bits, signed or unsigned, kept exactly.
 class Number {
  public:
   constexpr Number() = default;
@@ -21,7 +21,8 @@ class Number {
   constexpr Number(T value)
       : real_(static_cast<double>(value)),
         whole_(within(value)),
-        integer_(whole_ ? static_cast<std::int64_t>(value) : 0) {}
+        beyond_(!whole_),
+        integer_(static_cast<std::int64_t>(value)) {}
 
   /// Whether it was given as an integer that i64 holds.
   constexpr bool whole() const { return whole_; }
@@ -29,6 +30,8 @@ class Number {
   constexpr double real() const { return real_; }
   /// Whether i64 holds it, its fraction dropped.
   constexpr bool fits_i64() const { return whole_ || (real_ >= -0x1p63 && real_ < 0x1p63); }
+  /// Whether the dtype's integers of 64 bits hold it, its fraction dropped: those of u64 or of i64.
+  constexpr bool fits(DType dtype) const { return fits_i64() || (dtype == DType::u64 && real_ >= 0 && (beyond_ || real_ < 0x1p64)); }
   /// Truncated toward zero; of what i64 does not hold the end that is nearer, 0 for NaN.
   constexpr std::int64_t integer() const {
     if (whole_) return integer_;
@@ -40,13 +43,15 @@ class Number {
   template <class T>
   constexpr T as() const {
     if constexpr (std::is_same_v<T, bool>) return whole_ ? integer_ != 0 : real_ != 0;
+    else if constexpr (std::is_same_v<T, std::uint64_t>) return unsigned_integer();
     else if constexpr (std::is_integral_v<T>) return static_cast<T>(integer());
     else return from_double<T>(real_);
   }
-  /// The eight bytes a kernel's parameter block holds for it: a double for floats, else an i64.
+  /// The eight bytes a kernel's parameter block holds for it: a double for floats, a u64 for that, else an i64.
   constexpr std::uint64_t bits(DType dtype) const {
     if (is_float(dtype)) return std::bit_cast<std::uint64_t>(real_);
-    return dtype == DType::boolean ? static_cast<std::uint64_t>(as<bool>()) : static_cast<std::uint64_t>(integer());
+    if (dtype == DType::boolean) return static_cast<std::uint64_t>(as<bool>());
+    return dtype == DType::u64 ? unsigned_integer() : static_cast<std::uint64_t>(integer());
   }
 
  private:
@@ -56,8 +61,15 @@ class Number {
     else return std::in_range<std::int64_t>(value);
   }
 
+  constexpr std::uint64_t unsigned_integer() const {
+    if (beyond_) return static_cast<std::uint64_t>(integer_);
+    if (!(real_ >= 0x1p63)) return static_cast<std::uint64_t>(integer());
+    return real_ < 0x1p64 ? static_cast<std::uint64_t>(real_) : std::numeric_limits<std::uint64_t>::max();
+  }
+
   double real_ = 0;
   bool whole_ = false;
+  bool beyond_ = false;  // given as an integer that u64 holds and i64 does not
   std::int64_t integer_ = 0;
 };
 

@@ -30,6 +30,7 @@ std::optional<std::vector<std::int64_t>> integers(const nlohmann::json& json) {
 nlohmann::json number_json(const Number& number) {
   if (number.whole()) return number.integer();
   const double value = number.real();
+  if (number.bits(u64) != Number(value).bits(u64)) return number.bits(u64);  // a whole number beyond i64
   if (std::isfinite(value)) return value;
   if (!std::isnan(value)) return value > 0 ? "inf" : "-inf";
   char bits[17];
@@ -39,7 +40,7 @@ nlohmann::json number_json(const Number& number) {
 
 std::optional<Number> number_from_json(const nlohmann::json& json) {
   if (json.is_number_float()) return Number(json.get<double>());
-  if (json.is_number_unsigned() && !std::in_range<std::int64_t>(json.get<std::uint64_t>())) return std::nullopt;
+  if (json.is_number_unsigned()) return Number(json.get<std::uint64_t>());
   if (json.is_number_integer()) return Number(json.get<std::int64_t>());
   if (!json.is_string()) return std::nullopt;
   const auto& text = json.get_ref<const std::string&>();

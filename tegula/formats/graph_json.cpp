@@ -199,7 +199,7 @@ class Reader {
     if (name == "scalar") {
       const auto value = number_from_json(at(given, "value", level));
       if (!value || !node.inputs.empty() || out.results.size() != 1 || out.results[0].shape.rank() != 0 ||
-          (!is_float(out.results[0].dtype) && !value->fits_i64()))
+          (!is_float(out.results[0].dtype) && !value->fits(out.results[0].dtype)))
         refuse(level, "a scalar " + shown(given), "a number without operands, of shape ()");
       out.op = make<const ScalarOp>(*value);
       return;

@@ -39,7 +39,9 @@ json instruction_json(const Instruction& one) {
   if (one.attribute != 0) out["attribute"] = one.attribute;
   if (one.attribute2 != 0) out["attribute2"] = one.attribute2;
   if (one.kind != tile::Reduction::Sum) out["reduction"] = std::string(name(one.kind));
-  if (one.word == Word::Constant) out["value"] = is_float(one.type.dtype) ? number_json(Number(one.real)) : number_json(Number(one.integer));
+  if (one.word == Word::Constant) out["value"] = is_float(one.type.dtype) ? number_json(Number(one.real))
+                                                    : one.type.dtype == u64   ? number_json(Number(static_cast<std::uint64_t>(one.integer)))
+                                                                              : number_json(Number(one.integer));
   for (const tile::Region& region : one.regions) out["regions"].push_back(region_json(region));
   put_line(out, one.where);
   return out;
@@ -130,7 +132,7 @@ class Reader : private JsonReader {
     if (out.word == Word::Constant) {
       const Number value = number(at(given, "value"));
       out.real = is_float(out.type.dtype) ? value.real() : 0;
-      out.integer = is_float(out.type.dtype) ? 0 : value.integer();
+      out.integer = is_float(out.type.dtype) ? 0 : out.type.dtype == u64 ? static_cast<std::int64_t>(value.bits(u64)) : value.integer();
     }
     if (given.contains("regions"))
       for (const json& one : list(given["regions"])) out.regions.push_back(region(one));

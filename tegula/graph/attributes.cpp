@@ -26,7 +26,7 @@ class Key final : public Attributes {
   void integer(std::string_view, std::int64_t& value) override { words_.push_back(static_cast<std::uint64_t>(value)); }
   void number(std::string_view, Number& value) override {  // an integer and the double next to it are two numbers
     words_.push_back(value.bits(DType::f64));
-    words_.push_back(value.bits(DType::i64));
+    words_.push_back(value.bits(DType::u64));
   }
   void dims(std::string_view, Dims& value) override { append(words_, value); }
   void list(std::string_view, std::vector<std::int64_t>& value) override {

@@ -52,6 +52,11 @@ enum class Role : std::uint8_t {
   Part,         // one result of an op that has several
 };
 
+/// Whether the result, if it is one, is the first input: the same memory, in the order that shown() says.
+constexpr bool shows_input(Role role) {
+  return role == Role::View || role == Role::Barrier || role == Role::Stop || role == Role::Same;
+}
+
 /// What an op asks of the precision of its values (the precision pass reads it; nowhere are ops listed by name).
 enum class Numerics : std::uint8_t {
   TensorCore,  // sums of products: operands and result may be half, the sums are f32
@@ -91,6 +96,8 @@ class Op : public Shared {
   /// The same for those who read: nothing is assigned.
   void visit(Attributes& reader) const { const_cast<Op*>(this)->attributes(reader); }
   virtual Numerics numerics() const { return Numerics::Full; }
+  /// Whether it moves, converts or compares elements and computes nothing with them: then it takes floats of 8 bits, too.
+  virtual bool takes_float8() const { return shows_input(role()) || role() == Role::Leaf || role() == Role::Scalar || role() == Role::Part; }
 
   /// What went wrong when a check this op emitted (tile::Builder::check with this id) failed on `value`: the text after "got".
   virtual std::string check_message(std::int64_t id, std::int64_t value) const;
@@ -178,10 +185,6 @@ class SameOp : public Op {
   Numerics numerics() const final { return Numerics::Either; }
 };
 
-/// Whether the result, if it is one, is the first input: the same memory, in the order that shown() says.
-constexpr bool shows_input(Role role) {
-  return role == Role::View || role == Role::Barrier || role == Role::Stop || role == Role::Same;
-}
 /// How the result of such an op lies where the first input lies so; nothing for a view that would need a copy.
 std::optional<Layout> shown(const Op& op, const Layout& input);
 

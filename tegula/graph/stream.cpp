@@ -20,6 +20,7 @@ std::string element_text(const HostArray& array, std::int64_t index) {
     using T = decltype(zero);
     const T value = array.values<T>()[static_cast<std::size_t>(index)];
     if constexpr (std::is_same_v<T, bool>) std::snprintf(text, sizeof text, "%s", value ? "true" : "false");
+    else if constexpr (std::is_unsigned_v<T>) std::snprintf(text, sizeof text, "%llu", static_cast<unsigned long long>(value));
     else if constexpr (std::is_integral_v<T>) std::snprintf(text, sizeof text, "%lld", static_cast<long long>(value));
     else if (std::isnan(as_double(value))) std::snprintf(text, sizeof text, "nan");  // without the sign that printf shows
     else std::snprintf(text, sizeof text, "%.4g", as_double(value));

@@ -23,6 +23,7 @@ class CastOp final : public ElementwiseOp {
  public:
   std::string_view name() const override { return "cast"; }
   Numerics numerics() const override { return Numerics::Full; }  // a dtype somebody asked for
+  bool takes_float8() const override { return true; }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType dtype) const override {
     tile::Value y = tile::cast(x[0], tile::compute_type(dtype));
     return dtype == tile::compute_type(dtype) ? y : tile::narrow(y, dtype);
@@ -30,13 +31,15 @@ class CastOp final : public ElementwiseOp {
   double reference(std::span<const double> x) const override { return x[0]; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     if (!is_float(y.dtype()) || !is_float(y.input(0).dtype())) return {Tensor()};
-    return {graph::cast(dy, y.input(0).dtype())};
+    const DType dtype = y.input(0).dtype();
+    return {is_float8(dtype) ? dy : graph::cast(dy, dtype)};  // derivatives by numbers of 8 bits are kept in what they came in
   }
 };
 
 class AddOp final : public ElementwiseOp {  // the graph's own addition: sums of gradients
  public:
   std::string_view name() const override { return "add_n"; }
+  bool takes_float8() const override { return true; }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType) const override {
     tile::Value sum = x[0];
     for (std::size_t i = 1; i < x.size(); ++i) sum = sum + x[i];
@@ -234,9 +237,24 @@ void check_countable(const Op& op, const Shape& shape, const Line& where) {
   }
 }
 
+void check_float8(const Op& op, std::span<const Tensor> inputs, DType result, const Line& where) {
+  DType found = result;
+  for (const Tensor& x : inputs)
+    if (is_float8(x.dtype(where))) found = x.dtype();
+  if (!is_float8(found) || op.takes_float8()) return;
+  throw Error({.op = std::string(op.name()),
+               .got = "dtype " + std::string(name(found)),
+               .expected = "a dtype that it computes in: tensors are only kept in " + std::string(name(found)),
+               .advice = "cast(x, bf16) or cast(x, f32)",
+               .where = origin_at(where).where});
+}
+
 // Of the kind of node that it is, without a word to those who wait for new ones.
 Tensor new_node(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results, const Line& where) {
-  for (const Result& result : results) check_countable(*op, result.shape, where);
+  for (const Result& result : results) {
+    check_countable(*op, result.shape, where);
+    check_float8(*op, inputs, result.dtype, where);
+  }
   return with_nodes(inputs, where, [&](auto refs) { return make<Node>(std::move(op), refs, results, origin_at(where)); });
 }
 
@@ -251,6 +269,7 @@ Tensor new_part(const Ref<Node>& of, int k, const Origin& origin) {
 
 Tensor make_node(Ref<const Op> op, std::span<const Tensor> inputs, const Shape& shape, DType dtype, const Line& where) {
   check_countable(*op, shape, where);
+  check_float8(*op, inputs, dtype, where);
   Tensor result = with_nodes(inputs, where, [&](auto refs) { return make<Node>(std::move(op), refs, shape, dtype, origin_at(where)); });
   note_new_nodes(std::span(&result.node(), 1));
   return result;
@@ -287,10 +306,10 @@ Tensor part(const Node& of, int k) {
 }
 
 Tensor scalar(Number value, DType dtype, const Line& where) {
-  if (is_integer(dtype) && !value.fits_i64()) {
+  if (is_integer(dtype) && !value.fits(dtype)) {
     throw Error({.op = "number",
                  .got = number_text(value.real()) + " for dtype " + std::string(name(dtype)),
-                 .expected = "a number that i64 holds",
+                 .expected = "a number that " + std::string(dtype == u64 ? "u64" : "i64") + " holds",
                  .advice = "give the tensor a float dtype first",
                  .where = origin_at(where).where});
   }

@@ -144,7 +144,7 @@ struct Stored {
 std::optional<Stored> stored_as(const std::string& descr) {
   const std::pair<std::string_view, DType> known[] = {{"f8", DType::f64}, {"f4", DType::f32}, {"f2", DType::f16}, {"i8", DType::i64},
                                                       {"i4", DType::i32}, {"i2", DType::i16}, {"i1", DType::i8},  {"u1", DType::u8},
-                                                      {"u2", DType::i32}, {"u4", DType::i64}, {"u8", DType::i64}, {"b1", DType::boolean}};
+                                                      {"u2", DType::u16}, {"u4", DType::u32}, {"u8", DType::u64}, {"b1", DType::boolean}};
   for (const auto& [name, dtype] : known) {
     if (descr.size() == 3 && descr.substr(1) == name && std::string_view("<>|=").find(descr[0]) != std::string_view::npos)
       return Stored{name[0], name[1] - '0', descr[0] == '>', dtype};
@@ -185,14 +185,10 @@ void for_each_place(const Shape& shape, bool fortran, F&& f) {
 }
 
 template <class From, class To>
-void convert(const std::byte* data, const NpyHeader& header, bool swapped, HostArray& out, std::string_view file) {
+void convert(const std::byte* data, const NpyHeader& header, bool swapped, HostArray& out) {
   const auto to = out.values<To>();
   for_each_place(header.shape, header.fortran_order, [&](std::int64_t from, std::int64_t place) {
     const From value = element<From>(data + static_cast<std::size_t>(from) * sizeof(From), swapped);
-    if constexpr (std::is_same_v<From, std::uint64_t>) {
-      if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-        complain(file, "the number " + std::to_string(value), "at most 2^63 - 1");
-    }
     if constexpr (std::is_same_v<To, bool>) to[static_cast<std::size_t>(place)] = value != 0;
     else to[static_cast<std::size_t>(place)] = static_cast<To>(value);
   });
@@ -205,6 +201,9 @@ std::string descr_of(DType dtype, std::string_view name) {
     case DType::f16: return "<f2";
     case DType::i64: return "<i8";
     case DType::i32: return "<i4";
+    case DType::u64: return "<u8";
+    case DType::u32: return "<u4";
+    case DType::u16: return "<u2";
     case DType::i16: return "<i2";
     case DType::i8: return "|i1";
     case DType::u8: return "|u1";
@@ -258,7 +257,7 @@ HostArray parse_npy(std::span<const std::byte> bytes, std::string_view name) {
   const Stored stored = *stored_as(header.dtype);
   const auto data = bytes.subspan(header.begin);
   HostArray out = HostArray::empty(stored.dtype, header.shape);
-  const auto as = [&]<class From, class To>(From, To) { convert<From, To>(data.data(), header, stored.swapped, out, name); };
+  const auto as = [&]<class From, class To>(From, To) { convert<From, To>(data.data(), header, stored.swapped, out); };
   switch (stored.kind) {
     case 'f':
       if (stored.bytes == 8) as(double{}, double{});
@@ -272,9 +271,9 @@ HostArray parse_npy(std::span<const std::byte> bytes, std::string_view name) {
       else as(std::int8_t{}, std::int8_t{});
       break;
     case 'u':
-      if (stored.bytes == 8) as(std::uint64_t{}, std::int64_t{});
-      else if (stored.bytes == 4) as(std::uint32_t{}, std::int64_t{});
-      else if (stored.bytes == 2) as(std::uint16_t{}, std::int32_t{});
+      if (stored.bytes == 8) as(std::uint64_t{}, std::uint64_t{});
+      else if (stored.bytes == 4) as(std::uint32_t{}, std::uint32_t{});
+      else if (stored.bytes == 2) as(std::uint16_t{}, std::uint16_t{});
       else as(std::uint8_t{}, std::uint8_t{});
       break;
     default: as(std::uint8_t{}, bool{});

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
-#include <limits>
 #include <tuple>
 #include <unordered_set>
 
@@ -26,62 +24,16 @@ static_assert(std::endian::native == std::endian::little, "safetensors data are 
 
 std::span<std::byte> bytes_in(const HostArray& array) { return {static_cast<std::byte*>(array.buffer->data()), array.bytes()}; }
 
-template <class From, class To, class F>
-void convert(std::span<const std::byte> bytes, const HostArray& to, F element) {
-  const auto out = to.values<To>();
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    From value;
-    std::memcpy(&value, bytes.data() + i * sizeof(From), sizeof(From));
-    out[i] = element(value);
-  }
-}
-
-/// E4M3FN and E5M2 of the Open Compute Project's 8-bit floating point specification: halves hold all of their numbers.
-Half half_of_e4m3(std::uint8_t code) {
-  const int exponent = code >> 3 & 15, fraction = code & 7;
-  float value = exponent == 0 ? std::ldexp(static_cast<float>(fraction), -9) : std::ldexp(static_cast<float>(8 + fraction), exponent - 10);
-  if (exponent == 15 && fraction == 7) value = std::numeric_limits<float>::quiet_NaN();
-  return Half(code & 128 ? -value : value);
-}
-Half half_of_e5m2(std::uint8_t code) {
-  Half half;
-  half.bits = static_cast<std::uint16_t>(code << 8);
-  return half;
-}
-
-/// The numbers of a dtype that Tegula has not, in the wider one.
-void widen(const Entry& entry, std::span<const std::byte> bytes, const HostArray& to, const Complaint& complain) {
-  const std::string_view type = entry.stored->text;
-  const auto same = [](auto value) { return value; };
-  if (type == "U16") return convert<std::uint16_t, std::int32_t>(bytes, to, same);
-  if (type == "U32") return convert<std::uint32_t, std::int64_t>(bytes, to, same);
-  if (type == "F8_E4M3") return convert<std::uint8_t, Half>(bytes, to, half_of_e4m3);
-  if (type == "F8_E5M2") return convert<std::uint8_t, Half>(bytes, to, half_of_e5m2);
-  convert<std::uint64_t, std::int64_t>(bytes, to, [&](std::uint64_t value) {
-    if (value > static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max()))
-      complain("the number " + std::to_string(value) + " in tensor " + in_quotes(entry.name), "at most 2^63 - 1",
-               "convert the tensor to F64 before saving it");
-    return static_cast<std::int64_t>(value);
-  });
-}
-
 /// Allocates a tensor and lets `fetch(offset in the data, bytes)` fill it. Where there is a `mapped` file, whose data begin at `data`, it is a part of that if it may be.
 template <class Fetch>
 HostArray tensor_of(const Entry& entry, const Complaint& complain, const Fetch& fetch, MappedFile* mapped = nullptr, std::uint64_t data = 0) {
   if (!entry.unreadable.empty()) complain_of(entry, complain);
   constexpr std::uint64_t kWorthMapping = 4096;
   const std::uint64_t bytes = entry.offsets[1] - entry.offsets[0];
-  const bool as_it_is = entry.stored->bytes == size_of(entry.stored->dtype) && entry.stored->text != "U64" && entry.stored->dtype != boolean;
-  if (mapped && as_it_is && bytes >= kWorthMapping) {
+  if (mapped && entry.stored->dtype != boolean && bytes >= kWorthMapping) {
     if (Ref<Buffer> part = mapped->buffer(data + entry.offsets[0], bytes)) return {entry.stored->dtype, entry.dims(), std::move(part)};
   }
   HostArray array = HostArray::empty(entry.stored->dtype, entry.dims());
-  if (entry.stored->bytes != size_of(entry.stored->dtype) || entry.stored->text == "U64") {
-    Bytes raw(entry.offsets[1] - entry.offsets[0]);
-    fetch(entry.offsets[0], std::span<std::byte>(raw));
-    widen(entry, raw, array, complain);
-    return array;
-  }
   fetch(entry.offsets[0], bytes_in(array));
   if (entry.stored->dtype == boolean) {
     for (auto& byte : bytes_in(array)) byte = std::byte{byte != std::byte{0}};

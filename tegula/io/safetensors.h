@@ -27,10 +27,10 @@ struct Safetensors {
   Metadata metadata;    // "__metadata__"; empty when the file has none
 };
 
-/// Reads the tensors of a safetensors file: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL (a non-zero byte is true), rank up to 8. U16 becomes i32, U32 and
-/// U64 become i64, F8_E4M3 and F8_E5M2 become f16, which hold the same numbers. A tensor of another dtype or rank is left out, and a warning names it.
+/// Reads the tensors of a safetensors file: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 I32 I16 I8 U64 U32 U16 U8 BOOL (a non-zero byte is
+/// true), rank up to 8. A tensor of another dtype or rank is left out, and a warning names it.
 /// Throws Error for what the format forbids (header over 100 MB, bad JSON, duplicate names, unknown fields, offsets that leave
-/// gaps, overlap or leave the file, sizes that are not shape times dtype) and for a U64 beyond 2^63 - 1, naming file and tensor.
+/// gaps, overlap or leave the file, sizes that are not shape times dtype), naming file and tensor.
 Safetensors read_safetensors(const std::string& path);
 /// The same, but large tensors are pages of the file, which are read when they are touched: it must not be written over while they are there (it may be
 /// replaced by another one, as all that Tegula writes is). What is written to them stays in this process.

@@ -111,7 +111,7 @@ std::string list(const std::vector<std::uint64_t>& values) {
 
 /// Bytes of shape times dtype in the file, or nothing when that passes 63 bits.
 std::optional<std::uint64_t> bytes_of(const Entry& entry) {
-  std::int64_t bytes = static_cast<std::int64_t>(entry.stored->bytes);
+  std::int64_t bytes = static_cast<std::int64_t>(size_of(entry.stored->dtype));
   for (auto size : entry.shape) {
     if (size > static_cast<std::uint64_t>(INT64_MAX) || __builtin_mul_overflow(bytes, static_cast<std::int64_t>(size), &bytes)) return {};
   }

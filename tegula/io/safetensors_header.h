@@ -16,15 +16,13 @@ inline constexpr std::uint64_t kLengthBytes = 8;
 inline constexpr std::uint64_t kMaxHeader = 100'000'000;  // the reference implementation's limit
 inline constexpr std::string_view kMetadataKey = "__metadata__";
 
-/// How elements lie in the file, and what they become in memory: itself, or the next wider dtype that Tegula has, which holds all of their numbers.
 struct StoredType {
   std::string_view text;
-  std::size_t bytes;  // an element in the file
-  DType dtype;        // in memory
+  DType dtype;
 };
-constexpr StoredType kTypes[] = {{"F64", 8, f64}, {"F32", 4, f32}, {"F16", 2, f16}, {"BF16", 2, bf16},   {"I64", 8, i64},
-                                 {"I32", 4, i32}, {"I16", 2, i16}, {"I8", 1, i8},   {"U8", 1, u8},       {"BOOL", 1, boolean},
-                                 {"U16", 2, i32}, {"U32", 4, i64}, {"U64", 8, i64}, {"F8_E4M3", 1, f16}, {"F8_E5M2", 1, f16}};
+constexpr StoredType kTypes[] = {{"F64", f64}, {"F32", f32}, {"F16", f16},          {"BF16", bf16},      {"I64", i64},
+                                 {"I32", i32}, {"I16", i16}, {"I8", i8},            {"U8", u8},          {"BOOL", boolean},
+                                 {"U16", u16}, {"U32", u32}, {"U64", u64},          {"F8_E4M3", e4m3},   {"F8_E5M2", e5m2}};
 
 struct Entry {
   std::string name;

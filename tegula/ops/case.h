@@ -24,9 +24,11 @@ struct CaseInput {
 };
 
 inline const std::vector<DType> kFloats{f64, f32, f16, bf16};
-inline const std::vector<DType> kIntegers{i64, i32, i16, i8, u8};
-inline const std::vector<DType> kNumbers{f64, f32, f16, bf16, i64, i32, i16, i8, u8};
-inline const std::vector<DType> kEverything{f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean};
+inline const std::vector<DType> kIntegers{i64, i32, i16, i8, u64, u32, u16, u8};
+inline const std::vector<DType> kNumbers{f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8};
+/// All that is computed in.
+inline const std::vector<DType> kComputed{f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean};
+inline const std::vector<DType> kEverything{f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u64, u32, u16, u8, boolean};
 
 /// The f64 meaning of a case that no node of the graph can give: dense row-major inputs in, dense row-major output out.
 using CaseReference = std::function<std::vector<double>(const std::vector<std::vector<double>>& inputs)>;

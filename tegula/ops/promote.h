@@ -19,6 +19,9 @@ inline DType result_type(std::string_view op, std::initializer_list<Arg> operand
 /// NumPy's broadcast of several shapes. Throws Error in the name of `op`, with all the shapes.
 Shape common_shape(std::string_view op, std::span<const Tensor> operands, const Line& where);
 
+/// What sums and products of many elements are in: i64 for integers and booleans, as in PyTorch; u64 for u64, as in NumPy, whose numbers i64 does not hold.
+constexpr DType as_sum(DType dtype) { return is_float(dtype) || dtype == DType::u64 ? dtype : DType::i64; }
+
 /// f32 for integers and booleans: what functions of real numbers compute in.
 constexpr DType as_float(DType dtype) { return is_float(dtype) ? dtype : DType::f32; }
 

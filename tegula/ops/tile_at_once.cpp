@@ -162,7 +162,9 @@ class InstanceMachine final : public Machine {
     std::string text;
     for (std::size_t i = 0; i < elements.size() && i < kMost; ++i) {
       text += i > 0 ? ", " : "";
-      text += !type.pointer && is_float(type.dtype) ? number_text(elements[i].real) : std::to_string(elements[i].integer);
+      const std::int64_t integer = elements[i].integer;
+      if (!type.pointer && is_float(type.dtype)) text += number_text(elements[i].real);
+      else text += type.dtype == u64 ? std::to_string(static_cast<std::uint64_t>(integer)) : std::to_string(integer);
     }
     show_text("device_print", label + " in " + instance_text(id_) + " of " + name_ + " at " + to_string(where) + ": " + to_string(type) +
                                   " {" + text + (elements.size() > kMost ? ", …}" : "}"));

@@ -14,6 +14,8 @@
 #include "tegula/ops/tile_parameters.h"
 #include "tegula/ops/tile_tune.h"
 #include "tegula/tile/language/control.h"
+#include "tegula/tile/language/products.h"
+#include "tegula/tile/language/random.h"
 #include "tegula/tile/language/shapes.h"
 
 namespace tegula::tile {

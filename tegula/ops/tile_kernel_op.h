@@ -36,6 +36,7 @@ class TileKernelOp final : public KernelOp {
   static const TileKernelOp* of(const Op& op) { return op.role() == Role::Kernel ? dynamic_cast<const TileKernelOp*>(&op) : nullptr; }
 
   std::string_view name() const override { return name_; }
+  bool takes_float8() const override { return true; }
   std::string_view class_name() const override { return "tile_kernel"; }
   /// The name and the program are none of them: files have those beside the op.
   void attributes(Attributes& a) override;

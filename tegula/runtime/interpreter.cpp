@@ -237,21 +237,33 @@ Interpreter::Elements Interpreter::across(const Instruction& self) {
   return out;
 }
 
-Interpreter::Elements Interpreter::rest(const Instruction& self) {
+Interpreter::Elements Interpreter::dot(const Instruction& self) {
   const Elements &a = operand(self, 0), &b = operand(self, 1);
-  if (self.word == Word::Dot) {
-    const Int rows = self.type.shape[0], columns = self.type.shape[1], inner = operand_type(self, 0).shape[1];
-    Elements out = operand(self, 2);
-    for (Int i = 0; i < rows; ++i) {
-      for (Int j = 0; j < columns; ++j) {
-        Scalar& sum = out[at(i * columns + j)];
-        for (Int k = 0; k < inner; ++k) {
-          const Scalar x[3]{a[at(i * inner + k)], b[at(k * columns + j)], sum};
-          sum = evaluate(Word::Fma, self.type.dtype, self.type.dtype, 0, x);
+  const DType dtype = self.type.dtype;
+  const Int columns = self.type.shape.back(), inner = operand_type(self, 0).shape.back();
+  const Int rows = self.type.shape[self.type.shape.rank() - 2];
+  Elements out = operand(self, 2);
+  for (Int row = 0; row < static_cast<Int>(out.size()) / columns; ++row) {
+    for (Int j = 0; j < columns; ++j) {
+      Scalar& sum = out[at(row * columns + j)];
+      for (Int k = 0; k < inner; ++k) {
+        const Scalar x[3]{a[at(row * inner + k)], b[at((row / rows * inner + k) * columns + j)], sum};
+        if (is_float(dtype)) {
+          sum = evaluate(Word::Fma, dtype, dtype, 0, x);
+        } else {
+          const Scalar terms[2]{evaluate(Word::Mul, dtype, dtype, 0, x), sum};
+          sum = evaluate(Word::Add, dtype, dtype, 0, terms);
         }
       }
     }
-    return out;
+  }
+  return out;
+}
+
+Interpreter::Elements Interpreter::rest(const Instruction& self) {
+  const Elements &a = operand(self, 0), &b = operand(self, 1);
+  if (self.word == Word::Dot) {
+    return dot(self);
   }
   if (self.word == Word::RandomBits) {
     Elements out(b.size());

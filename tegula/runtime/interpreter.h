@@ -54,6 +54,7 @@ class Interpreter {
   Elements elementwise(const Instruction& self);
   Elements memory(const Instruction& self);
   Elements across(const Instruction& self);
+  Elements dot(const Instruction& self);
   Elements rest(const Instruction& self);
 
   const Program& program_;

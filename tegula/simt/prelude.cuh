@@ -8,10 +8,13 @@
 
 struct Failure { long long id; long long value; Failure* report; };
 
-// Stored types. Arithmetic happens in double, float, long long, int and bool.
+// Stored types. Arithmetic happens in double, float, long long, int, their unsigned twins and bool.
 struct Float16 { unsigned short bits; };
 struct BFloat16 { unsigned short bits; };
 struct Boolean { unsigned char byte; };
+template <int kMantissa> struct Float8 { unsigned char bits; };
+typedef Float8<3> E4M3;
+typedef Float8<2> E5M2;
 
 #ifndef TEGULA_EMULATED
 __device__ inline float widen(Float16 x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits)); return y; }
@@ -40,6 +43,9 @@ __device__ inline int widen(int x) { return x; }
 __device__ inline int widen(short x) { return x; }
 __device__ inline int widen(signed char x) { return x; }
 __device__ inline int widen(unsigned char x) { return x; }
+__device__ inline int widen(unsigned short x) { return x; }
+__device__ inline unsigned int widen(unsigned int x) { return x; }
+__device__ inline unsigned long long widen(unsigned long long x) { return x; }
 __device__ inline void narrow(bool x, Boolean& y) { y.byte = x; }
 __device__ inline void narrow(double x, double& y) { y = x; }
 __device__ inline void narrow(float x, float& y) { y = x; }
@@ -48,6 +54,39 @@ __device__ inline void narrow(int x, int& y) { y = x; }
 __device__ inline void narrow(int x, short& y) { y = static_cast<short>(x); }
 __device__ inline void narrow(int x, signed char& y) { y = static_cast<signed char>(x); }
 __device__ inline void narrow(int x, unsigned char& y) { y = static_cast<unsigned char>(x); }
+__device__ inline void narrow(int x, unsigned short& y) { y = static_cast<unsigned short>(x); }
+__device__ inline void narrow(unsigned int x, unsigned int& y) { y = x; }
+__device__ inline void narrow(unsigned long long x, unsigned long long& y) { y = x; }
+
+// Numbers of 8 bits. All constants but the codes are the bits of a float; tegula/core/dtype.h has the same.
+template <int kMantissa>
+struct Float8Format {
+  static constexpr bool kInfinite = kMantissa == 2;
+  static constexpr int kBias = kInfinite ? 15 : 7, kDropped = 23 - kMantissa;
+  static constexpr int kLeastNormal = (128 - kBias) << 23, kLeast = (128 - kBias - kMantissa) << 23, kUnit = (151 - kBias - kMantissa) << 23;
+  static constexpr int kShift = (127 - kBias) << kMantissa, kLastInside = kInfinite ? 0x476fffff : 0x43e80000;
+  static constexpr int kNaN = 0x7f, kBeyond = kInfinite ? 0x7c : kNaN, kLastNumber = kInfinite ? kBeyond : kNaN - 1;
+};
+template <int kMantissa>
+__device__ inline float widen(Float8<kMantissa> x) {
+  typedef Float8Format<kMantissa> Format;
+  const int magnitude = x.bits & 0x7f;
+  int word = (magnitude + Format::kShift) << Format::kDropped;
+  if (magnitude < 1 << kMantissa) word = __float_as_int(static_cast<float>(magnitude) * __int_as_float(Format::kLeast));
+  if (Format::kInfinite && magnitude == Format::kBeyond) word = 0x7f800000;
+  if (magnitude > Format::kLastNumber) word = 0x7fc00000;
+  return __int_as_float(word | static_cast<int>((x.bits & 0x80u) << 24));
+}
+template <int kMantissa>
+__device__ inline void narrow(float x, Float8<kMantissa>& y) {
+  typedef Float8Format<kMantissa> Format;
+  const int word = __float_as_int(x), magnitude = word & 0x7fffffff;
+  int code = ((magnitude + (1 << (Format::kDropped - 1)) - 1 + (magnitude >> Format::kDropped & 1)) >> Format::kDropped) - Format::kShift;
+  if (magnitude < Format::kLeastNormal) code = __float_as_int(__int_as_float(magnitude) + __int_as_float(Format::kUnit)) - Format::kUnit;
+  if (magnitude > Format::kLastInside) code = Format::kBeyond;
+  if (magnitude > 0x7f800000) code = Format::kNaN;
+  y.bits = static_cast<unsigned char>(code | (word >> 24 & 0x80));
+}
 
 /// As stored and read again.
 template <class Stored, class T>

@@ -5,10 +5,14 @@
 template <class T> struct Least { static __device__ inline T value() { return -infinite<T>(); } };
 template <> struct Least<long long> { static __device__ inline long long value() { return -9223372036854775807ll - 1; } };
 template <> struct Least<int> { static __device__ inline int value() { return -2147483647 - 1; } };
+template <> struct Least<unsigned long long> { static __device__ inline unsigned long long value() { return 0; } };
+template <> struct Least<unsigned int> { static __device__ inline unsigned int value() { return 0; } };
 template <> struct Least<bool> { static __device__ inline bool value() { return false; } };
 template <class T> struct Greatest { static __device__ inline T value() { return infinite<T>(); } };
 template <> struct Greatest<long long> { static __device__ inline long long value() { return 9223372036854775807ll; } };
 template <> struct Greatest<int> { static __device__ inline int value() { return 2147483647; } };
+template <> struct Greatest<unsigned long long> { static __device__ inline unsigned long long value() { return ~0ull; } };
+template <> struct Greatest<unsigned int> { static __device__ inline unsigned int value() { return ~0u; } };
 template <> struct Greatest<bool> { static __device__ inline bool value() { return true; } };
 
 template <class T> struct Sum { static __device__ inline T nothing() { return T(0); } static __device__ inline T of(T a, T b) { return a + b; } };

@@ -6,6 +6,8 @@ template <class T> __device__ inline T sign_of(T x) { return static_cast<T>((x >
 __device__ inline double magnitude(double x) { return fabs(x); }
 __device__ inline float magnitude(float x) { return fabsf(x); }
 __device__ inline long long magnitude(long long x) { return x < 0 ? static_cast<long long>(0ull - static_cast<unsigned long long>(x)) : x; }
+__device__ inline unsigned long long magnitude(unsigned long long x) { return x; }
+__device__ inline unsigned int magnitude(unsigned int x) { return x; }
 __device__ inline int magnitude(int x) { return x < 0 ? static_cast<int>(0u - static_cast<unsigned int>(x)) : x; }
 template <class T> __device__ inline bool is_nan(T x) { return x != x; }
 template <class T> __device__ inline bool is_infinite(T x) { return magnitude(x) == infinite<T>(); }
@@ -48,8 +50,26 @@ __device__ inline long long remainder_of(long long a, long long b) {
   if (((a | b) >> 32) == 0) return remainder_short(a, b);
   return b == 0 || b == -1 ? 0 : a % b;
 }
+__device__ inline unsigned int divided(unsigned int a, unsigned int b) { return b == 0 ? 0 : a / b; }
+__device__ inline unsigned int remainder_of(unsigned int a, unsigned int b) { return b == 0 ? 0 : a % b; }
+__device__ inline unsigned long long divided(unsigned long long a, unsigned long long b) { return b == 0 ? 0 : a / b; }
+__device__ inline unsigned long long remainder_of(unsigned long long a, unsigned long long b) { return b == 0 ? 0 : a % b; }
+__device__ inline unsigned int shifted_left(unsigned int a, unsigned int b) { return a << (b & 31); }
+__device__ inline unsigned long long shifted_left(unsigned long long a, unsigned long long b) { return a << (b & 63); }
 __device__ inline int shifted_left(int a, int b) { return static_cast<int>(static_cast<unsigned int>(a) << (b & 31)); }
 __device__ inline long long shifted_left(long long a, long long b) { return static_cast<long long>(static_cast<unsigned long long>(a) << (b & 63)); }
+__device__ inline unsigned int upper_half(unsigned int a, unsigned int b) { return __umulhi(a, b); }
+__device__ inline unsigned long long upper_half(unsigned long long a, unsigned long long b) {
+#ifndef TEGULA_EMULATED
+  return __umul64hi(a, b);
+#else
+  const unsigned long long low = 0xffffffffull, left = (a >> 32) * (b & low), right = (a & low) * (b >> 32);
+  return (a >> 32) * (b >> 32) + (left >> 32) + (right >> 32) + ((((a & low) * (b & low)) >> 32) + (left & low) + (right & low) >> 32);
+#endif
+}
+__device__ inline long long upper_half(long long a, long long b) {
+  return static_cast<long long>(upper_half(static_cast<unsigned long long>(a), static_cast<unsigned long long>(b)));
+}
 __device__ inline int upper_half(int a, int b) { return static_cast<int>(__umulhi(static_cast<unsigned int>(a), static_cast<unsigned int>(b))); }
 
 /// An index as a coordinate of a tile; -1 where it cannot be one.
@@ -57,6 +77,14 @@ __device__ inline int place_of(long long x) { return (x >> 31) == 0 ? static_cas
 
 __device__ inline int same_bits(float x, int) { return __float_as_int(x); }
 __device__ inline float same_bits(int x, float) { return __int_as_float(x); }
+__device__ inline unsigned int same_bits(float x, unsigned int) { return static_cast<unsigned int>(__float_as_int(x)); }
+__device__ inline float same_bits(unsigned int x, float) { return __int_as_float(static_cast<int>(x)); }
+__device__ inline unsigned int same_bits(int x, unsigned int) { return static_cast<unsigned int>(x); }
+__device__ inline int same_bits(unsigned int x, int) { return static_cast<int>(x); }
+__device__ inline unsigned long long same_bits(double x, unsigned long long) { return static_cast<unsigned long long>(__double_as_longlong(x)); }
+__device__ inline double same_bits(unsigned long long x, double) { return __longlong_as_double(static_cast<long long>(x)); }
+__device__ inline unsigned long long same_bits(long long x, unsigned long long) { return static_cast<unsigned long long>(x); }
+__device__ inline long long same_bits(unsigned long long x, long long) { return static_cast<long long>(x); }
 __device__ inline long long same_bits(double x, long long) { return __double_as_longlong(x); }
 __device__ inline double same_bits(long long x, double) { return __longlong_as_double(x); }
 template <class T> __device__ inline T same_bits(T x, T) { return x; }

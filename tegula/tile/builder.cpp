@@ -128,7 +128,7 @@ Value Builder::pointer(std::string name, DType dtype, bool writable) {
 
 Value Builder::scalar(std::string name, DType dtype) {
   if (!is_compute_type(dtype)) {
-    fail(*this, "scalar", "dtype " + std::string(tegula::name(dtype)) + " for parameter " + name, "f64, f32, i64, i32 or bool");
+    fail(*this, "scalar", "dtype " + std::string(tegula::name(dtype)) + " for parameter " + name, kComputeTypes);
   }
   program_.parameters.push_back({std::move(name), dtype, false, false});
   return emit(Word::Parameter, {dtype, false, {}}, {}, static_cast<std::int64_t>(program_.parameters.size()) - 1);
@@ -140,6 +140,7 @@ Value Builder::constant(double value, DType dtype) {
     instruction.real = dtype == f32 ? static_cast<double>(static_cast<float>(value)) : value;
     return {this, intern(std::move(instruction))};
   }
+  if (dtype == u64 && value >= 0x1p63 && value < 0x1p64) return constant(static_cast<std::int64_t>(static_cast<std::uint64_t>(value)), dtype);
   constexpr double kLimit = 9223372036854775808.0;  // 2^63
   if (!(value >= -kLimit && value < kLimit) || std::trunc(value) != value) {
     fail(*this, "constant", number_text(value) + " as " + std::string(name(dtype)), "a whole number",
@@ -150,13 +151,13 @@ Value Builder::constant(double value, DType dtype) {
 
 Value Builder::constant(std::int64_t value, DType dtype) {
   if (is_float(dtype)) return constant(static_cast<double>(value), dtype);
-  const bool fits = dtype == i64 || (dtype == boolean && (value == 0 || value == 1)) ||
-                    (dtype == i32 && value >= -(std::int64_t{1} << 31) && value < (std::int64_t{1} << 32));  // also as unsigned
+  const bool fits = size_of(dtype) == 8 || (dtype == boolean && (value == 0 || value == 1)) ||
+                    (size_of(dtype) == 4 && value >= -(std::int64_t{1} << 31) && value < (std::int64_t{1} << 32));  // also as unsigned
   if (is_compute_type(dtype) && !fits) {
     fail(*this, "constant", std::to_string(value) + " as " + std::string(name(dtype)), "a number that the dtype can hold");
   }
   Instruction instruction = make(Word::Constant, {dtype, false, {}});
-  instruction.integer = dtype == i32 ? static_cast<std::int32_t>(value) : value;
+  instruction.integer = dtype == i32 ? static_cast<std::int32_t>(value) : dtype == u32 ? static_cast<std::uint32_t>(value) : value;
   return {this, intern(std::move(instruction))};
 }
 

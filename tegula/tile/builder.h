@@ -125,7 +125,7 @@ Value unary(Word word, Value x);
 Value binary(Word word, Value a, Value b);
 Value select(Value condition, Value a, Value b);
 Value fma(Value a, Value b, Value c);
-/// To f16, bf16, i16, i8 or u8: cast to its compute type, with the values narrowed to those the stored type can hold.
+/// To f16, bf16, e4m3, e5m2, i16, i8, u16 or u8: cast to its compute type, with the values narrowed to those the stored type can hold.
 Value cast(Value x, DType dtype);
 Value narrow(Value x, DType stored);
 Value bitcast(Value x, DType dtype);

@@ -18,8 +18,8 @@
 namespace tegula::tile {
 
 /// What a value is. Pointers point at elements of `dtype`; pointer arithmetic counts elements.
-/// Arithmetic happens in f64, f32, i64, i32 and boolean only: loads widen f16/bf16 to f32 and i16/i8/u8 to i32, stores narrow
-/// back (floats to nearest even, integers modulo 2^n). So `dtype` of a non-pointer value is one of those five.
+/// Arithmetic happens in f64, f32, i64, i32, u64, u32 and boolean only: loads widen f16/bf16/e4m3/e5m2 to f32 and i16/i8/u16/u8 to i32,
+/// stores narrow back (floats to nearest even, integers modulo 2^n). So `dtype` of a non-pointer value is one of those seven.
 struct Type {
   DType dtype = DType::f32;
   bool pointer = false;
@@ -29,9 +29,8 @@ struct Type {
 
 /// The type in which arithmetic on elements of a stored type happens.
 constexpr DType compute_type(DType stored) {
-  if (is_half(stored)) return DType::f32;
-  if (stored == DType::i16 || stored == DType::i8 || stored == DType::u8) return DType::i32;
-  return stored;
+  if (size_of(stored) > 2 || stored == DType::boolean) return stored;
+  return is_float(stored) ? DType::f32 : DType::i32;
 }
 
 using Id = std::int32_t;  // index into Program::instructions; every instruction defines at most one value
@@ -49,13 +48,14 @@ enum class Word : std::uint8_t {
   Sigmoid, Lgamma, Digamma, IsNan, IsInf,
   // Two operands. Integer Div truncates and Rem has the sign of the dividend (as in C); division of an integer by 0 gives 0, in both.
   // Add and Sub also take (pointer, i64 offset) and give a pointer. Min and Max propagate NaN. Pow and Atan2 take floats. Shr is
-  // arithmetic; shift amounts outside [0, width) mean nothing. MulHi: upper half of the product of two i32 taken as unsigned.
+  // arithmetic for signed and logical for unsigned dtypes; shift amounts outside [0, width) mean nothing. MulHi: upper half of the product of two
+  // integers taken as unsigned.
   Add, Sub, Mul, Div, Rem, Min, Max, Pow, Atan2, And, Or, Xor, Shl, Shr, MulHi,
   Eq, Ne, Lt, Le, Gt, Ge,  // booleans
   Select,                  // (condition, a, b)
   Fma,                     // a * b + c, rounded once where the machine can
   Cast,                    // float to integer truncates toward zero; beyond its range: the end that is nearer; NaN: any value. To boolean: != 0
-  Narrow,                  // i32 wrapped to the range of the stored type attribute = DType (i16, i8, u8); f32 rounded to f16/bf16 and back
+  Narrow,                  // i32 wrapped to the range of the stored type attribute = DType (i16, i8, u16, u8); f32 rounded to f16/bf16/e4m3/e5m2 and back
   Bitcast,                 // between dtypes of one width
   // Memory. Load(pointer[, mask[, other]]): masked-off elements are `other` or zero. Store(pointer, value[, mask]).
   // AtomicAdd(pointer, value[, mask]) has no result; the order of additions is that of the program ids.
@@ -63,7 +63,7 @@ enum class Word : std::uint8_t {
   // Across a tile: along axis `attribute`, kind in `kind`. Reduce keeps the axis with size 1. ArgReduce gives i64 positions (first of equals; a NaN
   // wins). Scan is inclusive. Sort, ArgSort: stable, as attribute2 says (sort_order.h); NaN is largest.
   Reduce, ArgReduce, Scan, Sort, ArgSort,
-  Dot,         // (M, K) x (K, N) + accumulator (M, N)
+  Dot,         // (M, K) x (K, N) + accumulator (M, N), or (B, M, K) x (B, K, N) + (B, M, N); f32, f64, i32 and u32
   RandomBits,  // (seed i64 scalar, index i64 tile) -> i32: philox_word(seed, index)
   Assert,      // (condition, value i64): where the condition is false the launch reports (attribute, value) as its failure
   // Control. For: operands (begin, end, step > 0, initial…), region (induction variable i64, carried…) -> carried…
@@ -89,12 +89,12 @@ struct Instruction {
   std::int64_t attribute2 = 0;
   Reduction kind = Reduction::Sum;
   double real = 0;  // Constant of a float type
-  std::int64_t integer = 0;  // Constant of an integer or boolean type
+  std::int64_t integer = 0;  // Constant of an integer or boolean type; of u64 its bits
   std::vector<Region> regions;
   Line where{};
 };
 
-/// A run-time argument: a pointer to elements of `dtype`, or a scalar of `dtype` (f64, f32, i64, i32 or boolean).
+/// A run-time argument: a pointer to elements of `dtype`, or a scalar of `dtype`, a compute type.
 struct Parameter {
   std::string name;
   DType dtype = DType::f32;

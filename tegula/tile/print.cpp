@@ -33,7 +33,8 @@ std::string attribute_text(const Program& program, const Instruction& instructio
     case Word::Constant: {
       if (is_float(instruction.type.dtype)) return number_text(instruction.real);
       if (instruction.type.dtype == boolean) return instruction.integer ? "true" : "false";
-      return std::to_string(instruction.integer);
+      return instruction.type.dtype == u64 ? std::to_string(static_cast<std::uint64_t>(instruction.integer))
+                                           : std::to_string(instruction.integer);
     }
     case Word::Parameter: {
       const auto index = static_cast<std::size_t>(instruction.attribute);
@@ -55,8 +56,7 @@ std::string attribute_text(const Program& program, const Instruction& instructio
              (order.descending ? "descending axis " : "ascending axis ") + number;
     }
     case Word::Narrow: {
-      const bool known = instruction.attribute >= 0 && instruction.attribute <= static_cast<int>(DType::boolean);
-      return known ? std::string(name(static_cast<DType>(instruction.attribute))) : number;
+      return is_dtype(instruction.attribute) ? std::string(name(static_cast<DType>(instruction.attribute))) : number;
     }
     default: return "";
   }

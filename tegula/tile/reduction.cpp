@@ -14,10 +14,11 @@ Value identity_of(Builder& builder, Reduction kind, DType dtype) {
   if (dtype == DType::boolean) {
     value = value != 0 || greatest;
   } else if (least || greatest) {
-    using Wide = std::numeric_limits<std::int64_t>;
-    using Narrow = std::numeric_limits<std::int32_t>;
-    if (dtype == DType::i64) value = least ? Wide::min() : Wide::max();
-    else value = least ? Narrow::min() : Narrow::max();
+    value = visit(dtype, [&](auto zero) {
+      using T = decltype(zero);
+      if constexpr (!std::is_integral_v<T>) return std::int64_t{0};  // floats are done
+      else return static_cast<std::int64_t>(least ? std::numeric_limits<T>::lowest() : std::numeric_limits<T>::max());
+    });
   }
   return builder.constant(value, dtype);
 }

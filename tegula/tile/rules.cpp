@@ -51,8 +51,8 @@ std::string check_domain(Word word, DType dtype) {
     case Word::Or:
     case Word::Xor: return is_float(dtype) ? "an integer dtype or bool" : kFine;
     case Word::Shl:
-    case Word::Shr: return is_integer(dtype) ? kFine : "an integer dtype";
-    case Word::MulHi: return dtype == i32 ? kFine : "i32";
+    case Word::Shr:
+    case Word::MulHi: return is_integer(dtype) ? kFine : "an integer dtype";
     case Word::Eq:
     case Word::Ne:
     case Word::Select:
@@ -94,7 +94,7 @@ class Rule {
   std::string expect(const Type& type) const { return self_.type == type ? kFine : "a result of type " + to_string(type); }
 
   std::string check_result() const {
-    if (!self_.type.pointer && !is_compute_type(self_.type.dtype)) return "a result of f64, f32, i64, i32 or bool";
+    if (!self_.type.pointer && !is_compute_type(self_.type.dtype)) return std::string("a result of ") + kComputeTypes;
     if (self_.type.shape.rank() > kMaxTileRank) return "at most " + std::to_string(kMaxTileRank) + " dimensions";
     for (const std::int64_t size : self_.type.shape) {
       if (size < 1) return "sizes of at least 1";
@@ -179,8 +179,8 @@ class Rule {
     if (self_.word == Word::Cast) result = self_.type.dtype;
     if (self_.word == Word::Narrow) {
       const auto stored = static_cast<DType>(self_.attribute);
-      if (self_.attribute < 0 || self_.attribute > static_cast<int>(DType::boolean) || is_compute_type(stored)) {
-        return "a stored type of f16, bf16, i16, i8 or u8";
+      if (!is_dtype(self_.attribute) || is_compute_type(stored)) {
+        return "a stored type of f16, bf16, e4m3, e5m2, i16, i8, u16 or u8";
       }
       if (dtype != compute_type(stored)) return std::string(name(compute_type(stored))) + " to narrow to " + std::string(name(stored));
     }
@@ -235,12 +235,15 @@ class Rule {
     switch (self_.word) {
       case Word::Dot: {
         const Shape &a = type(0).shape, &b = type(1).shape;
-        if (!is_float(type(0).dtype) || type(1).dtype != type(0).dtype || type(2).dtype != type(0).dtype) {
-          return "operands of equal dtype, f32 or f64";
+        const DType dtype = type(0).dtype;
+        if (dtype == boolean || dtype == i64 || dtype == u64 || type(1).dtype != dtype || type(2).dtype != dtype) {
+          return "operands of equal dtype, f32, f64, i32 or u32";
         }
-        if (a.rank() != 2 || b.rank() != 2 || a[1] != b[0] || type(2).shape != Shape{a[0], b[1]}) {
-          return "shapes (M, K), (K, N) and an accumulator (M, N)";
-        }
+        const int rank = a.rank();
+        const bool fits = (rank == 2 || rank == 3) && b.rank() == rank && a[rank - 1] == b[rank - 2] && (rank == 2 || a[0] == b[0]);
+        Shape product = a;
+        if (fits) product[rank - 1] = b[rank - 1];
+        if (!fits || type(2).shape != product) return "shapes (M, K), (K, N) and an accumulator (M, N), or of each as many";
         return expect(type(2));
       }
       case Word::RandomBits:

@@ -9,8 +9,9 @@ namespace tegula::tile {
 
 inline constexpr int kMaxTileRank = 4;
 
-/// f64, f32, i64, i32 or boolean: what values that are not pointers consist of.
+/// f64, f32, i64, i32, u64, u32 or boolean: what values that are not pointers consist of.
 constexpr bool is_compute_type(DType dtype) { return compute_type(dtype) == dtype; }
+inline constexpr const char* kComputeTypes = "f64, f32, i64, i32, u64, u32 or bool";
 
 /// What is wrong with operands, attributes or type of one instruction, said as what was expected; empty when all is well.
 /// Operand ids must be valid. For, If, Result and RegionParameter are not judged here: they need the regions around them.

@@ -12,6 +12,7 @@ namespace {
 
 using Int = std::int64_t;
 using Unsigned = std::uint64_t;
+__extension__ using Wide = unsigned __int128;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
@@ -71,14 +72,31 @@ double float_binary(Word word, double a, double b) {
 Int integer_unary(Word word, Int x, DType dtype) {
   switch (word) {
     case Word::Neg: return static_cast<Int>(0 - static_cast<Unsigned>(x));
-    case Word::Abs: return x < 0 ? static_cast<Int>(0 - static_cast<Unsigned>(x)) : x;
-    case Word::Sign: return (x > 0) - (x < 0);
+    case Word::Abs: return x < 0 && !is_unsigned(dtype) ? static_cast<Int>(0 - static_cast<Unsigned>(x)) : x;
+    case Word::Sign: return is_unsigned(dtype) ? x != 0 : (x > 0) - (x < 0);
     case Word::Not: return dtype == boolean ? !x : ~x;
     default: throw Error({.op = "interpreter", .got = std::string(name(word)), .expected = "a word of one integer"});
   }
 }
 
+/// Of two numbers of u64: where it differs from i64.
+Int unsigned_binary(Word word, Unsigned a, Unsigned b) {
+  switch (word) {
+    case Word::Div: return static_cast<Int>(b == 0 ? 0 : a / b);
+    case Word::Rem: return static_cast<Int>(b == 0 ? 0 : a % b);
+    case Word::Min: return static_cast<Int>(a < b ? a : b);
+    case Word::Max: return static_cast<Int>(a > b ? a : b);
+    default: return static_cast<Int>(a >> b % 64);  // Shr
+  }
+}
+
+bool depends_on_sign(Word word) {
+  return word == Word::Div || word == Word::Rem || word == Word::Min || word == Word::Max || word == Word::Shr;
+}
+
+/// Numbers of u32 come as those of i64.
 Int integer_binary(Word word, Int a, Int b, DType dtype) {
+  if (dtype == u64 && depends_on_sign(word)) return unsigned_binary(word, static_cast<Unsigned>(a), static_cast<Unsigned>(b));
   const auto ua = static_cast<Unsigned>(a), ub = static_cast<Unsigned>(b);
   const unsigned amount = static_cast<unsigned>(b) % (8 * static_cast<unsigned>(size_of(dtype)));
   switch (word) {
@@ -94,7 +112,9 @@ Int integer_binary(Word word, Int a, Int b, DType dtype) {
     case Word::Xor: return a ^ b;
     case Word::Shl: return static_cast<Int>(ua << amount);
     case Word::Shr: return a >> amount;
-    case Word::MulHi: return static_cast<Int>((ua & 0xffffffffu) * (ub & 0xffffffffu) >> 32);
+    case Word::MulHi:
+      if (size_of(dtype) == 8) return static_cast<Int>(static_cast<Wide>(ua) * ub >> 64);
+      return static_cast<Int>((ua & 0xffffffffu) * (ub & 0xffffffffu) >> 32);
     default: throw Error({.op = "interpreter", .got = std::string(name(word)), .expected = "a word of two integers"});
   }
 }
@@ -111,25 +131,34 @@ bool compare(Word word, T a, T b) {
   }
 }
 
+/// The end of the dtype's range that is nearer, for what lies beyond it; 0 for NaN.
+template <class T>
+Int limited(double x) {
+  using Limits = std::numeric_limits<T>;
+  if (std::isnan(x)) return 0;
+  if (x < static_cast<double>(Limits::min())) return static_cast<Int>(Limits::min());
+  if (x >= std::ldexp(1.0, Limits::digits)) return static_cast<Int>(Limits::max());
+  return static_cast<Int>(static_cast<T>(x));
+}
+
 Scalar cast(Scalar x, DType from, DType to) {
-  if (is_float(to)) return {is_float(from) ? x.real : static_cast<double>(x.integer), 0};
+  if (is_float(to)) return {is_float(from) ? x.real : from == u64 ? static_cast<double>(static_cast<Unsigned>(x.integer)) : static_cast<double>(x.integer), 0};
   if (to == boolean) return {0, is_float(from) ? x.real != 0 : x.integer != 0};
   if (!is_float(from)) return x;
-  if (std::isnan(x.real)) return {};
-  const double low = to == i32 ? -0x1p31 : -0x1p63, high = to == i32 ? 0x1p31 : 0x1p63;  // out of range: any value, here the nearest
-  if (x.real < low) return {0, to == i32 ? std::numeric_limits<std::int32_t>::min() : std::numeric_limits<Int>::min()};
-  if (x.real >= high) return {0, to == i32 ? std::numeric_limits<std::int32_t>::max() : std::numeric_limits<Int>::max()};
-  return {0, static_cast<Int>(x.real)};
+  switch (to) {
+    case i32: return {0, limited<std::int32_t>(x.real)};
+    case u32: return {0, limited<std::uint32_t>(x.real)};
+    case u64: return {0, limited<std::uint64_t>(x.real)};
+    default: return {0, limited<std::int64_t>(x.real)};
+  }
 }
 
 Scalar narrow(Scalar x, DType stored) {
-  switch (stored) {
-    case f16: return {static_cast<double>(static_cast<float>(Half(static_cast<float>(x.real)))), 0};
-    case bf16: return {static_cast<double>(static_cast<float>(BFloat16(static_cast<float>(x.real)))), 0};
-    case i16: return {0, static_cast<std::int16_t>(x.integer)};
-    case i8: return {0, static_cast<std::int8_t>(x.integer)};
-    default: return {0, static_cast<std::uint8_t>(x.integer)};
-  }
+  return visit(stored, [&](auto zero) -> Scalar {
+    using T = decltype(zero);
+    if constexpr (std::is_integral_v<T>) return {0, static_cast<Int>(static_cast<T>(x.integer))};
+    else return {as_double(from_double<T>(x.real)), 0};
+  });
 }
 
 Scalar bitcast(Scalar x, DType from, DType to) {
@@ -150,10 +179,12 @@ Scalar fma(const Scalar* x, DType dtype) {
 Scalar rounded(Scalar value, DType dtype) {
   if (dtype == f32) value.real = static_cast<double>(static_cast<float>(value.real));
   if (dtype == i32) value.integer = static_cast<std::int32_t>(value.integer);
+  if (dtype == u32) value.integer = static_cast<std::uint32_t>(value.integer);
   return value;
 }
 
 bool comes_before(Scalar a, Scalar b, DType dtype) {
+  if (dtype == u64) return static_cast<Unsigned>(a.integer) < static_cast<Unsigned>(b.integer);
   if (!is_float(dtype)) return a.integer < b.integer;
   if (std::isnan(a.real)) return false;
   return std::isnan(b.real) || a.real < b.real;
@@ -167,9 +198,11 @@ Scalar evaluate(Word word, DType from, DType to, std::int64_t attribute, const S
     case Word::Fma: return fma(x, to);
     case Word::Cast: return rounded(cast(x[0], from, to), to);
     case Word::Narrow: return narrow(x[0], static_cast<DType>(attribute));
-    case Word::Bitcast: return bitcast(x[0], from, to);
+    case Word::Bitcast: return rounded(bitcast(x[0], from, to), to);
     default: break;
   }
+  if (word >= Word::Eq && word <= Word::Ge && from == u64)
+    return {0, compare(word, static_cast<Unsigned>(x[0].integer), static_cast<Unsigned>(x[1].integer))};
   if (word >= Word::Eq && word <= Word::Ge)
     return {0, is_float(from) ? compare(word, x[0].real, x[1].real) : compare(word, x[0].integer, x[1].integer)};
   const bool one = word <= Word::IsInf;

@@ -6,12 +6,12 @@
 #include <optional>
 
 #include "tegula/tile/builder.h"
+#include "tegula/tile/scalar_words.h"
 
 namespace tegula::tile {
 namespace {
 
 using Int = std::int64_t;
-using Unsigned = std::uint64_t;
 
 /// The value of an integer or boolean constant, also when it has been broadcast.
 std::optional<Int> known_integer(const Program& program, Id id) {
@@ -21,31 +21,8 @@ std::optional<Int> known_integer(const Program& program, Id id) {
   return instruction->integer;
 }
 
-Int wrap(Int value, DType dtype) { return dtype == i32 ? static_cast<std::int32_t>(value) : value; }
-
-/// Integer arithmetic as ir.h defines it, before wrapping to 32 bits.
-std::optional<Int> evaluate(Word word, Int a, Int b) {
-  const auto ua = static_cast<Unsigned>(a), ub = static_cast<Unsigned>(b);
-  switch (word) {
-    case Word::Add: return static_cast<Int>(ua + ub);
-    case Word::Sub: return static_cast<Int>(ua - ub);
-    case Word::Mul: return static_cast<Int>(ua * ub);
-    case Word::Div: return b == 0 ? 0 : b == -1 ? static_cast<Int>(0 - ua) : a / b;
-    case Word::Rem: return b == 0 || b == -1 ? 0 : a % b;
-    case Word::Min: return a < b ? a : b;
-    case Word::Max: return a > b ? a : b;
-    case Word::And: return a & b;
-    case Word::Or: return a | b;
-    case Word::Xor: return a ^ b;
-    case Word::Eq: return a == b;
-    case Word::Ne: return a != b;
-    case Word::Lt: return a < b;
-    case Word::Le: return a <= b;
-    case Word::Gt: return a > b;
-    case Word::Ge: return a >= b;
-    default: return std::nullopt;
-  }
-}
+/// Whether words of two integers are computed here: shifts are left, whose amounts may mean nothing.
+bool folds(Word word) { return word != Word::Pow && word != Word::Atan2 && word != Word::Shl && word != Word::Shr && word != Word::MulHi; }
 
 /// Whether a value of f32 has no more digits than a half: it was one in memory, or has been rounded, and was only moved or chosen since.
 bool is_half_already(const Program& program, Id id, DType half, int depth = 4) {
@@ -85,7 +62,8 @@ Id Builder::simplify(const Instruction& instruction) {
       if (is_result(a)) return a;
       const Instruction& from = program_[a];
       if (from.word != Word::Constant || is_float(from.type.dtype) || is_float(type.dtype)) return -1;
-      return filled(type.dtype == boolean ? from.integer != 0 : wrap(from.integer, type.dtype));
+      const Scalar x{0, from.integer};
+      return filled(evaluate(Word::Cast, from.type.dtype, type.dtype, 0, &x).integer);
     }
     case Word::Broadcast:
     case Word::Reshape:
@@ -106,8 +84,8 @@ Id Builder::simplify(const Instruction& instruction) {
   if (word < Word::Add || word > Word::Ge || is_float(program_[b].type.dtype)) return -1;
   const auto left = known_integer(program_, a), right = known_integer(program_, b);
   if (left && right) {
-    const auto value = evaluate(word, *left, *right);
-    return value ? filled(wrap(*value, type.dtype)) : -1;
+    const Scalar x[2]{{0, *left}, {0, *right}};
+    return folds(word) ? filled(evaluate(word, program_[b].type.dtype, type.dtype, 0, x).integer) : -1;
   }
   const auto keep = [&](Id id) { return is_result(id) ? id : -1; };
   const auto left_is = [&](Int value) { return left && *left == value; };

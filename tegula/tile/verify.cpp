@@ -22,7 +22,7 @@ class Verifier {
   void run() {
     for (const Parameter& parameter : program_.parameters) {
       if (!parameter.pointer && !is_compute_type(parameter.dtype)) {
-        fail_program("scalar parameter " + parameter.name + " of " + std::string(name(parameter.dtype)), "f64, f32, i64, i32 or bool");
+        fail_program("scalar parameter " + parameter.name + " of " + std::string(name(parameter.dtype)), kComputeTypes);
       }
       if (!parameter.pointer && parameter.writable) fail_program("writable scalar parameter " + parameter.name, "a pointer");
     }

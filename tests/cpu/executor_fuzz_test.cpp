@@ -9,7 +9,7 @@ namespace {
 
 using namespace tegula::tile;
 
-constexpr DType kCompute[] = {f64, f32, i64, i32, boolean};
+constexpr DType kCompute[] = {f64, f32, i64, i32, u64, u32, boolean};
 constexpr std::int64_t kMargin = 8;  // elements around an instance's region
 
 class Fuzz {
@@ -49,11 +49,11 @@ class Fuzz {
     for (const DType dtype : kAllDTypes) {
       inputs_.push_back(b_.pointer("in_" + std::string(name(dtype)), dtype, false));
       arguments_.push_back(TestArgument::filled(dtype, count, [&](std::size_t) {
-        return dtype == boolean ? pick(2) : dtype == u8 ? pick(9) : (pick(65) - 32) / (is_float(dtype) ? 4.0 : 1.0);
+        return dtype == boolean ? pick(2) : is_unsigned(dtype) ? pick(9) : (pick(65) - 32) / (is_float(dtype) ? 4.0 : 1.0);
       }));
     }
     for (int i = 0; i < 4; ++i) {
-      const DType dtype = kAllDTypes[pick(10)];
+      const DType dtype = kAllDTypes[pick(static_cast<int>(std::size(kAllDTypes)))];
       const auto values = TestArgument::filled(dtype, count, [&](std::size_t) { return dtype == boolean ? pick(2) : pick(5); });
       outputs_.push_back(b_.pointer("out", dtype, true));
       arguments_.push_back(values);
@@ -197,7 +197,7 @@ class Fuzz {
   }
 
   Value arithmetic() {
-    const DType dtype = kCompute[pick(5)];
+    const DType dtype = kCompute[pick(7)];
     if (dtype == boolean) {
       constexpr Word kWords[] = {Word::And, Word::Or, Word::Xor, Word::Eq, Word::Ne};
       return chance(20) ? unary(Word::Not, operand(boolean)) : binary(kWords[pick(5)], operand(boolean), operand(boolean));
@@ -235,7 +235,7 @@ class Fuzz {
   }
 
   Value across() {
-    const DType dtype = kCompute[pick(5)];
+    const DType dtype = kCompute[pick(7)];
     const int axis = pick(shape_.rank());
     const Value x = small(tile(dtype));
     constexpr Reduction kNumbers[] = {Reduction::Sum, Reduction::Min, Reduction::Max};
@@ -270,8 +270,8 @@ class Fuzz {
   }
 
   Value loop(int depth) {
-    const DType dtype = kCompute[pick(4)];
-    const Value place = broadcast(inputs_[chance(50) ? 0 : 4], shape_) + offsets(false);
+    const DType dtype = kCompute[pick(6)];
+    const Value place = broadcast(inputs_[chance(50) ? 0 : 6], shape_) + offsets(false);
     std::vector<Value> initial{tile(dtype), scalar(dtype), place, tile(i64), broadcast(axes_[0], shape_), tile(dtype)};
     const std::size_t tiles = tiles_.size(), scalars = scalars_.size();
     const auto results = b_.for_(
@@ -292,7 +292,7 @@ class Fuzz {
   }
 
   Value branch(int depth) {
-    const DType dtype = kCompute[pick(5)], other = kCompute[pick(5)];
+    const DType dtype = kCompute[pick(7)], other = kCompute[pick(7)];
     const std::size_t tiles = tiles_.size(), scalars = scalars_.size();
     const auto side = [&]() -> std::vector<Value> {
       for (int k = 0; k < 2; ++k) add_word(depth - 1);

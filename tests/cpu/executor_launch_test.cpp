@@ -22,7 +22,7 @@ TestArgument numbers(DType dtype, std::size_t count) {
 
 TEST(ExecutorAcross, EveryKindDTypeAndAxis) {
   const Shape shapes[] = {{1}, {7}, {16}, {130}, {1000}, {5, 1}, {1, 9}, {6, 16}, {40, 70}, {3, 4, 5}, {2, 33, 17}, {2, 3, 2, 9}};
-  for (const DType dtype : {f64, f32, i64, i32, boolean}) {
+  for (const DType dtype : {f64, f32, i64, i32, u64, u32, boolean}) {
     for (const Shape& shape : shapes) {
       for (int axis = 0; axis < shape.rank(); ++axis) {
         Builder b("across");

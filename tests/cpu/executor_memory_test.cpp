@@ -29,7 +29,7 @@ constexpr BlockLayout kLayouts[] = {
 TestArgument numbers(DType dtype, std::size_t count) {
   return TestArgument::filled(dtype, count, [&](std::size_t i) {
     return dtype == boolean ? static_cast<double>(i % 3 == 0)
-           : dtype == u8    ? static_cast<double>(i % 251)
+           : is_unsigned(dtype) ? static_cast<double>(i % 251)
                             : static_cast<double>(i % 113) - 50;
   });
 }

@@ -21,7 +21,7 @@ bool takes(Word word, DType dtype) {
     case Word::Min: case Word::Max: case Word::Lt: case Word::Le: case Word::Gt: case Word::Ge: return number;
     case Word::Not: case Word::And: case Word::Or: case Word::Xor: return !is_float(dtype);
     case Word::Shl: case Word::Shr: return is_integer(dtype);
-    case Word::MulHi: return dtype == i32;
+    case Word::MulHi: return is_integer(dtype);
     case Word::Eq: case Word::Ne: return true;
     default: return is_float(dtype);
   }
@@ -73,7 +73,7 @@ Value operand(Builder& b, Operand kind, DType dtype, Value pointer, Value scalar
 
 TEST(ExecutorWords, OneOperand) {
   for (int word = static_cast<int>(Word::Neg); word <= static_cast<int>(Word::IsInf); ++word) {
-    for (const DType dtype : {f64, f32, i64, i32, boolean}) {
+    for (const DType dtype : {f64, f32, i64, i32, u64, u32, boolean}) {
       if (!takes(static_cast<Word>(word), dtype)) continue;
       for (const Operand kind : {Operand::Tile, Operand::Scalar, Operand::Row}) {
         EXPECT_TRUE(check_word(static_cast<Word>(word), dtype, {kind}, 1, tolerance(static_cast<Word>(word))))
@@ -85,7 +85,7 @@ TEST(ExecutorWords, OneOperand) {
 
 TEST(ExecutorWords, TwoOperands) {
   for (int word = static_cast<int>(Word::Add); word <= static_cast<int>(Word::Ge); ++word) {
-    for (const DType dtype : {f64, f32, i64, i32, boolean}) {
+    for (const DType dtype : {f64, f32, i64, i32, u64, u32, boolean}) {
       if (!takes(static_cast<Word>(word), dtype)) continue;
       for (const Operand a : {Operand::Tile, Operand::Scalar, Operand::Row, Operand::Column}) {
         for (const Operand b : {Operand::Tile, Operand::Scalar, Operand::Constant, Operand::Row, Operand::Column}) {
@@ -99,7 +99,7 @@ TEST(ExecutorWords, TwoOperands) {
 
 TEST(ExecutorWords, SelectAndFma) {
   const Operand kinds[] = {Operand::Tile, Operand::Scalar, Operand::Row, Operand::Column};
-  for (const DType dtype : {f64, f32, i64, i32, boolean}) {
+  for (const DType dtype : {f64, f32, i64, i32, u64, u32, boolean}) {
     for (const Operand a : kinds) {
       for (const Operand b : kinds) {
         for (const Operand c : kinds) {
@@ -112,7 +112,7 @@ TEST(ExecutorWords, SelectAndFma) {
 }
 
 TEST(ExecutorWords, ConversionsBetweenAllDTypes) {
-  for (const DType from : {f64, f32, i64, i32, boolean}) {
+  for (const DType from : {f64, f32, i64, i32, u64, u32, boolean}) {
     std::mt19937 random(4);
     const auto memory = TestArgument::filled(from, 101, [&](std::size_t i) {
       const double x = test_number(from, i, random);
@@ -124,14 +124,14 @@ TEST(ExecutorWords, ConversionsBetweenAllDTypes) {
       b.store(out + i, f(b.load(in + i)));
       EXPECT_TRUE(agrees(b.finish(), {memory, TestArgument::empty(to, 101)})) << what << name(from) << " to " << name(to);
     };
-    for (const DType to : {f64, f32, i64, i32, boolean}) {
+    for (const DType to : {f64, f32, i64, i32, u64, u32, boolean}) {
       check("cast ", to, [&](Value x) { return cast(x, to); });
       if (size_of(from) == size_of(to)) check("bitcast ", to, [&](Value x) { return bitcast(x, to); });
       check("scalar cast ", to, [&](Value x) {
         return broadcast(cast(reshape(reduce(x, 0, from == boolean ? Reduction::Any : Reduction::Max), {}), to), {101});
       });
     }
-    for (const DType stored : {f16, bf16, i16, i8, u8}) {
+    for (const DType stored : {f16, bf16, e4m3, e5m2, i16, i8, u16, u8}) {
       if (compute_type(stored) == from) check("narrow ", from, [&](Value x) { return narrow(x * 37, stored); });
     }
   }

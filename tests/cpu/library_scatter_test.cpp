@@ -18,7 +18,7 @@ void check(const ScatterSum& d, Named named, int threads) {
 }
 
 class ScatterSumTest : public testing::TestWithParam<DType> {};
-INSTANTIATE_TEST_SUITE_P(Numbers, ScatterSumTest, testing::Values(f64, f32, f16, bf16, i64, i32, i16, i8, u8),
+INSTANTIATE_TEST_SUITE_P(Numbers, ScatterSumTest, testing::Values(f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8),
                          [](const auto& info) { return std::string(name(info.param)); });
 
 TEST_P(ScatterSumTest, RandomIndicesMatchTheNaiveLoops) {

@@ -48,7 +48,7 @@ std::string dtype_name(const testing::TestParamInfo<DType>& info) { return std::
 INSTANTIATE_TEST_SUITE_P(Floats, GpuMatmul, kFloats, dtype_name);
 INSTANTIATE_TEST_SUITE_P(Floats, GpuConvolution, kFloats, dtype_name);
 INSTANTIATE_TEST_SUITE_P(Floats, GpuPooling, kFloats, dtype_name);
-INSTANTIATE_TEST_SUITE_P(Numbers, GpuScatterSum, testing::Values(f64, f32, f16, bf16, i64, i32, i16, i8, u8), dtype_name);
+INSTANTIATE_TEST_SUITE_P(Numbers, GpuScatterSum, testing::Values(f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8), dtype_name);
 
 Arithmetic some_arithmetic(int round) { return round % 2 ? Arithmetic::TF32 : Arithmetic::Full; }
 

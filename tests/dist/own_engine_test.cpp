@@ -96,6 +96,7 @@ std::vector<double> everything(int rank, DType dtype) {
 TEST_F(OwnEngine, GivesWhatTheHostGivesInEveryDtype) {
   for (const int ranks : {2, 3, 4}) {
     for (const DType dtype : kAllDTypes) {
+      if (is_float8(dtype)) continue;  // nothing is computed in them
       const auto run = [&](const char* engine) {
         const Set set("TEGULA_ENGINE", engine);
         return test::on_ranks<std::vector<double>>(ranks, [&](int rank) {

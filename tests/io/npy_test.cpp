@@ -40,7 +40,7 @@ TEST(Npy, ReadsWhatNumPyWrote) {
   const HostArray fortran = read_npy(seed("npy", "fortran_big"));  // '>f8', the first axis fastest
   EXPECT_EQ(fortran.shape, (Shape{2, 3, 4}));
   for (std::size_t i = 0; i < 24; ++i) EXPECT_EQ(fortran.values<double>()[i], static_cast<double>(i));
-  EXPECT_EQ(values_of<std::int32_t>(read_npy(seed("npy", "u16"))), (std::vector<std::int32_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(values_of<std::uint16_t>(read_npy(seed("npy", "u16"))), (std::vector<std::uint16_t>{0, 1, 2, 3, 4}));
   const HostArray scalar = read_npy(seed("npy", "scalar_bool"));
   EXPECT_EQ(scalar.shape, Shape{});
   EXPECT_TRUE(scalar.values<bool>()[0]);
@@ -55,8 +55,8 @@ TEST(Npy, EveryDTypeComesBackAsItWas) {
       HostArray array = HostArray::empty(dtype, shape);
       auto* bytes = static_cast<unsigned char*>(array.buffer->data());
       for (std::size_t i = 0; i < array.bytes(); ++i) bytes[i] = dtype == boolean ? i % 2 : static_cast<unsigned char>(17 * i + 3);
-      if (dtype == bf16) {
-        EXPECT_ERROR(write_npy(folder / "x.npy", array), "a tensor of bf16, expected a dtype that NumPy has");
+      if (dtype == bf16 || is_float8(dtype)) {
+        EXPECT_ERROR(write_npy(folder / "x.npy", array), "a tensor of " + std::string(name(dtype)) + ", expected a dtype that NumPy has");
         continue;
       }
       write_npy(folder / "x.npy", array);
@@ -69,13 +69,13 @@ TEST(Npy, EveryDTypeComesBackAsItWas) {
   }
 }
 
-TEST(Npy, BothByteOrdersAndWideUnsignedNumbers) {
+TEST(Npy, BothByteOrdersAndUnsignedNumbers) {
   EXPECT_EQ(values_of<std::int16_t>(parsed("{'descr': '>i2', 'fortran_order': False, 'shape': (2,), }\n", {"\1\2\xff\xfe", 4})),
             (std::vector<std::int16_t>{0x0102, -2}));
-  EXPECT_EQ(values_of<std::int64_t>(parsed("{'shape': (1,), 'fortran_order': False, 'descr': \"<u4\"}", "\xff\xff\xff\xff")),
-            (std::vector<std::int64_t>{0xffffffff}));
-  EXPECT_ERROR(parsed("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", "\xff\xff\xff\xff\xff\xff\xff\xff"),
-               "18446744073709551615");
+  EXPECT_EQ(values_of<std::uint32_t>(parsed("{'shape': (1,), 'fortran_order': False, 'descr': \"<u4\"}", "\xff\xff\xff\xff")),
+            (std::vector<std::uint32_t>{0xffffffff}));
+  EXPECT_EQ(values_of<std::uint64_t>(parsed("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", "\xff\xff\xff\xff\xff\xff\xff\xff")),
+            (std::vector<std::uint64_t>{18446744073709551615u}));
   EXPECT_TRUE(parsed("{'descr': '|b1', 'fortran_order': False, 'shape': (), }", "\5").values<bool>()[0]);  // any other byte is true
 }
 

@@ -111,25 +111,24 @@ std::vector<T> values_of(const HostArray& array) {
   return {array.values<T>().begin(), array.values<T>().end()};
 }
 
-TEST(Safetensors, DtypesThatTegulaHasNotBecomeTheNextWiderOnes) {
+TEST(Safetensors, ReadsUnsignedNumbersAndThoseOfEightBits) {
   const auto read = [](const char* type, const std::string& data, const std::string& count) {
     return parse("{\"a\":" + entry(type, count, "0," + std::to_string(data.size())) + "}", data).tensors.at(0).second;
   };
-  EXPECT_EQ(values_of<std::int32_t>(read("U16", std::string("\1\0\xff\xff", 4), "2")), (std::vector<std::int32_t>{1, 65535}));
-  EXPECT_EQ(values_of<std::int64_t>(read("U32", "\xff\xff\xff\xff", "1")), (std::vector<std::int64_t>{4294967295}));
-  EXPECT_EQ(values_of<std::int64_t>(read("U64", std::string("\1\0\0\0\0\0\0\x7f", 8), "1")),
-            (std::vector<std::int64_t>{0x7f00000000000001}));
-  EXPECT_ERROR(read("U64", "\xff\xff\xff\xff\xff\xff\xff\xff", "1"), "the number 18446744073709551615 in tensor 'a'");
-  const auto halves = [&](const char* type, const std::string& codes) {
+  EXPECT_EQ(values_of<std::uint16_t>(read("U16", std::string("\1\0\xff\xff", 4), "2")), (std::vector<std::uint16_t>{1, 65535}));
+  EXPECT_EQ(values_of<std::uint32_t>(read("U32", "\xff\xff\xff\xff", "1")), (std::vector<std::uint32_t>{4294967295}));
+  EXPECT_EQ(values_of<std::uint64_t>(read("U64", "\xff\xff\xff\xff\xff\xff\xff\xff", "1")),
+            (std::vector<std::uint64_t>{18446744073709551615u}));
+  const auto numbers = [&]<class T>(T, const char* type, const std::string& codes) {
     std::vector<float> out;
-    for (const Half half : values_of<Half>(read(type, codes, std::to_string(codes.size())))) out.push_back(static_cast<float>(half));
+    for (const T one : values_of<T>(read(type, codes, std::to_string(codes.size())))) out.push_back(static_cast<float>(one));
     return out;
   };
   // 1, -1.5, the largest, the smallest, zero; then NaN
-  EXPECT_EQ(halves("F8_E4M3", std::string("\x38\xbc\x7e\x01\0", 5)), (std::vector<float>{1, -1.5f, 448, 0x1p-9f, 0}));
-  EXPECT_EQ(halves("F8_E5M2", std::string("\x3c\xbe\x7b\x01\0", 5)), (std::vector<float>{1, -1.5f, 57344, 0x1p-16f, 0}));
-  EXPECT_TRUE(std::isnan(halves("F8_E4M3", "\x7f")[0]));
-  EXPECT_TRUE(std::isnan(halves("F8_E5M2", "\x7f")[0]));
+  EXPECT_EQ(numbers(E4M3(), "F8_E4M3", std::string("\x38\xbc\x7e\x01\0", 5)), (std::vector<float>{1, -1.5f, 448, 0x1p-9f, 0}));
+  EXPECT_EQ(numbers(E5M2(), "F8_E5M2", std::string("\x3c\xbe\x7b\x01\0", 5)), (std::vector<float>{1, -1.5f, 57344, 0x1p-16f, 0}));
+  EXPECT_TRUE(std::isnan(numbers(E4M3(), "F8_E4M3", "\x7f")[0]));
+  EXPECT_TRUE(std::isnan(numbers(E5M2(), "F8_E5M2", "\x7f")[0]));
 }
 
 TEST(Safetensors, ATensorThatCannotBeReadSpoilsNoOther) {

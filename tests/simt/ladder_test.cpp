@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tegula/compile/jit.h"
+#include "tegula/ops/case.h"
 #include "tegula/tegula.h"
 #include "tests/support/emulated_queue.h"
 
@@ -62,7 +63,7 @@ Tensor numbers(std::int64_t n, DType dtype) {
   for (std::int64_t i = 0; i < 5 * n; ++i)
     array.values<float>()[static_cast<std::size_t>(i)] = static_cast<float>(i * 7 % 13 % 5) - (i % 3 == 0 ? 1 : 0);
   Tensor x = from_array(array);
-  if (dtype == u8) x = abs(x);
+  if (is_unsigned(dtype)) x = abs(x);
   return dtype == boolean ? x > 0 : cast(x, dtype);
 }
 
@@ -110,7 +111,7 @@ TEST_P(OnLadder, GivesWhatExactKernelsGive) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(DTypes, OnLadder, testing::ValuesIn(kAllDTypes), [](const auto& info) { return std::string(name(info.param)); });
+INSTANTIATE_TEST_SUITE_P(DTypes, OnLadder, testing::ValuesIn(kComputed), [](const auto& info) { return std::string(name(info.param)); });
 
 }  // namespace
 }  // namespace tegula

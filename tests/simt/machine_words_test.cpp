@@ -8,7 +8,7 @@ namespace {
 using namespace tegula::tile;
 
 constexpr std::int64_t kCount = 300;
-constexpr DType kComputed[] = {f64, f32, i64, i32, boolean};
+constexpr DType kComputed[] = {f64, f32, i64, i32, u64, u32, boolean};
 
 bool takes(Word word, DType dtype) {
   // clang-format off: words of a kind on one line
@@ -17,7 +17,7 @@ bool takes(Word word, DType dtype) {
     case Word::Min: case Word::Max: case Word::Lt: case Word::Le: case Word::Gt: case Word::Ge: return dtype != boolean;
     case Word::Not: case Word::And: case Word::Or: case Word::Xor: return !is_float(dtype);
     case Word::Shl: case Word::Shr: return is_integer(dtype);
-    case Word::MulHi: return dtype == i32;
+    case Word::MulHi: return is_integer(dtype);
     case Word::Eq: case Word::Ne: case Word::Select: return true;
     default: return is_float(dtype);
   }
@@ -81,7 +81,7 @@ TEST(MachineWords, ConvertAsTheInterpreterDoes) {
       const Value in = b.pointer("in", from, false), out = b.pointer("out", to, true), at = b.arange(0, kCount);
       b.store(out + at, cast(b.load(in + at), compute_type(to)));
       const bool to_integer = is_float(from) && is_integer(to);  // NaN is any number; of narrow ones only those of their range are the same everywhere
-      const auto value = [&](std::size_t i) { return to_integer || from == u8 ? static_cast<double>(i % 101) : static_cast<double>(i) * 1.37 - 200; };
+      const auto value = [&](std::size_t i) { return to_integer || is_unsigned(from) ? static_cast<double>(i % 101) : static_cast<double>(i) * 1.37 - 200; };
       EXPECT_TRUE(emulation_agrees(b.finish(), {TestArgument::filled(from, kCount, value), TestArgument::empty(to, kCount)}))
           << name(from) << " to " << name(to);
     }

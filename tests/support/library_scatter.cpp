@@ -34,7 +34,7 @@ void expect_scatter_sum(runtime::Device& device, const runtime::Call& call, cons
   source.randomize();
   expected.for_each([&](const Dims& at) { expected.set(at, 0), terms.set(at, 0); });
   source.for_each([&](const Dims& at) {
-    if (is_integer(d.dtype)) source.set(at, pick(d.dtype == u8 ? 0 : -100, 100));
+    if (is_integer(d.dtype)) source.set(at, pick(is_unsigned(d.dtype) ? 0 : -100, 100));
     Dims to = at;
     to[1] = rows[static_cast<std::size_t>(at[1])];
     if (to[1] < 0 || to[1] >= d.length) return;

@@ -66,7 +66,7 @@ TEST(Builder, ErrorsNameTheWordTheTypesAndTheLine) {
   EXPECT_MENTIONS(message_of([&] { i + 0.5; }), "tile.constant: got 0.5 as i64, expected a whole number");
   EXPECT_MENTIONS(message_of([&] { bitcast(x, i64); }), "expected dtypes of one width");
   EXPECT_MENTIONS(message_of([&] { narrow(x, i8); }), "expected i32 to narrow to i8");
-  EXPECT_MENTIONS(message_of([&] { b.scalar("h", f16); }), "parameter h, expected f64, f32, i64, i32 or bool");
+  EXPECT_MENTIONS(message_of([&] { b.scalar("h", f16); }), "parameter h, expected f64, f32, i64, i32, u64, u32 or bool");
   EXPECT_MENTIONS(message_of([&] { b.program_id(3); }), "expected a grid axis from 0 to 2");
   EXPECT_MENTIONS(message_of([&] { unary(Word::Neg, {}); }), "tile.neg: got an empty Value");
 }

@@ -120,7 +120,7 @@ void derive(Graph& graph, Item& item) {
     derived.inputs.push_back(graph[input].slot);
   }
   // What is f32 from first to last is computed in f64; a half, and what a cast reads or gives, is what a tensor of that dtype would hold.
-  if (is_half(item.dtype)) {
+  if (is_narrow_float(item.dtype)) {
     derived.rounded = item.dtype;
   } else if (item.op == cast_op()) {
     const DType from = graph[item.inputs[0]].dtype;

@@ -31,7 +31,7 @@ void accumulate(Sum* sums, const T* values, std::int64_t count) {
 }
 
 template <class T>
-constexpr bool kHalf = std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>;
+constexpr bool kHalf = kIsStoredFloat<T>;
 
 /// T: stored, Number: what counts the lines of the source.
 template <class T, class Number>

@@ -16,7 +16,7 @@
 namespace tegula::host {
 
 union Slot {
-  std::int64_t integer;  // i64; i32 sign-extended; booleans 0 or 1
+  std::int64_t integer;  // i64; i32 sign-extended; u32 with zeros; u64 its bits; booleans 0 or 1
   double f64;
   float f32;
   std::byte* pointer;
@@ -186,7 +186,7 @@ struct AcrossStep : Step {
 
 struct DotStep : Step {
   std::int32_t a = 0, b = 0, accumulator = 0, out = 0;  // slots of addresses
-  std::int64_t rows = 0, columns = 0, inner = 0;
+  std::int64_t rows = 0, columns = 0, inner = 0, products = 1;
 };
 
 struct RandomStep : Step {

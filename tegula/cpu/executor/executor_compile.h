@@ -71,6 +71,8 @@ class Compiler {
   Scalar multiply(const Scalar& a, const Scalar& b) { return scalar_word(Word::Mul, a, b); }
   Scalar fresh_scalar(int level);
   void assign(const Scalar& to, const Scalar& from);
+  /// A scalar to whose slot an element was written: above that it gets what scalars of the dtype have there.
+  Form extended(const Scalar& scalar, DType dtype);
   static Form uniform(const Scalar& scalar);
   static Form dense(const View& view);
 

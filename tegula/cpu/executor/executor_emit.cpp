@@ -88,6 +88,11 @@ Form Compiler::uniform(const Scalar& scalar) {
   return form;
 }
 
+Form Compiler::extended(const Scalar& scalar, DType dtype) {
+  const Run run = dtype == DType::i32 ? extend_i32 : dtype == DType::u32 ? extend_u32 : dtype == DType::boolean ? extend_boolean : nullptr;
+  return uniform(run == nullptr ? scalar : scalar_step(run, scalar, known(0), known(0), "extend"));
+}
+
 Form Compiler::dense(const View& view) {
   Form form;
   form.kind = Kind::Dense;

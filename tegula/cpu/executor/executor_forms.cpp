@@ -254,10 +254,7 @@ Form Compiler::reshaped(const Instruction& self) {
     step.rows = step.fill_rows = &load_rows(self.type.pointer ? DType::i64 : self.type.dtype);
     step.tile = step.home = address_of(scalar.slot);
     emit(body_level(), load_block, step, {view.tile}, {}, "s" + std::to_string(scalar.slot) + " = t" + std::to_string(view.tile));
-    if (self.type.dtype == DType::i32 && !self.type.pointer) return uniform(scalar_step(extend_i32, scalar, known(0), known(0), "extend"));
-    if (self.type.dtype == DType::boolean && !self.type.pointer)
-      return uniform(scalar_step(extend_boolean, scalar, known(0), known(0), "extend"));
-    return uniform(scalar);
+    return extended(scalar, self.type.pointer ? DType::i64 : self.type.dtype);
   }
   if (old.kind == Kind::Affine) {
     if (auto form = split_axes(old, from, to)) return *form;

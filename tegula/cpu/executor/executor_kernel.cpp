@@ -129,6 +129,7 @@ class TileKernel final : public runtime::Kernel {
       else if (parameter.dtype == DType::f32) slot.f32 = static_cast<float>(argument.real);
       else if (parameter.dtype == DType::f64) slot.f64 = argument.real;
       else if (parameter.dtype == DType::i32) slot.integer = static_cast<std::int32_t>(argument.integer);
+      else if (parameter.dtype == DType::u32) slot.integer = static_cast<std::uint32_t>(argument.integer);
       else if (parameter.dtype == DType::boolean) slot.integer = argument.integer != 0;
       else slot.integer = argument.integer;
     }

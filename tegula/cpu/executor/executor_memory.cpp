@@ -142,9 +142,7 @@ Form Compiler::load(const Instruction& self) {
     }
     return dense(view);
   }
-  if (compute == DType::i32) return uniform(scalar_step(extend_i32, result, known(0), known(0), "extend"));
-  if (compute == DType::boolean) return uniform(scalar_step(extend_boolean, result, known(0), known(0), "extend"));
-  return uniform(result);
+  return extended(result, compute);
 }
 
 void Compiler::store(const Instruction& self) {

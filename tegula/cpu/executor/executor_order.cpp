@@ -174,6 +174,8 @@ Run with_type(DType dtype, F&& f) {
     case f32: return f(float{});
     case i64: return f(std::int64_t{});
     case i32: return f(std::int32_t{});
+    case u64: return f(std::uint64_t{});
+    case u32: return f(std::uint32_t{});
     default: return f(std::uint8_t{});
   }
 }

@@ -13,19 +13,24 @@ using tile::Word;
 
 template <class T>
 using Bits = std::make_unsigned_t<T>;
+__extension__ using Bits128 = unsigned __int128;
+template <class T>
+using Twice = std::conditional_t<sizeof(T) == 8, Bits128, std::uint64_t>;
 
-// Arithmetic wraps. T is int64_t or int32_t; booleans come as int64_t 0 or 1.
+// Arithmetic wraps. T is an integer of 64 or 32 bits; booleans come as int64_t 0 or 1.
 // clang-format off: one word a line
 struct Neg { template <class T> static T call(T a) { return static_cast<T>(0 - static_cast<Bits<T>>(a)); } };
-struct Abs { template <class T> static T call(T a) { return a < 0 ? Neg::call(a) : a; } };
-struct Sign { template <class T> static T call(T a) { return (a > 0) - (a < 0); } };
+struct Abs { template <class T> static T call(T a) { return std::is_signed_v<T> && a < T{0} ? Neg::call(a) : a; } };
+struct Sign { template <class T> static T call(T a) { return static_cast<T>(a > T{0} ? 1 : a == T{0} ? 0 : -1); } };
 struct Not { template <class T> static T call(T a) { return ~a; } };
 struct Flip { template <class T> static T call(T a) { return a ^ 1; } };
 struct Add { template <class T> static T call(T a, T b) { return static_cast<T>(static_cast<Bits<T>>(a) + static_cast<Bits<T>>(b)); } };
 struct Sub { template <class T> static T call(T a, T b) { return static_cast<T>(static_cast<Bits<T>>(a) - static_cast<Bits<T>>(b)); } };
 struct Mul { template <class T> static T call(T a, T b) { return static_cast<T>(static_cast<Bits<T>>(a) * static_cast<Bits<T>>(b)); } };
-struct Div { template <class T> static T call(T a, T b) { return b == 0 ? 0 : b == -1 ? Neg::call(a) : a / b; } };
-struct Rem { template <class T> static T call(T a, T b) { return b == 0 || b == -1 ? 0 : a % b; } };
+template <class T>
+bool is_minus_one(T b) { return std::is_signed_v<T> && b == static_cast<T>(-1); }
+struct Div { template <class T> static T call(T a, T b) { return b == 0 ? T{0} : is_minus_one(b) ? Neg::call(a) : a / b; } };
+struct Rem { template <class T> static T call(T a, T b) { return b == 0 || is_minus_one(b) ? T{0} : a % b; } };
 struct Min { template <class T> static T call(T a, T b) { return std::min(a, b); } };
 struct Max { template <class T> static T call(T a, T b) { return std::max(a, b); } };
 struct And { template <class T> static T call(T a, T b) { return a & b; } };
@@ -37,7 +42,7 @@ struct Shl { template <class T> static T call(T a, T b) { return static_cast<T>(
 struct Shr { template <class T> static T call(T a, T b) { return a >> amount(b); } };
 struct MulHi {
   template <class T>
-  static T call(T a, T b) { return static_cast<T>(static_cast<std::uint64_t>(static_cast<std::uint32_t>(a)) * static_cast<std::uint32_t>(b) >> 32); }
+  static T call(T a, T b) { return static_cast<T>(static_cast<Twice<T>>(static_cast<Bits<T>>(a)) * static_cast<Bits<T>>(b) >> 8 * sizeof(T)); }
 };
 struct Eq { template <class T> static T call(T a, T b) { return a == b; } };
 struct Ne { template <class T> static T call(T a, T b) { return a != b; } };
@@ -70,13 +75,14 @@ struct BoundedSubtract {
 template <class T, class F>
 const Step* one(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const ScalarStep*>(at);
-  frame.slots[step.out].integer = F::call(static_cast<T>(frame.slots[step.a].integer));
+  frame.slots[step.out].integer = static_cast<std::int64_t>(F::call(static_cast<T>(frame.slots[step.a].integer)));
   return following(step);
 }
 template <class T, class F>
 const Step* two(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const ScalarStep*>(at);
-  frame.slots[step.out].integer = F::call(static_cast<T>(frame.slots[step.a].integer), static_cast<T>(frame.slots[step.b].integer));
+  frame.slots[step.out].integer =
+      static_cast<std::int64_t>(F::call(static_cast<T>(frame.slots[step.a].integer), static_cast<T>(frame.slots[step.b].integer)));
   return following(step);
 }
 const Step* select(const Step* at, Frame& frame) {
@@ -120,7 +126,12 @@ Run find(Word word, DType dtype) {
 Run find_scalar(Word word, DType dtype) {
   if (word == Word::Select) return select;
   if (is_float(dtype)) return nullptr;
-  return dtype == i32 ? find<std::int32_t>(word, dtype) : find<std::int64_t>(word, dtype);
+  switch (dtype) {
+    case i32: return find<std::int32_t>(word, dtype);
+    case u32: return find<std::uint32_t>(word, dtype);
+    case u64: return find<std::uint64_t>(word, dtype);
+    default: return find<std::int64_t>(word, dtype);
+  }
 }
 
 const Step* copy_scalar(const Step* at, Frame& frame) {
@@ -134,6 +145,11 @@ const Step* bounded_subtract(const Step* at, Frame& frame) { return two<std::int
 const Step* extend_i32(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const ScalarStep*>(at);
   frame.slots[step.out].integer = static_cast<std::int32_t>(frame.slots[step.a].integer);
+  return following(step);
+}
+const Step* extend_u32(const Step* at, Frame& frame) {
+  const auto& step = *static_cast<const ScalarStep*>(at);
+  frame.slots[step.out].integer = static_cast<std::uint32_t>(frame.slots[step.a].integer);
   return following(step);
 }
 const Step* extend_boolean(const Step* at, Frame& frame) {

@@ -12,7 +12,9 @@ Form Compiler::dot(const Instruction& self) {
   const auto slot = [&](int tile) { return state_.tiles[static_cast<std::size_t>(tile)].slot; };
   DotStep step;
   step.a = slot(a.tile), step.b = slot(b.tile), step.accumulator = slot(c.tile), step.out = slot(out);
-  step.rows = self.type.shape[0], step.columns = self.type.shape[1], step.inner = type(self.operands[0]).shape[1];
+  const int rank = self.type.shape.rank();
+  step.rows = self.type.shape[rank - 2], step.columns = self.type.shape[rank - 1], step.inner = type(self.operands[0]).shape[rank - 1];
+  step.products = rank == 3 ? self.type.shape[0] : 1;
   emit(body_level(), find_dot(self.type.dtype), step, {a.tile, b.tile, c.tile}, {out}, "t" + std::to_string(out) + " = dot");
   return dense({out, c.strides});
 }
@@ -29,7 +31,7 @@ Form Compiler::random(const Instruction& self) {
     step.consecutive = 1;
     step.out = address_of(result.slot);
     emit(body_level(), find_random(), step, {}, {}, "s" + std::to_string(result.slot) + " = random_bits");
-    return uniform(scalar_step(extend_i32, result, known(0), known(0), "extend"));
+    return extended(result, DType::i32);
   }
   const int out = new_tile(DType::i32, self.type.shape);
   state_.tiles.back().region = current_region();

@@ -6,7 +6,7 @@
 
 namespace tegula::host {
 
-/// An integer word on scalars (i64, i32 or boolean operands) as a ScalarStep; nullptr when there is none.
+/// An integer word on scalars (integer or boolean operands) as a ScalarStep; nullptr when there is none.
 Run find_scalar(tile::Word word, DType dtype);
 
 // More ScalarSteps.
@@ -15,6 +15,7 @@ const Step* floor_divide(const Step*, Frame&);         // i64, b > 0
 const Step* bounded_add(const Step*, Frame&);          // i64, kept within ±2^62: places beyond every axis
 const Step* bounded_subtract(const Step*, Frame&);
 const Step* extend_i32(const Step*, Frame&);           // the low 32 bits of a, with their sign
+const Step* extend_u32(const Step*, Frame&);           // the low 32 bits of a, with zeros above
 const Step* extend_boolean(const Step*, Frame&);       // the low byte of a
 
 // LoopStep, JumpStep.

@@ -213,7 +213,7 @@ Form Compiler::uniform_word(const Instruction& self) {
   }
   if (integers && self.word == Word::Cast) {
     if (to == DType::boolean) return uniform(scalar_word(Word::Ne, x[0], known(0)));
-    return uniform(from == DType::i64 && to == DType::i32 ? scalar_step(extend_i32, x[0], known(0), known(0), "extend") : x[0]);
+    return from == DType::boolean ? uniform(x[0]) : extended(x[0], to);
   }
   if (const Run run = integers ? find_scalar(self.word, from) : nullptr; run != nullptr) {
     if (from == DType::i64) return uniform(scalar_word(self.word, x[0], x.size() > 1 ? x[1] : known(0)));
@@ -235,9 +235,7 @@ Form Compiler::uniform_word(const Instruction& self) {
     line += " s" + std::to_string(slot_of(x[k]));
   }
   emit(level, table->run[(1u << x.size()) - 1], step, {}, {}, line);
-  if (to == DType::i32) return uniform(scalar_step(extend_i32, result, known(0), known(0), "extend"));
-  if (to == DType::boolean) return uniform(scalar_step(extend_boolean, result, known(0), known(0), "extend"));
-  return uniform(result);
+  return extended(result, to);
 }
 
 /// One value per row compared with the number of the column: one element of the row is true at most, and no indices are needed.

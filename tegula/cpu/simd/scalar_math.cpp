@@ -31,13 +31,15 @@ struct Binary {
 struct Divide {
   template <class T>
   static T call(T a, T b) {
-    return b == 0 ? 0 : b == -1 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a)) : a / b;
+    if constexpr (std::is_unsigned_v<T>) return b == 0 ? 0 : a / b;
+    else return b == 0 ? 0 : b == -1 ? static_cast<T>(0 - static_cast<std::make_unsigned_t<T>>(a)) : a / b;
   }
 };
 struct Remainder {
   template <class T>
   static T call(T a, T b) {
-    return b == 0 || b == -1 ? 0 : a % b;
+    if constexpr (std::is_unsigned_v<T>) return b == 0 ? 0 : a % b;
+    else return b == 0 || b == -1 ? 0 : a % b;
   }
 };
 
@@ -126,6 +128,8 @@ const MapTable* find_scalar_math(int word, DType dtype) {
     case f32: return find<float>(static_cast<Word>(word));
     case i64: return find_integer<std::int64_t>(static_cast<Word>(word));
     case i32: return find_integer<std::int32_t>(static_cast<Word>(word));
+    case u64: return find_integer<std::uint64_t>(static_cast<Word>(word));
+    case u32: return find_integer<std::uint32_t>(static_cast<Word>(word));
     default: return nullptr;
   }
 }

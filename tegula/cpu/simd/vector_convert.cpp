@@ -4,6 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tegula/cpu/simd/vector_convert.cpp"
 #include "hwy/foreach_target.h"
+#include "tegula/cpu/simd/vector_float8-inl.h"
 #include "tegula/cpu/simd/vector_map-inl.h"
 
 #include "tegula/cpu/simd/vector.h"
@@ -12,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
-/// One element type to another, both of as many lanes as d has; d's lanes are as wide as the wider of the two.
+/// One element type to another, both of as many lanes as d has; d's lanes are as wide as the wider of the two, or as what one becomes on the way.
 template <class From, class To>
 struct Cast {
   template <class D, class V>
@@ -21,15 +22,51 @@ struct Cast {
     if constexpr (std::is_same_v<From, bool>) return hn::IfThenElseZero(hn::RebindMask(to, x), hn::Set(to, 1));
     else if constexpr (std::is_same_v<To, bool>) return hn::Not(hn::Eq(x, hn::Zero(d)));  // true for NaN
     else if constexpr (std::is_same_v<From, To>) return x;
+    else if constexpr (std::is_integral_v<From> && std::is_integral_v<To>) return of_integer(to, x);
+    else if constexpr (std::is_unsigned_v<To>) return to_unsigned(d, x);
+    else if constexpr (std::is_same_v<From, std::uint32_t> && std::is_same_v<To, double>)
+      return hn::ConvertTo(to, hn::PromoteTo(hn::Rebind<std::uint64_t, D>(), x));
     else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, std::int64_t>)
       return hn::ConvertTo(to, hn::PromoteTo(hn::Rebind<double, D>(), x));
-    else if constexpr (std::is_same_v<From, std::int64_t> && std::is_same_v<To, float>)
+    else if constexpr (std::is_integral_v<From> && sizeof(From) == 8 && std::is_same_v<To, float>)
       return hn::DemoteTo(to, hn::ConvertTo(hn::Rebind<double, D>(), x));
-    else if constexpr (std::is_same_v<From, std::int64_t> && std::is_same_v<To, std::int32_t>) {
-      return hn::BitCast(to, hn::TruncateTo(hn::Rebind<std::uint32_t, D>(), hn::BitCast(hn::RebindToUnsigned<D>(), x)));
-    } else if constexpr (sizeof(From) == sizeof(To)) return hn::ConvertTo(to, x);
+    else if constexpr (sizeof(From) == sizeof(To)) return hn::ConvertTo(to, x);
     else if constexpr (sizeof(From) < sizeof(To)) return hn::PromoteTo(to, x);
     else return hn::DemoteTo(to, x);
+  }
+
+ private:
+  /// Modulo 2^n.
+  template <class DTo, class V>
+  static HWY_INLINE hn::Vec<DTo> of_integer(DTo to, V x) {
+    if constexpr (sizeof(From) == sizeof(To)) {
+      return hn::BitCast(to, x);
+    } else if constexpr (sizeof(From) > sizeof(To)) {
+      return hn::BitCast(to, hn::TruncateTo(hn::RebindToUnsigned<DTo>(), hn::BitCast(hn::RebindToUnsigned<hn::DFromV<V>>(), x)));
+    } else {
+      using Wide = std::conditional_t<std::is_signed_v<From>, std::int64_t, std::uint64_t>;
+      return hn::BitCast(to, hn::PromoteTo(hn::Rebind<Wide, DTo>(), x));
+    }
+  }
+  /// Of floats, by i64; what lies beyond becomes the end that is nearer.
+  template <class D, class V>
+  static HWY_INLINE auto to_unsigned(D, V x) {
+    const hn::Rebind<double, D> dd;
+    const hn::Rebind<std::int64_t, D> di;
+    const hn::Rebind<std::uint64_t, D> du;
+    hn::Vec<decltype(dd)> wide;
+    if constexpr (sizeof(From) == 8) wide = x;
+    else wide = hn::PromoteTo(dd, x);
+    wide = hn::Max(wide, hn::Zero(dd));
+    if constexpr (sizeof(To) == 4) {
+      const auto whole = hn::ConvertTo(di, hn::Min(wide, hn::Set(dd, 4294967295.0)));
+      return hn::TruncateTo(hn::Rebind<To, D>(), hn::BitCast(du, whole));
+    } else {
+      const auto half = hn::Set(dd, 0x1p63);
+      const auto upper = hn::Ge(wide, half);
+      const auto whole = hn::BitCast(du, hn::ConvertTo(di, hn::Sub(wide, hn::IfThenElseZero(upper, half))));
+      return hn::Xor(whole, hn::IfThenElseZero(hn::RebindMask(du, upper), hn::Set(du, std::uint64_t{1} << 63)));
+    }
   }
 };
 
@@ -40,7 +77,8 @@ const MapTable* cast() {
   } else if constexpr (std::is_same_v<From, bool>) {
     return &Map<Cast<From, To>, 1, To, To, From>::table;
   } else {
-    using Wide = std::conditional_t<(sizeof(From) >= sizeof(To)), From, To>;
+    constexpr bool kByDouble = std::is_same_v<From, float> && std::is_same_v<To, std::uint32_t>;
+    using Wide = std::conditional_t<kByDouble, double, std::conditional_t<(sizeof(From) >= sizeof(To)), From, To>>;
     return &Map<Cast<From, To>, 1, Wide, To, From>::table;
   }
 }
@@ -52,6 +90,8 @@ const MapTable* cast_from(DType to) {
     case f32: return cast<From, float>();
     case i64: return cast<From, std::int64_t>();
     case i32: return cast<From, std::int32_t>();
+    case u64: return cast<From, std::uint64_t>();
+    case u32: return cast<From, std::uint32_t>();
     default: return cast<From, bool>();
   }
 }
@@ -77,13 +117,24 @@ struct NarrowBFloat16 {
 // clang-format off: one word a line
 struct NarrowI16 { template <class D, class V> static HWY_INLINE V call(D, V x) { return hn::ShiftRight<16>(hn::ShiftLeft<16>(x)); } };
 struct NarrowI8 { template <class D, class V> static HWY_INLINE V call(D, V x) { return hn::ShiftRight<24>(hn::ShiftLeft<24>(x)); } };
+struct NarrowU16 { template <class D, class V> static HWY_INLINE V call(D d, V x) { return hn::And(x, hn::Set(d, 0xffff)); } };
 struct NarrowU8 { template <class D, class V> static HWY_INLINE V call(D d, V x) { return hn::And(x, hn::Set(d, 0xff)); } };
 // clang-format on
+template <int kMantissa>
+struct NarrowFloat8 {
+  template <class D, class V>
+  static HWY_INLINE V call(D d, V x) {
+    return Float8Codes<kMantissa>::decode(d, Float8Codes<kMantissa>::encode(d, x));
+  }
+};
 
 const MapTable* narrow_to(DType stored) {
   switch (stored) {
     case f16: return &Map<NarrowHalf, 1, float, float, float>::table;
     case bf16: return &Map<NarrowBFloat16, 1, float, float, float>::table;
+    case e4m3: return &Map<NarrowFloat8<3>, 1, float, float, float>::table;
+    case e5m2: return &Map<NarrowFloat8<2>, 1, float, float, float>::table;
+    case u16: return &Map<NarrowU16, 1, std::int32_t, std::int32_t, std::int32_t>::table;
     case i16: return &Map<NarrowI16, 1, std::int32_t, std::int32_t, std::int32_t>::table;
     case i8: return &Map<NarrowI8, 1, std::int32_t, std::int32_t, std::int32_t>::table;
     default: return &Map<NarrowU8, 1, std::int32_t, std::int32_t, std::int32_t>::table;
@@ -102,6 +153,8 @@ const MapTable* find_conversion_here(int word, DType from, DType to) {
     case f32: return cast_from<float>(to);
     case i64: return cast_from<std::int64_t>(to);
     case i32: return cast_from<std::int32_t>(to);
+    case u64: return cast_from<std::uint64_t>(to);
+    case u32: return cast_from<std::uint32_t>(to);
     default: return cast_from<bool>(to);
   }
 }

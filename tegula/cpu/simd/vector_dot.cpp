@@ -19,6 +19,11 @@ struct Dot {
   static constexpr std::int64_t N = static_cast<std::int64_t>(hn::MaxLanes(D()));
   static constexpr int kRows = 4;  // with two vectors a row, eight sums are in flight
 
+  static HWY_INLINE hn::Vec<D> multiply_add(hn::Vec<D> x, hn::Vec<D> y, hn::Vec<D> sum) {
+    if constexpr (std::is_integral_v<T>) return hn::Add(hn::Mul(x, y), sum);
+    else return hn::MulAdd(x, y, sum);
+  }
+
   /// kRows x (2 or 1 vectors, or part of one) of the result.
   template <int kHeight, int kWidth>
   static HWY_INLINE void block(const DotStep& step, const T* a, const T* b, const T* c, T* out, std::int64_t part) {
@@ -36,8 +41,8 @@ struct Dot {
       const auto b1 = kWidth == 2 ? hn::LoadU(d, row + (kWidth - 1) * N) : b0;
       for (int r = 0; r < kHeight; ++r) {
         const auto x = hn::Set(d, a[r * step.inner + k]);
-        s0[r] = hn::MulAdd(x, b0, s0[r]);
-        if constexpr (kWidth == 2) s1[r] = hn::MulAdd(x, b1, s1[r]);
+        s0[r] = multiply_add(x, b0, s0[r]);
+        if constexpr (kWidth == 2) s1[r] = multiply_add(x, b1, s1[r]);
       }
     }
     for (int r = 0; r < kHeight; ++r) {
@@ -60,14 +65,23 @@ struct Dot {
     const T* b = reinterpret_cast<const T*>(frame.slots[step.b].pointer);
     const T* c = reinterpret_cast<const T*>(frame.slots[step.accumulator].pointer);
     T* out = reinterpret_cast<T*>(frame.slots[step.out].pointer);
-    std::int64_t i = 0;
-    for (; i + kRows <= step.rows; i += kRows) rows<kRows>(step, a + i * step.inner, b, c + i * step.columns, out + i * step.columns);
-    for (; i < step.rows; ++i) rows<1>(step, a + i * step.inner, b, c + i * step.columns, out + i * step.columns);
+    for (std::int64_t left = step.products; left > 0; --left) {
+      std::int64_t i = 0;
+      for (; i + kRows <= step.rows; i += kRows) rows<kRows>(step, a + i * step.inner, b, c + i * step.columns, out + i * step.columns);
+      for (; i < step.rows; ++i) rows<1>(step, a + i * step.inner, b, c + i * step.columns, out + i * step.columns);
+      a += step.rows * step.inner, b += step.inner * step.columns, c += step.rows * step.columns, out += step.rows * step.columns;
+    }
     return following(step);
   }
 };
 
-Run find_dot_here(DType dtype) { return dtype == f64 ? Dot<double>::run : Dot<float>::run; }
+Run find_dot_here(DType dtype) {
+  switch (dtype) {
+    case f64: return Dot<double>::run;
+    case f32: return Dot<float>::run;
+    default: return Dot<std::int32_t>::run;  // modulo 2^32: of u32, too
+  }
+}
 
 /// Philox 4x32-10 of as many blocks as there are 64-bit lanes: the words sit in the lower halves.
 HWY_INLINE void philox_blocks(std::uint64_t seed, std::uint64_t block, std::uint32_t* out) {

@@ -44,11 +44,20 @@ struct MulHi {
   template <class D, class V>
   static HWY_INLINE V call(D d, V a, V b) {
     const hn::RebindToUnsigned<D> du;
-    const hn::Repartition<std::uint64_t, D> dw;
-    const auto ua = hn::BitCast(du, a), ub = hn::BitCast(du, b);
-    const auto odd = [&](hn::Vec<decltype(du)> x) HWY_ATTR { return hn::BitCast(du, hn::ShiftRight<32>(hn::BitCast(dw, x))); };
-    const auto even = hn::BitCast(du, hn::ShiftRight<32>(hn::MulEven(ua, ub)));
-    return hn::BitCast(d, hn::OddEven(hn::BitCast(du, hn::MulEven(odd(ua), odd(ub))), even));
+    const hn::Repartition<std::uint32_t, D> dw;
+    const hn::Repartition<std::uint64_t, D> dl;
+    const auto ua = hn::BitCast(dw, a), ub = hn::BitCast(dw, b);
+    const auto odd = [&](hn::Vec<decltype(dw)> x) HWY_ATTR { return hn::BitCast(dw, hn::ShiftRight<32>(hn::BitCast(dl, x))); };
+    if constexpr (sizeof(hn::TFromD<D>) == 4) {
+      const auto even = hn::BitCast(dw, hn::ShiftRight<32>(hn::MulEven(ua, ub)));
+      return hn::BitCast(d, hn::OddEven(hn::BitCast(dw, hn::MulEven(odd(ua), odd(ub))), even));
+    } else {  // of halves: those in the middle carry into the upper one
+      const auto mask = hn::Set(du, 0xffffffffu);
+      const auto left = hn::MulEven(odd(ua), ub), right = hn::MulEven(ua, odd(ub));
+      const auto middle = hn::Add(hn::ShiftRight<32>(hn::MulEven(ua, ub)), hn::Add(hn::And(left, mask), hn::And(right, mask)));
+      const auto upper = hn::Add(hn::ShiftRight<32>(left), hn::Add(hn::ShiftRight<32>(right), hn::ShiftRight<32>(middle)));
+      return hn::BitCast(d, hn::Add(hn::MulEven(odd(ua), odd(ub)), upper));
+    }
   }
 };
 struct Min { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::Min(a, b); } };
@@ -84,9 +93,7 @@ const MapTable* find(int word) {
     case Word::Add: return &Map<Add, 2, T, T, T, T>::table;
     case Word::Sub: return &Map<Sub, 2, T, T, T, T>::table;
     case Word::Mul: return &Map<Mul, 2, T, T, T, T>::table;
-    case Word::MulHi:
-      if constexpr (sizeof(T) == 4) return &Map<MulHi, 2, T, T, T, T>::table;
-      return nullptr;
+    case Word::MulHi: return &Map<MulHi, 2, T, T, T, T>::table;
     case Word::Min: return &Map<Min, 2, T, T, T, T>::table;
     case Word::Max: return &Map<Max, 2, T, T, T, T>::table;
     case Word::And: return &Map<And, 2, T, T, T, T>::table;
@@ -125,6 +132,8 @@ const MapTable* find_integer_here(int word, DType dtype) {
   switch (dtype) {
     case i32: return find<std::int32_t>(word);
     case i64: return find<std::int64_t>(word);
+    case u32: return find<std::uint32_t>(word);
+    case u64: return find<std::uint64_t>(word);
     case boolean: return find_boolean(word);
     default: return nullptr;
   }

@@ -4,6 +4,7 @@
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "tegula/cpu/simd/vector_memory.cpp"
 #include "hwy/foreach_target.h"
+#include "tegula/cpu/simd/vector_float8-inl.h"
 #include "tegula/cpu/simd/vector_map-inl.h"
 
 #include "hwy/cache_control.h"
@@ -57,7 +58,21 @@ struct BFloat16Element {
     return hn::TruncateTo(hn::Rebind<Stored, D>(), hn::ShiftRight<16>(hn::IfThenElse(hn::RebindMask(du, hn::IsNaN(x)), quiet, rounded)));
   }
 };
-/// i16, i8 and u8: stores keep the low bits.
+/// Kept as u8.
+template <int kMantissa>
+struct Float8Element {
+  using Tile = float;
+  using Stored = std::uint8_t;
+  template <class D, class V>
+  static HWY_INLINE hn::Vec<D> widen(D d, V x) {
+    return Float8Codes<kMantissa>::decode(d, hn::PromoteTo(hn::RebindToUnsigned<D>(), x));
+  }
+  template <class D>
+  static HWY_INLINE auto narrow(D d, hn::Vec<D> x) {
+    return hn::TruncateTo(hn::Rebind<Stored, D>(), Float8Codes<kMantissa>::encode(d, x));
+  }
+};
+/// i16, i8, u16 and u8: stores keep the low bits.
 template <class T>
 struct SmallElement {
   using Tile = std::int32_t;
@@ -134,6 +149,7 @@ class Rows {
   using DStored = hn::Rebind<Stored, D>;
   static constexpr std::int64_t N = static_cast<std::int64_t>(hn::MaxLanes(D()));
   static constexpr bool kSame = std::is_same_v<Stored, Tile>;
+  static constexpr bool kCode = std::is_integral_v<Stored> && !std::is_integral_v<Tile>;  // what is stored is no number by itself
 
   /// Partial vectors of 2-byte and 1-byte elements go through a buffer: not every instruction set has masks for them.
   static HWY_INLINE hn::Vec<D> load_tail(const Stored* from, std::int64_t n) {
@@ -187,13 +203,13 @@ class Rows {
   }
 
   static HWY_INLINE void load_one(void* to, const void* from) {
-    if constexpr (kSame || std::is_integral_v<Stored>) {
-      if constexpr (std::is_same_v<E, BFloat16Element>) {
-        const std::uint32_t bits = static_cast<std::uint32_t>(*static_cast<const Stored*>(from)) << 16;
-        std::memcpy(to, &bits, 4);
-      } else {
-        *static_cast<Tile*>(to) = static_cast<Tile>(*static_cast<const Stored*>(from));
-      }
+    if constexpr (std::is_same_v<E, BFloat16Element>) {
+      const std::uint32_t bits = static_cast<std::uint32_t>(*static_cast<const Stored*>(from)) << 16;
+      std::memcpy(to, &bits, 4);
+    } else if constexpr (kCode) {
+      load(to, from, 1);
+    } else if constexpr (kSame || std::is_integral_v<Stored>) {
+      *static_cast<Tile*>(to) = static_cast<Tile>(*static_cast<const Stored*>(from));
     } else {
       const hn::CappedTag<Tile, 1> d;
       hn::StoreU(hn::PromoteTo(d, hn::LoadU(hn::Rebind<Stored, decltype(d)>(), static_cast<const Stored*>(from))), d,
@@ -201,7 +217,7 @@ class Rows {
     }
   }
   static HWY_INLINE void store_one(void* to, const void* from) {
-    if constexpr (std::is_integral_v<Stored> && !std::is_same_v<E, BFloat16Element>) {
+    if constexpr (std::is_integral_v<Stored> && !kCode) {
       *static_cast<Stored*>(to) = static_cast<Stored>(*static_cast<const Tile*>(from));
     } else if constexpr (kSame) {
       *static_cast<Stored*>(to) = *static_cast<const Tile*>(from);
@@ -387,6 +403,11 @@ const MoveRows& find_rows(DType stored, bool to_memory) {
     case bf16: return pick<BFloat16Element>(to_memory);
     case i64: return pick<PlainElement<std::int64_t>>(to_memory);
     case i32: return pick<PlainElement<std::int32_t>>(to_memory);
+    case e4m3: return pick<Float8Element<3>>(to_memory);
+    case e5m2: return pick<Float8Element<2>>(to_memory);
+    case u64: return pick<PlainElement<std::uint64_t>>(to_memory);
+    case u32: return pick<PlainElement<std::uint32_t>>(to_memory);
+    case u16: return pick<SmallElement<std::uint16_t>>(to_memory);
     case i16: return pick<SmallElement<std::int16_t>>(to_memory);
     case i8: return pick<SmallElement<std::int8_t>>(to_memory);
     case u8: return pick<SmallElement<std::uint8_t>>(to_memory);

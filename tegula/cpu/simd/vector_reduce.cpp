@@ -37,7 +37,7 @@ struct Product {
   static constexpr T start = 1;
   template <class V>
   static HWY_INLINE V join(V a, V b) {
-    if constexpr (std::is_same_v<T, std::int64_t>) {  // modulo 2^64 from 32-bit products
+    if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {  // modulo 2^64 from 32-bit products
       const hn::DFromV<V> d;
       const hn::RebindToUnsigned<decltype(d)> du;
       const hn::Repartition<std::uint32_t, decltype(d)> dw;
@@ -275,6 +275,8 @@ Run find_reduce_here(tile::Reduction kind, DType dtype) {
     case f32: return find<float>(kind);
     case i64: return find<std::int64_t>(kind);
     case i32: return find<std::int32_t>(kind);
+    case u64: return find<std::uint64_t>(kind);
+    case u32: return find<std::uint32_t>(kind);
     default: return kind == tile::Reduction::Any ? Reduce<Any, std::uint8_t>::run : Reduce<All, std::uint8_t>::run;
   }
 }

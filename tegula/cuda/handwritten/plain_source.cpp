@@ -23,7 +23,12 @@ std::string element_type(DType dtype) {
     case DType::i32: return plain_type("int", "unsigned");
     case DType::i16: return plain_type("short", "unsigned");
     case DType::i8: return plain_type("signed char", "unsigned");
+    case DType::u64: return plain_type("unsigned long long", "unsigned long long");
+    case DType::u32: return plain_type("unsigned", "unsigned");
+    case DType::u16: return plain_type("unsigned short", "unsigned");
     case DType::u8:
+    case DType::e4m3:  // moved, never computed with
+    case DType::e5m2:
     case DType::boolean: return plain_type("unsigned char", "unsigned");
     case DType::f16:
       return "typedef unsigned short Element;\ntypedef float Sum;\n"

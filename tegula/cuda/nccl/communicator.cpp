@@ -31,7 +31,12 @@ std::optional<Nccl::Type> type_of(DType dtype, Reduction reduction) {
     case DType::bf16: return Nccl::BFloat16;
     case DType::i64: return Nccl::Int64;
     case DType::i32: return Nccl::Int32;
-    case DType::i16: return {};
+    case DType::u64: return Nccl::Uint64;
+    case DType::u32: return Nccl::Uint32;
+    case DType::u16:
+    case DType::i16:
+    case DType::e4m3:
+    case DType::e5m2: return {};
     case DType::i8: return Nccl::Int8;
     case DType::u8:
     case DType::boolean: return Nccl::Uint8;

@@ -48,6 +48,9 @@ class CollectiveOp final : public LibraryOp {
     a("narrow", narrow_);
   }
   Numerics numerics() const override { return Numerics::Full; }
+  bool takes_float8() const override {
+    return what_.kind != Kind::AllReduce && what_.kind != Kind::ReduceScatter && what_.kind != Kind::Reduce;
+  }
   Effect effect() const override {
     const Kind kind = what_.kind;
     return kind == Kind::Send || kind == Kind::Receive || kind == Kind::Barrier ? Effect::Always : Effect::Ordered;

@@ -13,7 +13,7 @@ namespace tegula::dist {
 
 /// What a partial reduction travels as: halves in f32.
 template <class T>
-using Partial = std::conditional_t<std::is_same_v<T, Half> || std::is_same_v<T, BFloat16>, float, T>;
+using Partial = std::conditional_t<kIsStoredFloat<T>, float, T>;
 
 template <class T>
 Partial<T> widen(T value) {

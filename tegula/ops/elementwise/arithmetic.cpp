@@ -131,7 +131,7 @@ struct IntegerPow {
   static constexpr OpInfo info{"pow", "a to the power b, wrapped", Operands::Integers, Numerics::Full};
   static double forward(double a, double b) { return b < 0 && a == 0 ? 0 : std::trunc(std::pow(a, b)); }
   static Value forward(Value a, Value b) {
-    const int bits = size_of(b.dtype()) == 8 ? 63 : 31;  // an odd base takes part in every bit of the exponent
+    const int bits = (size_of(b.dtype()) == 8 ? 63 : 31) + is_unsigned(b.dtype());  // an odd base takes part in every bit of the exponent
     Value product = like(1.0, a), power = a;
     for (int bit = 0; bit < bits; ++bit) {
       const Value set = bitwise_and(right_shift(b, like(bit, b)), like(1.0, b)) != 0.0;
@@ -321,9 +321,20 @@ Tensor square(Arg x) { return elementwise<formula::Square>(x); }
 Tensor reciprocal(Arg x) { return elementwise<formula::Reciprocal>(x); }
 Tensor abs(Arg x) { return elementwise<formula::Abs>(x); }
 Tensor sign(Arg x) { return elementwise<formula::Sign>(x); }
-Tensor minimum(Arg a, Arg b) { return both_boolean("minimum", a, b) ? logical_and(a, b) : elementwise<formula::Minimum>(a, b); }
-Tensor maximum(Arg a, Arg b) { return both_boolean("maximum", a, b) ? logical_or(a, b) : elementwise<formula::Maximum>(a, b); }
-Tensor clamp(Arg x, Arg low, Arg high) { return elementwise<formula::Clamp>(x, low, high); }
+namespace {
+
+/// A negative number beside u32 or u64 would wrap around: as a bound it is 0.
+Arg bound_for(const Arg& x, const Arg& bound) {
+  if (!bound.is_number() || x.is_number() || !(bound.value().real() < 0)) return bound;
+  const DType dtype = x.tensor("clamp").dtype();
+  return dtype == u32 || dtype == u64 ? Arg(0, bound.loc) : bound;
+}
+
+}  // namespace
+
+Tensor minimum(Arg a, Arg b) { return both_boolean("minimum", a, b) ? logical_and(a, b) : elementwise<formula::Minimum>(bound_for(b, a), bound_for(a, b)); }
+Tensor maximum(Arg a, Arg b) { return both_boolean("maximum", a, b) ? logical_or(a, b) : elementwise<formula::Maximum>(bound_for(b, a), bound_for(a, b)); }
+Tensor clamp(Arg x, Arg low, Arg high) { return elementwise<formula::Clamp>(x, bound_for(x, low), bound_for(x, high)); }
 Tensor clamp(Arg x, const ClampBounds& bounds) {
   const auto given = [&](const Number& bound) { return bound.whole() ? Arg(bound.integer(), x.loc) : Arg(bound.real(), x.loc); };
   if (bounds.low && bounds.high) return clamp(x, given(*bounds.low), given(*bounds.high));
@@ -331,8 +342,8 @@ Tensor clamp(Arg x, const ClampBounds& bounds) {
   if (bounds.high) return clamp_max(x, given(*bounds.high));
   throw Error({.op = "clamp", .got = "no bound", .expected = ".low, .high or both", .advice = "write clamp(x, {.low = 0})", .where = x.loc});
 }
-Tensor clamp_min(Arg x, Arg low) { return elementwise<formula::ClampMin>(x, low); }
-Tensor clamp_max(Arg x, Arg high) { return elementwise<formula::ClampMax>(x, high); }
+Tensor clamp_min(Arg x, Arg low) { return elementwise<formula::ClampMin>(x, bound_for(x, low)); }
+Tensor clamp_max(Arg x, Arg high) { return elementwise<formula::ClampMax>(x, bound_for(x, high)); }
 Tensor lerp(Arg a, Arg b, Arg weight) { return elementwise<formula::Lerp>(a, b, weight); }
 Tensor multiply_add(Arg a, Arg b, Arg c) { return elementwise<formula::MultiplyAdd>(a, b, c); }
 

@@ -1,5 +1,6 @@
 #include "tegula/ops/elementwise/elementwise.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "tegula/core/error.h"
@@ -37,6 +38,14 @@ DType operand_dtype(const OpInfo& info, DType common, std::size_t index, const L
     case Operands::Chosen: return index == 0 ? boolean : common;
     default: return common;
   }
+}
+
+/// A tensor of u32 or u64 is compared with a negative number by value, which in its dtype would wrap around.
+DType compared_as(const OpInfo& info, DType common, std::span<const Arg> operands) {
+  const bool compares = info.operands == Operands::Compared || info.operands == Operands::Ordered;
+  if (!compares || !is_unsigned(common) || tile::compute_type(common) != common) return common;
+  const bool negative = std::any_of(operands.begin(), operands.end(), [](const Arg& x) { return x.is_number() && x.value().real() < 0; });
+  return !negative ? common : common == u32 ? i64 : f64;
 }
 
 bool has_boolean_result(Operands operands) {
@@ -122,7 +131,7 @@ Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> o
   const Making making;
   const Line& where = operands[0].loc;
   const bool chosen = info.operands == Operands::Chosen;
-  const DType common = result_type(info.name, chosen ? operands.subspan(1) : operands);
+  const DType common = compared_as(info, result_type(info.name, chosen ? operands.subspan(1) : operands), operands);
   std::vector<Tensor> inputs;
   for (std::size_t i = 0; i < operands.size(); ++i) {
     const DType dtype = operand_dtype(info, common, i, where);

@@ -309,6 +309,7 @@ class Elementwise final : public ElementwiseOp {
 
   std::string_view name() const override { return F::info.name; }
   Numerics numerics() const override { return F::info.numerics; }
+  bool takes_float8() const override { return formula::takes_float8(F::info.operands); }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType dtype) const override {
     std::array<tile::Value, kArity> values;
     std::copy_n(x.begin(), kArity, values.begin());

@@ -66,6 +66,11 @@ enum class Operands : std::uint8_t {
   Chosen,     // the first as boolean, the others of their common dtype, which may be any
 };
 
+/// Of what compares, chooses and classifies.
+constexpr bool takes_float8(Operands operands) {
+  return operands == Operands::Compared || operands == Operands::Ordered || operands == Operands::Classified || operands == Operands::Chosen;
+}
+
 /// What a formula says about itself: `static constexpr OpInfo info{"gelu", "x * Phi(x)"};`.
 struct OpInfo {
   const char* name;

@@ -187,7 +187,7 @@ Tensor interpolate(Arg arg, const InterpolateOptions& options) {
   std::iota(order.rbegin(), order.rend(), 0);  // of equal ones the last axis first: after it lines are longest
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return size[a] * given.shape()[b + 2] < size[b] * given.shape()[a + 2]; });
-  const bool moved = !is_float(given.dtype());  // whole elements
+  const bool moved = !is_float(given.dtype()) || (is_float8(given.dtype()) && is_nearest(options.mode));  // whole elements
   Tensor x = moved ? given : ops::widen(given);
   for (const int i : order) {
     const AxisResize resize(given.shape()[i + 2], size[i], factor_of(i), options, where);

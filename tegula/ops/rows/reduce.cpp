@@ -13,6 +13,7 @@
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/nodes.h"
 #include "tegula/ops/op_families.h"
+#include "tegula/ops/promote.h"
 #include "tegula/ops/rows/scan.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/tile/ir.h"
@@ -126,7 +127,7 @@ void refuse_integers(std::string_view op, const Tensor& x, const Line& where) {
   if (!is_float(x.dtype())) ops::refuse(op, "dtype " + std::string(name(x.dtype())), "a float type", where, "cast(x, f32)");
 }
 
-Tensor summable(const Tensor& x) { return is_float(x.dtype()) ? x : graph::cast(x, i64); }
+Tensor summable(const Tensor& x) { return graph::cast(x, as_sum(x.dtype())); }
 
 Tensor truth(const Tensor& x) { return x.dtype() == boolean ? x : x != 0; }
 
@@ -301,12 +302,12 @@ std::vector<OpCase> reduce_cases() {
       cases.push_back(one);
     }
   };
-  add("sum", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return sum(x, axes); });
-  add("prod", kEverything, {{{40}}, {{}}, {{0, 3}}, {{3, 0}}}, {.low = 0.5, .high = 1.6},
+  add("sum", kComputed, with_empty, {}, [](const Tensor& x, const Axes& axes) { return sum(x, axes); });
+  add("prod", kComputed, {{{40}}, {{}}, {{0, 3}}, {{3, 0}}}, {.low = 0.5, .high = 1.6},
       [](const Tensor& x, const Axes& axes) { return prod(x, axes, Keep::Yes); });
   add("mean", kFloats, filled, {}, [](const Tensor& x, const Axes& axes) { return mean(x, axes); });
-  add("max", kEverything, filled, {}, [](const Tensor& x, const Axes& axes) { return max(x, axes); });
-  add("min", kEverything, filled, {}, [](const Tensor& x, const Axes& axes) { return min(x, axes, Keep::Yes); });
+  add("max", kComputed, filled, {}, [](const Tensor& x, const Axes& axes) { return max(x, axes); });
+  add("min", kComputed, filled, {}, [](const Tensor& x, const Axes& axes) { return min(x, axes, Keep::Yes); });
   add("any", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return any(x, axes); });
   add("all", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return all(x, axes); });
   add("count_nonzero", kEverything, with_empty, {}, [](const Tensor& x, const Axes& axes) { return count_nonzero(x, axes); });
@@ -330,14 +331,14 @@ std::vector<OpCase> reduce_cases() {
       cases.push_back({.op = greatest ? "argmax" : "argmin",
                        .function = [=](const auto& x) { return greatest ? argmax(x[0], axis) : argmin(x[0], axis, Keep::Yes); },
                        .inputs = {{{5, 9, 7}}},
-                       .dtypes = kEverything,
+                       .dtypes = kComputed,
                        .more_shapes = {{{3, 5000}}, {{7, 1}}, {{3000, 2}}},
                        .gradient = false});
     }
     cases.push_back({.op = greatest ? "argmax" : "argmin",
                      .function = [=](const auto& x) { return greatest ? argmax(x[0]) : argmin(x[0]); },
                      .inputs = {{{5, 9, 7}}},
-                     .dtypes = kEverything,
+                     .dtypes = kComputed,
                      .more_shapes = {{{}}, {{9000}}},
                      .gradient = false});
   }

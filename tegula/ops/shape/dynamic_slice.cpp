@@ -67,6 +67,7 @@ class DynamicSliceOp final : public KernelOp {
     if (const Signature* node = a.made_for()) a.require(is_slice_of(node->results[0], node->inputs[0], node->inputs[1], axis_), "axis");
   }
   Numerics numerics() const override { return Numerics::Either; }
+  bool takes_float8() const override { return true; }
   int input_read_by_index() const override { return 1; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const Tensor zeros = graph::full(y.input(0).shape(), 0, dy.dtype(), y.origin().where);
@@ -94,6 +95,7 @@ class UpdateSliceOp final : public KernelOp {
  public:
   explicit UpdateSliceOp(int axis) : axis_(axis) {}
   std::string_view name() const override { return "update_slice"; }
+  bool takes_float8() const override { return true; }
   void attributes(Attributes& a) override {
     a("axis", axis_);
     if (const Signature* node = a.made_for())

@@ -108,6 +108,7 @@ class GatherOp final : public IndexedOp {
     return {ops::scatter_sum(dy, axis_, Tensor(y.inputs()[1]), form_, length_, y.origin().where), Tensor()};
   }
   Numerics numerics() const override { return Numerics::Either; }
+  bool takes_float8() const override { return true; }
   int input_read_by_index() const override { return 1; }
   void lower(KernelContext& context) const override {
     const Extents e(context.input(0).shape, context.output().shape, axis_);
@@ -137,7 +138,9 @@ class PlaceOp final : public ElementwiseOp {
     a("count", count_);
   }
   Value emit(tile::Builder& builder, std::span<const Value> x, DType) const override {
-    const Value given = tile::cast(x[0], i64), length = builder.constant(length_, i64);
+    // What i64 does not hold is beyond every end.
+    const Value held = x[0].dtype() == u64 ? tile::binary(tile::Word::Min, x[0], builder.constant(std::numeric_limits<std::int64_t>::max(), u64)) : x[0];
+    const Value given = tile::cast(held, i64), length = builder.constant(length_, i64);
     const Value place = tile::select(given < 0, given + length, given);
     builder.check(place >= 0 && place < (count_ == 1 ? length : builder.constant(length_ - count_ + 1, i64)), given, 0);
     return place;
@@ -218,6 +221,7 @@ class ScatterOp final : public KernelOp {
       a.require(index == y && node->inputs[2] == Result{y, node->inputs[0].dtype} && node->inputs[1].dtype == i64, "axis");
     }
   }
+  bool takes_float8() const override { return true; }
   int overwrites(int) const override { return 0; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override {
     const auto& where = y.origin().where;

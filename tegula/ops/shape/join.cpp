@@ -67,6 +67,7 @@ class ConcatOp final : public KernelOp, public Joins {
 
   // The lines (outer, size * inner) of each input go into those of the output.
   Numerics numerics() const override { return Numerics::Either; }
+  bool takes_float8() const override { return true; }
   void lower(KernelContext& context) const override {
     const Shape& shape = context.output().shape;
     const std::int64_t outer = numel(shape, 0, axis_), inner = numel(shape, axis_ + 1, shape.rank());

@@ -54,6 +54,7 @@ class PadOp final : public KernelOp, public Embeds {
   }
 
   Numerics numerics() const override { return Numerics::Either; }
+  bool takes_float8() const override { return true; }
   void lower(KernelContext& context) const override {
     const std::vector<Axis> axes = merged(context.input(0).shape, context.output().shape);
     std::int64_t rows = 1;

@@ -57,7 +57,7 @@ bool ordered_sums(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(), [&](const Instruction& self) {
     if (self.word != Word::AtomicAdd) return false;
     const DType dtype = program[self.operands[0]].type.dtype;
-    return dtype != DType::i32 && dtype != DType::i64;
+    return !is_integer(dtype) || size_of(dtype) < 4;
   });
 }
 bool stores(const Program& program) {

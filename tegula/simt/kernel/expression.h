@@ -19,7 +19,7 @@ namespace tegula::simt {
 
 struct Type {
   enum class Kind : std::uint8_t {
-    Computed,  // a number as threads compute with it: float, double, long long, int, bool
+    Computed,  // a number as threads compute with it: float, double, long long, int, these unsigned, bool
     Stored,    // a number as it lies in memory
     Wide,      // `count` stored numbers side by side, for the moment
     Packed,    // the same of a value that stays so: as it lies in memory, several numbers to a register, until it is used

@@ -186,7 +186,7 @@ void Lowering::atomic_add(Id id) {
   touch(pointer, true);
   origin(id);
   const tile::Type& type = a_.type(pointer);
-  if (type.dtype != DType::i32 && type.dtype != DType::i64) return write_in_order(id);
+  if (!is_integer(type.dtype) || size_of(type.dtype) < 4) return write_in_order(id);
   const Spread own = spread(pointer);
   loops(own, type.shape, Step::Elements, [&] {
     When on = simt::all_of(

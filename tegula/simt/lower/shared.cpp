@@ -125,7 +125,8 @@ void Lowering::dot(Id id) {
   const tile::Instruction& self = at(id);
   origin(id);
   const tile::Type &a = a_.type(self.operands[0]), &b = a_.type(self.operands[1]);
-  const std::int64_t inner = a.shape[1], columns = b.shape[1];
+  const int rank = a.shape.rank();
+  const std::int64_t inner = a.shape.back(), columns = b.shape.back();
   const simt::Type type = simt::type_of(self.type);
   use_shared(static_cast<std::size_t>(numel(a.shape) + numel(b.shape)) * bytes_of(a));
   declare(id);
@@ -137,10 +138,15 @@ void Lowering::dot(Id id) {
     to_shared(self.operands[0], "a");
     to_shared(self.operands[1], "b");
     loops(own, self.type.shape, Step::Elements, [&] {
-      const Expression i = coordinate(0, own, self.type.shape), j = coordinate(1, own, self.type.shape);
+      const Expression i = coordinate(rank - 2, own, self.type.shape), j = coordinate(rank - 1, own, self.type.shape);
       within(inside(own, self.type.shape), [&] {
         add(simt::Declare{.what = {"sum", type, {}}, .value = element(self.operands[2], own)});
-        const Expression x = simt::element("a", i * inner + "m"), y = simt::element("b", "m" * Expression(columns) + j);
+        Expression in_a = i * inner + "m", in_b = "m" * Expression(columns) + j;
+        if (rank == 3) {
+          const Expression product = coordinate(0, own, self.type.shape);
+          in_a = product * (a.shape[1] * inner) + std::move(in_a), in_b = product * (inner * columns) + std::move(in_b);
+        }
+        const Expression x = simt::element("a", std::move(in_a)), y = simt::element("b", std::move(in_b));
         add(on_one_line("m", 0, inner, simt::Assign{.target = "sum", .value = fma ? simt::call(fma, x, y, "sum") : x * y + "sum"}));
         assign(held(id, own), "sum");
       });

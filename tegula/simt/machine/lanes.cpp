@@ -164,9 +164,14 @@ Number number_of(DType computed) {
     case DType::f32: return Number::F32;
     case DType::i64: return Number::I64;
     case DType::i32: return Number::I32;
+    case DType::u64: return Number::U64;
+    case DType::u32: return Number::U32;
     case DType::boolean: return Number::Boolean;
     case DType::f16:
     case DType::bf16:
+    case DType::e4m3:
+    case DType::e5m2:
+    case DType::u16:
     case DType::i16:
     case DType::i8:
     case DType::u8: break;

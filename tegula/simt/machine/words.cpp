@@ -29,6 +29,7 @@ constexpr Function kOfIntegers[] = {
     entry<[](T a, T b) { return prelude::divided(a, b); }>("divided"),
     entry<[](T a, T b) { return prelude::remainder_of(a, b); }>("remainder_of"),
     entry<[](T a, T b) { return prelude::shifted_left(a, b); }>("shifted_left"),
+    entry<[](T a, T b) { return prelude::upper_half(a, b); }>("upper_half"),
 };
 template <class T>
 constexpr Function kOfFloats[] = {
@@ -43,6 +44,14 @@ constexpr Function kOthers[] = {
     entry<[](int x, float like) { return prelude::same_bits(x, like); }>("same_bits"),
     entry<[](double x, i64 like) { return prelude::same_bits(x, like); }>("same_bits"),
     entry<[](i64 x, double like) { return prelude::same_bits(x, like); }>("same_bits"),
+    entry<[](float x, unsigned like) { return prelude::same_bits(x, like); }>("same_bits"),
+    entry<[](unsigned x, float like) { return prelude::same_bits(x, like); }>("same_bits"),
+    entry<[](int x, unsigned like) { return prelude::same_bits(x, like); }>("same_bits"),
+    entry<[](unsigned x, int like) { return prelude::same_bits(x, like); }>("same_bits"),
+    entry<[](double x, u64 like) { return prelude::same_bits(x, like); }>("same_bits"),
+    entry<[](u64 x, double like) { return prelude::same_bits(x, like); }>("same_bits"),
+    entry<[](i64 x, u64 like) { return prelude::same_bits(x, like); }>("same_bits"),
+    entry<[](u64 x, i64 like) { return prelude::same_bits(x, like); }>("same_bits"),
     entry<[](float x) { return prelude::reach(x); }>("reach"),
     entry<[](float x) { return prelude::reciprocal(x); }>("reciprocal"),
     entry<[](float x, float s) { return prelude::quotient(x, s); }>("quotient"),
@@ -53,7 +62,6 @@ constexpr Function kOthers[] = {
     entry<[](float x) { return prelude::fine_erf(x); }>("fine_erf"),
     entry<[](i64 a, i64 b) { return prelude::divided_short(a, b); }>("divided_short"),
     entry<[](i64 a, i64 b) { return prelude::remainder_short(a, b); }>("remainder_short"),
-    entry<[](int a, int b) { return prelude::upper_half(a, b); }>("upper_half"),
     entry<[](i64 x) { return prelude::place_of(x); }>("place_of"),
     entry<[](i64 limit) { return prelude::bounded(limit); }>("bounded"),
     entry<[](i64 a, i64 b) { return prelude::difference(a, b); }>("difference"),
@@ -130,7 +138,9 @@ std::span<const Function> words() {
   static const std::vector<Function> all = [] {
     std::vector<Function> functions;
     append(functions, kOfAll<int>), append(functions, kOfAll<i64>), append(functions, kOfAll<float>), append(functions, kOfAll<double>);
+    append(functions, kOfAll<unsigned>), append(functions, kOfAll<u64>);
     append(functions, kOfIntegers<int>), append(functions, kOfIntegers<i64>);
+    append(functions, kOfIntegers<unsigned>), append(functions, kOfIntegers<u64>);
     append(functions, kOfFloats<float>), append(functions, kOfFloats<double>);
     append(functions, kOthers);
     return functions;

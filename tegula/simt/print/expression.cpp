@@ -19,6 +19,8 @@ const char* computed_name(DType dtype) {
     case DType::f32: return "float";
     case DType::i64: return "long long";
     case DType::i32: return "int";
+    case DType::u64: return "unsigned long long";
+    case DType::u32: return "unsigned int";
     default: return "bool";
   }
 }
@@ -27,6 +29,9 @@ const char* stored_name(DType dtype) {
   switch (dtype) {
     case DType::f16: return "Float16";
     case DType::bf16: return "BFloat16";
+    case DType::e4m3: return "E4M3";
+    case DType::e5m2: return "E5M2";
+    case DType::u16: return "unsigned short";
     case DType::i16: return "short";
     case DType::i8: return "signed char";
     case DType::u8: return "unsigned char";
@@ -59,6 +64,8 @@ std::string literal(double value, DType dtype) {
 
 std::string literal(std::int64_t value, DType dtype) {
   if (dtype == DType::boolean) return value != 0 ? "true" : "false";
+  if (dtype == DType::u64) return std::to_string(static_cast<std::uint64_t>(value)) + "ull";
+  if (dtype == DType::u32) return std::to_string(value) + "u";
   const std::string suffix = dtype == DType::i64 ? "ll" : "";
   const bool least =
       dtype == DType::i64 ? value == std::numeric_limits<std::int64_t>::min() : value == std::numeric_limits<std::int32_t>::min();
@@ -80,7 +87,7 @@ void put(std::string& out, const Type& type) {
     case Type::Kind::Wide:
     case Type::Kind::Packed: out += "Wide<", out += stored_name(type.dtype), out += ", ", put(out, std::int64_t{type.count}), out += ">"; break;
     case Type::Kind::Placed: out += "Placed<", out += computed_name(type.dtype), out += ">"; break;
-    case Type::Kind::Unsigned: out += type.dtype == DType::i32 ? "unsigned int" : "unsigned long long"; break;
+    case Type::Kind::Unsigned: out += size_of(type.dtype) == 4 ? "unsigned int" : "unsigned long long"; break;
     case Type::Kind::Byte: out += "unsigned char"; break;
   }
   out.append(static_cast<std::size_t>(type.pointers), '*');

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "tegula/core/error.h"
+#include "tegula/tile/language/products.h"
 
 namespace tegula::tile {
 
@@ -263,17 +264,7 @@ Tile batched_dot(TileArg a, TileArg b) {
                  .expected = "shapes (B, M, K), (B, K, N)",
                  .where = a.where});
   }
-  const Within line(a.where);
-  const auto product = [&](std::int64_t k) {
-    const Tile one = dot(reshape(slice(a, 0, k, 1), {x[1], x[2]}), reshape(slice(b, 0, k, 1), {y[1], y[2]}));
-    return reshape(one, {1, x[1], y[2]});
-  };
-  Tile products = product(0);
-  for (std::int64_t k = 1; k < x[0]; ++k) {
-    const Tile more = cat(products, product(k));
-    products = more;
-  }
-  return products;
+  return dot(a, b);
 }
 
 std::pair<Tile, Tile> swizzle2d(TileArg i, TileArg j, TileArg size_i, TileArg size_j, TileArg size_g) {

@@ -29,7 +29,7 @@ Tile topk(TileArg x, std::int64_t k);
 /// i32: how often each of 0 … bins - 1 comes in x, of any shape; what lies outside counts nowhere. Where a mask is given, of those elements alone.
 Tile histogram(TileArg x, std::int64_t bins);
 Tile histogram(TileArg x, std::int64_t bins, TileArg mask);
-/// a (B, M, K) times b (B, K, N), product by product.
+/// a (B, M, K) times b (B, K, N), product by product: dot, of nothing else.
 Tile batched_dot(TileArg a, TileArg b);
 /// New row and column of (i, j) in a table of size_i x size_j whose groups of size_g rows are walked through column by column.
 std::pair<Tile, Tile> swizzle2d(TileArg i, TileArg j, TileArg size_i, TileArg size_j, TileArg size_g);

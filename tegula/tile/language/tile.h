@@ -10,7 +10,7 @@
 
 namespace tegula::tile {
 
-using tegula::BFloat16, tegula::Half;  // element types: Ptr<BFloat16>, zeros<Half>({BM, BN})
+using tegula::BFloat16, tegula::E4M3, tegula::E5M2, tegula::Half;  // element types: Ptr<BFloat16>, zeros<Half>({BM, BN})
 
 /// A text as a template argument.
 template <std::size_t N>
@@ -116,8 +116,8 @@ BasicTile<U>& BasicTile<U>::operator=(TileArg x) {
 }
 
 namespace language {
-/// The result of a word of two operands, brought to one type by Triton's rules: bool < integers < floats, then the wider one. A scalar or a number beside a
-/// tile takes the tile's type, unless its kind is higher. Results of f16, bf16, i16, i8, u8 are computed wide and rounded.
+/// The result of a word of two operands, brought to one type by Triton's rules (promotion.h). A scalar or a number beside a tile takes the tile's type, unless
+/// its kind is higher. Results of f16, bf16, e4m3, e5m2, i16, i8, u16, u8 are computed wide and rounded.
 Content two(Word word, const TileArg& a, const TileArg& b);
 Content one(Word word, const TileArg& x);
 inline Tile said(const Content& content, const Line& where) { return {content, where}; }

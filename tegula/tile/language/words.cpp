@@ -4,6 +4,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
+#include "tegula/tile/language/promotion.h"
 #include "tegula/tile/rules.h"
 
 namespace tegula::tile {
@@ -22,15 +23,10 @@ Kind kind(const TileArg& x) {
 bool is_comparison(Word word) { return word >= Word::Eq && word <= Word::Ge; }
 bool is_pointer(const TileArg& x) { return !x.is_number() && x.content.value.type().pointer; }
 
-/// Of two floats, or of two integers.
-DType wider(DType a, DType b) {
-  if (a == b) return a;
-  if (is_float(a)) {
-    if (a == f64 || b == f64) return f64;
-    return a == f32 || b == f32 || a != b ? f32 : a;
-  }
-  if (size_of(a) != size_of(b)) return size_of(a) > size_of(b) ? a : b;
-  return a == u8 || b == u8 ? u8 : a;
+/// A number takes part as a scalar of the narrowest kind that it needs.
+language::OperandType operand_type(const TileArg& x) {
+  if (!x.is_number()) return {x.content.dtype, x.content.value.shape().empty()};
+  return {x.is_bool ? boolean : x.whole ? i32 : f32, true};
 }
 
 DType common_dtype(Word word, const TileArg& a, const TileArg& b) {
@@ -38,18 +34,19 @@ DType common_dtype(Word word, const TileArg& a, const TileArg& b) {
     const Kind highest = std::max(kind(a), kind(b));
     return highest == Kind::Float ? f32 : highest == Kind::Integer ? i64 : boolean;
   }
-  DType dtype = f32;
-  if (a.is_number() || b.is_number()) {
-    const TileArg &number = a.is_number() ? a : b, &tile = a.is_number() ? b : a;
-    if (kind(number) <= kind(tile)) dtype = tile.content.dtype;
-    else dtype = kind(number) == Kind::Float ? f32 : i32;
-  } else if (kind(a) != kind(b)) {
-    dtype = kind(a) > kind(b) ? a.content.dtype : b.content.dtype;
-  } else {
-    dtype = wider(a.content.dtype, b.content.dtype);
+  const bool number = a.is_number() || b.is_number(), divides = word == Word::Div || word == Word::Rem;
+  if (number) {  // beside a scalar, too, it takes that one's dtype
+    const TileArg& other = a.is_number() ? b : a;
+    if (kind(a.is_number() ? a : b) <= kind(other)) return divides && is_narrow_float(other.content.dtype) ? f32 : other.content.dtype;
   }
-  const bool divides = word == Word::Div || word == Word::Rem;
-  return divides && is_half(dtype) ? f32 : dtype;  // as in Triton
+  const language::OperandType x = operand_type(a), y = operand_type(b);
+  if (const auto dtype = language::promoted(x, y, divides)) return *dtype;
+  const bool floats = is_float(x.dtype) || is_float(y.dtype);
+  throw Error({.op = std::string(name(word)),
+               .got = std::string(name(x.dtype)) + " and " + std::string(name(y.dtype)),
+               .expected = floats ? "two floats, or two integers" : "integers of one kind: both with a sign, or both without",
+               .advice = "cast one of them",
+               .where = a.where});
 }
 
 Content converted(const Content& x, DType dtype) {
@@ -95,8 +92,8 @@ Value with_axis_gone(Value x, int axis, Axis kept) {
 
 /// What sums and products are of: Triton widens narrow integers and bool.
 Content widened(const Content& x) {
-  const bool narrow_integer = is_integer(x.dtype) && size_of(x.dtype) < 4;
-  return x.dtype == boolean || narrow_integer ? converted(x, i32) : x;
+  if (is_float(x.dtype) || size_of(x.dtype) >= 4) return x;
+  return converted(x, is_unsigned(x.dtype) ? u32 : i32);
 }
 
 Tile reduced(std::string_view word, const TileArg& x, int axis, Axis kept, Reduction kind) {
@@ -190,7 +187,11 @@ Tile fdiv(TileArg a, TileArg b) {
 
 Tile umulhi(TileArg a, TileArg b) {
   a.builder();
-  return said({binary(Word::MulHi, in_dtype(a, i32).value, in_dtype(b, i32).value), i32}, a.where);
+  const DType dtype = common_dtype(Word::MulHi, a, b);
+  if (!is_integer(dtype) || size_of(dtype) < 4) {
+    throw Error({.op = "umulhi", .got = std::string(name(dtype)), .expected = "i32, i64, u32 or u64", .advice = "cast the operands", .where = a.where});
+  }
+  return said({binary(Word::MulHi, in_dtype(a, dtype).value, in_dtype(b, dtype).value), dtype}, a.where);
 }
 
 Tile where(TileArg condition, TileArg a, TileArg b) {
@@ -227,7 +228,7 @@ Tile bitcast_to(TileArg x, DType dtype) {
     return said({bitcast(from.value, dtype), dtype}, x.where);
   throw Error({.op = "bitcast",
                .got = std::string(name(from.dtype)) + " to " + std::string(name(dtype)),
-               .expected = "two of f32 and i32, or of f64 and i64",
+               .expected = "two of f32, i32 and u32, or of f64, i64 and u64",
                .where = x.where});
 }
 
@@ -272,34 +273,6 @@ Tile sort(TileArg x, int axis, Order order) {
 }
 Tile argsort(TileArg x, int axis, Order order) {
   return said({argsort(tile_of("argsort", x).value, axis, order == Order::Descending), i64}, x.where);
-}
-
-Tile dot(TileArg a, TileArg b) {
-  const language::Within line(a.where);
-  const Content &x = tile_of("dot", a), &y = tile_of("dot", b);
-  const Shape &m = x.value.shape(), &n = y.value.shape();
-  const DType dtype = is_float(x.dtype) ? compute_type(x.dtype) : i32;
-  if (m.rank() == 2 && n.rank() == 2) return dot(a, b, full_of({m[0], n[1]}, TileArg(0, a.where), dtype));
-  throw Error({.op = "dot",
-               .got = to_string(x.value.type()) + ", " + to_string(y.value.type()),
-               .expected = "shapes (M, K), (K, N)",
-               .where = a.where});
-}
-
-Tile dot(TileArg a, TileArg b, TileArg accumulator) {
-  const Content &x = tile_of("dot", a), &y = tile_of("dot", b), &sums = tile_of("dot", accumulator);
-  if (x.dtype != y.dtype) {
-    throw Error({.op = "dot",
-                 .got = std::string(name(x.dtype)) + " and " + std::string(name(y.dtype)),
-                 .expected = "operands of one dtype",
-                 .advice = "cast one of them",
-                 .where = a.where});
-  }
-  if (is_integer(x.dtype)) {  // sums of products of integers of 8 or 16 bits are exact in f64
-    const Value product = dot(cast(x.value, f64), cast(y.value, f64), cast(sums.value, f64));
-    return said(converted({product, f64}, sums.dtype), a.where);
-  }
-  return said(rounded(dot(x.value, y.value, converted(sums, compute_type(x.dtype)).value), sums.dtype), a.where);
 }
 
 Tile load(TileArg pointer) {

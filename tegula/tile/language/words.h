@@ -30,7 +30,7 @@ inline Tile operator&(TileArg a, TileArg b) { return language::said(language::tw
 inline Tile operator|(TileArg a, TileArg b) { return language::said(language::two(Word::Or, a, b), a.where); }
 inline Tile operator^(TileArg a, TileArg b) { return language::said(language::two(Word::Xor, a, b), a.where); }
 inline Tile operator<<(TileArg a, TileArg b) { return language::said(language::two(Word::Shl, a, b), a.where); }
-/// Arithmetic: copies of the sign come in.
+/// Arithmetic, copies of the sign come in; of unsigned tiles logical.
 inline Tile operator>>(TileArg a, TileArg b) { return language::said(language::two(Word::Shr, a, b), a.where); }
 inline Tile operator-(TileArg x) { return language::said(language::one(Word::Neg, x), x.where); }
 inline Tile operator!(TileArg x) { return language::said(language::one(Word::Not, x), x.where); }
@@ -82,7 +82,7 @@ template <class A, class B> requires TwoConsts<A, B> constexpr auto cdiv(A a, B 
 /// a / b, as floats.
 Tile fdiv(TileArg a, TileArg b);
 inline Tile div_rn(TileArg a, TileArg b) { return fdiv(a, b); }
-/// The upper 32 bits of the product of two i32 taken as unsigned.
+/// The upper half of the product of two integers of 32 or 64 bits taken as unsigned.
 Tile umulhi(TileArg a, TileArg b);
 /// condition ? a : b, element by element.
 Tile where(TileArg condition, TileArg a, TileArg b);
@@ -147,10 +147,6 @@ Tile cumprod(TileArg x, int axis);
 enum class Order : std::uint8_t { Ascending, Descending };
 Tile sort(TileArg x, int axis, Order order = Order::Ascending);
 Tile argsort(TileArg x, int axis, Order order = Order::Ascending);
-
-/// a (M, K) times b (K, N), plus an accumulator (M, N). Sums of f16 and bf16 are f32, as is the result.
-Tile dot(TileArg a, TileArg b);
-Tile dot(TileArg a, TileArg b, TileArg accumulator);
 
 // Memory. Elements where the mask is false are not touched; loads give `other` there, or zero.
 Tile load(TileArg pointer);

@@ -30,19 +30,32 @@ std::string message_of(F&& f) {
 
 void expect_mention(const std::string& text, const std::string& part) { EXPECT_NE(text.find(part), std::string::npos) << text; }
 
-// torch.promote_types, in the order f64 f32 f16 bf16 i64 i32 i16 i8 u8 bool.
-TEST(Promotion, OfTwoTensorsIsPyTorchs) {
-  constexpr DType table[10][10] = {
-      {f64, f64, f64, f64, f64, f64, f64, f64, f64, f64},  {f64, f32, f32, f32, f32, f32, f32, f32, f32, f32},
-      {f64, f32, f16, f32, f16, f16, f16, f16, f16, f16},  {f64, f32, f32, bf16, bf16, bf16, bf16, bf16, bf16, bf16},
-      {f64, f32, f16, bf16, i64, i64, i64, i64, i64, i64}, {f64, f32, f16, bf16, i64, i32, i32, i32, i32, i32},
-      {f64, f32, f16, bf16, i64, i32, i16, i16, i16, i16}, {f64, f32, f16, bf16, i64, i32, i16, i8, i16, i8},
-      {f64, f32, f16, bf16, i64, i32, i16, i16, u8, u8},   {f64, f32, f16, bf16, i64, i32, i16, i8, u8, boolean}};
-  for (DType a : kAllDTypes) {
-    for (DType b : kAllDTypes) {
-      EXPECT_EQ(result_type("test", {of(a), of(b)}), table[static_cast<int>(a)][static_cast<int>(b)]) << name(a) << " with " << name(b);
-      EXPECT_EQ(result_type("test", {scalar_of(a), scalar_of(b)}), table[static_cast<int>(a)][static_cast<int>(b)])
-          << name(a) << " with " << name(b);
+// torch.promote_types where PyTorch has one; for integers numpy.promote_types; of floats of 8 bits the least that holds both. In the order of kAllDTypes.
+TEST(Promotion, OfTwoTensorsIsPyTorchsAndNumPys) {
+  constexpr std::size_t kCount = std::size(kAllDTypes);
+  // clang-format off: a table
+  constexpr DType table[kCount][kCount] = {
+      {f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64, f64},
+      {f64, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32, f32},
+      {f64, f32, f16, f32, f16, f16, f16, f16, f16, f16, f16, f16, f16, f16, f16},
+      {f64, f32, f32, bf16, bf16, bf16, bf16, bf16, bf16, bf16, bf16, bf16, bf16, bf16, bf16},
+      {f64, f32, f16, bf16, e4m3, f16, e4m3, e4m3, e4m3, e4m3, e4m3, e4m3, e4m3, e4m3, e4m3},
+      {f64, f32, f16, bf16, f16, e5m2, e5m2, e5m2, e5m2, e5m2, e5m2, e5m2, e5m2, e5m2, e5m2},
+      {f64, f32, f16, bf16, e4m3, e5m2, i64, i64, i64, i64, f64, i64, i64, i64, i64},
+      {f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i32, i32, f64, i64, i32, i32, i32},
+      {f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i16, f64, i64, i32, i16, i16},
+      {f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, f64, i64, i32, i16, i8},
+      {f64, f32, f16, bf16, e4m3, e5m2, f64, f64, f64, f64, u64, u64, u64, u64, u64},
+      {f64, f32, f16, bf16, e4m3, e5m2, i64, i64, i64, i64, u64, u32, u32, u32, u32},
+      {f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i32, i32, u64, u32, u16, u16, u16},
+      {f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i16, u64, u32, u16, u8, u8},
+      {f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u64, u32, u16, u8, boolean}};
+  // clang-format on
+  for (std::size_t i = 0; i < kCount; ++i) {
+    for (std::size_t k = 0; k < kCount; ++k) {
+      const DType a = kAllDTypes[i], b = kAllDTypes[k];
+      EXPECT_EQ(result_type("test", {of(a), of(b)}), table[i][k]) << name(a) << " with " << name(b);
+      EXPECT_EQ(result_type("test", {scalar_of(a), scalar_of(b)}), table[i][k]) << name(a) << " with " << name(b);
     }
   }
 }

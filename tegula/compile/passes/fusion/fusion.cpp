@@ -68,7 +68,7 @@ void mark_stored(const Graph& graph, Fusion& fusion) {
 
 void round_stored(Graph& graph, const Fusion& fusion) {
   for (int i = 0; i < graph.size(); ++i) {
-    if (is_half(graph[i].dtype) && fusion.stored[static_cast<std::size_t>(i)]) graph[i].rounds = true;
+    if (is_narrow_float(graph[i].dtype) && fusion.stored[static_cast<std::size_t>(i)]) graph[i].rounds = true;
   }
 }
 

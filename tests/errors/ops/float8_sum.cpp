@@ -1,0 +1,8 @@
+// expect: got dtype e4m3, expected a dtype that it computes in
+// expect: hint: cast\(x, bf16\) or cast\(x, f32\)
+#include "tegula/tegula.h"
+
+void float8_sum() {
+  const tegula::Tensor x = tegula::cast(tegula::ones({2, 3}), tegula::e4m3);
+  tegula::Tensor y = tegula::sum(x);  // here
+}
