@@ -18,6 +18,7 @@
 #include "tegula/io/gzip.h"
 #include "tegula/io/jpeg.h"
 #include "tegula/io/npy.h"
+#include "tegula/io/pytorch.h"
 #include "tegula/io/safetensors.h"
 #include "tegula/text/lines.h"
 #include "tegula/text/tokens/tokenizer_files.h"
@@ -136,6 +137,17 @@ std::string npz_text(const std::string& path, std::int64_t most) {
   Rows rows(most);
   for (const io::NpzMember& member : members) rows.add({printable(member.name), array_text(member.header)});
   return counted(members.size(), "array", "arrays") + "\n" + rows.text();
+}
+
+std::string pytorch_text(const std::string& path, std::int64_t most) {
+  double numbers = 0;
+  Rows rows(most);
+  const io::NamedArrays tensors = io::read_pytorch(path);
+  for (const auto& [name, array] : tensors) {
+    numbers += static_cast<double>(array.size());
+    rows.add({printable(name), std::string(tegula::name(array.dtype)), to_string(array.shape)});
+  }
+  return counted(tensors.size(), "tensor", "tensors") + " of " + quantity(numbers) + " numbers\n" + rows.text();
 }
 
 std::string gguf_value(const io::GgufValue& value) {
@@ -277,6 +289,7 @@ std::string contents_text(const std::string& path, FileKind kind, std::int64_t m
     case FileKind::Npy: return npy_text(path);
     case FileKind::Npz: return npz_text(path, most);
     case FileKind::Gguf: return gguf_text(path, most);
+    case FileKind::PyTorch: return pytorch_text(path, most);
     case FileKind::Idx: {
       const HostArray array = data::read_idx(path);
       return std::string(name(array.dtype)) + " " + to_string(array.shape) + "\n";

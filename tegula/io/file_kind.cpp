@@ -182,7 +182,7 @@ std::string_view name_of(FileKind kind) {
 
 std::string_view advice_for(FileKind kind) {
   switch (kind) {
-    case FileKind::PyTorch: return "in Python: safetensors.torch.save_file(torch.load(path), \"model.safetensors\")";
+    case FileKind::PyTorch: return "load_state(path) and io::read_pytorch(path) read it";
     case FileKind::Onnx:
       return "in Python: safetensors.numpy.save_file({t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}, "
              "...)";
@@ -191,7 +191,7 @@ std::string_view advice_for(FileKind kind) {
       return "in Python: numpy.savez(\"weights.npz\", **{w.path: w.numpy() for w in model.weights}), or h5py for other data";
     case FileKind::SavedModel:
     case FileKind::TfLite: return "in Python: numpy.savez(\"weights.npz\", ...) with the model's variables";
-    case FileKind::Pickle: return "in Python: pickle.load it, and save arrays with numpy.savez or safetensors";
+    case FileKind::Pickle: return "in Python: pickle.load it, and save arrays with numpy.savez or torch.save";
     case FileKind::Ggml: return "convert it to GGUF with llama.cpp";
     case FileKind::Parquet:
     case FileKind::Arrow: return "in Python: pandas.read_parquet(path).to_csv(\"table.csv\", index=False)";

@@ -23,8 +23,8 @@ enum class FileKind : std::uint8_t {
   Gzip,
   SentencePiece,
   Json,
-  // what it does not
   PyTorch,
+  // what it does not
   Onnx,
   Hdf5,
   Keras,

@@ -1,11 +1,14 @@
 #include "tegula/nn/state.h"
 
+#include <algorithm>
 #include <map>
 
 #include "tegula/core/error.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/trace.h"
+#include "tegula/io/pytorch.h"
+#include "tegula/io/weights.h"
 #include "tegula/nn/freeze.h"
 
 namespace tegula {
@@ -108,9 +111,47 @@ StateDict without(const StateDict& state, const std::vector<std::string>& patter
   return rest;
 }
 
+StateDict renamed(const StateDict& state, const std::vector<std::pair<std::string, std::string>>& rules, Line where) {
+  const auto refuse = [&](const std::string& got, std::string expected) {
+    throw Error({.op = "renamed", .got = got, .expected = std::move(expected), .where = origin_at(where).where});
+  };
+  for (const auto& [from, to] : rules) {
+    const auto stars = [](const std::string& text) { return std::ranges::count(text, '*'); };
+    if (stars(from) > 1 || stars(to) != stars(from)) refuse("\"" + from + "\" -> \"" + to + "\"", "at most one * in each, which stands for the same text");
+  }
+  std::vector<bool> used(rules.size());
+  StateDict out = state;
+  std::map<std::string, std::string> origins;
+  for (NamedTensor& entry : out) {
+    const std::string before = entry.name;
+    for (std::size_t i = 0; i < rules.size(); ++i) {
+      const auto& [from, to] = rules[i];
+      const std::size_t star = from.find('*');
+      if (star == std::string::npos) {
+        if (entry.name != from) continue;
+        entry.name = to;
+      } else {
+        const std::string_view head = std::string_view(from).substr(0, star), tail = std::string_view(from).substr(star + 1);
+        if (entry.name.size() < head.size() + tail.size() || !entry.name.starts_with(head) || !entry.name.ends_with(tail)) continue;
+        const std::string rest = entry.name.substr(head.size(), entry.name.size() - head.size() - tail.size());
+        entry.name = std::string(to).replace(to.find('*'), 1, rest);
+      }
+      used[i] = true;
+    }
+    const auto [at, is_new] = origins.emplace(entry.name, before);
+    if (!is_new) refuse("\"" + at->second + "\" and \"" + before + "\", which both become \"" + entry.name + "\"", "a name for each tensor");
+  }
+  for (std::size_t i = 0; i < rules.size(); ++i) {
+    if (!used[i])
+      refuse("\"" + rules[i].first + "\", which no name in the state fits",
+             state.empty() ? "names of the state, which is empty" : "names such as \"" + state[0].name + "\"");
+  }
+  return out;
+}
+
 StateDict load_state(const std::string& path) {
   StateDict state;
-  for (auto& [name, array] : io::read_safetensors(path).tensors) state.push_back({name, from_array(array)});
+  for (auto& [name, array] : io::read_weights(path)) state.push_back({name, from_array(array)});
   return state;
 }
 
@@ -120,7 +161,10 @@ void save_state(const StateDict& state, const std::string& path, const io::Metad
   evaluate(nodes, Line::current());  // together
   io::NamedArrays arrays;
   for (const NamedTensor& entry : state) arrays.emplace_back(entry.name, entry.value.to_array());
-  io::write_safetensors(path, arrays, metadata);
+  if (!path.ends_with(".pt") && !path.ends_with(".pth")) return io::write_safetensors(path, arrays, metadata);
+  if (!metadata.empty())
+    throw Error({.op = "save", .got = path + " with texts", .expected = "a .safetensors file, which holds texts beside its tensors"});
+  io::write_pytorch(path, arrays);
 }
 
 io::Metadata load_metadata(const std::string& path) { return io::read_safetensors_header(path).metadata; }

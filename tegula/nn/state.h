@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tegula/io/safetensors.h"
@@ -50,8 +51,13 @@ LoadReport load(T& module, const StateDict& state, Strict strict = Strict::Yes, 
   return load(nn::state(module), state, strict, where);
 }
 
-/// A safetensors file as a state, and a state as a safetensors file (written atomically). Throw Error for files that cannot be read or
-/// written.
+/// The state with other names. A rule is a name, or a pattern with one * for any text, and what becomes of it; rules apply one after the other:
+///   load(net, renamed(load_state("resnet.pth"), {{"module.*", "*"}, {"*.gamma", "*.weight"}}));
+/// Throws Error for a rule that fits nothing, and where two tensors would have one name.
+StateDict renamed(const StateDict& state, const std::vector<std::pair<std::string, std::string>>& rules, Line where = Line::current());
+
+/// A file as a state: .safetensors, PyTorch's files (io::read_pytorch) or .npz, told by its first bytes. A state as a file (written atomically): for PyTorch where the
+/// path ends in .pt or .pth, else safetensors. Throw Error for files that cannot be read or written; texts are safetensors' alone.
 StateDict load_state(const std::string& path);
 void save_state(const StateDict& state, const std::string& path, const io::Metadata& metadata = {});
 

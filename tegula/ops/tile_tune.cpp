@@ -11,6 +11,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/graph/evaluate.h"
+#include "tegula/graph/graph_mutex.h"
 #include "tegula/graph/trace.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/tile_kernel_op.h"
@@ -195,8 +196,8 @@ class Tuner {
     const std::string section = runtime::fingerprint(default_device()) + ", " + std::to_string(default_device().max_threads()) + " threads";
     const std::string key = this->key();
     if (const Config* const found = remembered(section, key)) return by(*found);
-    static std::mutex& one_at_a_time = *new std::mutex;
-    const std::scoped_lock lock(one_at_a_time);
+    // One at a time, and nobody else begins to compute meanwhile. A mutex of its own would wait for ever: who asks may hold this one (grad), and evaluate wants it.
+    const std::scoped_lock lock(graph_mutex());
     if (const Config* const found = remembered(section, key)) return by(*found);
     const auto [best, seconds] = fastest();
     runtime::tuning_file().store(section, key, text_of(*best), seconds * 1e6);

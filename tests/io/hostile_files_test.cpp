@@ -11,6 +11,7 @@
 #include "tegula/io/jpeg.h"
 #include "tegula/io/npy.h"
 #include "tegula/io/png.h"
+#include "tegula/io/pytorch.h"
 #include "tegula/io/safetensors.h"
 #include "tests/fuzz/mutate.h"
 #include "tests/io/files.h"
@@ -49,6 +50,9 @@ TEST(HostileFiles, Idx) {
 }
 TEST(HostileFiles, Safetensors) {
   EXPECT_GT(refused("safetensors", 20'000, [](auto bytes) { io::parse_safetensors(bytes, "file"); }), 10'000);
+}
+TEST(HostileFiles, PyTorch) {
+  EXPECT_GT(refused("pytorch", 20'000, [](auto bytes) { io::parse_pytorch(bytes, "file"); }), 10'000);
 }
 TEST(HostileFiles, Gzip) {
   EXPECT_GT(refused("gzip", 10'000, [](auto bytes) { io::gunzip(bytes, "file", {.limit = 1 << 16}); }), 5'000);

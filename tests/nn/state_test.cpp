@@ -46,6 +46,29 @@ TEST(State, AFileHoldsWhatBelongsToTheNet) {
   EXPECT_TRUE(load_metadata("plain.safetensors").empty());
 }
 
+TEST(State, AFileForPyTorchRestoresEverything) {
+  Net net, other;
+  net.norm(net.fc(ones({4, 2})) * tensor({1.F, 2.F, 3.F, 4.F}, {4, 1}));
+  save(net, "net.pt");
+  load(other, "net.pt");
+  EXPECT_EQ(all_values(net), all_values(other));
+  EXPECT_ERROR(save(net, "net.pth", {{"unit", "m"}}), "net.pth with texts, expected a .safetensors file");
+}
+
+TEST(State, OtherNamesByRules) {
+  const StateDict state{{"module.fc.gamma", ones({1})}, {"module.fc.beta", ones({2})}, {"head", ones({3})}};
+  const auto names = [&](const std::vector<std::pair<std::string, std::string>>& rules) {
+    std::string all;
+    for (const NamedTensor& entry : renamed(state, rules)) all += entry.name + " ";
+    return all;
+  };
+  EXPECT_EQ(names({{"module.*", "*"}, {"*.gamma", "*.weight"}, {"fc.beta", "fc.bias"}}), "fc.weight fc.bias head ");
+  EXPECT_EQ(names({{"head", "tail"}}), "module.fc.gamma module.fc.beta tail ");
+  EXPECT_ERROR(names({{"modul.*", "*"}}), "\"modul.*\", which no name in the state fits");
+  EXPECT_ERROR(names({{"module.fc.gamma", "head"}}), "which both become \"head\"");
+  EXPECT_ERROR(names({{"*.*", "*"}}), "at most one * in each");
+}
+
 TEST(State, ASnapshotDoesNotChange) {
   Net net;
   net.fc.bias = 1.0;

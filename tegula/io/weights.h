@@ -1,0 +1,14 @@
+#pragma once
+// Files of named tensors, whatever their format.
+
+#include <string>
+
+#include "tegula/io/safetensors.h"
+
+namespace tegula::io {
+
+/// The tensors of a .safetensors, PyTorch (io::read_pytorch) or .npz file, which its first bytes tell. Throws Error as their readers do; for files of other kinds that
+/// of the safetensors reader, which names the kind.
+NamedArrays read_weights(const std::string& path);
+
+}  // namespace tegula::io

@@ -1,0 +1,68 @@
+// Published networks in PyTorch's files give their published figures.
+
+#include <gtest/gtest.h>
+
+#include "tegula/data/idx.h"
+#include "tegula/io/pytorch.h"
+#include "tegula/tegula.h"
+#include "tests/io/files.h"
+
+namespace tegula {
+namespace {
+
+/// PyTorch's example of MNIST in its first form: convolutions 5x5x20 and 5x5x50, each with max pooling, dense 500, 10.
+struct LeNet {
+  nn::Conv2d conv1{1, 20, 5}, conv2{20, 50, 5};
+  nn::Linear fc1{4 * 4 * 50, 500}, fc2{500, 10};
+  Tensor operator()(Tensor x) {
+    x = max_pool2d(relu(conv1(x)), {2, 2});
+    x = max_pool2d(relu(conv2(x)), {2, 2});
+    return fc2(relu(fc1(reshape(x, {x.shape()[0], -1}))));
+  }
+};
+
+/// The example of Burn: convolutions 3x3 to 8, 16 and 24 maps, batch normalisation, dense 32 and 10, batch normalisation.
+struct BurnNet {
+  nn::Conv2d conv1{1, 8, 3}, conv2{8, 16, 3}, conv3{16, 24, 3};
+  nn::BatchNorm2d norm1{24};
+  nn::Linear fc1{24 * 22 * 22, 32}, fc2{32, 10};
+  nn::BatchNorm1d norm2{10};
+  Tensor operator()(Tensor x) {
+    x = norm1(relu(conv3(relu(conv2(relu(conv1(x)))))));
+    return norm2(fc2(relu(fc1(reshape(x, {x.shape()[0], -1})))));
+  }
+};
+
+template <class Net>
+std::int64_t right_of_ten_thousand(Net& net) {
+  const std::string folder = testing::shared_data() + "/mnist/";
+  const Tensor images = from_array(data::read_idx(folder + "t10k-images-idx3-ubyte.gz")), labels = from_array(data::read_idx(folder + "t10k-labels-idx1-ubyte.gz"));
+  eval(net);
+  auto right = jit([&](Tensor x, Tensor y) {
+    x = (reshape(cast(x, f32), {x.shape()[0], 1, 28, 28}) * (1 / 255.F) - 0.1307F) * (1 / 0.3081F);
+    return sum(cast(argmax(net(x), 1) == cast(y, i64), i64));
+  });
+  std::int64_t count = 0;
+  for (std::int64_t i = 0; i < 10'000; i += 500)
+    count += static_cast<std::int64_t>(right(slice(images, 0, {i, i + 500}), slice(labels, 0, {i, i + 500})).item());
+  return count;
+}
+
+TEST(PyTorchFiles, ANetOfMnistIsAsGoodAsPublished) {
+  const std::string path = testing::shared_data() + "/models/mnist-pytorch/lenet_mnist_cnn.pt";
+  if (testing::shared_data().empty() || !io::is_there(path)) GTEST_SKIP() << "no ../shared/data/models";
+  LeNet net;
+  load(net, path);
+  EXPECT_EQ(right_of_ten_thousand(net), 9894);
+}
+
+TEST(PyTorchFiles, ANetOfAnotherFrameworkIsAsGoodAsPublished) {
+  const std::string path = testing::shared_data() + "/models/mnist-burn/mnist.pt";
+  if (testing::shared_data().empty() || !io::is_there(path)) GTEST_SKIP() << "no ../shared/data/models";
+  BurnNet net;
+  load(net, path);
+  EXPECT_EQ(right_of_ten_thousand(net), 9915);
+}
+
+}  // namespace
+}  // namespace tegula
