@@ -116,7 +116,9 @@ bool known(int type, DType* dtype) {
     case 0: return *dtype = DType::i8, true;
     case 1: return *dtype = DType::u8, true;
     case 2: return *dtype = DType::i32, true;
+    case 3: return *dtype = DType::u32, true;
     case 4: return *dtype = DType::i64, true;
+    case 5: return *dtype = DType::u64, true;
     case 6: return *dtype = DType::f16, true;
     case 7: return *dtype = DType::f32, true;
     case 8: return *dtype = DType::f64, true;
