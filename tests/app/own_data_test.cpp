@@ -176,7 +176,7 @@ TEST(Info, SaysWhatIsInAFile) {
   io::write_png(folder / "p.png", HostArray::empty(u8, {4, 7, 3}));
   write(folder / "t.csv", "a,b\n1,x\n,y\n");
   write(folder / "v.txt", "the 1 2 3 4 5 6\nof 1 2 3 4 5 6\n");
-  write(folder / "x.pt", "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.");
+  write(folder / "x.h5", "\x89HDF\r\n\x1a\n");
   write(folder / "notes.txt", "first line\nsecond\n");
   const auto told = [&](const std::string& name) {
     const Ran ran = tegula_cli({"info", folder / name});
@@ -191,8 +191,8 @@ TEST(Info, SaysWhatIsInAFile) {
   EXPECT_HAS(told("p.png"), "7 x 4 pixels, 3 channels");
   EXPECT_HAS(told("t.csv"), "a table of 2 rows\n  a  numbers from 1 to 1, 1 without a value\n  b  2 different texts: x, y\n");
   EXPECT_HAS(told("v.txt"), "vectors of 2 words, 6 numbers each: the, of ...");
-  EXPECT_HAS(told("x.pt"), "a PyTorch file, ");
-  EXPECT_HAS(told("x.pt"), "Tegula does not read such files: in Python: safetensors.torch.save_file");
+  EXPECT_HAS(told("x.h5"), "an HDF5 file, as Keras writes them, ");
+  EXPECT_HAS(told("x.h5"), "Tegula does not read such files: in Python: numpy.savez");
   EXPECT_HAS(told("notes.txt"), "text, 2 lines, 18 bytes\n  first line\n");
   const Ran two = tegula_cli({"info", folder / "a.npy", folder / "none"});
   EXPECT_EQ(two.status, 1);

@@ -76,7 +76,7 @@ std::vector<Program> programs() {
       REFUSED("tiles of one dtype", store(z, cat(zeros<float>({4}), arange(0, 4)))),
       REFUSED("some of those that there are", store(z, slice(arange(0, 4), 0, 2, 4))),
       REFUSED("some of those that there are", store(z, topk(arange(0, 4), 5))),
-      REFUSED("two of f32 and i32", store(z, bitcast<double>(arange(0, 4) < n))),
+      REFUSED("two of f32, i32 and u32", store(z, bitcast<double>(arange(0, 4) < n))),
       REFUSED("an integer dtype or bool", store(z + arange(0, 4), load(x + arange(0, 4)) & 1.5)),
       REFUSED("an integer dtype or bool", store(z + arange(0, 4), ~load(x + arange(0, 4)))),
       REFUSED("an integer dtype", store(z + arange(0, 4), load(x + arange(0, 4)) << 2)),

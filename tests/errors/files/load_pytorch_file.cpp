@@ -1,5 +1,5 @@
-// expect: ^safetensors: got file: a PyTorch file, expected a safetensors file
-// expect: hint: in Python: safetensors\.torch\.save_file
+// expect: ^pytorch: got file: .*, expected a zip archive
+// expect: hint: the file is damaged or of another kind
 #include <tegula/tegula.h>
 
 #include "tests/errors/files.h"
