@@ -201,7 +201,9 @@ std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys
     targets.emplace_back(values[i]);
     target_of.push_back(i);
   }
-  const std::vector<Tensor> parts = vjp_parts(ys, seeds, targets, where);
+  std::vector<Tensor> parts = vjp_parts(ys, seeds, targets, where);
+  for (std::size_t k = 0; k < parts.size(); ++k)  // a step hands on what its state can hold
+    if (parts[k].defined()) parts[k] = graph::cast(parts[k], values[target_of[k]].dtype(), where);
   // What this loop has in stacks is not computed again. Its results first, as it may have given them away.
   for (std::size_t r = carried; r < results.size(); ++r) {
     const Role role = results[r]->op().role();

@@ -153,7 +153,11 @@ std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vect
 // The contributions to a node's gradient. An entry without any: the node was reached, by zeros only.
 using Gradients = std::unordered_map<const Node*, std::vector<Tensor>>;
 
-Tensor sum_of(const std::vector<Tensor>& terms, const Line& where) {
+// Of the widest of their dtypes: those of a number of 8 bits come in what it was cast to.
+Tensor sum_of(std::vector<Tensor> terms, const Line& where) {
+  DType dtype = terms[0].dtype();
+  for (const Tensor& term : terms) dtype = promote(dtype, term.dtype());
+  for (Tensor& term : terms) term = graph::cast(term, dtype, where);
   const Tensor sum = graph::add_n(terms, where);
   Zeros zeros = Zeros::AbsorbAll;
   for (const Tensor& term : terms) zeros = std::min(zeros, term.node()->zeros());
@@ -355,7 +359,12 @@ std::vector<Tensor> vjp_parts(const std::vector<Tensor>& ys, const std::vector<T
   for (const auto& x : xs) {
     const Node* node = x.tensor().node().get();
     const auto found = gradients.find(node);
-    out.push_back(found == gradients.end() || found->second.empty() ? Tensor() : graph::cast(total(gradients, node), node->dtype(), where));
+    if (found == gradients.end() || found->second.empty()) {
+      out.emplace_back();
+      continue;
+    }
+    const Tensor sum = total(gradients, node);
+    out.push_back(is_float8(node->dtype()) ? sum : graph::cast(sum, node->dtype(), where));  // as the gradient of a cast
   }
   return out;
 }

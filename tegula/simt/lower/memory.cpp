@@ -179,14 +179,14 @@ void Lowering::write_in_order(Id id) {
   add(std::move(chunks));
 }
 
-/// Integer sums do not depend on their order.
+/// Integer sums do not depend on their order; but where blocks go over all instances each of them adds to the places that belong to it.
 void Lowering::atomic_add(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0];
   touch(pointer, true);
   origin(id);
   const tile::Type& type = a_.type(pointer);
-  if (!is_integer(type.dtype) || size_of(type.dtype) < 4) return write_in_order(id);
+  if (in_turn() || !is_integer(type.dtype) || size_of(type.dtype) < 4) return write_in_order(id);
   const Spread own = spread(pointer);
   loops(own, type.shape, Step::Elements, [&] {
     When on = simt::all_of(

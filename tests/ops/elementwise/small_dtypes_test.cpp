@@ -177,5 +177,18 @@ TEST(Float8, PassesDerivativesStraightThrough) {
   EXPECT_EQ(dx.to_host<float>(), (std::vector<float>{1000.f, 2.f, 0.125f}));
 }
 
+TEST(Float8, PassesDerivativesThroughCheckpointsAndFromSeveralDtypes) {
+  const Tensor factor = tensor({1000.3f, 2.1f, 0.12f});
+  const auto wide = [&](Tensor x) { return cast(cast(x, e4m3), f32) * factor; };
+  const Tensor x = tensor({0.3f, 1.7f, -4.f});
+  const auto plain = grad(sum(wide(x)), {x})[0].to_host();
+  EXPECT_EQ(plain, factor.to_host());
+  // The number of 8 bits is what the checkpoint is given.
+  const Tensor narrow = cast(x, e4m3);
+  const Tensor kept = checkpoint([&](const std::vector<Tensor>& y) { return cast(y[0], f32) * factor; }, {narrow});
+  EXPECT_EQ(grad(sum(kept), {x})[0].to_host(), plain);
+  EXPECT_EQ(grad(sum(cast(narrow, f32) * factor) + sum(cast(narrow, f64) * cast(factor, f64)), {x})[0].to_host(), (factor * 2).to_host());
+}
+
 }  // namespace
 }  // namespace tegula
