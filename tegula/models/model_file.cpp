@@ -47,7 +47,7 @@ io::Metadata metadata_of(const ModelDescription& description) {
 }
 
 void write_model_file(const std::string& path, const ModelDescription& description, const StateDict& state) {
-  save_state(state, path, metadata_of(description));
+  save_safetensors(state, path, metadata_of(description));
 }
 
 ModelFile read_model_file(const std::string& path) {

@@ -53,7 +53,7 @@ io::Metadata describe(const Model& model) {
           {"tegula.batch_norm", model.options.batch_norm ? "1" : "0"}};
 }
 
-void save(const std::string& path, const Model& model) { save_state(state_dict(model.net), path, describe(model)); }
+void save(const std::string& path, const Model& model) { save_safetensors(state_dict(model.net), path, describe(model)); }
 
 Model load(const std::string& path) {
   const io::Safetensors file = io::read_safetensors(path);

@@ -147,6 +147,19 @@ StateDict renamed(const StateDict& state, const std::vector<std::pair<std::strin
   return out;
 }
 
+io::NamedArrays to_arrays(const StateDict& state) {
+  std::vector<Ref<Node>> nodes;
+  for (const NamedTensor& entry : state) nodes.push_back(entry.value.node());
+  evaluate(nodes, Line::current());  // together
+  io::NamedArrays arrays;
+  for (const NamedTensor& entry : state) arrays.emplace_back(entry.name, entry.value.to_array());
+  return arrays;
+}
+
+void save_safetensors(const StateDict& state, const std::string& path, const io::Metadata& metadata) {
+  io::write_safetensors(path, to_arrays(state), metadata);
+}
+
 io::Metadata load_metadata(const std::string& path) { return io::read_safetensors_header(path).metadata; }
 
 }  // namespace tegula

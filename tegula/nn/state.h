@@ -60,6 +60,10 @@ StateDict renamed(const StateDict& state, const std::vector<std::pair<std::strin
 /// path ends in .pt or .pth, else safetensors. Throw Error for files that cannot be read or written; texts are safetensors' alone.
 StateDict load_state(const std::string& path);
 void save_state(const StateDict& state, const std::string& path, const io::Metadata& metadata = {});
+/// As save_state, but always safetensors, whatever the path's end: what holds texts, and links no reader of archives.
+void save_safetensors(const StateDict& state, const std::string& path, const io::Metadata& metadata = {});
+/// The values as arrays of the host, computed together.
+io::NamedArrays to_arrays(const StateDict& state);
 
 /// save(net, "net.safetensors"): parameters and buffers under their names, as PyTorch would name them; and what else belongs to the net, as texts by
 /// name: {{"classes", io::list_text({"cat", "dog"})}, {"units", "metres"}}.

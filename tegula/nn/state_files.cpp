@@ -1,8 +1,6 @@
 // States in files: apart from state.cpp, so that programs without such files link no reader of archives.
 
 #include "tegula/core/error.h"
-#include "tegula/graph/evaluate.h"
-#include "tegula/graph/frame.h"
 #include "tegula/io/pytorch.h"
 #include "tegula/io/weights.h"
 #include "tegula/nn/state.h"
@@ -16,15 +14,10 @@ StateDict load_state(const std::string& path) {
 }
 
 void save_state(const StateDict& state, const std::string& path, const io::Metadata& metadata) {
-  std::vector<Ref<Node>> nodes;
-  for (const NamedTensor& entry : state) nodes.push_back(entry.value.node());
-  evaluate(nodes, Line::current());  // together
-  io::NamedArrays arrays;
-  for (const NamedTensor& entry : state) arrays.emplace_back(entry.name, entry.value.to_array());
-  if (!path.ends_with(".pt") && !path.ends_with(".pth")) return io::write_safetensors(path, arrays, metadata);
+  if (!path.ends_with(".pt") && !path.ends_with(".pth")) return save_safetensors(state, path, metadata);
   if (!metadata.empty())
     throw Error({.op = "save", .got = path + " with texts", .expected = "a .safetensors file, which holds texts beside its tensors"});
-  io::write_pytorch(path, arrays);
+  io::write_pytorch(path, to_arrays(state));
 }
 
 }  // namespace tegula

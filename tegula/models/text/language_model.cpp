@@ -127,10 +127,10 @@ io::Metadata describe(const LstmLanguageModel& net, const std::string& tokenizer
 }
 
 void save_language_model(const std::string& path, const Gpt2& net, const std::string& tokenizer_json) {
-  save_state(state_dict(net), path, describe(net, tokenizer_json));
+  save_safetensors(state_dict(net), path, describe(net, tokenizer_json));
 }
 void save_language_model(const std::string& path, const LstmLanguageModel& net, const std::string& tokenizer_json) {
-  save_state(state_dict(net), path, describe(net, tokenizer_json));
+  save_safetensors(state_dict(net), path, describe(net, tokenizer_json));
 }
 
 LanguageModel load_language_model(const std::string& path, const std::string& tokenizer) {

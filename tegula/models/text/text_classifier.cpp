@@ -131,7 +131,7 @@ void save_text_classifier(const std::string& path, const LstmClassifier& net, co
   metadata["tegula.layers"] = std::to_string(o.layers);
   metadata["tegula.bidirectional"] = o.bidirectional ? "1" : "0";
   metadata["tegula.dropout"] = number_text(o.dropout);
-  save_state(state_dict(net), path, metadata);
+  save_safetensors(state_dict(net), path, metadata);
 }
 
 void save_text_classifier(const std::string& path, const TransformerClassifier& net, const std::string& tokenizer_json,
@@ -145,7 +145,7 @@ void save_text_classifier(const std::string& path, const TransformerClassifier& 
   metadata["tegula.layers"] = std::to_string(o.layers);
   metadata["tegula.context"] = std::to_string(o.context);
   metadata["tegula.dropout"] = number_text(o.dropout);
-  save_state(state_dict(net), path, metadata);
+  save_safetensors(state_dict(net), path, metadata);
 }
 
 namespace {
