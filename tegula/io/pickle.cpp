@@ -45,7 +45,8 @@ class Pickle::Machine {
   }
 
  private:
-  [[noreturn]] void complain(const std::string& got, std::string expected = "a pickle as torch.save writes them", std::string advice = "") const {
+  [[noreturn]] void complain(const std::string& got, std::string expected = "a pickle as torch.save writes them",
+                             std::string advice = "") const {
     throw Error({.op = std::string(p_.op_),
                  .got = printable(std::string(p_.file_) + ": " + got),
                  .expected = std::move(expected),
@@ -53,7 +54,8 @@ class Pickle::Machine {
   }
 
   std::span<const std::byte> take(std::size_t count) {
-    if (count > bytes_.size() - at_) complain("a pickle that ends at byte " + std::to_string(bytes_.size()), "its end behind it", "the file is truncated");
+    if (count > bytes_.size() - at_)
+      complain("a pickle that ends at byte " + std::to_string(bytes_.size()), "its end behind it", "the file is truncated");
     at_ += count;
     return bytes_.subspan(at_ - count, count);
   }
@@ -122,7 +124,8 @@ class Pickle::Machine {
     const auto given = p_.items(arguments);
     if (!given.empty() && given[0].kind == Kind::List) {
       for (const Value pair : p_.items(given[0])) {
-        if ((pair.kind != Kind::List && pair.kind != Kind::Tuple) || p_.items(pair).size() != 2) complain("an OrderedDict of other than pairs");
+        if ((pair.kind != Kind::List && pair.kind != Kind::Tuple) || p_.items(pair).size() != 2)
+          complain("an OrderedDict of other than pairs");
         items.insert(items.end(), p_.items(pair).begin(), p_.items(pair).end());
       }
       copied_ += items.size();
@@ -165,7 +168,8 @@ class Pickle::Machine {
   void step(std::uint8_t code) {
     switch (code) {
       case 0x80:  // PROTO
-        if (const std::uint64_t version = natural(1); version < 2 || version > 4) complain("a pickle of protocol " + std::to_string(version), "protocols 2 to 4");
+        if (const std::uint64_t version = natural(1); version < 2 || version > 4)
+          complain("a pickle of protocol " + std::to_string(version), "protocols 2 to 4");
         return;
       case 0x95: natural(8); return;                                   // FRAME
       case '(': marks_.push_back(stack_.size()); return;               // MARK

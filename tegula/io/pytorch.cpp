@@ -14,7 +14,6 @@
 #include "tegula/io/file_kind.h"
 #include "tegula/io/pickle.h"
 #include "tegula/io/pytorch_storages.h"
-#include "tegula/io/zip_archive.h"
 
 namespace tegula::io {
 namespace {
@@ -22,7 +21,6 @@ namespace {
 using Kind = Pickle::Kind;
 using Value = Pickle::Value;
 
-constexpr ZipUser kZip{.op = "pytorch", .kind = "a PyTorch file", .advice = ".safetensors files need nothing"};
 constexpr int kDeepest = 64;  // dicts and lists within each other
 constexpr std::size_t kLegacyMagic = 15;  // bytes of the first pickle, a number
 constexpr std::string_view kRebuild = "torch._utils._rebuild_tensor", kRebuild2 = "torch._utils._rebuild_tensor_v2",
@@ -47,8 +45,11 @@ struct Storage {
 class Reader {
  public:
   Reader(std::span<const std::byte> bytes, std::string_view file)
-      : bytes_(bytes), file_(file), globals_(allowed_globals()), pickle_(globals_, kZip.op, file) {
-    refuse_other_kinds(bytes, {FileKind::PyTorch, FileKind::Zip}, kZip.op, file, "a PyTorch file");
+      : bytes_(bytes),
+        file_(file),
+        globals_(allowed_globals()),
+        pickle_(globals_, kPyTorchZip.op, file) {
+    refuse_other_kinds(bytes, {FileKind::PyTorch, FileKind::Zip}, kPyTorchZip.op, file, "a PyTorch file");
     if (bytes.size() >= 2 && bytes[0] == std::byte{'P'} && bytes[1] == std::byte{'K'}) read_zip();
     else read_legacy();
   }
@@ -64,14 +65,14 @@ class Reader {
 
  private:
   [[noreturn]] void complain(const std::string& got, std::string expected, std::string advice = "") const {
-    throw Error({.op = std::string(kZip.op),
+    throw Error({.op = std::string(kPyTorchZip.op),
                  .got = printable(std::string(file_) + ": " + got),
                  .expected = std::move(expected),
                  .advice = std::move(advice)});
   }
 
   void read_zip() {
-    zip_ = std::make_unique<ZipReader>(bytes_, file_, kZip);
+    zip_ = std::make_unique<ZipReader>(bytes_, file_, kPyTorchZip);
     std::optional<std::size_t> pickled;
     for (std::size_t i = 0; i < zip_->size(); ++i) {
       members_.emplace(zip_->name(i), i);
@@ -93,7 +94,8 @@ class Reader {
 
   /// Pickles of a magic number, of the protocol, of the machine's sizes, of the object and of the storages' keys; then the storages.
   void read_legacy() {
-    if (bytes_.size() < kLegacyMagic) complain("a file of " + std::to_string(bytes_.size()) + " bytes", "a PyTorch file", "the file is truncated");
+    if (bytes_.size() < kLegacyMagic)
+      complain("a file of " + std::to_string(bytes_.size()) + " bytes", "a PyTorch file", "the file is truncated");
     std::size_t at = kLegacyMagic;
     pickle_.read(bytes_, at);
     const Value system = pickle_.read(bytes_, at);
@@ -110,14 +112,17 @@ class Reader {
     collect_storages(root_);
     for (const Value key : pickle_.items(keys)) {
       const auto dtype = key.kind == Kind::Text ? legacy_dtypes_.find(std::string(pickle_.text(key))) : legacy_dtypes_.end();
-      if (dtype == legacy_dtypes_.end()) complain("a storage of which no tensor tells the dtype", "storages of the tensors", "the file is damaged");
+      if (dtype == legacy_dtypes_.end())
+        complain("a storage of which no tensor tells the dtype", "storages of the tensors", "the file is damaged");
       std::int64_t count = 0;
-      if (bytes_.size() - at < sizeof count) complain("storages that end at byte " + std::to_string(bytes_.size()), "all of them", "the file is truncated");
+      if (bytes_.size() - at < sizeof count)
+        complain("storages that end at byte " + std::to_string(bytes_.size()), "all of them", "the file is truncated");
       std::memcpy(&count, bytes_.data() + at, sizeof count);
       at += sizeof count;
       const std::size_t left = (bytes_.size() - at) / size_of(dtype->second);
       if (count < 0 || static_cast<std::uint64_t>(count) > left)
-        complain("a storage of " + std::to_string(count) + " elements at byte " + std::to_string(at), "storages that lie in the file", "the file is truncated");
+        complain("a storage of " + std::to_string(count) + " elements at byte " + std::to_string(at), "storages that lie in the file",
+                 "the file is truncated");
       legacy_[dtype->first] = {at, count};
       at += static_cast<std::size_t>(count) * size_of(dtype->second);
     }
@@ -143,11 +148,13 @@ class Reader {
 
   /// ("storage", class, key, device, elements[, (key of the view, offset, elements)]).
   Storage storage_of(Value persistent) const {
-    const auto bad = [&]() { complain("a storage's id of another form", "(\"storage\", class, key, device, elements)", "the file is damaged"); };
+    const auto bad = [&]() {
+      complain("a storage's id of another form", "(\"storage\", class, key, device, elements)", "the file is damaged");
+    };
     if (persistent.kind != Kind::Persistent || pickle_.items(persistent)[0].kind != Kind::Tuple) bad();
     const auto id = pickle_.items(pickle_.items(persistent)[0]);
-    if (id.size() < 5 || id[0].kind != Kind::Text || pickle_.text(id[0]) != "storage" || id[1].kind != Kind::Global || id[2].kind != Kind::Text ||
-        id[4].kind != Kind::Int || id[4].number < 0)
+    if (id.size() < 5 || id[0].kind != Kind::Text || pickle_.text(id[0]) != "storage" || id[1].kind != Kind::Global ||
+        id[2].kind != Kind::Text || id[4].kind != Kind::Int || id[4].number < 0)
       bad();
     Storage out{.key = std::string(pickle_.text(id[2])), .count = id[4].number};
     const auto known = std::ranges::find(kPyTorchStorages, pickle_.text(id[1]), &PyTorchStorage::global);
@@ -173,7 +180,8 @@ class Reader {
       const auto member = members_.find(prefix_ + "data/" + storage.key);
       if (member == members_.end()) complain(tensor + ": no storage " + storage.key, "one in the archive", "the file is damaged");
       const std::size_t bytes = zip_->bytes(member->second);
-      if (bytes % size_of(storage.dtype) != 0) complain(tensor + ": a storage of " + std::to_string(bytes) + " bytes", "whole elements", "the file is damaged");
+      if (bytes % size_of(storage.dtype) != 0)
+        complain(tensor + ": a storage of " + std::to_string(bytes) + " bytes", "whole elements", "the file is damaged");
       out = HostArray::empty(storage.dtype, {static_cast<std::int64_t>(bytes / size_of(storage.dtype))});
       zip_->read(member->second, {static_cast<std::byte*>(out.buffer->data()), bytes});
     } else {
@@ -188,10 +196,12 @@ class Reader {
   }
 
   std::vector<std::int64_t> naturals(Value tuple, const std::string& tensor) const {
-    if (tuple.kind != Kind::Tuple && tuple.kind != Kind::List) complain(tensor + ": sizes that are no tuple", "a tuple of numbers", "the file is damaged");
+    if (tuple.kind != Kind::Tuple && tuple.kind != Kind::List)
+      complain(tensor + ": sizes that are no tuple", "a tuple of numbers", "the file is damaged");
     std::vector<std::int64_t> out;
     for (const Value one : pickle_.items(tuple)) {
-      if (one.kind != Kind::Int || one.number < 0) complain(tensor + ": a size or stride that is no natural number", "natural numbers", "the file is damaged");
+      if (one.kind != Kind::Int || one.number < 0)
+        complain(tensor + ": a size or stride that is no natural number", "natural numbers", "the file is damaged");
       out.push_back(one.number);
     }
     if (out.size() > static_cast<std::size_t>(kMaxRank))
@@ -205,7 +215,8 @@ class Reader {
       complain(name + ": a tensor of another form", "(storage, offset, sizes, strides)", "the file is damaged");
     const Storage storage = storage_of(arguments[0]);
     const std::vector<std::int64_t> sizes = naturals(arguments[2], name), strides = naturals(arguments[3], name);
-    if (sizes.size() != strides.size()) complain(name + ": sizes and strides of other counts", "a stride for each axis", "the file is damaged");
+    if (sizes.size() != strides.size())
+      complain(name + ": sizes and strides of other counts", "a stride for each axis", "the file is damaged");
     Shape shape;
     for (const std::int64_t size : sizes) shape.push_back(size);
     const HostArray& all = elements(storage, name);
@@ -225,7 +236,8 @@ class Reader {
       return true;
     };
     if (!inside(storage.offset, storage.count))
-      complain(name + ": a tensor of shape " + to_string(shape) + " outside of its storage of " + std::to_string(std::min(storage.count, all.size())) + " elements",
+      complain(name + ": a tensor of shape " + to_string(shape) + " outside of its storage of " +
+                   std::to_string(std::min(storage.count, all.size())) + " elements",
                "one that lies inside", "the file is damaged");
     const std::int64_t first = storage.offset + arguments[1].number;
     if (first == 0 && is_all_of(all.size(), sizes, strides)) return {storage.dtype, shape, all.buffer};
@@ -245,12 +257,14 @@ class Reader {
   }
 
   /// Views may be larger than what they show, and many: all copies together are bounded by the file.
-  HostArray copied(const HostArray& all, std::int64_t first, const Shape& shape, const std::vector<std::int64_t>& strides, const std::string& name) {
+  HostArray copied(const HostArray& all, std::int64_t first, const Shape& shape, const std::vector<std::int64_t>& strides,
+                   const std::string& name) {
     double bytes = static_cast<double>(size_of(all.dtype));
     for (const std::int64_t size : shape) bytes *= static_cast<double>(size);
     copied_ += bytes;
     if (copied_ > kMostCopies * static_cast<double>(bytes_.size()) + (1 << 20))
-      complain(name + ": views of " + std::to_string(bytes) + " bytes", "views of less than " + std::to_string(kMostCopies) + " times the file's bytes");
+      complain(name + ": views of " + std::to_string(bytes) + " bytes",
+               "views of less than " + std::to_string(kMostCopies) + " times the file's bytes");
     HostArray out = HostArray::empty(all.dtype, shape);
     const std::size_t width = size_of(all.dtype);
     const auto* from = static_cast<const std::byte*>(all.buffer->data());
@@ -270,7 +284,8 @@ class Reader {
   }
 
   bool is_tensor(Value value) const {
-    return value.kind == Kind::Call && std::ranges::find(kPyTorchStorages, pickle_.text(pickle_.items(value)[0]), &PyTorchStorage::global) == kPyTorchStorages.end();
+    return value.kind == Kind::Call &&
+           std::ranges::find(kPyTorchStorages, pickle_.text(pickle_.items(value)[0]), &PyTorchStorage::global) == kPyTorchStorages.end();
   }
 
   void walk(Value value, const std::string& name, int depth, NamedArrays& out) {
@@ -381,7 +396,7 @@ NamedArrays parse_pytorch(std::span<const std::byte> bytes, std::string_view nam
 }
 
 NamedArrays read_pytorch(const std::string& path, const std::string& entry) {
-  return parse_pytorch(read_file(path, {.op = kZip.op, .limit = std::size_t{1} << 36}), path, entry);
+  return parse_pytorch(read_file(path, {.op = kPyTorchZip.op, .limit = std::size_t{1} << 36}), path, entry);
 }
 
 }  // namespace tegula::io

@@ -11,15 +11,12 @@
 #include "tegula/io/file.h"
 #include "tegula/io/pytorch.h"
 #include "tegula/io/pytorch_storages.h"
-#include "tegula/io/zip_archive.h"
 
 namespace tegula::io {
 namespace {
 
-constexpr ZipUser kZip{.op = "pytorch", .kind = "a PyTorch file", .advice = ".safetensors files need nothing"};
-
 [[noreturn]] void complain(const std::string& path, const std::string& got, std::string expected) {
-  throw Error({.op = std::string(kZip.op), .got = printable(path + ": " + got), .expected = std::move(expected)});
+  throw Error({.op = std::string(kPyTorchZip.op), .got = printable(path + ": " + got), .expected = std::move(expected)});
 }
 
 /// Opcodes of protocol 2.
@@ -77,20 +74,22 @@ void write_pytorch(const std::string& path, const NamedArrays& tensors) {
     const auto& [name, array] = tensors[i];
     if (!names.insert(name).second) complain(path, "the name \"" + name + "\" twice", "a name for each tensor");
     const auto storage = std::ranges::find(kPyTorchStorages, array.dtype, &PyTorchStorage::dtype);
-    if (storage == kPyTorchStorages.end()) complain(path, name + " of dtype " + std::string(tegula::name(array.dtype)), "a dtype with a storage in PyTorch");
+    if (storage == kPyTorchStorages.end())
+      complain(path, name + " of dtype " + std::string(tegula::name(array.dtype)), "a dtype with a storage in PyTorch");
     pickle.text(name);
     put_tensor(pickle, array, i, storage->name);
   }
   pickle.put('u'), pickle.put('.');
   const auto bytes_of = [](std::string_view text) { return std::as_bytes(std::span(text)); };
-  std::vector<std::pair<std::string, std::span<const std::byte>>> members{{"archive/data.pkl", bytes_of(pickle.bytes())}, {"archive/byteorder", bytes_of("little")}};
+  std::vector<std::pair<std::string, std::span<const std::byte>>> members{{"archive/data.pkl", bytes_of(pickle.bytes())},
+                                                                          {"archive/byteorder", bytes_of("little")}};
   for (std::size_t i = 0; i < tensors.size(); ++i) {
     const HostArray& array = tensors[i].second;
     const auto* data = array.bytes() == 0 ? nullptr : static_cast<const std::byte*>(array.buffer->data());
     members.emplace_back("archive/data/" + std::to_string(i), std::span(data, array.bytes()));
   }
   members.emplace_back("archive/version", bytes_of("3\n"));
-  write_atomically(path, zip_archive(members, path, kZip), kZip.op);
+  write_atomically(path, zip_archive(members, path, kPyTorchZip), kPyTorchZip.op);
 }
 
 }  // namespace tegula::io

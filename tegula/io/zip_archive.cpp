@@ -12,7 +12,8 @@
 namespace tegula::io {
 namespace {
 
-[[noreturn]] void complain(std::string_view name, const ZipUser& user, const std::string& got, std::string expected, std::string advice = "") {
+[[noreturn]] void complain(std::string_view name, const ZipUser& user, const std::string& got, std::string expected,
+                           std::string advice = "") {
   throw Error({.op = std::string(user.op),
                .got = printable(std::string(name) + ": " + got),
                .expected = std::move(expected),
@@ -106,7 +107,8 @@ std::string_view ZipReader::name(std::size_t member) const { return impl_->stats
 std::size_t ZipReader::bytes(std::size_t member) const {
   const zip_stat_t& stat = impl_->stats[member];
   if (stat.comp_size > impl_->bytes.size() || stat.size > impl_->bytes.size() * kMaxExpansion)
-    impl_->complain_of(member, std::to_string(stat.size) + " bytes out of an archive of " + std::to_string(impl_->bytes.size()), "a whole archive");
+    impl_->complain_of(member, std::to_string(stat.size) + " bytes out of an archive of " + std::to_string(impl_->bytes.size()),
+                       "a whole archive");
   return stat.size;
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/core/fnv_hash.h"
 #include "tegula/core/text.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/graph_mutex.h"
@@ -117,12 +118,11 @@ std::string key_of(const Arguments& open, const Arguments& first, std::span<cons
   std::vector<Result> operands;
   for (const Tensor& input : first.inputs) operands.push_back({input.shape(), input.dtype()});
   const TileKernelOp op(first.name(), kernel, std::move(operands), first.launch, first.where());
-  std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a over words
-  const auto mix = [&](std::uint64_t word) { hash = (hash ^ word) * 0x100000001b3; };
-  for (const std::uint64_t word : op.program().structure) mix(word);
+  FnvHash hash;
+  for (const std::uint64_t word : op.program().structure) hash.add(word);
   for (const Config& config : configs)
-    for (const char letter : text_of(config) + ";") mix(static_cast<unsigned char>(letter));
-  std::string key = "tile " + first.name() + " " + std::to_string(hash);
+    for (const char letter : text_of(config) + ";") hash.add(static_cast<unsigned char>(letter));
+  std::string key = "tile " + first.name() + " " + std::to_string(hash.value());
   const auto wanted = [&](const ParameterFacts& one) {
     return choices.options.key.empty() || std::ranges::find(choices.options.key, std::string_view(one.name)) != choices.options.key.end();
   };

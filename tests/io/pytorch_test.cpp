@@ -22,7 +22,9 @@ using testing::TemporaryFolder;
 constexpr ZipUser kZip{.op = "test", .kind = "an archive"};
 
 std::string word(std::uint32_t n) { return {reinterpret_cast<const char*>(&n), sizeof n}; }
-std::string global(const std::string& name) { return "c" + name.substr(0, name.rfind('.')) + "\n" + name.substr(name.rfind('.') + 1) + "\n"; }
+std::string global(const std::string& name) {
+  return "c" + name.substr(0, name.rfind('.')) + "\n" + name.substr(name.rfind('.') + 1) + "\n";
+}
 std::string text(const std::string& t) { return "X" + word(static_cast<std::uint32_t>(t.size())) + t; }
 std::string natural(int n) { return "J" + word(static_cast<std::uint32_t>(n)); }
 std::string tuple(const std::vector<int>& some) {
@@ -110,7 +112,8 @@ TEST(PyTorch, ViewsAreWhatTheyShow) {
 TEST(PyTorch, FindsTheStateDictOfACheckpoint) {
   const std::string w = tensor(storage("0", 6), 0, {6}, {1}), m = tensor(storage("1", 3), 0, {3}, {1});
   const std::string state = dict({{"fc.weight", w}});
-  const std::string checkpoint = dict({{"epoch", "K\x07"}, {"state_dict", state}, {"optimizer", dict({{"state", dict({{"0", dict({{"exp_avg", m}})}})}})}});
+  const std::string checkpoint =
+      dict({{"epoch", "K\x07"}, {"state_dict", state}, {"optimizer", dict({{"state", dict({{"0", dict({{"exp_avg", m}})}})}})}});
   EXPECT_EQ(names(read(checkpoint)), "fc.weight(6,) ");
   EXPECT_EQ(names(read(checkpoint, "optimizer.state")), "0.exp_avg(3,) ");
   EXPECT_EQ(names(read(dict({{"model", state}, {"bias", m}}))), "model.fc.weight(6,) bias(3,) ");
@@ -120,8 +123,8 @@ TEST(PyTorch, FindsTheStateDictOfACheckpoint) {
 }
 
 TEST(PyTorch, ParametersAreTheirTensors) {
-  const std::string parameter =
-      global("torch._utils._rebuild_parameter") + "(" + tensor(storage("1", 3), 0, {3}, {1}) + "\x88" + global("collections.OrderedDict") + ")RtR";
+  const std::string parameter = global("torch._utils._rebuild_parameter") + "(" + tensor(storage("1", 3), 0, {3}, {1}) + "\x88" +
+                                global("collections.OrderedDict") + ")RtR";
   EXPECT_EQ(names(read(dict({{"w", parameter}}))), "w(3,) ");
 }
 
@@ -148,12 +151,16 @@ TEST(PyTorch, SmallFilesTakeLittleMemory) {
   const long before = testing::peak_memory();
   EXPECT_ERROR(read(tensor(storage("0", 6), 0, {2147483647, 2147483647}, {0, 0})), "views of");
   std::string lists = "]";
-  for (int i = 0; i < 40; ++i) lists += "q" + std::string(1, static_cast<char>(i)) + "]h" + std::string(1, static_cast<char>(i)) + "ah" + std::string(1, static_cast<char>(i)) + "a";
+  for (int i = 0; i < 40; ++i)
+    lists += "q" + std::string(1, static_cast<char>(i)) + "]h" + std::string(1, static_cast<char>(i)) + "ah" +
+             std::string(1, static_cast<char>(i)) + "a";
   EXPECT_ERROR(read(lists), "more entries than the file bytes");
   std::string deep = "]";
   for (int i = 0; i < 100; ++i) deep = "]" + deep + "a";
   EXPECT_ERROR(read(deep), "more than 64 deep");
-  std::string circle = "]q\x01h\x01" "a";
+  std::string circle =
+      "]q\x01h\x01"
+      "a";
   EXPECT_ERROR(read(circle), "more than 64 deep");
   EXPECT_LT(testing::peak_memory() - before, 64 << 20);
 }

@@ -36,7 +36,8 @@ struct BurnNet {
 template <class Net>
 std::int64_t right_of_ten_thousand(Net& net) {
   const std::string folder = testing::shared_data() + "/mnist/";
-  const Tensor images = from_array(data::read_idx(folder + "t10k-images-idx3-ubyte.gz")), labels = from_array(data::read_idx(folder + "t10k-labels-idx1-ubyte.gz"));
+  const Tensor images = from_array(data::read_idx(folder + "t10k-images-idx3-ubyte.gz")),
+               labels = from_array(data::read_idx(folder + "t10k-labels-idx1-ubyte.gz"));
   eval(net);
   auto right = jit([&](Tensor x, Tensor y) {
     x = (reshape(cast(x, f32), {x.shape()[0], 1, 28, 28}) * (1 / 255.F) - 0.1307F) * (1 / 0.3081F);

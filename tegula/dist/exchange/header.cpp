@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tegula/core/fnv_hash.h"
+
 namespace tegula::dist {
 namespace {
 
@@ -41,9 +43,9 @@ bool agree_but_for_order(const Header& a, const Header& b) {
 }  // namespace
 
 std::uint64_t hash_of(const std::vector<int>& ranks) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const int rank : ranks) hash = (hash ^ static_cast<std::uint64_t>(rank)) * 0x100000001b3;
-  return hash;
+  FnvHash hash;
+  for (const int rank : ranks) hash.add(static_cast<std::uint64_t>(rank));
+  return hash.value();
 }
 
 Header header_of(const std::vector<int>& ranks, int me, const Collective& what, const Line& where) {

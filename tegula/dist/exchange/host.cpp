@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "tegula/core/fnv_hash.h"
 #include "tegula/core/setting.h"
 
 namespace tegula::dist {
@@ -15,9 +16,9 @@ namespace {
 /// Never 0, but for an empty text.
 std::uint64_t number_of(std::string_view text) {
   if (text.empty()) return 0;
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash | 1;
+  FnvHash hash;
+  for (const char c : text) hash.add(static_cast<unsigned char>(c));
+  return hash.value() | 1;
 }
 
 std::string boot() {

@@ -361,12 +361,17 @@ void Translator::combine_rows_for_first(const Combine& combine) {
 
 // ---- Tiles in shared memory, row-major; lines of `length` elements at distance `stride`.
 
-void Translator::operator()(const Scan& scan) {
-  const Type pointer = variable("tile").value.type;
+/// "(one)" and "(two)": pointers to so many elements from `first` on and to as many behind them, which change places from step to step.
+void Translator::declare_two(const char* first, std::int64_t count) {
+  const Type pointer = variable(first).value.type;
   const Value one{pointer, allocate(2)}, two{pointer, allocate(2)};
-  move(one, lanes("tile"));
-  move(two, lanes(Expression("tile") + scan.count));
+  move(one, lanes(first));
+  move(two, lanes(Expression(first) + count));
   declare("(one)", one), declare("(two)", two);
+}
+
+void Translator::operator()(const Scan& scan) {
+  declare_two("tile", scan.count);
   const char *from = "(one)", *to = "(two)";
   for (std::int64_t reach = 1; reach < scan.length; reach *= 2) {
     const Expression position = group("(i)" / Expression(scan.stride)) % scan.length;
@@ -383,11 +388,7 @@ void Translator::operator()(const Scan& scan) {
 
 /// By merging ever longer runs: an element's place is its own plus its rank in the run beside it.
 void Translator::operator()(const Sort& sort) {
-  const Type pointer = variable("order").value.type;
-  const Value one{pointer, allocate(2)}, two{pointer, allocate(2)};
-  move(one, lanes("order"));
-  move(two, lanes(Expression("order") + sort.count));
-  declare("(one)", one), declare("(two)", two);
+  declare_two("order", sort.count);
   const char *from = "(one)", *to = "(two)";
   const std::int64_t length = sort.length, stride = sort.stride;
   const Type integer = computed(DType::i32), truth = computed(DType::boolean);

@@ -92,6 +92,7 @@ class Translator {
             const std::string& said);
 
   // ---- translate_across.cpp
+  void declare_two(const char* first, std::int64_t count);
   void operator()(const Combine& combine);
   void operator()(const BeginExchange&) {}
   void operator()(const Shuffle& shuffle);
