@@ -263,7 +263,7 @@ class Reader {
     for (const std::int64_t size : shape) bytes *= static_cast<double>(size);
     copied_ += bytes;
     if (copied_ > kMostCopies * static_cast<double>(bytes_.size()) + (1 << 20))
-      complain(name + ": views of " + std::to_string(bytes) + " bytes",
+      complain(name + ": views of " + number_text(bytes) + " bytes",
                "views of less than " + std::to_string(kMostCopies) + " times the file's bytes");
     HostArray out = HostArray::empty(all.dtype, shape);
     const std::size_t width = size_of(all.dtype);
