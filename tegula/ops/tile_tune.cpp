@@ -158,10 +158,15 @@ std::string key_of(const Arguments& open, const Arguments& first, std::span<cons
 }
 
 /// What the kernel is measured with: the tensors themselves, or others like them where these have no values yet.
-std::vector<Tensor> measurable(const std::vector<Tensor>& inputs, bool traced) {
+std::vector<Tensor> measurable(const std::vector<Tensor>& inputs, bool traced, const Line& where) {
   if (!traced) return inputs;
   std::vector<Tensor> others;
-  for (const Tensor& input : inputs) others.push_back(full(input.shape(), is_float(input.dtype()) ? 1 : 0, input.dtype()));
+  std::vector<Ref<Node>> nodes;
+  for (const Tensor& input : inputs) {
+    others.push_back(full(input.shape(), is_float(input.dtype()) ? 1 : 0, input.dtype()));
+    nodes.push_back(others.back().node());
+  }
+  evaluate(nodes, where);  // else they were made anew in each run, and measured with it
   return others;
 }
 
@@ -230,7 +235,7 @@ class Tuner {
     const auto left = [&] { return choices_.options.seconds - std::chrono::duration<double>(Clock::now() - begin).count(); };
     const bool traced = tegula::Trace::current() != nullptr;
     const tegula::Trace::Pause pause;
-    const std::vector<Tensor> inputs = measurable(open_.inputs, traced);
+    const std::vector<Tensor> inputs = measurable(open_.inputs, traced, open_.where());
     const Config* best = nullptr;
     double least = std::numeric_limits<double>::infinity();
     std::optional<Error> first_error;
