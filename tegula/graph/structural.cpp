@@ -31,8 +31,7 @@ class CastOp final : public ElementwiseOp {
   double reference(std::span<const double> x) const override { return x[0]; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     if (!is_float(y.dtype()) || !is_float(y.input(0).dtype())) return {Tensor()};
-    const DType dtype = y.input(0).dtype();
-    return {is_float8(dtype) ? dy : graph::cast(dy, dtype)};  // derivatives by numbers of 8 bits are kept in what they came in
+    return {graph::as_derivative(dy, y.input(0).dtype())};
   }
 };
 
@@ -386,6 +385,11 @@ Tensor sum(const Tensor& x, const Dims& axes, const Line& where) {
 Tensor cast(const Tensor& x, DType dtype, const Line& where) {
   if (x.dtype(where) == dtype) return x;
   return make_node(cast_op(), {x}, x.shape(), dtype, where);
+}
+
+Tensor as_derivative(const Tensor& dy, DType dtype, const Line& where) {
+  if (!is_float8(dtype)) return cast(dy, dtype, where);
+  return is_float8(dy.dtype(where)) ? cast(dy, f32, where) : dy;
 }
 
 Tensor add_n(std::span<const Tensor> terms, const Line& where) {

@@ -74,6 +74,8 @@ Tensor permute(const Tensor& x, const Dims& order, const Line& where = Line::cur
 /// Sum over axes, which the result drops.
 Tensor sum(const Tensor& x, const Dims& axes, const Line& where = Line::current());
 Tensor cast(const Tensor& x, DType dtype, const Line& where = Line::current());
+/// A derivative by a tensor of that dtype: of the same dtype, but by numbers of 8 bits of the one that it came in, or f32: such numbers are not added up.
+Tensor as_derivative(const Tensor& dy, DType dtype, const Line& where = Line::current());
 /// The sum of one or more tensors of one shape and dtype.
 Tensor add_n(std::span<const Tensor> terms, const Line& where = Line::current());
 /// x, through which no gradient flows.

@@ -300,7 +300,7 @@ std::vector<Tensor> vjp(const std::vector<Tensor>& ys, const std::vector<Tensor>
   }
   const Making making;
   std::vector<Tensor> vectors;
-  for (std::size_t i = 0; i < ys.size(); ++i) vectors.push_back(graph::cast(dys[i], ys[i].dtype(), where));
+  for (std::size_t i = 0; i < ys.size(); ++i) vectors.push_back(graph::as_derivative(dys[i], ys[i].dtype(), where));
   const KeptHistory::Reader reader;  // nothing on the way is given up meanwhile
   std::vector<Wrt> wanted;
   for (const auto& x : xs) {
@@ -363,8 +363,7 @@ std::vector<Tensor> vjp_parts(const std::vector<Tensor>& ys, const std::vector<T
       out.emplace_back();
       continue;
     }
-    const Tensor sum = total(gradients, node);
-    out.push_back(is_float8(node->dtype()) ? sum : graph::cast(sum, node->dtype(), where));  // as the gradient of a cast
+    out.push_back(graph::as_derivative(total(gradients, node), node->dtype(), where));
   }
   return out;
 }

@@ -187,6 +187,12 @@ TEST(Float8, PassesDerivativesThroughCheckpointsAndFromSeveralDtypes) {
   const Tensor narrow = cast(x, e4m3);
   const Tensor kept = checkpoint([&](const std::vector<Tensor>& y) { return cast(y[0], f32) * factor; }, {narrow});
   EXPECT_EQ(grad(sum(kept), {x})[0].to_host(), plain);
+  // Elements that are moved to several places add up what comes back from each.
+  const Tensor rows = arange(12) * 0.37f, wide_rows = reshape(cast(rows, f32), {4, 3});
+  EXPECT_EQ(grad(sum(cast(expand(narrow, {4, 3}), f32) * wide_rows), {x})[0].to_host(), sum(wide_rows, 0).to_host());
+  const Tensor twice = tensor<std::int64_t>({2, 0, 2}, {3});
+  EXPECT_EQ(grad(sum(cast(take(narrow, twice), f32) * factor), {x})[0].to_host(), take(tensor({2.1f, 0.f, 1000.3f + 0.12f}), arange(3)).to_host());
+  EXPECT_EQ(vjp({expand(narrow, {2, 3})}, {ones({2, 3}, e4m3)}, {x})[0].to_host(), (ones({3}) * 2).to_host());
   EXPECT_EQ(grad(sum(cast(narrow, f32) * factor) + sum(cast(narrow, f64) * cast(factor, f64)), {x})[0].to_host(), (factor * 2).to_host());
 }
 
