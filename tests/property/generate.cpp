@@ -117,7 +117,7 @@ class Generation {
 
   bool moderate(const Tensor& t) {
     if (t.numel() > bounds_.value || t.rank() > 6) return false;
-    const double most = is_half(t.dtype()) ? 50 : is_float(t.dtype()) ? 1e3 : t.dtype() == u8 || t.dtype() == i8 ? 100 : 1e6;
+    const double most = is_narrow_float(t.dtype()) ? 50 : is_float(t.dtype()) ? 1e3 : t.dtype() == u8 || t.dtype() == i8 ? 100 : 1e6;
     const auto& all = host_.value(t).elements;
     const bool fine = std::all_of(all.begin(), all.end(), [&](double x) { return std::fabs(x) <= most; });
     return fine || (is_float(t.dtype()) && random_.chance(0.01));

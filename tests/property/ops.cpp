@@ -14,16 +14,17 @@ int Use::pick(int knob, std::int64_t n) const {
 }
 
 Tensor Use::real(std::size_t i) const {
+  if (is_float8(x[i].dtype())) return cast(x[i], f32);  // nothing is computed in 8 bits
   if (is_float(x[i].dtype())) return x[i];
   for (const Tensor& other : x) {
-    if (is_float(other.dtype())) return cast(x[i], other.dtype());
+    if (is_float(other.dtype()) && !is_float8(other.dtype())) return cast(x[i], other.dtype());
   }
   return cast(x[i], f32);
 }
 
 Tensor Use::whole(std::size_t i) const {
-  if (is_float(x[i].dtype())) return cast(clamp(floor(x[i] * 3), -20, 20), knobs[3] % 2 == 0 ? i64 : i32);
-  if (x[i].dtype() == boolean || x[i].dtype() == u8) return cast(x[i], i32);
+  if (is_float(x[i].dtype())) return cast(clamp(floor(real(i) * 3), -20, 20), knobs[3] % 2 == 0 ? i64 : i32);
+  if (x[i].dtype() == boolean || is_unsigned(x[i].dtype())) return cast(x[i], size_of(x[i].dtype()) < 4 ? i32 : i64);
   return x[i];
 }
 
@@ -52,7 +53,7 @@ Tensor fitted(const Tensor& x, const CaseInput& input, const Shape& shape, DType
     t = is_float(t.dtype()) ? t : cast(t, wanted);
     return cast(sigmoid(t) * ((input.high - input.low) * 0.98) + (input.low + (input.high - input.low) * 0.01), wanted);
   }
-  const auto low = static_cast<std::int64_t>(wanted == u8 ? std::max(input.low, 0.0) : input.low),
+  const auto low = static_cast<std::int64_t>(is_unsigned(wanted) ? std::max(input.low, 0.0) : input.low),
              high = static_cast<std::int64_t>(input.high);
   t = is_float(t.dtype()) ? clamp(floor(t * 5), -100, 100) : t;
   return cast(remainder(cast(t, i64), high - low + 1) + low, wanted);

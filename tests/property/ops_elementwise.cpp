@@ -84,6 +84,11 @@ std::vector<GraphOp> elementwise_ops() {
                    constexpr DType to[] = {i64, i32, i16, i8, u8};
                    return cast(abs(use.whole(0)), to[use.pick(0, 5)]);
                  }});
+  ops.push_back({"cast_unsigned", 1, 0.5, [](const Use& use) {
+                   constexpr DType to[] = {u16, u32, u64};
+                   return cast(abs(use.whole(0)), to[use.pick(0, 3)]);
+                 }});
+  ops.push_back({"cast_float8", 1, 0.5, [](const Use& use) { return cast(use.real(0), use.pick(0, 2) == 0 ? e4m3 : e5m2); }});
   ops.push_back({"masked_fill", 2, 2, [](const Use& use) { return masked_fill(use.real(0), use.x[1] > 0, 0.5); }});
   return ops;
 }

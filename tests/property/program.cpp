@@ -110,8 +110,8 @@ std::vector<double> leaf_values(const Instruction& leaf) {
   for (double& x : out) {
     const double u = random.uniform();
     if (leaf.dtype == DType::boolean) x = u < 0.5;
-    else if (!is_float(leaf.dtype)) x = std::floor(u * 12) - (leaf.dtype == DType::u8 ? 0 : 4);
-    else if (coarse) x = std::floor(u * 8 - 4) / 2;
+    else if (!is_float(leaf.dtype)) x = std::floor(u * 12) - (is_unsigned(leaf.dtype) ? 0 : 4);
+    else if (coarse || is_float8(leaf.dtype)) x = std::floor(u * 8 - 4) / 2;
     else x = std::round((u * 4 - 2) * 64) / 64;  // exact in every dtype
   }
   return out;

@@ -44,7 +44,7 @@ std::vector<Tensor> operands_of(const OpCase& one, DType dtype, const std::vecto
     std::vector<double> values(static_cast<std::size_t>(numel(shapes[i])));
     for (double& value : values) {
       value = input.low + (input.high - input.low) * random.uniform();
-      if (!is_float(wanted)) value = std::floor(wanted == u8 ? std::max(value, 0.0) : value);
+      if (!is_float(wanted)) value = std::floor(is_unsigned(wanted) ? std::max(value, 0.0) : value);
       if (wanted == boolean) value = random.chance(0.5) ? 1 : 0;
     }
     out.push_back(leaf_of(values, shapes[i], wanted));
