@@ -120,7 +120,7 @@ class ModeHost final : public Host {
     if (!mode_.looks) return;
     switch (how % 5) {
       case 0: eval(value); break;
-      case 1: sum(value).item(); break;
+      case 1: sum(is_float8(value.dtype()) ? cast(value, f32) : value).item(); break;
       case 2: value.print(); break;
       case 3: value.to_host<double>(); break;
       default:
