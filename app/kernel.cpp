@@ -1,13 +1,18 @@
-// tegula kernel show: the tile programs of an expression and what a device makes of them.
+// tegula kernel show: the tile programs of an expression, or a kernel of a graph file, and what a device makes of them; tegula kernel build.
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "app/commands.h"
 #include "tegula/compile/jit.h"
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
+#include "tegula/formats/graph_file.h"
+#include "tegula/formats/kernel_code.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/ops/creation.h"
@@ -96,9 +101,39 @@ std::vector<std::string> names() {
 }
 
 struct ShowChoice {
-  std::string expression, shape = "1024x1024", dtype = "f32", part = "all";
+  std::string expression, shape = "1024x1024", dtype = "f32", part = "all", kernel;
+  std::int64_t architecture = 90;
   bool gradient = false;
 };
+
+struct BuildChoice {
+  std::string file, kernel, folder = ".";
+  std::int64_t architecture = 90;
+};
+
+KernelCodeOptions code_options(const std::string& kernel, std::int64_t architecture) {
+  return {.kernel = kernel, .architecture = static_cast<int>(architecture)};
+}
+
+/// The result of a graph file that its kernel computes. The file is the user's own: it may have kernels.
+Tensor result_of(const std::string& file, const std::string& kernel) {
+  const GraphFunction f = load_graph(file, {.tile_kernels = true});
+  std::vector<Tensor> inputs;
+  for (const GraphValue& input : f.inputs()) inputs.push_back(zeros(input.shape, input.dtype));
+  for (const Tensor& result : f(inputs)) {
+    const std::vector<std::string> names = kernels_in({result});
+    if (kernel.empty() ? !names.empty() : std::ranges::find(names, kernel) != names.end()) return result;
+  }
+  throw Error({.op = "tegula kernel",
+               .got = file + (kernel.empty() ? ", whose results no kernel of one's own computes" : ", which has no kernel " + kernel),
+               .expected = "a graph file of a function with a tile kernel or CUDA C++",
+               .advice = "save_graph writes one"});
+}
+
+void build(const BuildChoice& choice) {
+  for (const std::string& path : build_kernel(result_of(choice.file, choice.kernel), choice.folder, code_options(choice.kernel, choice.architecture)))
+    std::printf("%s\n", path.c_str());
+}
 
 Shape shape_of(const std::string& text) {
   Shape shape;
@@ -123,6 +158,11 @@ DType dtype_of(const std::string& text) {
 }
 
 void run(const ShowChoice& choice) {
+  if (is_graph_file(choice.expression)) {
+    const std::string text = show_kernel(result_of(choice.expression, choice.kernel), code_options(choice.kernel, choice.architecture));
+    std::printf("%s", text.c_str());
+    return;
+  }
   const Shape shape = shape_of(choice.shape);
   if (numel(shape) == 0)
     throw Error({.op = "tegula kernel show",
@@ -160,7 +200,11 @@ void add_kernel(Command& app) {
   Command command = kernel.command("show", "the tile programs of an expression, and what the device compiled them to");
   std::string list;
   for (const auto& one : kExpressions) list += "\n  " + one.name + ": " + one.meaning;
-  command.option("expression", choice->expression, "of a tensor x:" + list).required().check(one_of(names())).type("NAME");
+  Check known = one_of(names());
+  known.complaint = [of_names = known.complaint](const std::string& text) { return is_graph_file(text) ? "" : of_names(text); };
+  command.option("expression", choice->expression, "of a tensor x, or a graph file with a kernel of one's own:" + list).required().check(known).type("NAME");
+  command.option("--kernel", choice->kernel, "of a graph file with several: which").type("NAME");
+  command.option("--architecture", choice->architecture, "of a graph file's kernel: 90 for sm_90").check(between(80, 130)).shows_default().type("NUMBER");
   command.option("--shape", choice->shape, "of x").shows_default().type("AxBxC");
   command.option("--dtype", choice->dtype, "of x: f64, f32, f16, bf16").shows_default().type("DTYPE");
   command
@@ -172,6 +216,14 @@ void add_kernel(Command& app) {
   command.flag("--gradient", choice->gradient, "the gradient of its sum instead of the expression");
   add_device_option(command);
   command.runs([choice] { run(*choice); });
+
+  auto built = std::make_shared<BuildChoice>();
+  Command build_command = kernel.command("build", "machine code of a kernel in a graph file, with a C header and launcher that need the CUDA driver alone");
+  build_command.option("file", built->file, "a graph file (save_graph) with a tile kernel or CUDA C++").required().check(not_empty()).type("FILE");
+  build_command.option("--kernel", built->kernel, "which, where there are several").type("NAME");
+  build_command.option("--architecture", built->architecture, "90 for sm_90").check(between(80, 130)).shows_default().type("NUMBER");
+  build_command.option("--output", built->folder, "the folder of NAME.cubin, NAME.h and NAME.c").shows_default().type("FOLDER");
+  build_command.runs([built] { build(*built); });
 }
 
 }  // namespace tegula::app

@@ -22,7 +22,8 @@ RULES = {
     # floor 4: the passes
     "compile": ["core", "graph", "tile", "runtime"],
     # floor 4: the machines; they know no op, and nobody includes them
-    "cpu": ["core", "tile", "runtime"],
+    "cpu": ["core", "tile", "runtime", "emulator"],
+    "emulator": ["core", "runtime", "io"],  # CUDA C++ of one's own, where there is no GPU
     "simt": ["core", "tile", "runtime"],  # what a GPU back end needs without a driver: threads, layouts, generated text
     "cuda": ["core", "tile", "runtime", "simt"],
     # floor 4: files and batches
@@ -30,7 +31,7 @@ RULES = {
     "text": ["core", "graph", "runtime", "io", "data"],
     "io": ["core", "graph", "runtime"],
 }
-MACHINES = ("cpu", "simt", "cuda")
+MACHINES = ("cpu", "emulator", "simt", "cuda")
 USER_ROOMS = [room for room in RULES if room not in MACHINES and room != "text"]
 # Folder -> what of its own room it may include; a folder that is not named may include all of its room.
 FOLDERS = {

@@ -72,6 +72,7 @@ class CpuDevice final : public runtime::Device {
   Made made(const runtime::Attention& d, const Asked&) const { return make_attention(d); }
   Made made(const runtime::ScatterSum& d, const Asked&) const { return make_scatter_sum(d); }
   Made made(const runtime::Packing& d, const Asked&) const { return make_packing(d); }
+  Made made(const runtime::CudaKernel& d, const Asked&) const { return make_cuda_kernel(d); }
   template <class None>
   Made made(const None&, const Asked& asked) const {
     runtime::throw_no_call(*this, asked);

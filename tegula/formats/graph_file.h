@@ -146,7 +146,7 @@ class GraphFunction {
 Parameters parameters(const GraphFunction& f);
 
 struct LoadGraphOptions {
-  /// Whether the file may have kernels of one's own (tile_kernel): code, of which nobody can check where it reads and writes.
+  /// Whether the file may have kernels of one's own (tile_kernel, cuda_kernel): code, of which nobody can check where it reads and writes.
   bool tile_kernels = false;
 };
 

@@ -253,6 +253,7 @@ class Reader {
     const auto read_region = [&](const json& body) { return this->body(body, level, out); };
     const auto complain = [&](const std::string& got, const std::string& expected) { refuse(level, shown(name) + ": " + got, expected); };
     AttributeReader reader(attributes, node, read_region, complain);
+    if (name == "tile_kernel" || name == "cuda_kernel") require_allowed(given, level);
     Ref<const Op> op = name == "tile_kernel" ? kernel(given, node, level, reader, complain) : ops_.make_op(name, reader);
     if (!op) {
       throw Error({.op = "load_graph",
@@ -265,14 +266,17 @@ class Reader {
     return op;
   }
 
+  void require_allowed(const json& given, const Level& level) const {
+    if (tile_kernels_) return;
+    const char* const named = given.contains("name") ? "name" : "op";
+    throw Error({.op = "load_graph",
+                 .got = file_ + ": " + level.place + "node " + std::to_string(level.number) + ", a kernel of the user's own, " +
+                        shown(at(given, named, level)),
+                 .expected = "none: what a kernel reads and writes cannot be checked, so such a file is as good as a program",
+                 .advice = "load_graph(path, {.tile_kernels = true}), if you trust who has written it"});
+  }
+
   Ref<const Op> kernel(const json& given, const Signature& node, const Level& level, AttributeReader& reader, const Complain& complain) const {
-    if (!tile_kernels_) {
-      throw Error({.op = "load_graph",
-                   .got = file_ + ": " + level.place + "node " + std::to_string(level.number) + ", a kernel of the user's own, " +
-                          shown(at(given, "name", level)),
-                   .expected = "none: what a kernel reads and writes cannot be checked, so such a file is as good as a program",
-                   .advice = "load_graph(path, {.tile_kernels = true}), if you trust who has written it"});
-    }
     auto program = program_from_json(at(given, "program", level), complain);
     const std::string name = text(at(given, "name", level), "the name", level);
     const Ref<TileKernelOp> op = make<TileKernelOp>(name, std::move(program), node.inputs, TileLaunch(), Line());

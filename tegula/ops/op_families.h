@@ -35,5 +35,6 @@ void add_pooling_ops(OpTable& table);
 void add_convolution_ladder_ops(OpTable& table);
 void add_attention_ops(OpTable& table);
 void add_matmul_ops(OpTable& table);
+void add_cuda_kernel_ops(OpTable& table);
 
 }  // namespace tegula

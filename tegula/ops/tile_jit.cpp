@@ -1,42 +1,19 @@
 #include "tegula/ops/tile_jit.h"
 
 #include "tegula/core/error.h"
-#include "tegula/graph/autodiff/grad.h"
-#include "tegula/ops/creation.h"
+#include "tegula/ops/kernel_gradient.h"
 
 namespace tegula::tile::language {
 
 std::vector<Tensor> with_gradient(const std::string& name, std::vector<Tensor> results, const Arguments& arguments,
                                   const TileGradientFunction& gradient, const Line& where) {
-  // Each result is a function of its own to gradients: theirs add up.
-  std::vector<Tensor> all = arguments.inputs, differentiable;
-  all.insert(all.end(), results.begin(), results.end());
-  const std::size_t inputs = arguments.inputs.size();
-  for (std::size_t k = 0; k < results.size(); ++k) {
-    if (!is_float(results[k].dtype())) {
-      differentiable.push_back(results[k]);
-      continue;
-    }
-    const auto part = [=](const std::vector<Tensor>& in) { return in[inputs + k]; };
-    const auto vjp = [=, launch = arguments.launch](const std::vector<Tensor>& in, const Tensor&, const Tensor& dy) {
-      const auto middle = in.begin() + static_cast<std::ptrdiff_t>(inputs);
-      const std::vector<Tensor> xs(in.begin(), middle), ys(middle, in.end());
-      std::vector<Tensor> dys;
-      for (std::size_t i = 0; i < ys.size(); ++i) dys.push_back(i == k ? dy : zeros_like(ys[i]));
-      std::vector<Tensor> parts = gradient({xs, ys, dys, launch, where});
-      if (parts.size() != inputs) {
-        throw Error({.op = name,
-                     .got = std::to_string(parts.size()) + " gradients",
-                     .expected = std::to_string(inputs) + ", one for each input",
-                     .advice = "an empty Tensor means none flows",
-                     .where = where});
-      }
-      parts.resize(in.size());
-      return parts;
-    };
-    differentiable.push_back(custom_function(name, part, vjp, all, where));
-  }
-  return differentiable;
+  const TileLaunch& launch = arguments.launch;
+  return with_kernel_gradient(
+      name, results, arguments.inputs,
+      [gradient, launch, where](const std::vector<Tensor>& xs, const std::vector<Tensor>& ys, const std::vector<Tensor>& dys) {
+        return gradient({xs, ys, dys, launch, where});
+      },
+      where);
 }
 
 TileGradientFunction gradient_by(std::string name, TileKernel kernel, Runner run, int pointers, int results) {

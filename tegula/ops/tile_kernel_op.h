@@ -45,6 +45,7 @@ class TileKernelOp final : public KernelOp {
   bool accepts(int index, const Layout& layout) const override;
   void lower(KernelContext& context) const override;
   std::string check_message(std::int64_t id, std::int64_t value) const override;
+  const TileLaunch& launch() const { return launch_; }
   /// What the function builds; throws its errors.
   const TileProgram& program() const;
   const std::shared_ptr<const TileProgram>& shared_program() const;

@@ -11,6 +11,7 @@
 #include "tegula/core/line.h"
 #include "tegula/core/shape.h"
 #include "tegula/runtime/attention.h"
+#include "tegula/runtime/cuda_kernel.h"
 #include "tegula/runtime/operand.h"
 #include "tegula/tile/ir.h"
 
@@ -148,7 +149,7 @@ struct HostTurn {
 };
 
 /// monostate: no call of a device.
-struct CallDescription : std::variant<std::monostate, Matmul, Convolution, Pooling, Attention, ScatterSum, Packing, HostTurn> {
+struct CallDescription : std::variant<std::monostate, Matmul, Convolution, Pooling, Attention, ScatterSum, Packing, HostTurn, CudaKernel> {
   using variant::variant;
   explicit operator bool() const { return !std::holds_alternative<std::monostate>(*this); }
 };

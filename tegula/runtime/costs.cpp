@@ -71,9 +71,10 @@ Work of(const Packing& d) {
   return {written, (static_cast<double>(numel(d.weight.shape)) + written) * static_cast<double>(size_of(d.dtype))};
 }
 Work of(const HostTurn&) { return {}; }
+Work of(const CudaKernel&) { return {}; }
 Work of(const std::monostate&) { return {}; }
 
-bool is_call(const CallDescription& d) { return d && !std::holds_alternative<HostTurn>(d); }
+bool is_call(const CallDescription& d) { return d && !std::holds_alternative<HostTurn>(d) && !std::holds_alternative<CudaKernel>(d); }
 
 /// That of products in this dtype, where the table has one of its own.
 double operations_per_second(const CallDescription& description, const Costs& costs) {

@@ -1,4 +1,4 @@
-// The kernels for few channels on the CPU, against the naive loops: their source is compiled and run by the fibers of emulated_cuda.h.
+// The kernels for few channels on the CPU, against the naive loops: their source is compiled and run by the emulator.
 
 #include "tegula/cuda/handwritten/few_channels/few_channels.h"
 

@@ -1,8 +1,6 @@
 #pragma once
-// What a tensor core does with the fragments of a warp, for plain kernels of f32 (m16n8k8 in TF32; here in full precision). After
-// emulated_cuda.h.
-
-#define __forceinline__ inline
+// What a tensor core does with the fragments of a warp, for plain kernels of f32 (m16n8k8 in TF32; here in full precision). Behind the
+// emulator's words.
 
 namespace emulated {
 struct Fragment {

@@ -1,15 +1,15 @@
 #pragma once
-// What generated sources need behind the prelude when they are emulated (see emulated_cuda.h).
+// What generated sources need behind the prelude when they are emulated (tegula/emulator/).
 
 inline float widen(Float16 x) {
   _Float16 y;
-  std::memcpy(&y, &x.bits, 2);
+  __builtin_memcpy(&y, &x.bits, 2);
   return static_cast<float>(y);
 }
 inline float widen(BFloat16 x) { return __int_as_float(static_cast<int>(static_cast<unsigned>(x.bits) << 16)); }
 inline void narrow(float x, Float16& y) {
   const auto half = static_cast<_Float16>(x);
-  std::memcpy(&y.bits, &half, 2);
+  __builtin_memcpy(&y.bits, &half, 2);
 }
 inline void narrow(float x, BFloat16& y) {
   const auto word = static_cast<unsigned>(__float_as_int(x));

@@ -1,18 +1,16 @@
 #include "tests/support/emulator.h"
 
-#include <dlfcn.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
 #include <map>
 
 #include "tegula/core/error.h"
+#include "tegula/emulator/image.h"
+#include "tegula/emulator/threads.h"
 #include "tegula/simt/decide/layout.h"
 #include "tests/support/cpu_candidates.h"
 #include "tests/support/gradient_product.h"
@@ -20,91 +18,53 @@
 namespace tegula::gpu {
 namespace {
 
-using Run = int (*)(const void* arguments, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster,
-                    int threads, std::size_t shared, void* failure, const void* guards, int guard_count, unsigned order);
-
-std::filesystem::path folder() {
-  static const std::filesystem::path path = [] {
-    std::filesystem::path p = std::filesystem::temp_directory_path() / ("tegula_emulator_" + std::to_string(getpid()));
-    std::filesystem::create_directories(p);
-    static const std::filesystem::path kept = p;
-    std::atexit([] {
-      std::error_code ignored;
-      std::filesystem::remove_all(kept, ignored);
-    });
-    return p;
-  }();
-  return path;
-}
-
-std::string shell_word(const std::filesystem::path& path) { return "'" + path.string() + "'"; }
-
-/// The entry of a kernel in the shared object of its unit: `run_` and its name.
+/// What calls a kernel once for each thread: `call_` and its name.
 std::string entry(const Generated& code, const Specialisation& specialisation) {
   const std::string n = code.name;
-  std::string s = "struct Call_" + n +
-                  " { const void* a; const void* sets; const std::int64_t* grid; int count; Failure* failure; const Failure* guards; int "
-                  "guard_count; };\n";
   const std::string guards = specialisation.guarded ? ", c.guards, c.guard_count);\n" : ");\n";
-  s += "static void call_" + n + "(void* p) {\n  const Call_" + n + "& c = *static_cast<const Call_" + n + "*>(p);\n";
-  if (specialisation.many_sets) s += "  " + n + "(static_cast<const Set_" + n + "*>(c.sets), c.count, c.failure" + guards;
-  else s += "  " + n + "(*static_cast<const Arguments_" + n + "*>(c.a), c.grid[0], c.grid[1], c.grid[2], c.failure" + guards;
-  s += "}\nextern \"C\" int run_" + n +
-       "(const void* a, const void* sets, const std::int64_t* grid, int count, long long blocks, int cluster, int threads, std::size_t "
-       "shared,\n"
-       "                   void* failure, const void* guards, int guard_count, unsigned order) {\n"
-       "  Call_" +
-       n +
-       " c{a, sets, grid, count, static_cast<Failure*>(failure), static_cast<const Failure*>(guards), guard_count};\n  emulated::body = "
-       "call_" +
-       n +
-       ", emulated::argument = &c;\n"
-       "  emulated::grid_size.x = static_cast<unsigned>(blocks);\n"
-       "  for (long long b = 0; b < blocks; b += cluster) if (!emulated::run_cluster(static_cast<std::size_t>(b), cluster, threads, "
-       "shared, order)) return 1;\n"
-       "  return 0;\n}\n";
-  return s;
+  std::string s = "extern \"C\" void call_" + n + "(void* p) {\n  const emulated::Call& c = *static_cast<const emulated::Call*>(p);\n";
+  if (specialisation.many_sets) s += "  " + n + "(static_cast<const Set_" + n + "*>(c.sets), c.count, static_cast<Failure*>(c.failure)" + guards;
+  else
+    s += "  " + n + "(*static_cast<const Arguments_" + n + "*>(c.sets), c.grid[0], c.grid[1], c.grid[2], static_cast<Failure*>(c.failure)" + guards;
+  return s + "}\n";
 }
 
-int sources = 0;
+/// What call_… is given; kCall is the same for the unit.
+struct EmulatedCall {
+  const void* sets;  // or the arguments of the only one
+  const std::int64_t* grid;
+  int count;
+  void* failure;
+  const void* guards;
+  int guard_count;
+};
+constexpr const char* kCall =
+    "namespace emulated { struct Call { const void* sets; const int64_t* grid; int count; void* failure; const Failure* guards; int guard_count; }; }\n";
 
-/// The unit as a loaded shared object.
-void* load(const std::string& unit) {
-  const std::filesystem::path base = folder() / ("k" + std::to_string(sources++));
-  const std::filesystem::path source = base.string() + ".cpp", object = base.string() + ".so", log = base.string() + ".log";
-  std::ofstream(source) << unit;
-  const std::string command = "c++ -std=c++17 -O0 -w -fwrapv -fPIC -shared -I " + shell_word(folder()) + " " + shell_word(source) + " -o " +
-                              shell_word(object) + " 2> " + shell_word(log);
-  if (std::system(command.c_str()) != 0) {
-    std::ifstream file(log);
-    const std::string text((std::istreambuf_iterator<char>(file)), {});
-    throw Error({.op = "emulator", .got = "source that does not compile:\n" + text.substr(0, 2000) + "\n" + unit});
-  }
-  void* handle = dlopen(object.c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (!handle) throw Error({.op = "emulator", .got = dlerror()});
-  return handle;
+std::string text_of(const std::string& file) {
+  std::ifstream from(source_folder() + "/tests/support/" + file);
+  return std::string((std::istreambuf_iterator<char>(from)), {});
 }
 
-std::string include(const std::string& file) { return "#include \"" + source_folder() + "/tests/support/" + file + "\"\n"; }
+const emulator::Image& image_of(const std::string& unit) { return emulator::Image::of(unit, emulator::Checked::No, "emulator"); }
+
+/// Where a kernel that was compiled is.
+struct Compiled {
+  const emulator::Image* image = nullptr;
+  void (*body)(void*) = nullptr;
+};
 
 /// What was compiled, by source: once per process.
-std::map<std::string, Run>& known() {
-  static std::map<std::string, Run> runs;
-  return runs;
+std::map<std::string, Compiled>& known() {
+  static std::map<std::string, Compiled> all;
+  return all;
 }
 
 using Variant = std::pair<Generated, Specialisation>;
 
 /// Compiles those that are not known yet, in one unit: to start the compiler takes as long as a dozen kernels.
 void compile(const std::vector<Variant>& variants) {
-  static const std::string prefix = [] {  // the part that is the same for all, compiled once
-    const std::filesystem::path header = folder() / "prefix.h";
-    std::ofstream(header) << include("emulated_cuda.h") << prelude() << include("emulated_types.h");
-    const std::string command =
-        "c++ -std=c++17 -O0 -w -fwrapv -fPIC -x c++-header " + shell_word(header) + " -o " + shell_word(header.string() + ".gch");
-    if (std::system(command.c_str()) != 0) throw Error({.op = "emulator", .got = "a prelude that does not compile: " + command});
-    return std::string("#include \"prefix.h\"\n");
-  }();
+  static const std::string before = emulator::words(emulator::Checked::No) + prelude() + text_of("emulated_types.h") + kCall;
   std::string unit;
   std::vector<const Generated*> missing;
   for (const auto& [code, specialisation] : variants) {
@@ -114,17 +74,34 @@ void compile(const std::vector<Variant>& variants) {
   }
   if (missing.empty()) return;
   try {
-    void* handle = load(prefix + unit);
-    for (const Generated* code : missing) known()[code->source] = reinterpret_cast<Run>(dlsym(handle, ("run_" + code->name).c_str()));
+    const emulator::Image& image = image_of(before + unit);
+    for (const Generated* code : missing)
+      known()[code->source] = {&image, reinterpret_cast<void (*)(void*)>(image.find("call_" + code->name))};
   } catch (...) {
     for (const Generated* code : missing) known().erase(code->source);
     throw;
   }
 }
 
-[[noreturn]] void stuck(const std::string& kernel) {
-  throw Error(
-      {.op = "emulator", .got = "threads of " + kernel + " that wait for each other", .expected = "the same barriers in all threads"});
+[[noreturn]] void stuck(const std::string& kernel, const std::string& what = "") {
+  throw Error({.op = "emulator",
+               .got = "threads of " + kernel + " that wait for each other" + (what.empty() ? "" : ": " + what),
+               .expected = "the same barriers in all threads"});
+}
+
+/// Throws Error where threads wait for each other for ever.
+void run(const std::string& kernel, const Compiled& code, void* argument, long long blocks, int cluster, int threads, std::size_t shared,
+         unsigned order, bool uneven) {
+  const emulator::Stopped stopped = emulator::run({.state = &code.image->state(),
+                                                   .body = code.body,
+                                                   .argument = argument,
+                                                   .grid = {static_cast<unsigned>(blocks), 1, 1},
+                                                   .block = {static_cast<unsigned>(threads), 1, 1},
+                                                   .cluster = cluster,
+                                                   .shared_bytes = shared,
+                                                   .order = order,
+                                                   .uneven = uneven});
+  if (!stopped.what.empty()) stuck(kernel, stopped.what);
 }
 
 class EmulatedKernel final : public runtime::Kernel {
@@ -168,13 +145,14 @@ class EmulatedKernel final : public runtime::Kernel {
     memory.resize(memory.size() + 16);
     runtime::Failure local;
     void* failure = launch_options.failure ? launch_options.failure : &local;
-    const unsigned order = launch | (uneven ? 1u << 31 : 0u);  // emulated::kUneven
     compile({chosen});
-    if (known()[code.source](memory.data(), memory.data(), sets.empty() ? nullptr : sets[0].grid.data(), static_cast<int>(sets.size()),
-                             instances * code.cluster, code.cluster, code.threads, code.shared_bytes, failure, launch_options.guards.data(),
-                             static_cast<int>(launch_options.guards.size()), order) != 0) {
-      stuck(code.name);
-    }
+    EmulatedCall call{memory.data(),
+                      sets.empty() ? nullptr : sets[0].grid.data(),
+                      static_cast<int>(sets.size()),
+                      failure,
+                      launch_options.guards.data(),
+                      static_cast<int>(launch_options.guards.size())};
+    run(code.name, known()[code.source], &call, instances * code.cluster, code.cluster, code.threads, code.shared_bytes, launch, uneven);
   }
 
   std::string listing() const override {
@@ -286,22 +264,13 @@ void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int clu
   for (std::size_t i = 0; i < pointers.size(); ++i) call += (i > 0 ? ", Pointer{c[" : "Pointer{c[") + std::to_string(i) + "]}";
   const std::string entry =
       "struct Pointer { void* p; template <class T> operator T*() const { return static_cast<T*>(p); } };\n"
-      "static void call(void* p) { void* const* c = static_cast<void* const*>(p); " +
-      kernel.name + "(" + call +
-      "); }\n"
-      "extern \"C\" int run(const void* a, const void*, const std::int64_t*, int, long long blocks, int cluster, int threads, std::size_t "
-      "shared, void*, const void*, int, unsigned order) {\n"
-      "  emulated::body = call, emulated::argument = const_cast<void*>(a);\n  emulated::grid_size.x = static_cast<unsigned>(blocks);\n"
-      "  for (long long b = 0; b < blocks; b += cluster) if (!emulated::run_cluster(static_cast<std::size_t>(b), cluster, threads, shared, "
-      "order)) return 1;\n"
-      "  return 0;\n}\n";
+      "extern \"C\" void call(void* p) { void* const* c = static_cast<void* const*>(p); " +
+      kernel.name + "(" + call + "); }\n";
   static unsigned order = 0;
-  Run& run = known()[kernel.source + entry];
-  if (!run)
-    run = reinterpret_cast<Run>(dlsym(load(include("emulated_cuda.h") + include("emulated_product.h") + kernel.source + entry), "run"));
-  const int stopped = run(pointers.data(), nullptr, nullptr, 0, kernel.blocks, cluster, kernel.threads,
-                          std::max(kernel.shared, shared_bytes), nullptr, nullptr, 0, order++);
-  if (stopped != 0) stuck(kernel.name);
+  const emulator::Image& image =
+      image_of(emulator::words(emulator::Checked::No) + text_of("emulated_product.h") + kernel.source + entry);
+  run(kernel.name, {&image, reinterpret_cast<void (*)(void*)>(image.find("call"))}, const_cast<void**>(pointers.data()), kernel.blocks, cluster,
+      kernel.threads, std::max(kernel.shared, shared_bytes), order++, false);
 }
 
 std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, const EmulationOptions& options) {

@@ -1,6 +1,6 @@
 #pragma once
-// Generated kernels on the CPU: by the machine (tegula/simt/machine), which executes their statements; or their text, which the system's compiler makes a
-// shared object of and fibers run.
+// Generated kernels on the CPU: by the machine (tegula/simt/machine), which executes their statements; or their text, by the emulator of the library
+// (tegula/emulator/).
 
 #include <functional>
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace tegula::gpu {
 
-/// How warps go on (emulated_cuda.h); Changing: even in two launches of three, from the first thread on or from the last.
+/// How warps go on (tegula/emulator/threads.h); Changing: even in two launches of three, from the first thread on or from the last.
 enum class Pace : std::uint8_t { Changing, Even, Uneven };
 
 struct EmulationOptions {

@@ -14,6 +14,7 @@ std::unique_ptr<runtime::Call> make_convolution(const runtime::Convolution& desc
 std::unique_ptr<runtime::Call> make_pooling(const runtime::Pooling& description);
 std::unique_ptr<runtime::Call> make_scatter_sum(const runtime::ScatterSum& description);
 std::unique_ptr<runtime::Call> make_packing(const runtime::Packing& description);
+std::unique_ptr<runtime::Call> make_cuda_kernel(const runtime::CudaKernel& description);
 
 /// As runtime::Device.
 std::vector<runtime::Candidate> candidates(const runtime::CallDescription& description);

@@ -20,6 +20,7 @@
 #include "tegula/cuda/driver/progress.h"
 #include "tegula/cuda/driver/properties.h"
 #include "tegula/cuda/driver/queue.h"
+#include "tegula/cuda/driver/raw_kernel.h"
 #include "tegula/cuda/driver/recording.h"
 #include "tegula/cuda/driver/time_marks.h"
 #include "tegula/cuda/handwritten/library.h"
@@ -203,6 +204,7 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
   Made made(const runtime::Attention& d) { return make_attention(context_, d); }
   Made made(const runtime::ScatterSum& d) { return make_scatter_sum(context_, d); }
   Made made(const runtime::HostTurn& d) { return make_host_turn(context_, d); }
+  Made made(const runtime::CudaKernel& d) { return make_raw_kernel(context_, d); }
   Made made(const runtime::Packing& d) { runtime::throw_no_call(*this, d); }
   Made made(const std::monostate&) { runtime::throw_no_call(*this, {}); }
 

@@ -11,7 +11,7 @@ struct alignas(16) Four { float x[4]; };
 struct alignas(8) Two { float x[2]; };
 
 #ifdef TEGULA_EMULATED
-#define SHARED float* const shared = reinterpret_cast<float*>(emulated::current->block->shared.data())
+#define SHARED float* const shared = reinterpret_cast<float*>(tegula_emulated.shared)
 template <int kBytes>
 inline void copy_later(float* to, const float* from, bool inside) {
   for (int i = 0; i < kBytes / 4; ++i) to[i] = inside ? from[i] : 0.0f;

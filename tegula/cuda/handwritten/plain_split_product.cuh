@@ -67,7 +67,7 @@ __device__ inline void fill(float* shared, const float* x, int first, int lines,
 }
 
 #ifdef TEGULA_EMULATED
-#define SHARED_FLOATS(count) float* const shared = reinterpret_cast<float*>(emulated::current->block->shared.data())
+#define SHARED_FLOATS(count) float* const shared = reinterpret_cast<float*>(tegula_emulated.shared)
 #else
 #define SHARED_FLOATS(count) __shared__ alignas(16) float shared[count]
 #if PARTS > 1

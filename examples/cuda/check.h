@@ -1,0 +1,21 @@
+#pragma once
+// What the programs of this folder share.
+
+#include <tegula/tile.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+/// The file beside these programs.
+inline tegula::CudaSource beside(const std::string& file) {
+  const std::string here = __FILE__;
+  return tegula::cuda_file(here.substr(0, here.rfind('/') + 1) + file);
+}
+
+/// Ends the program where a kernel and Tegula's own op differ.
+inline void check(const char* what, const tegula::Tensor& got, const tegula::Tensor& want, double tolerance = 1e-5) {
+  const double off = got.shape() == want.shape() ? tegula::max(tegula::abs(got - want)).item<double>() : 1e30;
+  std::printf("%-28s %s\n", what, off <= tolerance ? "right" : "wrong");
+  if (!(off <= tolerance)) std::exit(1);
+}

@@ -1,0 +1,50 @@
+#pragma once
+// Kernels as a shared object: text that the system's C++ compiler has compiled, and what is known of it.
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "tegula/emulator/interface.h"
+
+namespace tegula::emulator {
+
+/// Whether accesses to memory are looked at (memory_check.h). That is some ten times slower.
+enum class Checked : std::uint8_t { No, Yes };
+
+/// What kernels are compiled behind: CUDA's words.
+std::string words(Checked checked);
+
+class Image {
+ public:
+  /// A variable with a place of its own: __shared__, __device__, __constant__.
+  struct Variable {
+    std::string name;  // without where it is declared
+    const unsigned char* begin = nullptr;
+    std::size_t bytes = 0;
+    bool local = false;  // of a function
+  };
+
+  /// The unit, compiled once per process; it stays loaded. Throws Error of `op` with the compiler's messages, and where the system has no C++ compiler
+  /// ($TEGULA_CXX, else c++).
+  static const Image& of(const std::string& unit, Checked checked, const std::string& op);
+
+  /// Null where it has none.
+  void* find(const std::string& name) const;
+  emulated::State& state() const { return *static_cast<emulated::State*>(find("tegula_emulated")); }
+  const std::vector<Variable>& variables() const { return variables_; }
+  const unsigned char* begin() const { return begin_; }
+  const unsigned char* end() const { return end_; }
+  /// "saxpy.cu:12": the line of the text that the code at this return address comes from; empty where nobody knows (addr2line is missing).
+  std::string line_of(const void* from) const;
+
+ private:
+  void read_symbols();
+
+  std::string path_;
+  void* handle_ = nullptr;
+  const unsigned char *begin_ = nullptr, *end_ = nullptr;
+  std::vector<Variable> variables_;
+};
+
+}  // namespace tegula::emulator

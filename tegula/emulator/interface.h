@@ -1,0 +1,4 @@
+#pragma once
+// interface.cuh for the host's side.
+
+#include "tegula/emulator/interface.cuh"

@@ -1,0 +1,31 @@
+#pragma once
+// Kernels of one's own shown and taken out of a program: what the result of a launch was to be computed by. They need NVRTC and no GPU.
+
+#include <string>
+#include <vector>
+
+#include "tegula/core/line.h"
+#include "tegula/graph/tensor.h"
+
+namespace tegula {
+
+struct KernelCodeOptions {
+  std::string kernel = {};  // its name, where results depend on several
+  int architecture = 90;  // 90 for sm_90
+  bool aligned = true;  // tensors begin at multiples of 16 bytes, as what cuMemAlloc gives
+};
+
+/// What the kernel is: its tile program, what the code generator has decided about it, CUDA C++, PTX, SASS where nvdisasm or cuobjdump is found, registers, spills, shared
+/// memory, occupancy, and how many bytes the launch reads and writes and how many operations it was said to do. `result`: of a launch of a tile kernel or
+/// cuda_kernel, or computed from one; it is not computed. Throws Error where it depends on no kernel, on several and none is named, and without NVRTC.
+std::string show_kernel(const Tensor& result, const KernelCodeOptions& options = {}, Line where = Line::current());
+
+/// Writes NAME.cubin, NAME.h and NAME.c into the folder: machine code, and functions in C that load and launch it by the CUDA driver alone, without Tegula. NAME is the
+/// kernel's name as C has names. The constants are those of the launch; its tensors' sizes and its numbers may be any. Gives the paths. Throws Error like
+/// show_kernel, and where a file cannot be written.
+std::vector<std::string> build_kernel(const Tensor& result, const std::string& folder, const KernelCodeOptions& options = {}, Line where = Line::current());
+
+/// The names of the kernels that results depend on, each once.
+std::vector<std::string> kernels_in(const std::vector<Tensor>& results);
+
+}  // namespace tegula

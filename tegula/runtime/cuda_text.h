@@ -1,0 +1,64 @@
+#pragma once
+// CUDA C++ of a user's own as text: which parameters a kernel has, and how the text is made ready for a compiler.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tegula/core/dtype.h"
+#include "tegula/core/line.h"
+
+namespace tegula::runtime {
+
+/// A parameter of a kernel, as its text has it.
+struct CudaParameter {
+  std::string type, name;  // "const float*", "x"
+  bool pointer = false;
+  bool writable = false;  // what it points to
+  std::optional<DType> dtype = {};  // of a number, or of what it points to (float4*: f32); nothing for void* and types of the kernel's own
+  int bytes = 8;  // of a number: of the type that the launch gives it
+  bool is_unsigned = false;
+};
+
+/// Text with the name that its lines are told by: a file, or "text of saxpy".
+struct CudaText {
+  std::string text, file;
+};
+
+/// A kernel of a text, by its name as a launch says it: "saxpy", or "reduce<float, 256>" for a template.
+struct CudaSignature {
+  std::string name;  // without template arguments: "reduce"
+  std::vector<CudaParameter> parameters;
+  bool is_template = false;
+  std::string bounds;  // "__launch_bounds__(256)", where it says so
+  int line = 0;  // on which the kernel's name stands
+};
+
+/// Throws Error where the text has no such kernel, where several of the name are there, and for a parameter of a type that a launch cannot give: what is no
+/// pointer, no number and no type parameter of the kernel's.
+CudaSignature signature_of(const CudaText& text, const std::string& name, const Line& where);
+
+/// A variable that the text declares __shared__.
+struct CudaShared {
+  std::string name;
+  std::size_t element = 4;  // bytes of its type, where that is a number's
+  bool dynamic = false;  // extern: what the launch asks for
+};
+
+/// The text for the system's C++ compiler, line by line as it is, and what it declares as shared. Headers that CUDA programs include and the words stand in for
+/// are left out.
+struct EmulatedText {
+  std::string text;
+  std::vector<CudaShared> shared;
+};
+EmulatedText text_for_emulator(const CudaText& text);
+
+/// The unit for NVRTC, with lines told as the user's, and the name of its kernel's entry. Of a template that is a kernel which calls it.
+struct NvrtcText {
+  std::string text, entry;
+};
+NvrtcText text_for_nvrtc(const CudaText& text, const std::string& name, const Line& where);
+
+}  // namespace tegula::runtime
