@@ -131,7 +131,8 @@ Tensor result_of(const std::string& file, const std::string& kernel) {
 }
 
 void build(const BuildChoice& choice) {
-  for (const std::string& path : build_kernel(result_of(choice.file, choice.kernel), choice.folder, code_options(choice.kernel, choice.architecture)))
+  for (const std::string& path :
+       build_kernel(result_of(choice.file, choice.kernel), choice.folder, code_options(choice.kernel, choice.architecture)))
     std::printf("%s\n", path.c_str());
 }
 
@@ -202,9 +203,15 @@ void add_kernel(Command& app) {
   for (const auto& one : kExpressions) list += "\n  " + one.name + ": " + one.meaning;
   Check known = one_of(names());
   known.complaint = [of_names = known.complaint](const std::string& text) { return is_graph_file(text) ? "" : of_names(text); };
-  command.option("expression", choice->expression, "of a tensor x, or a graph file with a kernel of one's own:" + list).required().check(known).type("NAME");
+  command.option("expression", choice->expression, "of a tensor x, or a graph file with a kernel of one's own:" + list)
+      .required()
+      .check(known)
+      .type("NAME");
   command.option("--kernel", choice->kernel, "of a graph file with several: which").type("NAME");
-  command.option("--architecture", choice->architecture, "of a graph file's kernel: 90 for sm_90").check(between(80, 130)).shows_default().type("NUMBER");
+  command.option("--architecture", choice->architecture, "of a graph file's kernel: 90 for sm_90")
+      .check(between(80, 130))
+      .shows_default()
+      .type("NUMBER");
   command.option("--shape", choice->shape, "of x").shows_default().type("AxBxC");
   command.option("--dtype", choice->dtype, "of x: f64, f32, f16, bf16").shows_default().type("DTYPE");
   command
@@ -218,8 +225,12 @@ void add_kernel(Command& app) {
   command.runs([choice] { run(*choice); });
 
   auto built = std::make_shared<BuildChoice>();
-  Command build_command = kernel.command("build", "machine code of a kernel in a graph file, with a C header and launcher that need the CUDA driver alone");
-  build_command.option("file", built->file, "a graph file (save_graph) with a tile kernel or CUDA C++").required().check(not_empty()).type("FILE");
+  Command build_command =
+      kernel.command("build", "machine code of a kernel in a graph file, with a C header and launcher that need the CUDA driver alone");
+  build_command.option("file", built->file, "a graph file (save_graph) with a tile kernel or CUDA C++")
+      .required()
+      .check(not_empty())
+      .type("FILE");
   build_command.option("--kernel", built->kernel, "which, where there are several").type("NAME");
   build_command.option("--architecture", built->architecture, "90 for sm_90").check(between(80, 130)).shows_default().type("NUMBER");
   build_command.option("--output", built->folder, "the folder of NAME.cubin, NAME.h and NAME.c").shows_default().type("FOLDER");

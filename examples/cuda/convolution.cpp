@@ -1,6 +1,6 @@
 // A convolutional layer in the lectures' three ways, im2col and max pooling (convolution.cu), beside Tegula's own ops, on sizes that no tile divides.
 
-#include "check.h"
+#include "examples/cuda/check.h"
 
 using namespace tegula;
 
@@ -21,7 +21,8 @@ int main() {
   const RawKernel unroll = cuda_kernel("unroll_Kernel", source);
   std::vector<Tensor> samples;
   for (std::int64_t n = 0; n < N; ++n) {
-    const Tensor unrolled = unroll({.grid = {divide_up(C * H_out * W_out, 256)}, .block = {256}}, {C, H, W, K, select(x, 0, n), cuda_out({C * K * K, H_out * W_out})})[0];
+    const Tensor unrolled = unroll({.grid = {divide_up(C * H_out * W_out, 256)}, .block = {256}},
+                                   {C, H, W, K, select(x, 0, n), cuda_out({C * K * K, H_out * W_out})})[0];
     samples.push_back(reshape(matmul(reshape(w, {M, C * K * K}), unrolled), {M, H_out, W_out}));
   }
   check("ConvLayerForward, unrolled", stack(samples, 0), expected);

@@ -1,6 +1,6 @@
 // saxpy, vectorAdd, ReLUForward and the first kernels of the lectures, in CUDA C++ as the slides have it (vectors.cu): on a GPU, or on any machine with a C++ compiler.
 
-#include "check.h"
+#include "examples/cuda/check.h"
 
 using namespace tegula;
 

@@ -50,7 +50,7 @@ std::vector<std::string> command(const fs::path& source, const fs::path& object,
   std::vector<std::string> words{compiler(), "-std=c++17", "-O0", "-w", "-fwrapv", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
   // What the sanitizers call is in the unit: their libraries are not wanted.
   if (checked == Checked::Yes)
-    for (const char* const word : {"-g1", "-fsanitize=thread", "-fsanitize=bounds,integer-divide-by-zero", "-fno-sanitize-recover=none", "-nodefaultlibs"})
+    for (const char* const word : {"-g1", "-fsanitize=thread", "-fsanitize=bounds,integer-divide-by-zero", "-nodefaultlibs"})
       words.emplace_back(word);
   words.insert(words.end(), {source.string(), "-o", object.string()});
   if (checked == Checked::Yes) words.insert(words.end(), {"-lgcc", "-lc", "-lm"});
@@ -71,6 +71,7 @@ std::string without_folder(std::string text) {
 }
 
 std::string readable(const char* symbol) {
+  if (std::strncmp(symbol, "_Z", 2) != 0) return symbol;  // "s" alone is also how `short` is written
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
   std::string name = status == 0 ? text.get() : symbol;
@@ -93,6 +94,7 @@ const Image& Image::of(const std::string& unit, Checked checked, const std::stri
   Image image;
   const fs::path base = folder() / ("k" + std::to_string(images.size())), source = base.string() + ".cpp";
   image.path_ = base.string() + ".so";
+  image.compiled_in_ = fs::current_path().string() + "/";
   std::ofstream(source) << unit;
   const io::ChildResult result = io::run_child(command(source, image.path_, checked), {});
   if (!result.found) {
@@ -155,7 +157,7 @@ std::string Image::line_of(const void* from) const {
   text = text.substr(0, text.find_first_of("\n"));
   if (const std::size_t note = text.find(" ("); note != std::string::npos) text.erase(note);  // " (discriminator 2)"
   if (text.find("??") != std::string::npos) return "";
-  // A file without a folder is told with that of the compiler.
+  if (text.starts_with(compiled_in_)) text.erase(0, compiled_in_.size());  // what the compiler puts in front of a name
   return text;
 }
 

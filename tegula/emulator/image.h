@@ -41,7 +41,7 @@ class Image {
  private:
   void read_symbols();
 
-  std::string path_;
+  std::string path_, compiled_in_;
   void* handle_ = nullptr;
   const unsigned char *begin_ = nullptr, *end_ = nullptr;
   std::vector<Variable> variables_;

@@ -1,6 +1,7 @@
 #include "tegula/emulator/kernel.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <string>
 #include <utility>
@@ -38,11 +39,16 @@ std::string unit_of(const CudaKernel& kernel, const runtime::EmulatedText& text,
   for (const runtime::CudaShared& shared : text.shared)
     if (shared.dynamic && std::ranges::find(dynamic, shared.name) == dynamic.end()) dynamic.push_back(shared.name);
   for (const std::string& name : dynamic) unit += "asm(\".globl " + name + "\\n.set " + name + ", " + kDynamic + "\\n\");\n";
-  unit += "namespace emulated { struct Pointer { void* p; template <class T> TEGULA_WORD operator T*() const { return static_cast<T*>(p); } }; }\n";
-  unit += std::string("extern \"C\" TEGULA_WORD __attribute__((used)) void ") + kEntry + "(void* p) {\n  void* const* a = static_cast<void* const*>(p);\n  ::" + kernel.name + "(";
+  unit +=
+      "namespace emulated { struct Pointer { void* p; template <class T> TEGULA_WORD operator T*() const { return static_cast<T*>(p); } }; "
+      "}\n";
+  unit += std::string("extern \"C\" TEGULA_WORD __attribute__((used)) void ") + kEntry +
+          "(void* p) {\n  void* const* a = static_cast<void* const*>(p);\n  ::" + kernel.name + "(";
   for (std::size_t i = 0; i < signature.parameters.size(); ++i) {
     const std::string a = "a[" + std::to_string(i) + "]";
-    unit += (i > 0 ? ", " : "") + (signature.parameters[i].pointer ? "emulated::Pointer{" + a + "}" : "*static_cast<const " + number_type(signature.parameters[i]) + "*>(" + a + ")");
+    unit += (i > 0 ? ", " : "") + (signature.parameters[i].pointer
+                                       ? "emulated::Pointer{" + a + "}"
+                                       : "*static_cast<const " + number_type(signature.parameters[i]) + "*>(" + a + ")");
   }
   return unit + ");\n}\n";
 }
@@ -52,7 +58,8 @@ class Copies {
  public:
   explicit Copies(const std::vector<runtime::CudaTensor>& tensors) : tensors_(tensors) {
     std::size_t total = kRoom;
-    for (const runtime::CudaTensor& tensor : tensors) offsets_.push_back(total), total += (tensor.bytes() + kRoom + kAlignment - 1) / kAlignment * kAlignment;
+    for (const runtime::CudaTensor& tensor : tensors)
+      offsets_.push_back(total), total += (tensor.bytes() + kRoom + kAlignment - 1) / kAlignment * kAlignment;
     memory_.resize(total + kAlignment);
     begin_ = memory_.data() + (kAlignment - reinterpret_cast<std::uintptr_t>(memory_.data()) % kAlignment);
   }
@@ -74,7 +81,8 @@ class Copies {
   unsigned char* begin_ = nullptr;
 };
 
-std::vector<Region> regions_of(const CudaKernel& kernel, const runtime::CudaSignature& signature, const runtime::EmulatedText& text, const Image& image, Copies& copies) {
+std::vector<Region> regions_of(const CudaKernel& kernel, const runtime::CudaSignature& signature, const runtime::EmulatedText& text,
+                               const Image& image, Copies& copies) {
   std::vector<Region> regions;
   for (std::size_t i = 0; i < kernel.tensors.size(); ++i) {
     const runtime::CudaTensor& tensor = kernel.tensors[i];
@@ -101,10 +109,14 @@ std::vector<Region> regions_of(const CudaKernel& kernel, const runtime::CudaSign
     if (declared != text.shared.end() && declared->dynamic) continue;
     if (variable.name == kDynamic) {
       const auto dynamic = std::ranges::find(text.shared, true, &runtime::CudaShared::dynamic);
-      if (dynamic == text.shared.end() || kernel.shared == 0) continue;
-      regions.push_back({dynamic->name + ", the shared memory of the launch,", variable.begin, static_cast<std::size_t>(kernel.shared), Region::Kind::Shared, true, false, dynamic->element});
+      const auto asked = static_cast<std::size_t>(kernel.shared);
+      regions.push_back({"", variable.begin + asked, variable.bytes - asked, Region::Kind::Nobody});
+      if (dynamic == text.shared.end() || asked == 0) continue;
+      regions.push_back({dynamic->name + " (shared)", variable.begin, static_cast<std::size_t>(kernel.shared), Region::Kind::Shared, true,
+                         false, dynamic->element});
     } else if (declared != text.shared.end()) {
-      regions.push_back({variable.name + ", which is shared,", variable.begin, variable.bytes, Region::Kind::Shared, true, false, declared->element});
+      regions.push_back(
+          {variable.name + " (shared)", variable.begin, variable.bytes, Region::Kind::Shared, true, false, declared->element});
     } else if (variable.begin >= image.begin() && variable.begin + variable.bytes <= image.end() && !variable.local) {
       regions.push_back({variable.name, variable.begin, variable.bytes, Region::Kind::Global, true, true, 4});
     }
@@ -141,7 +153,7 @@ void launch(const CudaKernel& kernel, std::span<void* const> buffers, const Line
     values[i] = tensor ? copies.of(static_cast<std::size_t>(argument.tensor)) : nullptr;
     places[i] = argument.kind == CudaArgument::Kind::Number ? const_cast<std::int64_t*>(&argument.bits) : values[i];
   }
-  static unsigned launches = 0;
+  static std::atomic<unsigned> launches = 0;
   const unsigned order = launches++;
   MemoryCheck check(regions_of(kernel, signature, text, *image, copies), image->begin(), image->end(), index_of(kernel.block));
   const Stopped stopped = run({.state = &image->state(),
@@ -155,7 +167,9 @@ void launch(const CudaKernel& kernel, std::span<void* const> buffers, const Line
                                .uneven = order % 3 == 2,
                                .check = &check});
   if (!stopped.what.empty()) {
-    const std::string line = stopped.from ? image->line_of(stopped.from) : stopped.line > 0 ? std::string(stopped.file) + ":" + std::to_string(stopped.line) : "";
+    const std::string line = stopped.from       ? image->line_of(stopped.from)
+                             : stopped.line > 0 ? std::string(stopped.file) + ":" + std::to_string(stopped.line)
+                                                : "";
     throw Error({.op = op, .got = stopped.what + (line.empty() ? "" : ", at " + line), .where = where});
   }
   if (const std::string element = check.unwritten(); !element.empty()) {

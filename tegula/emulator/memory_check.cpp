@@ -17,13 +17,15 @@ std::string text_of(emulated::Index index) {
 
 MemoryCheck::MemoryCheck(std::vector<Region> regions, const unsigned char* image_begin, const unsigned char* image_end,
                          emulated::Index block_size)
-    : image_begin_(image_begin), image_end_(image_end), block_size_(block_size) {
+    : image_begin_(image_begin),
+      image_end_(image_end),
+      block_size_(block_size) {
   std::ranges::sort(regions, {}, &Region::begin);
   for (Region& region : regions) {
     Shadow shadow{.region = std::move(region), .cells = {}};
     // Elements of a tensor are touched as such or several at a time; shared memory in any way.
     shadow.granule = shadow.region.kind == Region::Kind::Tensor ? std::min<std::size_t>(shadow.region.element, 4) : 1;
-    shadow.cells.resize(shadow.region.bytes / shadow.granule);
+    if (shadow.region.kind != Region::Kind::Nobody) shadow.cells.resize(shadow.region.bytes / shadow.granule);
     if (shadow.region.filled)
       for (Cell& cell : shadow.cells) cell.filled = true;
     shadows_.push_back(std::move(shadow));
@@ -42,7 +44,9 @@ void MemoryCheck::begin_block(std::uint32_t number, emulated::Index index) {
 }
 
 MemoryCheck::Shadow* MemoryCheck::find(const unsigned char* place) {
-  const auto holds = [&](const Shadow& shadow) { return place >= shadow.region.begin && place < shadow.region.begin + shadow.region.bytes; };
+  const auto holds = [&](const Shadow& shadow) {
+    return place >= shadow.region.begin && place < shadow.region.begin + shadow.region.bytes;
+  };
   if (last_ < shadows_.size() && holds(shadows_[last_])) return &shadows_[last_];
   const auto behind = std::ranges::upper_bound(shadows_, place, {}, [](const Shadow& shadow) { return shadow.region.begin; });
   if (behind == shadows_.begin() || !holds(*std::prev(behind))) return nullptr;
@@ -72,10 +76,10 @@ std::string MemoryCheck::outside(const unsigned char* place, std::size_t bytes, 
   std::size_t distance = kFar;
   bool behind = false;
   for (const Shadow& shadow : shadows_) {
+    if (shadow.region.kind == Region::Kind::Nobody) continue;
     const unsigned char *begin = shadow.region.begin, *end = begin + shadow.region.bytes;
     const bool above = place >= end;
     const auto far = static_cast<std::size_t>(above ? place - end : begin - place);
-    // What lies further than the region is long is hardly meant for it.
     if (place >= begin && place < end) return std::string(kVerbs[kind]) + " across the end of " + shadow.region.name;
     if (far < distance) nearest = &shadow, distance = far, behind = above;
   }
@@ -99,8 +103,8 @@ std::string MemoryCheck::race(const Shadow& shadow, std::size_t cell, const Stam
 std::string MemoryCheck::access(const void* where, std::size_t bytes, emulated::Kind kind, unsigned thread) {
   const auto* const place = static_cast<const unsigned char*>(where);
   Shadow* const shadow = find(place);
-  if (!shadow) {
-    if (place >= image_begin_ && place + bytes <= image_end_) return "";  // tables and texts of the kernel's
+  if (!shadow || shadow->region.kind == Region::Kind::Nobody) {
+    if (!shadow && place >= image_begin_ && place + bytes <= image_end_) return "";  // tables and texts of the kernel's
     return outside(place, bytes, kind);
   }
   const Region& region = shadow->region;
@@ -109,7 +113,8 @@ std::string MemoryCheck::access(const void* where, std::size_t bytes, emulated::
   if (first % std::min<std::size_t>(bytes, 16) != 0 && reinterpret_cast<std::uintptr_t>(place) % bytes != 0)
     return std::string(kVerbs[kind]) + " " + bytes_text(bytes) + " of " + region.name + " at an address that is no multiple of " +
            std::to_string(bytes);
-  if (kind != emulated::kRead && !region.writable) return std::string(kVerbs[kind]) + " " + element_text(region, first) + ", which is an input";
+  if (kind != emulated::kRead && !region.writable)
+    return std::string(kVerbs[kind]) + " " + element_text(region, first) + ", which is an input";
   if (kind == emulated::kAtomic) has_acquired_ = true;
   const Stamp now{block_, phase_, warp_phases_[thread / 32], static_cast<std::uint16_t>(thread),
                   static_cast<std::uint8_t>(kind == emulated::kAtomic ? 2 : 1)};

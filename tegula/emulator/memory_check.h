@@ -19,7 +19,7 @@ struct Stamp {
 };
 
 struct Region {
-  enum class Kind : std::uint8_t { Tensor, Shared, Global };
+  enum class Kind : std::uint8_t { Tensor, Shared, Global, Nobody /* behind what is one's own */ };
   std::string name;  // "argument y, f32[100]"
   const unsigned char* begin = nullptr;
   std::size_t bytes = 0;
@@ -60,7 +60,8 @@ class MemoryCheck {
   Shadow* find(const unsigned char* place);
   bool ordered(const Stamp& before, const Stamp& now) const;
   std::string outside(const unsigned char* place, std::size_t bytes, emulated::Kind kind) const;
-  std::string race(const Shadow& shadow, std::size_t cell, const Stamp& other, bool other_wrote, emulated::Kind kind, const Stamp& now) const;
+  std::string race(const Shadow& shadow, std::size_t cell, const Stamp& other, bool other_wrote, emulated::Kind kind,
+                   const Stamp& now) const;
   static std::string element_text(const Region& region, std::size_t byte);
 
   std::vector<Shadow> shadows_;  // by address

@@ -60,6 +60,7 @@ struct Fiber {
   const Slot* round = nullptr;
   unsigned members = 0;  // of it
   unsigned atomics = 0;
+  const void* from = nullptr;  // of the last one: the code
   std::vector<std::vector<PendingCopy>> copies;  // that have not arrived: a group each; the last one is open
 };
 
@@ -107,7 +108,9 @@ class Scheduler {
   }
   void explain_waiting();
   unsigned lanes_of(const Warp& warp) const;
-  Warp& warp_of(const Fiber& fiber) { return warps_[static_cast<std::size_t>(&fiber - fibers_.data()) / per_block_ * warps_per_block_ + fiber.thread / kWarpSize]; }
+  Warp& warp_of(const Fiber& fiber) {
+    return warps_[static_cast<std::size_t>(&fiber - fibers_.data()) / per_block_ * warps_per_block_ + fiber.thread / kWarpSize];
+  }
 
   Launch launch_;
   std::vector<Fiber> fibers_;
@@ -168,13 +171,17 @@ void Scheduler::wait_for_copies(int unfinished) {
 
 void Scheduler::access(const void* place, int bytes, int kind, const void* from) {
   if (!launch_.check) return;
-  const std::string wrong = launch_.check->access(place, static_cast<std::size_t>(bytes), static_cast<emulated::Kind>(kind), current_->thread);
+  const std::string wrong =
+      launch_.check->access(place, static_cast<std::size_t>(bytes), static_cast<emulated::Kind>(kind), current_->thread);
   if (!wrong.empty()) {
     stopped_ = {.what = who(*current_) + " " + wrong, .from = from};
     _longjmp(scheduler_, 2);
   }
   // Who waits for another thread by atomics lets that go on.
-  if (kind == emulated::kAtomic && ++current_->atomics % 16 == 0) wait(Wait::Turn, 0, {});
+  if (kind == emulated::kAtomic && ++current_->atomics % 16 == 0) {
+    current_->from = from;
+    wait(Wait::Turn, 0, {});
+  }
 }
 
 void Scheduler::fault(const char* what, Place place) {
@@ -182,7 +189,9 @@ void Scheduler::fault(const char* what, Place place) {
   _longjmp(scheduler_, 2);
 }
 
-std::string Scheduler::who(const Fiber& fiber) const { return "thread " + text_of(fiber.index) + " of block " + text_of(fiber.block->index); }
+std::string Scheduler::who(const Fiber& fiber) const {
+  return "thread " + text_of(fiber.index) + " of block " + text_of(fiber.block->index);
+}
 
 unsigned Scheduler::lanes_of(const Warp& warp) const {
   unsigned lanes = 0;
@@ -364,10 +373,14 @@ void Scheduler::explain_waiting() {
   for (std::size_t i = 0; i < count_; ++i) {
     const Fiber& fiber = fibers_[i];
     if (!waiting && !fiber.done) waiting = &fiber;
-    else if (!other && (fiber.done || (waiting && (fiber.waits != waiting->waits || fiber.place.line != waiting->place.line)))) other = &fiber;
+    else if (!other && (fiber.done || (waiting && (fiber.waits != waiting->waits || fiber.place.line != waiting->place.line))))
+      other = &fiber;
   }
-  if (waiting->waits == Wait::Turn || waiting->waits == Wait::Nowhere)
-    return stop(who(*waiting) + " waits by atomic operations for what no other thread does: blocks run one after another here", waiting->place);
+  if (waiting->waits == Wait::Turn || waiting->waits == Wait::Nowhere) {
+    stopped_ = {.what = who(*waiting) + " waits by atomic operations for what no other thread does: blocks run one after another here",
+                .from = waiting->from};
+    return;
+  }
   const std::string line = waiting->place.line > 0 ? " in line " + std::to_string(waiting->place.line) : "";
   std::string text = who(*waiting) + " waits" + line + " for threads that never come";
   if (other && other->done) text += ": " + who(*other) + " has ended";

@@ -12,7 +12,10 @@
 
 #define TEGULA_EMULATED 1
 #define TEGULA_WORD __attribute__((no_sanitize("thread"), unused)) inline
-#define TEGULA_HERE emulated::Place here = emulated::Place{__builtin_FILE(), __builtin_LINE()}
+// The line of the call, as a last argument; in the function, as a Place or to be handed on.
+#define TEGULA_HERE int here_line = __builtin_LINE(), const char* here_file = __builtin_FILE()
+#define TEGULA_AT emulated::Place{here_file, here_line}
+#define TEGULA_FROM here_line, here_file
 #define __device__
 #define __host__
 #define __global__
@@ -66,7 +69,7 @@ TEGULA_WORD T from_lane(const Slot* all, unsigned lane, const T& own) {
 }
 template <class T>
 TEGULA_WORD T exchange(T value, int distance, TEGULA_HERE) {
-  const Slot* all = tegula_emulated.meet(0xffffffffu, &value, static_cast<int>(sizeof value), here);
+  const Slot* all = tegula_emulated.meet(0xffffffffu, &value, static_cast<int>(sizeof value), TEGULA_AT);
   return from_lane(all, lane() ^ static_cast<unsigned>(distance), value);
 }
 template <class T>
@@ -80,11 +83,11 @@ TEGULA_WORD void touch(T* place, const void* code) {
 }  // namespace emulated
 
 // ---- Barriers
-TEGULA_WORD void __syncthreads(TEGULA_HERE) { tegula_emulated.sync_block(here); }
-TEGULA_WORD int __syncthreads_count(int predicate, TEGULA_HERE) { return tegula_emulated.count_block(predicate, here); }
-TEGULA_WORD int __syncthreads_or(int predicate, TEGULA_HERE) { return tegula_emulated.count_block(predicate, here) > 0; }
-TEGULA_WORD int __syncthreads_and(int predicate, TEGULA_HERE) { return tegula_emulated.count_block(!predicate, here) == 0; }
-TEGULA_WORD void __syncwarp(unsigned mask = 0xffffffffu, TEGULA_HERE) { tegula_emulated.sync_warp(mask, here); }
+TEGULA_WORD void __syncthreads(TEGULA_HERE) { tegula_emulated.sync_block(TEGULA_AT); }
+TEGULA_WORD int __syncthreads_count(int predicate, TEGULA_HERE) { return tegula_emulated.count_block(predicate, TEGULA_AT); }
+TEGULA_WORD int __syncthreads_or(int predicate, TEGULA_HERE) { return tegula_emulated.count_block(predicate, TEGULA_AT) > 0; }
+TEGULA_WORD int __syncthreads_and(int predicate, TEGULA_HERE) { return tegula_emulated.count_block(!predicate, TEGULA_AT) == 0; }
+TEGULA_WORD void __syncwarp(unsigned mask = 0xffffffffu, TEGULA_HERE) { tegula_emulated.sync_warp(mask, TEGULA_AT); }
 TEGULA_WORD void __threadfence() { tegula_emulated.fence(); }
 TEGULA_WORD void __threadfence_system() { tegula_emulated.fence(); }
 TEGULA_WORD void __threadfence_block() {}
@@ -93,39 +96,39 @@ TEGULA_WORD void __threadfence_block() {}
 template <class T>
 TEGULA_WORD T __shfl_sync(unsigned mask, T value, int source, int width = 32, TEGULA_HERE) {
   const unsigned lane = emulated::lane(), first = lane & ~static_cast<unsigned>(width - 1);
-  return emulated::from_lane(emulated::meet(mask, value, here), first + (static_cast<unsigned>(source) & static_cast<unsigned>(width - 1)), value);
+  return emulated::from_lane(emulated::meet(mask, value, TEGULA_AT), first + (static_cast<unsigned>(source) & static_cast<unsigned>(width - 1)), value);
 }
 template <class T>
 TEGULA_WORD T __shfl_up_sync(unsigned mask, T value, unsigned distance, int width = 32, TEGULA_HERE) {
   const unsigned lane = emulated::lane(), within = lane & static_cast<unsigned>(width - 1);
-  const emulated::Slot* all = emulated::meet(mask, value, here);
+  const emulated::Slot* all = emulated::meet(mask, value, TEGULA_AT);
   return within < distance ? value : emulated::from_lane(all, lane - distance, value);
 }
 template <class T>
 TEGULA_WORD T __shfl_down_sync(unsigned mask, T value, unsigned distance, int width = 32, TEGULA_HERE) {
   const unsigned lane = emulated::lane(), within = lane & static_cast<unsigned>(width - 1);
-  const emulated::Slot* all = emulated::meet(mask, value, here);
+  const emulated::Slot* all = emulated::meet(mask, value, TEGULA_AT);
   return within + distance >= static_cast<unsigned>(width) ? value : emulated::from_lane(all, lane + distance, value);
 }
 template <class T>
 TEGULA_WORD T __shfl_xor_sync(unsigned mask, T value, int distance, int width = 32, TEGULA_HERE) {
   const unsigned lane = emulated::lane(), other = lane ^ static_cast<unsigned>(distance);
-  const emulated::Slot* all = emulated::meet(mask, value, here);
+  const emulated::Slot* all = emulated::meet(mask, value, TEGULA_AT);
   return other / static_cast<unsigned>(width) > lane / static_cast<unsigned>(width) ? value : emulated::from_lane(all, other, value);
 }
 TEGULA_WORD unsigned __activemask() { return tegula_emulated.lanes; }
 TEGULA_WORD unsigned __ballot_sync(unsigned mask, int predicate, TEGULA_HERE) {
-  const emulated::Slot* all = emulated::meet(mask, predicate, here);
+  const emulated::Slot* all = emulated::meet(mask, predicate, TEGULA_AT);
   unsigned votes = 0;
   for (unsigned lane = 0; lane < 32; ++lane)
     if ((tegula_emulated.members >> lane & 1) && emulated::from<int>(all[lane])) votes |= 1u << lane;
   return votes;
 }
-TEGULA_WORD int __any_sync(unsigned mask, int predicate, TEGULA_HERE) { return __ballot_sync(mask, predicate, here) != 0; }
-TEGULA_WORD int __all_sync(unsigned mask, int predicate, TEGULA_HERE) { return __ballot_sync(mask, !predicate, here) == 0; }
+TEGULA_WORD int __any_sync(unsigned mask, int predicate, TEGULA_HERE) { return __ballot_sync(mask, predicate, TEGULA_FROM) != 0; }
+TEGULA_WORD int __all_sync(unsigned mask, int predicate, TEGULA_HERE) { return __ballot_sync(mask, !predicate, TEGULA_FROM) == 0; }
 template <class T>
 TEGULA_WORD unsigned __match_any_sync(unsigned mask, T value, TEGULA_HERE) {
-  const emulated::Slot* all = emulated::meet(mask, value, here);
+  const emulated::Slot* all = emulated::meet(mask, value, TEGULA_AT);
   unsigned equal = 0;
   for (unsigned lane = 0; lane < 32; ++lane)
     if ((tegula_emulated.members >> lane & 1) && emulated::from<T>(all[lane]) == value) equal |= 1u << lane;
@@ -142,11 +145,11 @@ TEGULA_WORD T reduce(unsigned mask, T value, Place here, F f) {
 }
 }  // namespace emulated
 template <class T>
-TEGULA_WORD T __reduce_add_sync(unsigned mask, T value, TEGULA_HERE) { return emulated::reduce(mask, value, here, [](T a, T b) { return a + b; }); }
+TEGULA_WORD T __reduce_add_sync(unsigned mask, T value, TEGULA_HERE) { return emulated::reduce(mask, value, TEGULA_AT, [](T a, T b) { return a + b; }); }
 template <class T>
-TEGULA_WORD T __reduce_min_sync(unsigned mask, T value, TEGULA_HERE) { return emulated::reduce(mask, value, here, [](T a, T b) { return b < a ? b : a; }); }
+TEGULA_WORD T __reduce_min_sync(unsigned mask, T value, TEGULA_HERE) { return emulated::reduce(mask, value, TEGULA_AT, [](T a, T b) { return b < a ? b : a; }); }
 template <class T>
-TEGULA_WORD T __reduce_max_sync(unsigned mask, T value, TEGULA_HERE) { return emulated::reduce(mask, value, here, [](T a, T b) { return a < b ? b : a; }); }
+TEGULA_WORD T __reduce_max_sync(unsigned mask, T value, TEGULA_HERE) { return emulated::reduce(mask, value, TEGULA_AT, [](T a, T b) { return a < b ? b : a; }); }
 
 // ---- Clusters, and copies that arrive later: words of generated kernels
 TEGULA_WORD int cluster_rank() { return tegula_emulated.cluster_rank; }

@@ -23,7 +23,8 @@ std::string show_kernel(const Tensor& result, const KernelCodeOptions& options =
 /// Writes NAME.cubin, NAME.h and NAME.c into the folder: machine code, and functions in C that load and launch it by the CUDA driver alone, without Tegula. NAME is the
 /// kernel's name as C has names. The constants are those of the launch; its tensors' sizes and its numbers may be any. Gives the paths. Throws Error like
 /// show_kernel, and where a file cannot be written.
-std::vector<std::string> build_kernel(const Tensor& result, const std::string& folder, const KernelCodeOptions& options = {}, Line where = Line::current());
+std::vector<std::string> build_kernel(const Tensor& result, const std::string& folder, const KernelCodeOptions& options = {},
+                                      Line where = Line::current());
 
 /// The names of the kernels that results depend on, each once.
 std::vector<std::string> kernels_in(const std::vector<Tensor>& results);

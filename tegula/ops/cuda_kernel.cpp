@@ -43,7 +43,8 @@ bool fits(const Dims& grid, const Dims& block, std::int64_t shared) {
   const auto within = [](const Dims& sizes, std::int64_t least) {
     return sizes.rank() >= 1 && sizes.rank() <= 3 && std::ranges::all_of(sizes, [&](std::int64_t size) { return size >= least; });
   };
-  if (!within(grid, 0) || !within(block, 1) || grid[0] > kMostBlocks || shared < 0 || shared > runtime::CudaKernel::kMostShared) return false;
+  if (!within(grid, 0) || !within(block, 1) || grid[0] > kMostBlocks || shared < 0 || shared > runtime::CudaKernel::kMostShared)
+    return false;
   for (int axis = 1; axis < grid.rank(); ++axis)
     if (grid[axis] > kMostBlocksAcross) return false;
   std::int64_t threads = 1;
@@ -63,8 +64,8 @@ class CudaKernelOp final : public LibraryOp {
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   DType input_dtype(int index, DType) const override { return kernel_.tensors[static_cast<std::size_t>(index)].dtype; }
   bool may_be_in_place() const override {
-    return static_cast<std::int64_t>(kernel_.tensors.size()) == kernel_.inputs + 1 && kernel_.tensors.back().begins == CudaTensor::Begins::Copied &&
-           kernel_.tensors.back().bits == 0;
+    return static_cast<std::int64_t>(kernel_.tensors.size()) == kernel_.inputs + 1 &&
+           kernel_.tensors.back().begins == CudaTensor::Begins::Copied && kernel_.tensors.back().bits == 0;
   }
   runtime::CallDescription describe(const Setting& setting) const override {
     runtime::CudaKernel kernel = kernel_;
@@ -85,7 +86,8 @@ void CudaKernelOp::attributes(Attributes& a) {
   a("kernel", kernel_.name), a("text", kernel_.text), a("file", kernel_.file);
   a("grid", kernel_.grid), a("block", kernel_.block), a("shared", kernel_.shared), a("operations", operations_);
   std::vector<std::int64_t> arguments, begins;  // kind, tensor, bits of each; how each result begins, and with what
-  for (const CudaArgument& one : kernel_.arguments) arguments.insert(arguments.end(), {static_cast<std::int64_t>(one.kind), one.tensor, one.bits});
+  for (const CudaArgument& one : kernel_.arguments)
+    arguments.insert(arguments.end(), {static_cast<std::int64_t>(one.kind), one.tensor, one.bits});
   for (std::size_t i = static_cast<std::size_t>(kernel_.inputs); i < kernel_.tensors.size(); ++i)
     begins.insert(begins.end(), {static_cast<std::int64_t>(kernel_.tensors[i].begins), kernel_.tensors[i].bits});
   a("arguments", arguments), a("begins", begins);
@@ -98,7 +100,9 @@ void CudaKernelOp::attributes(Attributes& a) {
   for (const auto& [shape, dtype] : node->inputs) kernel_.tensors.push_back({dtype, shape});
   for (std::size_t k = 0; k < node->results.size(); ++k) {
     const std::int64_t how = begins[2 * k], bits = begins[2 * k + 1];
-    a.require(how >= 0 && how <= 2 && (how != 2 || (bits >= 0 && bits < kernel_.inputs && node->inputs[static_cast<std::size_t>(bits)] == node->results[k])), "begins");
+    a.require(how >= 0 && how <= 2 &&
+                  (how != 2 || (bits >= 0 && bits < kernel_.inputs && node->inputs[static_cast<std::size_t>(bits)] == node->results[k])),
+              "begins");
     kernel_.tensors.push_back({node->results[k].dtype, node->results[k].shape, static_cast<CudaTensor::Begins>(how), bits});
   }
   const runtime::CudaSignature signature = runtime::signature_of({kernel_.text, kernel_.file}, kernel_.name, {});
@@ -106,7 +110,10 @@ void CudaKernelOp::attributes(Attributes& a) {
   for (std::size_t i = 0; 3 * i < arguments.size(); ++i) {
     const std::int64_t kind = arguments[3 * i], tensor = arguments[3 * i + 1];
     const bool pointer = signature.parameters[i].pointer;
-    a.require(kind == 0 ? pointer && tensor >= 0 && tensor < static_cast<std::int64_t>(kernel_.tensors.size()) : kind == 1 ? !pointer : kind == 2 && pointer, "arguments");
+    a.require(kind == 0   ? pointer && tensor >= 0 && tensor < static_cast<std::int64_t>(kernel_.tensors.size())
+              : kind == 1 ? !pointer
+                          : kind == 2 && pointer,
+              "arguments");
     kernel_.arguments.push_back({static_cast<CudaArgument::Kind>(kind), tensor, arguments[3 * i + 2]});
   }
 }
@@ -114,15 +121,25 @@ void CudaKernelOp::attributes(Attributes& a) {
 /// Arguments as the description of the call, checked against the parameters of the kernel.
 class Taken {
  public:
-  Taken(const std::string& name, const CudaSource& source, const std::vector<CudaArg>& arguments, const CudaLaunch& launch, const Line& where)
-      : op_("cuda_kernel " + name), where_(where), arguments_(arguments) {
+  Taken(const std::string& name, const CudaSource& source, const std::vector<CudaArg>& arguments, const CudaLaunch& launch,
+        const Line& where)
+      : op_("cuda_kernel " + name),
+        where_(where),
+        arguments_(arguments) {
     if (name.empty() || source.text.empty()) refuse(name.empty() ? "no name" : "no text", "a kernel's name and CUDA C++");
-    kernel_ = {.name = name, .text = source.text, .file = source.file.empty() ? "text of " + name : source.file, .grid = launch.grid, .block = launch.block, .shared = launch.shared};
+    kernel_ = {.name = name,
+               .text = source.text,
+               .file = source.file.empty() ? "text of " + name : source.file,
+               .grid = launch.grid,
+               .block = launch.block,
+               .shared = launch.shared};
     if (!fits(launch.grid, launch.block, launch.shared))
-      refuse("the grid " + to_string(launch.grid) + ", blocks of " + to_string(launch.block) + " and " + std::to_string(launch.shared) + " bytes of shared memory",
+      refuse("the grid " + to_string(launch.grid) + ", blocks of " + to_string(launch.block) + " and " + std::to_string(launch.shared) +
+                 " bytes of shared memory",
              "up to 65,535 blocks along the second and third axis, 1,024 threads of a block and 227 KiB");
     parameters_ = runtime::signature_of({kernel_.text, kernel_.file}, name, where).parameters;
-    if (parameters_.size() != arguments.size()) refuse(std::to_string(arguments.size()) + " arguments", std::to_string(parameters_.size()) + ": " + list());
+    if (parameters_.size() != arguments.size())
+      refuse(std::to_string(arguments.size()) + " arguments", std::to_string(parameters_.size()) + ": " + list());
     // Inputs come first in the node: what is updated ahead of all, so that it may stay where it lies.
     for (const CudaArg& one : arguments)
       if (one.kind == CudaArg::Kind::Update) add_input(one.variable.read(where));
@@ -131,15 +148,18 @@ class Taken {
     kernel_.inputs = static_cast<std::int64_t>(inputs_.size());
     std::int64_t updates = 0, reads = std::ranges::count(arguments, CudaArg::Kind::Update, &CudaArg::kind);
     for (std::size_t i = 0; i < arguments.size(); ++i) add(i, updates, reads);
-    if (kernel_.tensors.size() == inputs_.size()) refuse("no result", "cuda_out(shape, dtype) or cuda_update(variable) among the arguments");
-    if (kernel_.tensors.size() > inputs_.size() + kMostResults) refuse(std::to_string(kernel_.tensors.size() - inputs_.size()) + " results", "at most 8");
+    if (kernel_.tensors.size() == inputs_.size())
+      refuse("no result", "cuda_out(shape, dtype) or cuda_update(variable) among the arguments");
+    if (kernel_.tensors.size() > inputs_.size() + kMostResults)
+      refuse(std::to_string(kernel_.tensors.size() - inputs_.size()) + " results", "at most 8");
   }
 
   const std::vector<Tensor>& inputs() const { return inputs_; }
   const runtime::CudaKernel& kernel() const { return kernel_; }
   std::vector<Result> results() const {
     std::vector<Result> all;
-    for (std::size_t i = inputs_.size(); i < kernel_.tensors.size(); ++i) all.push_back({kernel_.tensors[i].shape, kernel_.tensors[i].dtype});
+    for (std::size_t i = inputs_.size(); i < kernel_.tensors.size(); ++i)
+      all.push_back({kernel_.tensors[i].shape, kernel_.tensors[i].dtype});
     return all;
   }
 
@@ -158,7 +178,8 @@ class Taken {
     inputs_.push_back(x);
   }
   std::string parameter_text(std::size_t i) const {
-    return "parameter " + std::to_string(i) + ", `" + parameters_[i].type + (parameters_[i].name.empty() ? "" : " " + parameters_[i].name) + "`";
+    return "parameter " + std::to_string(i) + ", `" + parameters_[i].type + (parameters_[i].name.empty() ? "" : " " + parameters_[i].name) +
+           "`";
   }
 
   void add(std::size_t i, std::int64_t& updates, std::int64_t& reads) {
@@ -192,7 +213,9 @@ class Taken {
     kernel_.arguments.push_back({CudaArgument::Kind::Tensor, tensor});
   }
 
-  static bool is_valid(const Shape& shape) { return std::ranges::all_of(shape, [](std::int64_t size) { return size >= 0; }); }
+  static bool is_valid(const Shape& shape) {
+    return std::ranges::all_of(shape, [](std::int64_t size) { return size >= 0; });
+  }
   /// Integers of one size are read as what the kernel says.
   static bool same_element(DType wanted, DType given) {
     return wanted == given || (is_integer(wanted) && is_integer(given) && size_of(wanted) == size_of(given));
@@ -205,7 +228,8 @@ class Taken {
     if (is_integer(dtype)) {
       const double real = number.real();
       const int bits = 8 * parameter.bytes;
-      const double least = parameter.is_unsigned ? 0.0 : -std::ldexp(1.0, bits - 1), beyond = std::ldexp(1.0, parameter.is_unsigned ? bits : bits - 1);
+      const double least = parameter.is_unsigned ? 0.0 : -std::ldexp(1.0, bits - 1),
+                   beyond = std::ldexp(1.0, parameter.is_unsigned ? bits : bits - 1);
       const bool whole = number.whole() || real == std::floor(real);
       if (!whole || real < least || real >= beyond) {
         const std::string text = number.whole() ? std::to_string(number.integer()) : number_text(real);
@@ -258,16 +282,15 @@ std::vector<Tensor> RawKernel::operator()(const CudaLaunch& launch, const std::v
   if (gradient_) {
     results = with_kernel_gradient(
         name_, results, taken.inputs(),
-        [gradient = gradient_, launch, where](const std::vector<Tensor>& xs, const std::vector<Tensor>& ys, const std::vector<Tensor>& dys) {
-          return gradient({xs, ys, dys, launch, where});
-        },
+        [gradient = gradient_, launch, where](const std::vector<Tensor>& xs, const std::vector<Tensor>& ys,
+                                              const std::vector<Tensor>& dys) { return gradient({xs, ys, dys, launch, where}); },
         where);
   }
   return settle(std::move(results), arguments, where);
 }
 
-std::vector<Tensor> cuda_kernel(const std::string& name, const CudaSource& source, const std::vector<CudaArg>& arguments, const CudaLaunch& launch,
-                                Line where) {
+std::vector<Tensor> cuda_kernel(const std::string& name, const CudaSource& source, const std::vector<CudaArg>& arguments,
+                                const CudaLaunch& launch, Line where) {
   return RawKernel(name, source)(launch, arguments, where);
 }
 

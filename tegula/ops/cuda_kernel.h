@@ -52,7 +52,8 @@ class CudaArg {
   CudaArg(std::nullptr_t) : kind(Kind::Null) {}
   template <class T>
   requires std::is_arithmetic_v<T>
-  CudaArg(T value) : kind(Kind::Number), number(value) {}
+  CudaArg(T value) : kind(Kind::Number),
+                     number(value) {}
 
   Kind kind;
   Tensor tensor = {};

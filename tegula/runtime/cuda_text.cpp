@@ -96,14 +96,37 @@ struct Number {
 
 /// The numbers of C by the words of their type, in order of the alphabet.
 const std::map<std::string, Number, std::less<>>& numbers() {
-  static const std::map<std::string, Number, std::less<>> all{
-      {"float", {f32, 4}}, {"double", {f64, 8}}, {"bool", {boolean, 1}}, {"char", {i8, 1}}, {"char signed", {i8, 1}},
-      {"char unsigned", {u8, 1, true}}, {"short", {i16, 2}}, {"int short", {i16, 2}}, {"short unsigned", {i16, 2, true}}, {"int", {i32, 4}},
-      {"unsigned", {i32, 4, true}}, {"int unsigned", {i32, 4, true}}, {"signed", {i32, 4}}, {"int signed", {i32, 4}}, {"long", {i64, 8}},
-      {"int long", {i64, 8}}, {"long unsigned", {i64, 8, true}}, {"long long", {i64, 8}}, {"int long long", {i64, 8}},
-      {"long long unsigned", {i64, 8, true}}, {"size_t", {i64, 8, true}}, {"ptrdiff_t", {i64, 8}}, {"int8_t", {i8, 1}}, {"uint8_t", {u8, 1, true}},
-      {"int16_t", {i16, 2}}, {"uint16_t", {i16, 2, true}}, {"int32_t", {i32, 4}}, {"uint32_t", {i32, 4, true}}, {"uint", {i32, 4, true}}, {"int64_t", {i64, 8}},
-      {"uint64_t", {i64, 8, true}}};
+  static const std::map<std::string, Number, std::less<>> all{{"float", {f32, 4}},
+                                                              {"double", {f64, 8}},
+                                                              {"bool", {boolean, 1}},
+                                                              {"char", {i8, 1}},
+                                                              {"char signed", {i8, 1}},
+                                                              {"char unsigned", {u8, 1, true}},
+                                                              {"short", {i16, 2}},
+                                                              {"int short", {i16, 2}},
+                                                              {"short unsigned", {i16, 2, true}},
+                                                              {"int", {i32, 4}},
+                                                              {"unsigned", {i32, 4, true}},
+                                                              {"int unsigned", {i32, 4, true}},
+                                                              {"signed", {i32, 4}},
+                                                              {"int signed", {i32, 4}},
+                                                              {"long", {i64, 8}},
+                                                              {"int long", {i64, 8}},
+                                                              {"long unsigned", {i64, 8, true}},
+                                                              {"long long", {i64, 8}},
+                                                              {"int long long", {i64, 8}},
+                                                              {"long long unsigned", {i64, 8, true}},
+                                                              {"size_t", {i64, 8, true}},
+                                                              {"ptrdiff_t", {i64, 8}},
+                                                              {"int8_t", {i8, 1}},
+                                                              {"uint8_t", {u8, 1, true}},
+                                                              {"int16_t", {i16, 2}},
+                                                              {"uint16_t", {i16, 2, true}},
+                                                              {"int32_t", {i32, 4}},
+                                                              {"uint32_t", {i32, 4, true}},
+                                                              {"uint", {i32, 4, true}},
+                                                              {"int64_t", {i64, 8}},
+                                                              {"uint64_t", {i64, 8, true}}};
   return all;
 }
 
@@ -116,8 +139,11 @@ std::optional<Number> number_of(std::vector<std::string> words) {
   // float4: a number and how many
   if (words.size() == 1 && text.size() > 1 && text.back() >= '1' && text.back() <= '4') {
     std::string element = text.substr(0, text.size() - 1);
-    static const std::map<std::string, std::string, std::less<>> kUnsigned{
-        {"uchar", "char unsigned"}, {"ushort", "short unsigned"}, {"uint", "int unsigned"}, {"longlong", "long long"}, {"ulonglong", "long long unsigned"}};
+    static const std::map<std::string, std::string, std::less<>> kUnsigned{{"uchar", "char unsigned"},
+                                                                           {"ushort", "short unsigned"},
+                                                                           {"uint", "int unsigned"},
+                                                                           {"longlong", "long long"},
+                                                                           {"ulonglong", "long long unsigned"}};
     if (const auto plain = kUnsigned.find(element); plain != kUnsigned.end()) element = plain->second;
     if (const auto found = numbers().find(element); found != numbers().end()) return found->second;
   }
@@ -138,7 +164,8 @@ std::string text_of(const Part& part) {
 CudaParameter parameter_of(Part part, const std::map<std::string, std::string>& types) {
   CudaParameter parameter;
   // The name is the last word, where that is no word of the type.
-  static const std::set<std::string_view> kWords{"const", "volatile", "restrict", "__restrict__", "__restrict", "int", "long", "short", "char", "unsigned", "signed", "float", "double", "bool"};
+  static const std::set<std::string_view> kWords{"const", "volatile", "restrict", "__restrict__", "__restrict", "int",    "long",
+                                                 "short", "char",     "unsigned", "signed",       "float",      "double", "bool"};
   for (std::size_t i = 0; i < part.size(); ++i)  // float x[]: a pointer
     if (part[i].text == "[") {
       part.resize(i);
@@ -204,7 +231,8 @@ std::vector<Found> kernels_of(std::span<const Token> tokens) {
 }
 
 Error refused(const std::string& name, std::string got, std::string expected, std::string advice, const Line& where) {
-  return Error({.op = "cuda_kernel " + name, .got = std::move(got), .expected = std::move(expected), .advice = std::move(advice), .where = where});
+  return Error(
+      {.op = "cuda_kernel " + name, .got = std::move(got), .expected = std::move(expected), .advice = std::move(advice), .where = where});
 }
 
 struct Located {
@@ -231,8 +259,8 @@ Located locate(const CudaText& text, const std::string& name, const Line& where)
     found = kernel;
   }
   if (!found) {
-    throw refused(name, names.empty() ? "a text without a __global__ function" : "a text with the kernels " + names, "a kernel of the name " + base,
-                  "", where);
+    throw refused(name, names.empty() ? "a text without a __global__ function" : "a text with the kernels " + names,
+                  "a kernel of the name " + base, "", where);
   }
   out.found = *found;
   const bool arguments = name.find('<') != std::string::npos;
@@ -253,14 +281,24 @@ Located locate(const CudaText& text, const std::string& name, const Line& where)
 
 /// Includes that kernels' compilers have no use for, as empty lines.
 std::string without_includes(std::string text) {
-  static constexpr std::array<std::string_view, 24> kHeaders{
-      "cuda_runtime.h", "cuda_runtime_api.h", "cuda.h", "device_launch_parameters.h", "stdio.h", "stdlib.h", "stdint.h", "stddef.h", "math.h", "float.h",
-      "limits.h", "string.h", "assert.h", "cstdio", "cstdlib", "cstdint", "cstddef", "cmath", "cfloat", "climits", "cstring", "cassert", "iostream", "vector_types.h"};
+  static constexpr std::array<std::string_view, 24> kHeaders{"cuda_runtime.h", "cuda_runtime_api.h",
+                                                             "cuda.h",         "device_launch_parameters.h",
+                                                             "stdio.h",        "stdlib.h",
+                                                             "stdint.h",       "stddef.h",
+                                                             "math.h",         "float.h",
+                                                             "limits.h",       "string.h",
+                                                             "assert.h",       "cstdio",
+                                                             "cstdlib",        "cstdint",
+                                                             "cstddef",        "cmath",
+                                                             "cfloat",         "climits",
+                                                             "cstring",        "cassert",
+                                                             "iostream",       "vector_types.h"};
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find('\n', at), text.size());
     const std::size_t hash = text.find_first_not_of(" \t", at);
     if (hash < end && text[hash] == '#') {
-      const std::size_t open = text.find_first_of("<\"", hash), close = open == std::string::npos ? open : text.find_first_of(">\"", open + 1);
+      const std::size_t open = text.find_first_of("<\"", hash),
+                        close = open == std::string::npos ? open : text.find_first_of(">\"", open + 1);
       const std::size_t word = text.find_first_not_of(" \t", hash + 1);
       if (word < end && text.compare(word, 7, "include") == 0 && close < end &&
           std::ranges::find(kHeaders, std::string_view(text).substr(open + 1, close - open - 1)) != kHeaders.end())
@@ -290,8 +328,9 @@ CudaSignature signature_of(const CudaText& text, const std::string& name, const 
     if (part.size() == 1 && part[0].text == "void") continue;
     CudaParameter parameter = parameter_of(part, types);
     if (!parameter.pointer && !parameter.dtype) {
-      throw refused(name, "the parameter " + std::to_string(signature.parameters.size()) + ", `" + text_of(part) + "`, in line " + std::to_string(signature.line) +
-                              " of " + text.file,
+      throw refused(name,
+                    "the parameter " + std::to_string(signature.parameters.size()) + ", `" + text_of(part) + "`, in line " +
+                        std::to_string(signature.line) + " of " + text.file,
                     "a pointer, or a number of C++: bool, an integer, float or double", "pass its parts one by one", where);
     }
     signature.parameters.push_back(std::move(parameter));
@@ -319,12 +358,14 @@ EmulatedText text_for_emulator(const CudaText& source) {
       if (next == "[" || next == ";" || next == "," || next == "=") {
         const std::optional<Number> number = number_of(type);
         out.shared.push_back({std::string(tokens[k].text), number ? static_cast<std::size_t>(number->bytes) : 4, is_extern});
-      } else if (tokens[k].text != "volatile" && tokens[k].text != "extern" && tokens[k].text != "static" && tokens[k].text != "__align__") {
+      } else if (tokens[k].text != "volatile" && tokens[k].text != "extern" && tokens[k].text != "static" &&
+                 tokens[k].text != "__align__") {
         type.emplace_back(tokens[k].text);
       }
     }
   }
-  for (auto change = changes.rbegin(); change != changes.rend(); ++change) out.text.replace(change->first, std::string_view("__shared__").size(), change->second);
+  for (auto change = changes.rbegin(); change != changes.rend(); ++change)
+    out.text.replace(change->first, std::string_view("__shared__").size(), change->second);
   out.text = line_directive(source) + out.text;
   return out;
 }
@@ -337,11 +378,15 @@ NvrtcText text_for_nvrtc(const CudaText& source, const std::string& name, const 
   std::string text = plain.text;
   const auto is_kernel = [&](const Found& one) { return tokens[one.name].text == tokens[found.name].text; };
   const std::string types_of_c =
-      "#ifdef __CUDACC_RTC__\ntypedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t; typedef unsigned short uint16_t;\n"
-      "typedef int int32_t; typedef unsigned int uint32_t; typedef long long int64_t; typedef unsigned long long uint64_t; typedef unsigned int uint;\n"
+      "#ifdef __CUDACC_RTC__\ntypedef signed char int8_t; typedef unsigned char uint8_t; typedef short int16_t; typedef unsigned short "
+      "uint16_t;\n"
+      "typedef int int32_t; typedef unsigned int uint32_t; typedef long long int64_t; typedef unsigned long long uint64_t; typedef "
+      "unsigned int uint;\n"
       "#ifndef FLT_MAX\n#define FLT_MAX 3.402823466e+38F\n#define FLT_MIN 1.175494351e-38F\n#define FLT_EPSILON 1.192092896e-07F\n"
-      "#define DBL_MAX 1.7976931348623157e+308\n#define DBL_EPSILON 2.2204460492503131e-16\n#define INT_MAX 2147483647\n#define INT_MIN (-2147483647 - 1)\n#define UINT_MAX 0xffffffffu\n"
-      "#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fffffff)\n#define M_PI 3.14159265358979323846\n#endif\n#endif\n";
+      "#define DBL_MAX 1.7976931348623157e+308\n#define DBL_EPSILON 2.2204460492503131e-16\n#define INT_MAX 2147483647\n#define INT_MIN "
+      "(-2147483647 - 1)\n#define UINT_MAX 0xffffffffu\n"
+      "#define INFINITY __int_as_float(0x7f800000)\n#define NAN __int_as_float(0x7fffffff)\n#define M_PI "
+      "3.14159265358979323846\n#endif\n#endif\n";
   const std::vector<Found> kernels = kernels_of(tokens);
   std::string entry = signature.name;
   if (const std::size_t at = entry.rfind("::"); at != std::string::npos) entry.erase(0, at + 2);
@@ -369,7 +414,8 @@ NvrtcText text_for_nvrtc(const CudaText& source, const std::string& name, const 
       list += (i > 0 ? ", " : "") + type + " a" + std::to_string(i);
       call += (i > 0 ? ", a" : "a") + std::to_string(i);
     }
-    behind = "\n#line 1 \"the entry of " + entry + "\"\nextern \"C\" __global__ void " + signature.bounds + " " + entry + "(" + list + ") { " + name + "(" + call + "); }\n";
+    behind = "\n#line 1 \"the entry of " + entry + "\"\nextern \"C\" __global__ void " + signature.bounds + " " + entry + "(" + list +
+             ") { " + name + "(" + call + "); }\n";
   }
   return {types_of_c + line_directive(source) + text + behind, entry};
 }

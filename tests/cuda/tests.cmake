@@ -1,5 +1,5 @@
 # The CUDA side on a machine that has no GPU: test_cuda over the driver of tests/cuda/driver/.
-add_library(fake_cuda_driver SHARED cuda/driver/fake_driver.cpp)
+add_library(fake_cuda_driver SHARED cuda/driver/fake_driver.cpp cuda/driver/fake_fills.cpp)
 target_include_directories(fake_cuda_driver SYSTEM PRIVATE ${CUDAToolkit_INCLUDE_DIRS})
 target_include_directories(fake_cuda_driver PRIVATE "${PROJECT_SOURCE_DIR}")
 target_link_libraries(fake_cuda_driver PRIVATE tegula_settings)
@@ -49,6 +49,7 @@ fake_driver_test(library_of_other_version sm_90 "Registry.*" TEGULA_CUDA_LIBRARY
 fake_driver_test(memory sm_90 "Registry.*:CudaMemory*:CudaCopies.*:CudaQueues.*:CudaLost.*:CudaHostTurn.*:CudaTimeMarks.*")
 fake_driver_test(listing paper "CudaListing.*")
 fake_driver_test(early paper "CudaEarly.*")
+fake_driver_test(raw_kernels paper "CudaRawKernels.*")
 fake_driver_test(convolution_steps paper "CudaConvolutionSteps.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries" TEGULA_FAKE_DNN=engine)
 fake_driver_test(timeline paper "CudaTimeline.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries")
 fake_driver_test(plan_files paper "CudaPlanFiles.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries:${driver_dir}/compiler"
@@ -63,6 +64,13 @@ if(nccl_header)  # what is said of NCCL without its header is what that says
   target_include_directories(nccl_interface PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(nccl_interface PRIVATE tegula_settings)
   add_dependencies(test_cuda nccl_interface)
+endif()
+
+# What build_kernel writes is compiled and run over the driver of the tests.
+if(TARGET test_emulator)
+  add_dependencies(test_emulator fake_cuda_driver)
+  set_source_files_properties(emulator/kernel_code_test.cpp PROPERTIES COMPILE_DEFINITIONS
+    "TEGULA_CUDA_INCLUDE=\"${CUDAToolkit_INCLUDE_DIRS}\";TEGULA_DRIVER_FOLDER=\"${driver_dir}\"")
 endif()
 
 # A copy of the program in a folder without the library.

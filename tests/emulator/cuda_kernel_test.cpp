@@ -52,7 +52,8 @@ TEST(CudaKernel, SeveralResultsAndUnwantedOnes) {
     template <class T> __global__ void split(const T* x, T* low, T* high, int* signs, const T* unused) {
       int i = threadIdx.x;
       low[i] = x[i] < 0 ? x[i] : T(0), high[i] = x[i] > 0 ? x[i] : T(0), signs[i] = x[i] < 0 ? -1 : 1;
-    })").gradient({});
+    })")
+                              .gradient({});
   const RawKernel of_float("split<float>", split.source()), of_double("split<double>", split.source());
   const Tensor x = tensor({-1.f, 2.f, -3.f, 4.f});
   const std::vector<CudaArg> arguments{x, cuda_out({4}), cuda_out({4}), cuda_out({4}, i32), nullptr};
@@ -62,11 +63,14 @@ TEST(CudaKernel, SeveralResultsAndUnwantedOnes) {
   EXPECT_EQ(all[2].to_host<int>(), (std::vector<int>{-1, 1, -1, 1}));
   auto only = jit([&](Tensor y) { return of_float({.block = {4}}, {y, cuda_out({4}), cuda_out({4}), cuda_out({4}, i32), nullptr})[1]; });
   EXPECT_EQ(only(x).to_host(), (std::vector<float>{0, 2, 0, 4}));
-  EXPECT_EQ(of_double({.block = {4}}, {cast(x, f64), cuda_out({4}, f64), cuda_out({4}, f64), cuda_out({4}, i32), nullptr})[1].to_host<double>(), (std::vector<double>{0, 2, 0, 4}));
+  EXPECT_EQ(
+      of_double({.block = {4}}, {cast(x, f64), cuda_out({4}, f64), cuda_out({4}, f64), cuda_out({4}, i32), nullptr})[1].to_host<double>(),
+      (std::vector<double>{0, 2, 0, 4}));
 }
 
 TEST(CudaKernel, GradientsFlowThroughIt) {
-  const RawKernel square = cuda_kernel("square", "__global__ void square(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x]; }");
+  const RawKernel square =
+      cuda_kernel("square", "__global__ void square(const float* x, float* y) { y[threadIdx.x] = x[threadIdx.x] * x[threadIdx.x]; }");
   const RawKernel with = square.gradient([](const CudaGradient& g) { return std::vector<Tensor>{2 * g.inputs[0] * g.gradients[0]}; });
   const Tensor x = normal({8});
   const auto loss = [&](const Tensor& at) { return sum(with({.block = {8}}, {at, cuda_out({8})})[0] * at); };
@@ -88,17 +92,24 @@ TEST(CudaKernel, GoesIntoGraphFilesAndComesBackWhereThatIsAllowed) {
 
 TEST(CudaKernel, EmptyTensorsAndGridsRunNothing) {
   EXPECT_EQ(scaled(zeros({0}), 2).shape(), (Shape{0}));
-  EXPECT_EQ(cuda_kernel("fill", "__global__ void fill(float* y) { y[blockIdx.x] = 1; }", {cuda_out({3}, f32, 7)}, {.grid = {0}})[0].to_host(), (std::vector<float>{7, 7, 7}));
+  EXPECT_EQ(
+      cuda_kernel("fill", "__global__ void fill(float* y) { y[blockIdx.x] = 1; }", {cuda_out({3}, f32, 7)}, {.grid = {0}})[0].to_host(),
+      (std::vector<float>{7, 7, 7}));
 }
 
 TEST(CudaKernel, EveryDTypeOfNumbersHasItsType) {
   const auto twice = [](const std::string& type, DType dtype) {
     const Tensor x = cast(arange(5), dtype);
-    const Tensor y = cuda_kernel("twice", "__global__ void twice(const " + type + "* x, " + type + "* y) { y[threadIdx.x] = x[threadIdx.x] + x[threadIdx.x]; }", {x, cuda_out({5}, dtype)}, {.block = {5}})[0];
+    const Tensor y = cuda_kernel(
+        "twice", "__global__ void twice(const " + type + "* x, " + type + "* y) { y[threadIdx.x] = x[threadIdx.x] + x[threadIdx.x]; }",
+        {x, cuda_out({5}, dtype)}, {.block = {5}})[0];
     EXPECT_EQ(cast(y, f64).to_host<double>(), (std::vector<double>{0, 2, 4, 6, 8})) << type;
   };
-  twice("double", f64), twice("float", f32), twice("long long", i64), twice("int64_t", i64), twice("unsigned int", i32), twice("int", i32), twice("short", i16), twice("signed char", i8), twice("unsigned char", u8);
-  const auto numbers = cuda_kernel("f", "__global__ void f(bool a, signed char b, unsigned short c, int d, long long e, unsigned g, float h, double i, size_t k, double* y) { y[0] = a + b + c + d + e + g + h + i + k; }",
+  twice("double", f64), twice("float", f32), twice("long long", i64), twice("int64_t", i64), twice("unsigned int", i32), twice("int", i32),
+      twice("short", i16), twice("signed char", i8), twice("unsigned char", u8);
+  const auto numbers = cuda_kernel("f",
+                                   "__global__ void f(bool a, signed char b, unsigned short c, int d, long long e, unsigned g, float h, "
+                                   "double i, size_t k, double* y) { y[0] = a + b + c + d + e + g + h + i + k; }",
                                    {true, -1, 65535, -7, 1LL << 40, 4000000000u, 0.5, 0.25, 9, cuda_out({1}, f64)}, {});
   EXPECT_EQ(numbers[0].item<double>(), 1 - 1 + 65535 - 7 + std::ldexp(1.0, 40) + 4000000000.0 + 0.75 + 9);
 }

@@ -12,7 +12,9 @@ std::vector<int> ints(const std::string& text, std::int64_t threads = 32, std::i
 }
 
 TEST(CudaWords, ShufflesMoveNumbersBetweenLanes) {
-  const auto of = [](const std::string& expression) { return ints("__global__ void f(int* y) { int t = threadIdx.x; y[t] = " + expression + "; }"); };
+  const auto of = [](const std::string& expression) {
+    return ints("__global__ void f(int* y) { int t = threadIdx.x; y[t] = " + expression + "; }");
+  };
   for (int t = 0; t < 32; ++t) {
     const auto at = static_cast<std::size_t>(t);
     EXPECT_EQ(of("__shfl_sync(~0u, t * t, 5)")[at], 25);
@@ -24,12 +26,15 @@ TEST(CudaWords, ShufflesMoveNumbersBetweenLanes) {
     EXPECT_EQ(of("__popc(__match_any_sync(~0u, t % 4))")[at], 8);
   }
   // Doubles, and threads that are not all there.
-  const Tensor y = cuda_kernel("f", "__global__ void f(double* y) { y[threadIdx.x] = __shfl_xor_sync(0xffu, 0.5 * threadIdx.x, 1); }", {cuda_out({8}, f64)}, {.block = {8}})[0];
+  const Tensor y = cuda_kernel("f", "__global__ void f(double* y) { y[threadIdx.x] = __shfl_xor_sync(0xffu, 0.5 * threadIdx.x, 1); }",
+                               {cuda_out({8}, f64)}, {.block = {8}})[0];
   EXPECT_EQ(y.to_host<double>(), (std::vector<double>{0.5, 0, 1.5, 1, 2.5, 2, 3.5, 3}));
 }
 
 TEST(CudaWords, VotesCountWhoIsThere) {
-  const auto of = [](const std::string& expression) { return ints("__global__ void f(int* y) { int t = threadIdx.x; y[t] = " + expression + "; }", 40)[3]; };
+  const auto of = [](const std::string& expression) {
+    return ints("__global__ void f(int* y) { int t = threadIdx.x; y[t] = " + expression + "; }", 40)[3];
+  };
   EXPECT_EQ(of("__ballot_sync(t < 32 ? ~0u : 0xffu, t % 2)"), static_cast<int>(0xaaaaaaaau));
   EXPECT_EQ(of("__any_sync(t < 32 ? ~0u : 0xffu, t == 9)"), 1);
   EXPECT_EQ(of("__all_sync(t < 32 ? ~0u : 0xffu, t != 9)"), 0);
@@ -50,12 +55,23 @@ TEST(CudaWords, PartsOfAWarpExchangeByThemselves) {
 
 TEST(CudaWords, AtomicsGiveTheOldValue) {
   const auto after = [](const std::string& word, int first) {
-    return cuda_kernel("f", "__global__ void f(int* y, unsigned* z) { z[0] = " + word + "; }", {cuda_out({1}, i32, first), cuda_out({1}, i32)}, {});
+    return cuda_kernel("f", "__global__ void f(int* y, unsigned* z) { z[0] = " + word + "; }",
+                       {cuda_out({1}, i32, first), cuda_out({1}, i32)}, {});
   };
-  const std::vector<std::tuple<std::string, int, int>> cases{{"atomicAdd(y, 3)", 5, 8}, {"atomicSub(y, 3)", 5, 2}, {"atomicExch(y, 3)", 5, 3}, {"atomicMin(y, 3)", 5, 3},
-                                                             {"atomicMax(y, 3)", 5, 5}, {"atomicAnd(y, 6)", 5, 4}, {"atomicOr(y, 6)", 5, 7}, {"atomicXor(y, 6)", 5, 3},
-                                                             {"atomicCAS(y, 5, 9)", 5, 9}, {"atomicCAS(y, 4, 9)", 5, 5}, {"atomicInc((unsigned*)y, 7)", 5, 6}, {"atomicInc((unsigned*)y, 5)", 5, 0},
-                                                             {"atomicDec((unsigned*)y, 7)", 0, 7}, {"atomicDec((unsigned*)y, 7)", 3, 2}};
+  const std::vector<std::tuple<std::string, int, int>> cases{{"atomicAdd(y, 3)", 5, 8},
+                                                             {"atomicSub(y, 3)", 5, 2},
+                                                             {"atomicExch(y, 3)", 5, 3},
+                                                             {"atomicMin(y, 3)", 5, 3},
+                                                             {"atomicMax(y, 3)", 5, 5},
+                                                             {"atomicAnd(y, 6)", 5, 4},
+                                                             {"atomicOr(y, 6)", 5, 7},
+                                                             {"atomicXor(y, 6)", 5, 3},
+                                                             {"atomicCAS(y, 5, 9)", 5, 9},
+                                                             {"atomicCAS(y, 4, 9)", 5, 5},
+                                                             {"atomicInc((unsigned*)y, 7)", 5, 6},
+                                                             {"atomicInc((unsigned*)y, 5)", 5, 0},
+                                                             {"atomicDec((unsigned*)y, 7)", 0, 7},
+                                                             {"atomicDec((unsigned*)y, 7)", 3, 2}};
   for (const auto& [word, first, expected] : cases) {
     const auto results = after(word, first);
     EXPECT_EQ(results[0].to_host<int>()[0], expected) << word;
@@ -65,7 +81,9 @@ TEST(CudaWords, AtomicsGiveTheOldValue) {
 
 TEST(CudaWords, MathIsThatOfTheTypesAtHand) {
   const auto of = [](const std::string& expression) {
-    return cuda_kernel("f", "__global__ void f(const float* x, double* y) { y[0] = " + expression + "; }", {tensor({2.5f}), cuda_out({1}, f64)}, {})[0].item<double>();
+    return cuda_kernel("f", "__global__ void f(const float* x, double* y) { y[0] = " + expression + "; }",
+                       {tensor({2.5f}), cuda_out({1}, f64)}, {})[0]
+        .item<double>();
   };
   EXPECT_EQ(of("max(x[0], 3.0f)"), 3);
   EXPECT_EQ(of("min(3, 2)"), 2);
@@ -83,7 +101,8 @@ TEST(CudaWords, VectorsAreLoadedWhole) {
   const Tensor y = cuda_kernel("f", R"(__global__ void f(const float4* x, float2* y) {
     float4 v = x[threadIdx.x];
     y[threadIdx.x] = make_float2(v.x + v.y, v.z + v.w);
-  })", {cast(arange(8), f32), cuda_out({4})}, {.block = {2}})[0];
+  })",
+                               {cast(arange(8), f32), cuda_out({4})}, {.block = {2}})[0];
   EXPECT_EQ(y.to_host(), (std::vector<float>{1, 5, 9, 13}));
 }
 
@@ -92,7 +111,8 @@ TEST(CudaWords, BlocksAndThreadsHaveThreeAxes) {
     int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
     int b = blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z);
     y[b * blockDim.x * blockDim.y * blockDim.z + t] = 100 * b + t;
-  })", {cuda_out({2 * 3 * 2 * 24}, i32)}, {.grid = {2, 3, 2}, .block = {2, 3, 4}})[0];
+  })",
+                               {cuda_out({2 * 3 * 2 * 24}, i32)}, {.grid = {2, 3, 2}, .block = {2, 3, 4}})[0];
   const std::vector<int> all = y.to_host<int>();
   for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], static_cast<int>(100 * (i / 24) + i % 24));
 }
@@ -119,13 +139,15 @@ TEST(CudaWords, SharedArraysAreThoseOfTheirKernel) {
       numbers[threadIdx.x] = turned<32>(threadIdx.x);
       __syncthreads();
       y[threadIdx.x] = numbers[31 - threadIdx.x] + 1;
-    })", 32, 128);
+    })",
+                                  32, 128);
   for (int t = 0; t < 32; ++t) EXPECT_EQ(y[static_cast<std::size_t>(t)], t + 1);
 }
 
 TEST(CudaWords, PrintfPrints) {
   testing::internal::CaptureStdout();
-  eval(cuda_kernel("f", "#include <stdio.h>\n__global__ void f(int* y) { printf(\"thread %d\\n\", threadIdx.x); y[threadIdx.x] = 1; }", {cuda_out({2}, i32)}, {.block = {2}})[0]);
+  eval(cuda_kernel("f", "#include <stdio.h>\n__global__ void f(int* y) { printf(\"thread %d\\n\", threadIdx.x); y[threadIdx.x] = 1; }",
+                   {cuda_out({2}, i32)}, {.block = {2}})[0]);
   std::fflush(stdout);
   const std::string printed = testing::internal::GetCapturedStdout();
   EXPECT_TRUE(contains(printed, "thread 0\n"));

@@ -18,7 +18,9 @@ TEST(CudaTextParameters, AreReadOffTheText) {
 struct Thing { int x; };
 __global__ void __launch_bounds__(128, 2)
 f(const float* __restrict__ a, float *b, unsigned int const n, const float4* v, int (c), double d[], void* e, const int* const * p, Thing* t, size_t = 3);
-)", "f.cu"}, "f", {});
+)",
+                                        "f.cu"},
+                                       "f", {});
   ASSERT_EQ(f.parameters.size(), 10u);
   EXPECT_EQ(f.line, 7);
   EXPECT_EQ(f.bounds, "__launch_bounds__(128, 2)");
@@ -61,9 +63,15 @@ TEST(CudaTextForCompilers, KeepsEveryLineWhereItIs) {
 }
 
 TEST(CudaTextForCompilers, ATemplateIsCalledByAKernel) {
-  const NvrtcText text = text_for_nvrtc({"template <typename T, int N> __global__ void __launch_bounds__(64) f(const T* x, T* y, int n) { y[n] = x[N]; }", "f.cu"}, "f<float, 8>", {});
+  const NvrtcText text = text_for_nvrtc(
+      {"template <typename T, int N> __global__ void __launch_bounds__(64) f(const T* x, T* y, int n) { y[n] = x[N]; }", "f.cu"},
+      "f<float, 8>", {});
   EXPECT_EQ(text.entry, "f_entry");
-  EXPECT_NE(text.text.find("extern \"C\" __global__ void __launch_bounds__(64) f_entry(const float * a0, float * a1, int a2) { f<float, 8>(a0, a1, a2); }"), std::string::npos) << text.text;
+  EXPECT_NE(
+      text.text.find(
+          "extern \"C\" __global__ void __launch_bounds__(64) f_entry(const float * a0, float * a1, int a2) { f<float, 8>(a0, a1, a2); }"),
+      std::string::npos)
+      << text.text;
 }
 
 }  // namespace

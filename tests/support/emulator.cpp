@@ -23,9 +23,11 @@ std::string entry(const Generated& code, const Specialisation& specialisation) {
   const std::string n = code.name;
   const std::string guards = specialisation.guarded ? ", c.guards, c.guard_count);\n" : ");\n";
   std::string s = "extern \"C\" void call_" + n + "(void* p) {\n  const emulated::Call& c = *static_cast<const emulated::Call*>(p);\n";
-  if (specialisation.many_sets) s += "  " + n + "(static_cast<const Set_" + n + "*>(c.sets), c.count, static_cast<Failure*>(c.failure)" + guards;
+  if (specialisation.many_sets)
+    s += "  " + n + "(static_cast<const Set_" + n + "*>(c.sets), c.count, static_cast<Failure*>(c.failure)" + guards;
   else
-    s += "  " + n + "(*static_cast<const Arguments_" + n + "*>(c.sets), c.grid[0], c.grid[1], c.grid[2], static_cast<Failure*>(c.failure)" + guards;
+    s += "  " + n + "(*static_cast<const Arguments_" + n + "*>(c.sets), c.grid[0], c.grid[1], c.grid[2], static_cast<Failure*>(c.failure)" +
+         guards;
   return s + "}\n";
 }
 
@@ -39,7 +41,8 @@ struct EmulatedCall {
   int guard_count;
 };
 constexpr const char* kCall =
-    "namespace emulated { struct Call { const void* sets; const int64_t* grid; int count; void* failure; const Failure* guards; int guard_count; }; }\n";
+    "namespace emulated { struct Call { const void* sets; const int64_t* grid; int count; void* failure; const Failure* guards; int "
+    "guard_count; }; }\n";
 
 std::string text_of(const std::string& file) {
   std::ifstream from(source_folder() + "/tests/support/" + file);
@@ -187,7 +190,8 @@ class EmulatedKernel final : public runtime::Kernel {
     if (options_.observed) *options_.observed = observed;
     if (observed.stuck) stuck(program_.name);
     if (!options_.observed && !observed.findings.empty())
-      throw Error({.op = "emulator", .got = "a kernel of " + program_.name + " in which\n" + to_string(observed), .expected = "none of that"});
+      throw Error(
+          {.op = "emulator", .got = "a kernel of " + program_.name + " in which\n" + to_string(observed), .expected = "none of that"});
   }
 
   tile::Program program_;
@@ -267,10 +271,9 @@ void emulate(const PlainKernel& kernel, std::span<void* const> pointers, int clu
       "extern \"C\" void call(void* p) { void* const* c = static_cast<void* const*>(p); " +
       kernel.name + "(" + call + "); }\n";
   static unsigned order = 0;
-  const emulator::Image& image =
-      image_of(emulator::words(emulator::Checked::No) + text_of("emulated_product.h") + kernel.source + entry);
-  run(kernel.name, {&image, reinterpret_cast<void (*)(void*)>(image.find("call"))}, const_cast<void**>(pointers.data()), kernel.blocks, cluster,
-      kernel.threads, std::max(kernel.shared, shared_bytes), order++, false);
+  const emulator::Image& image = image_of(emulator::words(emulator::Checked::No) + text_of("emulated_product.h") + kernel.source + entry);
+  run(kernel.name, {&image, reinterpret_cast<void (*)(void*)>(image.find("call"))}, const_cast<void**>(pointers.data()), kernel.blocks,
+      cluster, kernel.threads, std::max(kernel.shared, shared_bytes), order++, false);
 }
 
 std::unique_ptr<runtime::Kernel> emulated_kernel(const tile::Program& program, const EmulationOptions& options) {

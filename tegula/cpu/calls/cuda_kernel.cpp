@@ -56,6 +56,8 @@ class EmulatedCall final : public runtime::Call {
 
 }  // namespace
 
-std::unique_ptr<runtime::Call> make_cuda_kernel(const runtime::CudaKernel& description) { return std::make_unique<EmulatedCall>(description); }
+std::unique_ptr<runtime::Call> make_cuda_kernel(const runtime::CudaKernel& description) {
+  return std::make_unique<EmulatedCall>(description);
+}
 
 }  // namespace tegula::host

@@ -31,7 +31,8 @@ void set_occupancy(GpuKernelCode& code, int architecture) {
   const Limits limits = limits_of(architecture);
   const int warps = (code.threads + 31) / 32, of_warp = std::max(1, (code.registers * 32 + 255) / 256 * 256);
   const std::size_t shared = (code.static_shared + code.dynamic_shared + 127) / 128 * 128 + 1024;
-  code.resident_blocks = std::min({limits.blocks, limits.threads / (32 * warps), limits.registers / (of_warp * warps), static_cast<int>(limits.shared / shared)});
+  code.resident_blocks = std::min(
+      {limits.blocks, limits.threads / (32 * warps), limits.registers / (of_warp * warps), static_cast<int>(limits.shared / shared)});
   code.occupancy = static_cast<double>(code.resident_blocks * 32 * warps) / limits.threads;
 }
 

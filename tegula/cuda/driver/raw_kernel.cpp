@@ -46,7 +46,10 @@ const char* kept(const std::string& name) {
 class RawKernelCall final : public runtime::Call {
  public:
   RawKernelCall(Context& context, runtime::CudaKernel kernel)
-      : context_(context), d_(std::move(kernel)), text_(runtime::text_for_nvrtc({d_.text, d_.file}, d_.name, {})), name_(kept(d_.name)) {
+      : context_(context),
+        d_(std::move(kernel)),
+        text_(runtime::text_for_nvrtc({d_.text, d_.file}, d_.name, {})),
+        name_(kept(d_.name)) {
     module_of(context, text_.text);
   }
 
@@ -69,15 +72,16 @@ class RawKernelCall final : public runtime::Call {
     std::vector<void*> parameters;
     for (const CudaArgument& one : d_.arguments) {
       static void* const nothing = nullptr;
-      const void* const value = one.kind == CudaArgument::Kind::Tensor   ? static_cast<const void*>(&all[static_cast<std::size_t>(one.tensor)])
+      const void* const value = one.kind == CudaArgument::Kind::Tensor
+                                    ? static_cast<const void*>(&all[static_cast<std::size_t>(one.tensor)])
                                 : one.kind == CudaArgument::Kind::Number ? static_cast<const void*>(&one.bits)
                                                                          : static_cast<const void*>(&nothing);
       parameters.push_back(const_cast<void*>(value));
     }
     const auto size = [](const Dims& sizes, int axis) { return axis < sizes.rank() ? static_cast<unsigned>(sizes[axis]) : 1u; };
     if (std::ranges::any_of(d_.grid, [](std::int64_t blocks) { return blocks == 0; })) return;
-    check(cuLaunchKernel(function_, size(d_.grid, 0), size(d_.grid, 1), size(d_.grid, 2), size(d_.block, 0), size(d_.block, 1), size(d_.block, 2),
-                         static_cast<unsigned>(d_.shared), context_.stream(), parameters.data(), nullptr),
+    check(cuLaunchKernel(function_, size(d_.grid, 0), size(d_.grid, 1), size(d_.grid, 2), size(d_.block, 0), size(d_.block, 1),
+                         size(d_.block, 2), static_cast<unsigned>(d_.shared), context_.stream(), parameters.data(), nullptr),
           name_);
     context_.queued(name_);
   }
@@ -102,7 +106,8 @@ class RawKernelCall final : public runtime::Call {
     CUfunction found = nullptr;
     check(cuModuleGetFunction(&found, module.handle, text_.entry.c_str()), name_);
     constexpr std::int64_t kWithoutAsking = 48 << 10;
-    if (d_.shared > kWithoutAsking) check(cuFuncSetAttribute(found, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(d_.shared)), name_);
+    if (d_.shared > kWithoutAsking)
+      check(cuFuncSetAttribute(found, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(d_.shared)), name_);
     return found;
   }
 

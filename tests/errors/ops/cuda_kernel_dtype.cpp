@@ -1,4 +1,4 @@
-// expect: cuda_kernel f: got a tensor of i64\(3\) for parameter 0, `const float\* x`, expected f32
+// expect: cuda_kernel f: got a tensor of i64\(3,\) for parameter 0, `const float\* x`, expected f32
 // expect: hint: cast it, or make the kernel a template of its type
 #include <tegula/tile.h>
 using namespace tegula;

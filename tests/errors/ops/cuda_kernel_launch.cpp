@@ -1,4 +1,4 @@
-// expect: cuda_kernel f: got the grid \(1\), blocks of \(32, 33\) and 0 bytes of shared memory, expected up to .* 1,024 threads of a block and 227 KiB
+// expect: cuda_kernel f: got the grid \(1,\), blocks of \(32, 33\) and 0 bytes of shared memory, expected up to .* 1,024 threads of a block and 227 KiB
 #include <tegula/tile.h>
 using namespace tegula;
 

@@ -1,4 +1,4 @@
-// expect: cuda_kernel f: got thread \(8, 0, 0\) of block \(0, 0, 0\) writes element 8 of y, f32\(8\), which has 8, at text of f:2
+// expect: cuda_kernel f: got thread \(8, 0, 0\) of block \(0, 0, 0\) writes element 8 of y, f32\(8,\), which has 8, at text of f:2
 #include <tegula/tile.h>
 using namespace tegula;
 

@@ -1,4 +1,4 @@
-// expect: cuda_kernel f: got thread \(.*\) of block \(0, 0, 0\) .* element .* of s, which is shared,, which .*, at text of f:4
+// expect: cuda_kernel f: got thread \(.*\) of block \(0, 0, 0\) .* element .* of s \(shared\), which .*, at text of f:4
 #include <tegula/tile.h>
 using namespace tegula;
 
