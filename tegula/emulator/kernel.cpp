@@ -68,6 +68,7 @@ class Copies {
     for (std::size_t i = 0; i < tensors_.size(); ++i)
       if (tensors_[i].bytes() > 0) std::memcpy(of(i), buffers[i], tensors_[i].bytes());
   }
+  void empty(std::size_t i) { std::memset(of(i), kNothing, tensors_[i].bytes()); }
   void give_back(std::size_t first, std::span<void* const> buffers) {
     for (std::size_t i = first; i < tensors_.size(); ++i)
       if (tensors_[i].bytes() > 0) std::memcpy(buffers[i], of(i), tensors_[i].bytes());
@@ -146,6 +147,8 @@ void launch(const CudaKernel& kernel, std::span<void* const> buffers, const Line
   }
   Copies copies(kernel.tensors);
   copies.fetch(buffers);
+  for (std::size_t i = static_cast<std::size_t>(kernel.inputs); i < kernel.tensors.size(); ++i)
+    if (kernel.tensors[i].begins == runtime::CudaTensor::Begins::Empty) copies.empty(i);
   std::vector<void*> values(kernel.arguments.size()), places(kernel.arguments.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const CudaArgument& argument = kernel.arguments[i];

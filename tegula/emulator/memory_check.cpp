@@ -1,6 +1,7 @@
 #include "tegula/emulator/memory_check.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace tegula::emulator {
 namespace {
@@ -40,7 +41,10 @@ void MemoryCheck::begin_block(std::uint32_t number, emulated::Index index) {
   if (indices_.size() <= number) indices_.resize(number + 1), fenced_.resize(number + 1);
   indices_[number] = index;
   for (Shadow& shadow : shadows_)
-    if (shadow.region.kind == Region::Kind::Shared) std::ranges::fill(shadow.cells, Cell{});
+    if (shadow.region.kind == Region::Kind::Shared) {
+      std::ranges::fill(shadow.cells, Cell{});
+      std::memset(const_cast<unsigned char*>(shadow.region.begin), kNothing, shadow.region.bytes);
+    }
 }
 
 MemoryCheck::Shadow* MemoryCheck::find(const unsigned char* place) {
@@ -100,6 +104,11 @@ std::string MemoryCheck::race(const Shadow& shadow, std::size_t cell, const Stam
          (same ? ", and no barrier stands between the two" : ", and nothing says which of the two blocks comes first");
 }
 
+bool MemoryCheck::holds_nothing(const Shadow& shadow, std::size_t cell) {
+  const unsigned char* const at = shadow.region.begin + cell * shadow.granule;
+  return !shadow.cells[cell].filled && std::all_of(at, at + shadow.granule, [](unsigned char byte) { return byte == kNothing; });
+}
+
 std::string MemoryCheck::access(const void* where, std::size_t bytes, emulated::Kind kind, unsigned thread) {
   const auto* const place = static_cast<const unsigned char*>(where);
   Shadow* const shadow = find(place);
@@ -122,7 +131,7 @@ std::string MemoryCheck::access(const void* where, std::size_t bytes, emulated::
     Cell& cell = shadow->cells[i];
     const bool both_atomic = kind == emulated::kAtomic && cell.writer.kind == 2;
     if (cell.writer.kind != 0 && !both_atomic && !ordered(cell.writer, now)) return race(*shadow, i, cell.writer, true, kind, now);
-    if (kind != emulated::kWrite && !cell.filled)
+    if (kind != emulated::kWrite && holds_nothing(*shadow, i))
       return std::string(kVerbs[kind]) + " " + element_text(region, i * shadow->granule) + ", which nobody has written";
     if (kind == emulated::kRead) {
       Stamp* place_of = &cell.readers[0];
@@ -140,9 +149,8 @@ std::string MemoryCheck::access(const void* where, std::size_t bytes, emulated::
 std::string MemoryCheck::unwritten() const {
   for (const Shadow& shadow : shadows_) {
     if (shadow.region.kind != Region::Kind::Tensor || shadow.region.filled) continue;
-    const auto found = std::ranges::find(shadow.cells, false, &Cell::filled);
-    if (found != shadow.cells.end())
-      return element_text(shadow.region, static_cast<std::size_t>(found - shadow.cells.begin()) * shadow.granule);
+    for (std::size_t i = 0; i < shadow.cells.size(); ++i)
+      if (holds_nothing(shadow, i)) return element_text(shadow.region, i * shadow.granule);
   }
   return "";
 }

@@ -29,6 +29,10 @@ struct Region {
   std::size_t element = 4;  // bytes
 };
 
+/// What memory that nobody has written is full of. The compiler does not tell of every write (of a structure that a function returns), so that what is full of
+/// something else counts as written.
+constexpr unsigned char kNothing = 0xcd;
+
 class MemoryCheck {
  public:
   /// Regions do not overlap; the image is the code's own memory, of which only regions are looked at.
@@ -58,6 +62,7 @@ class MemoryCheck {
   };
 
   Shadow* find(const unsigned char* place);
+  static bool holds_nothing(const Shadow& shadow, std::size_t cell);
   bool ordered(const Stamp& before, const Stamp& now) const;
   std::string outside(const unsigned char* place, std::size_t bytes, emulated::Kind kind) const;
   std::string race(const Shadow& shadow, std::size_t cell, const Stamp& other, bool other_wrote, emulated::Kind kind,

@@ -72,14 +72,15 @@ TEGULA_WORD T exchange(T value, int distance, TEGULA_HERE) {
   const Slot* all = tegula_emulated.meet(0xffffffffu, &value, static_cast<int>(sizeof value), TEGULA_AT);
   return from_lane(all, lane() ^ static_cast<unsigned>(distance), value);
 }
-template <class T>
-TEGULA_WORD void touch(T* place, const void* code) {
 #ifdef TEGULA_CHECKED
-  tegula_emulated.access(const_cast<const T*>(place), static_cast<int>(sizeof(T)), kAtomic, code);
-#else
-  static_cast<void>(place), static_cast<void>(code);
-#endif
+TEGULA_WORD void checked_access(const void* place, int bytes, int kind, const void* code) {
+  const auto* at = static_cast<const unsigned char*>(place);
+  if (at >= tegula_emulated.stack_begin && at < tegula_emulated.stack_end) return;
+  if (tegula_emulated.access) tegula_emulated.access(place, bytes, kind, code);
 }
+#else
+TEGULA_WORD void checked_access(const void*, int, int, const void*) {}
+#endif
 }  // namespace emulated
 
 // ---- Barriers
@@ -181,7 +182,7 @@ TEGULA_WORD void wait_for_copies(int unfinished) { tegula_emulated.wait_for_copi
 namespace emulated {
 template <class T, class F>
 TEGULA_WORD T change(T* place, const void* code, F next) {
-  touch(place, code);
+  checked_access(const_cast<const T*>(place), static_cast<int>(sizeof(T)), kAtomic, code);
   const T old = *place;
   *place = next(old);
   return old;
@@ -320,11 +321,19 @@ TEGULA_WORD float __int2float_rn(int x) { return static_cast<float>(x); }
 
 #pragma region Vectors
 // ---- float2, int4, ...
+// An assignment says itself what it touches: of one from a function's result the compiler does not.
+#define TEGULA_ASSIGNED(name)                                                                                                      \
+  TEGULA_WORD name& operator=(const name& other) {                                                                                 \
+    emulated::checked_access(&other, static_cast<int>(sizeof other), emulated::kRead, __builtin_return_address(0));                \
+    emulated::checked_access(this, static_cast<int>(sizeof other), emulated::kWrite, __builtin_return_address(0));                 \
+    __builtin_memcpy(this, &other, sizeof other);                                                                                  \
+    return *this;                                                                                                                  \
+  }
 #define TEGULA_VECTORS(name, T, bytes)                                                                                            \
   struct name##1 { T x; };                                                                                                        \
-  struct __attribute__((aligned(2 * bytes))) name##2 { T x, y; };                                                                 \
-  struct name##3 { T x, y, z; };                                                                                                  \
-  struct __attribute__((aligned(4 * bytes > 16 ? 16 : 4 * bytes))) name##4 { T x, y, z, w; };                                     \
+  struct __attribute__((aligned(2 * bytes))) name##2 { T x, y; TEGULA_ASSIGNED(name##2) };                                        \
+  struct name##3 { T x, y, z; TEGULA_ASSIGNED(name##3) };                                                                         \
+  struct __attribute__((aligned(4 * bytes > 16 ? 16 : 4 * bytes))) name##4 { T x, y, z, w; TEGULA_ASSIGNED(name##4) };            \
   TEGULA_WORD name##1 make_##name##1(T x) { return {x}; }                                                                         \
   TEGULA_WORD name##2 make_##name##2(T x, T y) { return {x, y}; }                                                                 \
   TEGULA_WORD name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                                                         \
@@ -345,11 +354,6 @@ TEGULA_VECTORS(double, double, 8)
 #undef assert
 #define assert(condition) ((condition) ? static_cast<void>(0) : tegula_emulated.fault("finds that assert(" #condition ") does not hold", emulated::Place{__FILE__, __LINE__}))
 namespace emulated {
-TEGULA_WORD void checked_access(const void* place, int bytes, int kind, const void* code) {
-  const auto* at = static_cast<const unsigned char*>(place);
-  if (at >= tegula_emulated.stack_begin && at < tegula_emulated.stack_end) return;
-  if (tegula_emulated.access) tegula_emulated.access(place, bytes, kind, code);
-}
 struct SourceLocation {
   const char* file;
   unsigned line, column;

@@ -142,7 +142,7 @@ class Taken {
       refuse(std::to_string(arguments.size()) + " arguments", std::to_string(parameters_.size()) + ": " + list());
     // Inputs come first in the node: what is updated ahead of all, so that it may stay where it lies.
     for (const CudaArg& one : arguments)
-      if (one.kind == CudaArg::Kind::Update) add_input(one.variable.read(where));
+      if (one.kind == CudaArg::Kind::Update) add_input(one.variable->read(where));
     for (const CudaArg& one : arguments)
       if (one.kind == CudaArg::Kind::Input) add_input(one.tensor);
     kernel_.inputs = static_cast<std::int64_t>(inputs_.size());
@@ -255,7 +255,7 @@ std::vector<Tensor> settle(std::vector<Tensor> results, const std::vector<CudaAr
   std::vector<Tensor> given;
   std::size_t k = 0;
   for (const CudaArg& one : arguments) {
-    if (one.kind == CudaArg::Kind::Update) Variable(one.variable).assign(results[k++], where);
+    if (one.kind == CudaArg::Kind::Update) one.variable->assign(results[k++], where);
     else if (one.kind == CudaArg::Kind::Output) given.push_back(results[k++]);
   }
   return given;

@@ -36,9 +36,9 @@ inline CudaOut cuda_out(Shape shape, DType dtype = f32, std::optional<Number> fi
 
 /// A Variable that the kernel updates in place.
 struct CudaUpdate {
-  Variable variable;
+  Variable* variable = nullptr;  // the caller's, until the launch
 };
-inline CudaUpdate cuda_update(const Variable& variable) { return {variable}; }
+inline CudaUpdate cuda_update(Variable& variable) { return {&variable}; }
 
 /// What a parameter of a kernel is given: a tensor that it reads (dense and row-major: a view that is not is copied), a result, a Variable to update, a number (of the
 /// parameter's type), or no tensor at all.
@@ -48,7 +48,7 @@ class CudaArg {
   CudaArg(const Tensor& x) : kind(Kind::Input), tensor(x) {}
   CudaArg(const Variable& x) : kind(Kind::Input), tensor(x) {}
   CudaArg(CudaOut out) : kind(Kind::Output), out(std::move(out)) {}
-  CudaArg(CudaUpdate update) : kind(Kind::Update), variable(std::move(update.variable)) {}
+  CudaArg(CudaUpdate update) : kind(Kind::Update), variable(update.variable) {}
   CudaArg(std::nullptr_t) : kind(Kind::Null) {}
   template <class T>
   requires std::is_arithmetic_v<T>
@@ -58,7 +58,7 @@ class CudaArg {
   Kind kind;
   Tensor tensor = {};
   CudaOut out = {};
-  Variable variable = {};
+  Variable* variable = nullptr;
   Number number = {};
 };
 

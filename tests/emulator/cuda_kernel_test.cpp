@@ -78,7 +78,7 @@ TEST(CudaKernel, GradientsFlowThroughIt) {
   auto captured = jit([&](Tensor at) { return grad(loss(at), at); });
   EXPECT_LT(max(abs(captured(x) - 3 * x * x)).item(), 1e-5);
   // Without one nothing flows.
-  EXPECT_EQ(sum(abs(grad(sum(square({.block = {8}}, {x, cuda_out({8})})[0]), x))).item(), 0);
+  EXPECT_THROW(grad(sum(square({.block = {8}}, {x, cuda_out({8})})[0]), x), Error);
 }
 
 TEST(CudaKernel, GoesIntoGraphFilesAndComesBackWhereThatIsAllowed) {
@@ -109,7 +109,7 @@ TEST(CudaKernel, EveryDTypeOfNumbersHasItsType) {
       twice("short", i16), twice("signed char", i8), twice("unsigned char", u8);
   const auto numbers = cuda_kernel("f",
                                    "__global__ void f(bool a, signed char b, unsigned short c, int d, long long e, unsigned g, float h, "
-                                   "double i, size_t k, double* y) { y[0] = a + b + c + d + e + g + h + i + k; }",
+                                   "double i, size_t k, double* y) { y[0] = (double)a + b + c + d + e + g + h + i + k; }",
                                    {true, -1, 65535, -7, 1LL << 40, 4000000000u, 0.5, 0.25, 9, cuda_out({1}, f64)}, {});
   EXPECT_EQ(numbers[0].item<double>(), 1 - 1 + 65535 - 7 + std::ldexp(1.0, 40) + 4000000000.0 + 0.75 + 9);
 }

@@ -106,6 +106,21 @@ TEST(CudaWords, VectorsAreLoadedWhole) {
   EXPECT_EQ(y.to_host(), (std::vector<float>{1, 5, 9, 13}));
 }
 
+// The compiler does not tell that the result of a function, a structure of the kernel's own, is written to memory.
+TEST(CudaWords, StructuresThatFunctionsReturnAreWritten) {
+  const Tensor y = cuda_kernel("f", R"(
+    struct Pair { float a, b; };
+    __device__ Pair pair(float x) { Pair p; p.a = x, p.b = 2 * x; return p; }
+    __global__ void f(Pair* y) {
+      __shared__ Pair s[4];
+      s[threadIdx.x] = pair(threadIdx.x);
+      __syncthreads();
+      y[threadIdx.x] = s[3 - threadIdx.x];
+    })",
+                               {cuda_out({8})}, {.block = {4}})[0];
+  EXPECT_EQ(y.to_host(), (std::vector<float>{3, 6, 2, 4, 1, 2, 0, 0}));
+}
+
 TEST(CudaWords, BlocksAndThreadsHaveThreeAxes) {
   const Tensor y = cuda_kernel("f", R"(__global__ void f(int* y) {
     int t = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);

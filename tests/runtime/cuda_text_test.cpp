@@ -17,7 +17,7 @@ TEST(CudaTextParameters, AreReadOffTheText) {
 #define LOOP(i) for (;;)
 struct Thing { int x; };
 __global__ void __launch_bounds__(128, 2)
-f(const float* __restrict__ a, float *b, unsigned int const n, const float4* v, int (c), double d[], void* e, const int* const * p, Thing* t, size_t = 3);
+f(const float* __restrict__ a, float *b, unsigned int const n, const float4* v, int c, double d[], void* e, const int* const * p, Thing* t, size_t = 3);
 )",
                                         "f.cu"},
                                        "f", {});
