@@ -25,7 +25,7 @@ int main() {
   const RawKernel relu_forward = cuda_kernel("ReLUForward<float>", source).gradient([=](const CudaGradient& g) {
     return backward(g.launch, {n, g.gradients[0], g.inputs[0], cuda_out({n}), 0.1f});
   });
-  const auto mine = jit([=](Tensor in) { return sum(relu_forward(launch, {n, in, cuda_out({n}), 0.1f})[0] * in); });
+  auto mine = jit([=](Tensor in) { return sum(relu_forward(launch, {n, in, cuda_out({n}), 0.1f})[0] * in); });
   check("ReLUForward", mine(x), sum(leaky_relu(x, 0.1) * x), 1e-3);
   const Tensor loss = sum(relu_forward(launch, {n, x, cuda_out({n}), 0.1f})[0] * y);
   check("ReLUBackward", grad(loss, x), grad(sum(leaky_relu(x, 0.1) * y), x));
