@@ -17,7 +17,7 @@ Dims channels_last_order(int rank) {
   return order;
 }
 
-// Whether a value of this shape lies the same way in both orders (one channel, or one pixel).
+// False if both orders give the same layout (one channel, or one pixel).
 bool order_matters(const Shape& shape) {
   if (shape.rank() < 3) return false;
   std::int64_t pixels = 1;
@@ -36,7 +36,7 @@ bool lies_channels_last(const Graph& graph, int item) {
   return true;
 }
 
-// Whether what is left of a reduction's input has its channels innermost in memory.
+// True if the axes that a reduction leaves have the channels innermost in memory.
 bool leaves_channels_last(const Graph& graph, const Item& item) {
   const Layout seen = access_of(graph, item.inputs[0]).layout;
   const Dims& reduced = item.as<ReduceOp>().axes();

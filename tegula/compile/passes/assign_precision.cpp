@@ -52,7 +52,7 @@ class Chooser {
   /// A product that stays f32, and is TF32 inside.
   bool is_tf32(int i) const { return in_f32_[static_cast<std::size_t>(i)]; }
 
-  /// Whether operand `k` is what an epilogue adds to a product: it must have the product's dtype.
+  /// True if operand `k` is the addend of a matmul's epilogue, which must have the matmul's dtype.
   bool is_bias(const Item& item, std::size_t k) const {
     if (item.inputs.size() != 2 || item.as<ElementwiseOp>().epilogue() != ElementwiseOp::Epilogue::Add) return false;
     const Item& addend = graph_[item.inputs[k]];
@@ -63,7 +63,7 @@ class Chooser {
   DType& chosen(int i) { return chosen_[static_cast<std::size_t>(i)]; }
   DType chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
 
-  // Whether an item's f32 may become its precision's half; of a call with several results, that of the first, where the others are no floats.
+  // True if an item's f32 may become its precision's half. For a call with several results: the first one's, if the others are no floats.
   static bool may_be_half(const Item& item) {
     return item.dtype == f32 && !item.is_part() && (item.results.empty() || first_alone_is_float(item)) &&
            storage_of(item.precision) != f32;
@@ -193,7 +193,7 @@ class Caster {
     }
   }
 
-  // What takes over the storage of an input has the input's dtype, too.
+  // A result that takes over an input's storage has the input's dtype.
   void finish_overwritten(Item& item) {
     for (std::size_t k = 0; k < std::max<std::size_t>(item.results.size(), 1); ++k) {
       const int input = input_overwritten(*item.op, static_cast<int>(k));

@@ -1,4 +1,4 @@
-// What depends on values that stay, apart from what changes with every run.
+// Separates work that depends on steady values only from work that changes with every run.
 
 #include "tegula/compile/passes/cut_steady.h"
 
@@ -85,8 +85,8 @@ class Chooser {
     return found;
   }
 
-  // What is written over lies in the plan's own memory: a kept value would have to be copied there, and materialize has made its copies by now. Asked
-  // of all items ahead of the choice, since the views between an item and what it writes over are readers of that as well.
+  // An overwritten input lies in the plan's own memory: a kept value would have to be copied there, and materialize has already made its copies. Runs
+  // over all items before the choice, since the views between an item and what it writes over are readers of that as well.
   void forbid_overwritten() {
     for (const Item& item : graph_.items) {
       for (const int input : inputs_overwritten(item))

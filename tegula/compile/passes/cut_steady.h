@@ -1,5 +1,5 @@
 #pragma once
-// What is computed once: values of numbers and of leaves that stay.
+// Cuts out constant work: values that depend only on scalars and on leaves that stay the same from run to run.
 
 #include <optional>
 #include <vector>
@@ -8,14 +8,14 @@
 
 namespace tegula::compile {
 
-/// Cuts out what is steady and worth keeping: the result computes it (its outputs), and `graph` reads it from leaves that follow its
-/// own. Leaves and constants of the result are numbered as those of `graph` were. Kept is what a call or a kernel reads, vectors that
-/// are smaller than where they are used, and sums; nothing that is more than twice as large as the largest leaf it is made of, and nothing that
-/// is made of a sum or product which `graph` computes, too: its terms may be added in another order there. Nothing when there is no such value.
-/// After materialize, so that copies into other layouts are among it; before fuse, which would mix it with the rest.
+/// Returns a graph whose outputs are the steady values worth keeping, or nothing if there are none; `graph` then reads them from new leaves after its
+/// own. Leaves and constants of the result keep the numbers they had in `graph`. Kept are operands of calls and kernels, vectors smaller than
+/// their readers, and sums. Not kept: values more than twice as large as the largest leaf they depend on, and values that depend on a sum or
+/// product that `graph` computes too, because it may add the terms in another order.
+/// After materialize, so that copies into other layouts are included; before fuse, which would mix steady work with the rest.
 std::optional<Graph> cut_steady(Graph& graph);
 
-/// Which items are made of numbers and steady leaves only, by work that cannot fail: values that need computing once.
+/// Per item: true if it depends only on scalars and steady leaves through work that cannot fail, so that computing it once is enough.
 std::vector<bool> steady_items(const Graph& graph);
 
 }  // namespace tegula::compile

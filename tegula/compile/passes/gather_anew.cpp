@@ -10,7 +10,7 @@
 namespace tegula::compile {
 namespace {
 
-constexpr std::size_t kOthers = 2;  // that are used in between before memory is given up
+constexpr std::size_t kOthers = 2;  // gathers used in between after which a gather's memory is freed
 
 bool made_anew(const Item& item) { return item.role() == Role::Library && item.as<LibraryOp>().makes_anew(); }
 
@@ -23,7 +23,7 @@ class Gathers {
       else if (item.shows_input() && !item.inputs.empty()) below_[index(i)] = below_[index(item.inputs[0])];
     }
   }
-  /// The gather whose result, or a view of it, item i is; -1: of none.
+  /// The gather whose result (or a view of it) item i is; -1: none.
   int below(int i) const { return below_[index(i)]; }
 
  private:
@@ -42,10 +42,10 @@ std::vector<int> used_by(const Graph& graph, const Gathers& gathers, int i) {
   return used;
 }
 
-/// Of an item, the gathers that are made anew ahead of it, for later items.
+/// Per item, the gathers to repeat before it for later items.
 std::unordered_map<int, std::vector<int>> anew_ahead_of(const Graph& graph, const Gathers& gathers) {
   struct Turn {
-    int gather, item;  // who used it first since another one was used
+    int gather, item;  // the first user since another gather was used
   };
   std::unordered_map<int, std::vector<int>> out;
   std::unordered_set<int> used_before;

@@ -52,13 +52,13 @@ class Decisions {
 
   static bool is_add_n(const Item& item) { return item.op->name() == "add_n"; }
   bool empty() const { return of_.empty(); }
-  /// Of a sum; none where it stays as it is.
+  /// The terms to join in a sum; empty if the sum does not change.
   std::vector<Terms> of(int sum) const {
     const auto found = of_.find(sum);
     return found == of_.end() ? std::vector<Terms>() : found->second;
   }
 
-  /// What a sum and those it absorbs add up, in order.
+  /// The terms of a sum and of the sums it absorbs, in order.
   std::vector<int> terms_of(int sum) const {
     std::vector<int> terms, stack{sum};
     while (!stack.empty()) {
@@ -129,7 +129,7 @@ class Decisions {
     return Term{term, i, {item.inputs[0]}};
   }
 
-  /// What the terms that become one have in common.
+  /// The key of a term: terms with equal keys may be joined.
   Words kind_of(const Term& term) const {
     const Item& item = graph_[term.item];
     Words words{static_cast<std::uint64_t>(item.precision), static_cast<std::uint64_t>(item.dtype), term.turned ? 1u : 0u};
@@ -238,7 +238,7 @@ class ProductJoiner {
     item.node = node;
   }
 
-  /// What several terms become, seen as they were.
+  /// Builds the one item that replaces several terms, under the views that they had.
   int one_of(const Terms& terms) {
     const Term& first = terms[0];
     const Item& like = from()[first.item];
@@ -277,7 +277,7 @@ class ProductJoiner {
     return known->second = rewriter_.add(std::move(join));
   }
 
-  /// What the pieces are all slices of, one after another; -1 where they are not.
+  /// The tensor of which the pieces are consecutive slices; -1 if there is none.
   int whole_of(const std::vector<int>& pieces, int axis, const Shape& shape) const {
     const int whole = access_of(out(), pieces[0]).base;
     if (axis != 0 || numel(out()[whole].shape) != numel(shape)) return -1;

@@ -122,7 +122,7 @@ class Materializer {
 
   Layout layout(int item) const { return access_of(out(), item).layout; }
 
-  /// Of each view that a join alone reads, the join's dtype; of other items their own.
+  /// Per item: the join's dtype for a view that only a join reads; its own dtype otherwise.
   static std::vector<DType> joined_as(const Graph& graph) {
     std::vector<DType> out;
     for (const Item& item : graph.items) out.push_back(item.dtype);
@@ -137,7 +137,7 @@ class Materializer {
     return out;
   }
 
-  /// Of each item, whether all who read it, through views or not, take it however it lies.
+  /// Per item: true if all its readers, through views or not, accept any layout.
   static std::vector<bool> read_anyhow(const Graph& graph) {
     std::vector<bool> out(graph.items.size(), true);
     const auto refuse = [&](int i) { out[static_cast<std::size_t>(i)] = false; };
@@ -190,7 +190,7 @@ class Materializer {
     return role != Role::Scalar && role != Role::Index;
   }
 
-  /// Of each input of a kernel that results of it take over the storage of, whether they may.
+  /// Per input of a kernel: nothing if no result overwrites it, else whether the result may take over its storage.
   std::vector<std::optional<bool>> taken_over(int i) const {
     const Graph& from = rewriter_.from();
     std::vector<std::optional<bool>> out(from[i].inputs.size());

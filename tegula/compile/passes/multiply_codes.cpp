@@ -24,7 +24,7 @@ class CodesProduct final : public LibraryOp {
     const Layout &a = setting.inputs[0], &b = setting.inputs[1], &c = setting.results[0];
     return product(rows(a), rows(b), {setting.dtype, rows(c)});
   }
-  /// Of codes (M, K) and (N, K) into c.
+  /// The matmul of codes (M, K) and (N, K) into c.
   static runtime::Matmul product(const Layout& a, const Layout& b, const runtime::Operand& c) {
     const Layout turned{{b.shape[1], b.shape[0]}, {b.strides[1], b.strides[0]}};
     return {.a = {u8, a, runtime::Scale::Factor}, .b = {u8, turned, runtime::Scale::Factor}, .c = c};

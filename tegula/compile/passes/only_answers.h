@@ -5,8 +5,8 @@
 
 namespace tegula::compile {
 
-/// Whether the graph reads weights that stay from run to run and nothing trains: it writes no Variable, and no node of it was made by grad().
-/// Then NaN need not come through (docs/differences.md), and what is made of weights is worth more work. Not under TEGULA_CHECK=nan.
+/// True if the graph is inference only: it reads steady weights, writes no Variable, and no node of it was made by grad(). Then NaN
+/// need not propagate (docs/differences.md), and work on weights is amortised over runs. False under TEGULA_CHECK=nan.
 bool only_answers(const Graph& graph);
 
 }  // namespace tegula::compile

@@ -1,6 +1,6 @@
 #pragma once
-// What exchanges something with other processes keeps program order. Every such item waits for the one before it, as an input that is only waited for (a
-// barrier). First of all passes, so that fusion, which may move whatever is not connected, sees the edges: two ranks that fuse differently (another number
+// Keeps exchanges with other processes in program order: each exchange gets the one before it as an input that it only waits for (a barrier).
+// Before fusion, which may move unconnected items and so must see these edges: two ranks that fuse differently (another number
 // of rows) still exchange in one order.
 
 #include "tegula/compile/graph.h"

@@ -48,7 +48,7 @@ class PackOp final : public LibraryOp {
   runtime::Blocked blocks_;
 };
 
-/// Of each item, whether it is made of leaves by nothing but views and elementwise work.
+/// Per item: true if it is computed from leaves by views and elementwise work only.
 std::vector<bool> plain_items(const Graph& graph) {
   std::vector<bool> out = steady_items(graph);
   for (int i = 0; i < graph.size(); ++i) {
@@ -79,7 +79,7 @@ runtime::Blocked wanted_blocks(const Graph& graph, const Item& item, const runti
   return blocks.any ? runtime::Blocked() : blocks;
 }
 
-/// Of each call that would have its weight in blocks: in which. Not where they are more than twice as large.
+/// The blocked layout of each call that prefers its weight in blocks. Without those more than twice as large as the weight.
 std::map<int, runtime::Blocked> all_wanted_blocks(const Graph& graph, const runtime::Device& device) {
   const std::vector<bool> plain = plain_items(graph);
   std::map<int, runtime::Blocked> out;

@@ -35,7 +35,7 @@ bool would_be_half(const Item& item) {
   return multiplies && item.op->numerics() == Numerics::TensorCore && item.dtype == f32 && is_half(storage_of(item.precision));
 }
 
-/// What may lie in memory as a half between two products.
+/// True if the item may be stored as a half between two matmuls.
 bool hands_on(const Item& item) {
   if (item.shows_input() || item.is_part()) return true;
   return item.op->numerics() == Numerics::Either && item.dtype == f32 && is_half(storage_of(item.precision));
@@ -61,10 +61,10 @@ struct Price {
   double in_f32 = 0, in_halves = 0;
 };
 
-/// What a component takes, and what of it is cast.
+/// The cost of a component, and its casts.
 struct Component {
   Price products;
-  std::set<int> cast;   // leaves that are, in each run
+  std::set<int> cast;   // leaves that are cast in each run
   double cast_elements = 0;
   bool stays_half = false;
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which products of a precision with halves are faster without them.
+// Finds the matmuls of a half precision that are faster in f32 (as TF32).
 
 #include <vector>
 
@@ -8,13 +8,14 @@
 
 namespace tegula::compile {
 
-/// Of each item: a product that a Precision would have in half and that stays f32, as TF32. All products between which values may travel as halves, and
-/// those that read one value that must be cast, are a group, which has one precision: a cast between two of them would be a launch of its own. A group stays f32 where that takes fewer seconds: what the device
-/// tells of each product (runtime::Candidate), and for halves the launch and the bytes that cast what changes from run to run. Before assign_precision.
+/// Per item: true for a matmul that its Precision would compute in half and that stays f32 (TF32). Matmuls that pass values to each other as halves, or
+/// that read the same cast value, form a group with one precision: a cast between two of them would be a launch of its own. A group stays f32 if
+/// that is faster by the device's estimate per matmul (runtime::Candidate), plus, for halves, the launch and the bytes of casts of values that change
+/// from run to run. Before assign_precision.
 std::vector<bool> products_in_f32(const Graph& graph, const runtime::Device& device);
 
-/// Whether halves lose in the graph as a whole: the device converts them for convolutions (runtime::Candidate), and those do more operations than the
-/// products of matrices, which gain. Part of a graph in f32 would put casts between.
+/// True if halves are slower for the graph as a whole: the device converts them for convolutions (runtime::Candidate), and the convolutions do more
+/// operations than the matmuls, which gain. Keeping only a part of the graph in f32 would put casts in between.
 bool halves_lose(const Graph& graph, const runtime::Device& device);
 
 }  // namespace tegula::compile

@@ -97,7 +97,7 @@ class Raiser {
     return elements > 0 && elements <= numel(item.shape) ? all : std::vector<int>();
   }
 
-  /// Whether the reader shows a part of it to elementwise items alone.
+  /// True if the reader is a view of a part of the item that only elementwise items read.
   bool is_slice(int reader, const Item& item) const {
     const Item& view = graph_[reader];
     if (view.role() != Role::View || leaves_[index(reader)] || numel(view.shape) >= numel(item.shape))

@@ -32,7 +32,7 @@ class States {
  private:
   int below_views(int i) const { return below_views_[static_cast<std::size_t>(i)]; }
 
-  /// What an item is without what it is made of; leaves are themselves, numbers are alike.
+  /// The hash of an item's op type, without inputs and attributes; a leaf's includes its number, all scalars have the same.
   std::size_t own(int i) const {
     const Item& item = graph_[i];
     const Op& op = *item.op;

@@ -47,7 +47,7 @@ class Rewriter {
     return static_cast<int>(out_.constants.size()) - 1;
   }
 
-  /// What a view of the new graph shows; its entry.
+  /// Adds what a view of the new graph resolves to; returns its entry.
   int add(Seen seen) {
     out_.seen.push_back(seen);
     return static_cast<int>(out_.seen.size()) - 1;

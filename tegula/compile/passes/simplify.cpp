@@ -80,7 +80,7 @@ bool turn_products(Graph& graph) {
   return any;
 }
 
-/// What tells an item from another, in `words`.
+/// Fills `words` with the key of an item: items with equal keys are equal.
 void identify(const Item& item, Words& words) {
   const Op& op = *item.op;
   words.assign(
@@ -119,7 +119,7 @@ void derive(Graph& graph, Item& item) {
     if (graph[input].role() != Role::Scalar || !is_float(graph[input].dtype)) return;
     derived.inputs.push_back(graph[input].slot);
   }
-  // What is f32 from first to last is computed in f64; a half, and what a cast reads or gives, is what a tensor of that dtype would hold.
+  // f32 scalars are computed in f64. A narrow float is rounded to its dtype, a cast to the narrower of its two dtypes, as in tensors.
   if (is_narrow_float(item.dtype)) {
     derived.rounded = item.dtype;
   } else if (item.op == cast_op()) {

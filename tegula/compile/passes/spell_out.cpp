@@ -28,7 +28,7 @@ double nodes_of(const LoopOp& loop) {
   return nodes * static_cast<double>(loop.form().length);
 }
 
-/// What the device would rather run than this call; nothing when the call stays.
+/// The ops that the device prefers to this call; empty if the call stays.
 std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs, const runtime::Device& device, SmallProducts products) {
   if (const LoopOp* const loop = LoopOp::of(*call.op)) return stays_loop(*loop, device) ? std::vector<Tensor>() : loop->written_out(inputs);
   if (call.results.empty() && products == SmallProducts::Calls) return {};
@@ -95,7 +95,7 @@ bool stays_loop(const LoopOp& loop, const runtime::Device& device) {
 
 namespace {
 
-/// Of each call that does not stay: the ops that stand for it.
+/// The replacement ops of each call that does not stay.
 std::unordered_map<int, Ops> ops_of_calls(const Graph& graph, const runtime::Device& device, SmallProducts products) {
   std::unordered_map<int, Ops> out;
   for (int i = 0; i < graph.size(); ++i) {

@@ -60,7 +60,7 @@ class Stagger {
     std::ranges::stable_sort(order_, {}, [&](int i) { return std::tuple(stretch_[index(i)], depth_[index(i)], behind_[index(i)]); });
   }
 
-  /// Whether two of a stretch that others with long work ahead of them need are equally far from the beginning.
+  /// True if two successive long exchanges of a stretch, on which later long exchanges depend, have the same depth.
   bool applies() const {
     bool any = false;
     int before = -1;
@@ -89,7 +89,7 @@ class Stagger {
       const auto is_following = [&](int i) { return i != exchange && exchanges(graph_[i]); };
       if (std::ranges::any_of(way, is_following)) emit_following(), way = way_to(exchange);
       if (before >= 0 && in_one_stretch(before, exchange)) wait(way, graph_[before].inputs[0]);
-      // What the ones that follow need comes behind the other part's products: memory that those are given is then none that an exchange still reads.
+      // Operands of the following exchanges come after the other part's matmuls, which then get no memory that an exchange still reads.
       way.pop_back();
       emit_all(way);
       emit_following();
@@ -121,10 +121,10 @@ class Stagger {
     out_.outputs = graph_.outputs, out_.updates = graph_.updates;
   }
 
-  /// What no exchange needs.
+  /// True for an item that is no exchange and that no exchange depends on.
   bool is_loose(int i) const { return !needed_[index(i)] && !exchanges(graph_[i]); }
 
-  /// What the exchange needs that is not there yet, in order, and itself.
+  /// The exchange and its dependences that are not emitted yet, in order.
   std::vector<int> way_to(int exchange) {
     std::vector<int> way{exchange};
     in_way_.resize(graph_.items.size());
@@ -141,7 +141,7 @@ class Stagger {
     return way;
   }
 
-  /// What begins on the way, beside what is made of weights alone, waits for `value`.
+  /// Makes the first items on the way wait for `value`, except those that depend on weights only.
   void wait(const std::vector<int>& way, int value) {
     std::vector<bool> begun(way.size());  // it, or what it looks at, is work on the way
     const auto is_begun = [&](int input) {

@@ -5,15 +5,15 @@
 
 namespace tegula::compile {
 
-/// Where independent parts of a batch go through layers that ranks share (products end in an exchange that later products need), the exchanges of all parts
-/// come layer by layer: the products ahead of exchange k begin when those ahead of exchange k - 1 have ended. Left to themselves the parts would
-/// keep step with each other on a device that runs what is ready: all would wait for their exchanges at once. Exchanges with no product ahead of them, the gather
-/// behind a norm of scattered steps, follow the one they come behind at once. What no later product needs, the gradients' buckets, stays as it is.
+/// Staggers the exchanges of independent parts of a batch in tensor-parallel layers (matmuls end in an exchange that later matmuls need): exchange k's
+/// producers start after exchange k - 1's producers finish. Without this pass a device that runs whatever is ready advances all parts together,
+/// and all wait for their exchanges at the same time. An exchange without a matmul before it (the gather after a norm of scattered steps) directly follows
+/// the exchange it depends on. Exchanges that no later matmul needs (gradient buckets) do not move.
 ///
-/// Only what says that all ranks have the same graph of it (LibraryOp::takes_turns) changes places, and no further than the next exchange that does not: that one's group may
-/// have ranks whose graphs are others, and they would choose another order.
+/// Moves only exchanges whose graph is the same on all ranks (LibraryOp::takes_turns), and never past one without that promise: its group may contain
+/// ranks with other graphs, which would choose another order.
 ///
-/// In front of order_effects, which puts exchanges into a chain.
+/// Before order_effects, which chains the exchanges.
 void stagger_exchanges(Graph& graph);
 
 }  // namespace tegula::compile

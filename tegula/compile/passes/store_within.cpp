@@ -144,7 +144,7 @@ class Storer {
     return within_[index(i)].whole >= 0 ? Layout{graph_[i].shape, within_[index(i)].layout.strides, 0} : layout_of(graph_[i]);
   }
 
-  /// What the join consists of, in order: `visit(k, layout)` for input k, and for each gap between them, where k is -1.
+  /// Visits the parts of the join in order: `visit(k, layout)` for input k, and with k = -1 for each gap.
   template <class Visit>
   void each_part(int i, Visit visit) const {
     const Joins& join = *joins(graph_[i]);
@@ -190,7 +190,7 @@ class Storer {
     return any;
   }
 
-  /// Whether who computes it can store it anywhere.
+  /// True if the value's producer can store it with any strides.
   bool is_flexible(int value) const { return is_computed_by_a_group(graph_[value]) || is_join_[index(value)]; }
 
   /// How what lies below `input` must be stored to lie in its part of join i; nothing where it cannot.
@@ -219,7 +219,7 @@ class Storer {
     return call.role() == Role::Library && call.as<LibraryOp>().takes_slice(device_, which, slice);
   }
 
-  /// Whether a call writes this value there, as fast as if it were alone.
+  /// True if the call that computes the value writes it there as fast as to memory of its own.
   bool stores(int value, const SlicePlace& slice) const {
     const Item& call = graph_[producer_of(graph_, value)];
     if (call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None) return false;  // which lie as the result does
@@ -227,7 +227,7 @@ class Storer {
     return takes_slice(call, LibraryOp::kResult - result, slice);
   }
 
-  /// Whether a call reads it there as its input k, as fast as if it were alone.
+  /// True if the call reads it there as its input k as fast as from memory of its own.
   bool reads(const Item& call, std::size_t k, const SlicePlace& slice) const {
     const bool is_last = k + 1 == call.inputs.size();
     const bool is_beside = (call.epilogue.bias && k == 2) || (is_last && (call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None));
@@ -248,7 +248,7 @@ class Storer {
     return run >= shortest;
   }
 
-  /// Whether nothing but the join reads it, through views or not.
+  /// True if only the join reads it, through views or not.
   bool read_once(int value) const {
     while (readers_[index(value)].size() == 1) {
       value = readers_[index(value)][0].first;
@@ -257,7 +257,7 @@ class Storer {
     return false;
   }
 
-  /// Whether all who read the value, through views or not, take it where it lies so.
+  /// True if all readers of the value, through views or not, accept it in this place.
   bool everybody_reads(int value, const SlicePlace& slice) const {
     std::vector<std::pair<int, Layout>> stack{{value, slice.layout}};
     while (!stack.empty()) {

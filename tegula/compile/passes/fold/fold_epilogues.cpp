@@ -23,12 +23,12 @@ Activation activation_of(Kind kind) {
   }
 }
 
-// Whether the device has the call with its epilogue.
+// True if the device supports the call with its epilogue.
 bool takes(const Graph& graph, const Item& call, const runtime::Device& device) {
   return call.as<LibraryOp>().bias_axis() >= 0 && device.takes(description_of(graph, call, device));
 }
 
-// Whether a value of the result's dtype and size lies somewhere in memory, so that a call can add it.
+// True if the addend lies in memory with the result's dtype and size, so that a call can add it.
 bool is_addend(const Graph& graph, int addend, const Item& result) {
   const Item& base = graph[access_of(graph, addend).base];
   if (base.role() == Role::Scalar || base.role() == Role::Index || base.dtype != result.dtype) return false;

@@ -1,5 +1,5 @@
 #pragma once
-// What follows a library call and is done by it.
+// Folds elementwise work that follows a library call into the call's epilogue.
 
 #include <optional>
 
@@ -9,8 +9,8 @@
 namespace tegula::compile {
 
 /// Folds a bias, a sum with another tensor and an activation into the matmul or convolution they follow. Before layout and fusion, which
-/// would otherwise claim the elementwise items. In a graph that only answers (only_answers.h) a device may be asked for what it does to numbers alone
-/// (Convolution::keeps_nan), and limits (clamp, relu6) are put into the call as well.
+/// would otherwise claim the elementwise items. `answers`: the graph is inference only (only_answers.h); then the call need not propagate NaN
+/// (Convolution::keeps_nan), and limits (clamp, relu6) are folded too.
 void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers = false);
 
 /// The vector (as long as `axis` of `result`) behind an item of that shape that varies along that axis only.

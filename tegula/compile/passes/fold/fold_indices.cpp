@@ -35,7 +35,7 @@ class Folder {
     std::vector<int> memory;
     std::map<int, int> known;
     if (value(computed, memory, known, index) < 0 || memory.empty() || computed.words.back().kind == Computed::Word::Kind::Memory) return;
-    // What is read stands where the index did, and behind all others.
+    // The memory read replaces the index operand; further reads follow the other inputs.
     computed.first_extra = static_cast<int>(item.inputs.size());
     item.inputs[static_cast<std::size_t>(input)] = memory[0];
     item.inputs.insert(item.inputs.end(), memory.begin(), memory.end());
@@ -72,7 +72,7 @@ class Folder {
     return known[number] = static_cast<int>(computed.words.size()) - 1;
   }
 
-  /// Whether the item is made of what value() has a word for; then those are the word's operands.
+  /// True if all inputs of the item have words from value(), which become the operands of its word.
   bool arithmetic(Computed& computed, std::vector<int>& memory, std::map<int, int>& known, int number, std::size_t depth,
                   Computed::Word& word) {
     const Item& item = graph_[number];

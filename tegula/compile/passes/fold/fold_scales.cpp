@@ -129,7 +129,7 @@ class Folder {
     }
   }
 
-  // What is added to such a call becomes a bias of its dtype, together with the one that it has.
+  // An addend of such a call becomes its bias, in its dtype, added to the bias that it has.
   void fit_addend(int i, Item& sum) {
     for (std::size_t k = 0; k < 2; ++k) {
       const int producer = from_[i].inputs[k], other = from_[i].inputs[1 - k];
@@ -150,7 +150,7 @@ class Folder {
     }
   }
 
-  /// Of a product that has become a call: that, and the vector that is added to it, in the new graph.
+  /// A matmul that has become a call, and the vector added to it, in the new graph.
   struct Scaled {
     int call = -1, bias = -1;
   };

@@ -52,7 +52,7 @@ class Fuser {
     group_of_node_.push_back(-1);
     node_of_[static_cast<std::size_t>(item)] = node;
     each_needed(item, [&](int needed) { order_.need(node, needed); });
-    // What writes over a Variable's old value comes behind all checks (Orderer).
+    // Writers over a Variable's old value come after all checks (Orderer).
     if (writers_[static_cast<std::size_t>(item)]) {
       for (const int check : checks_) order_.need(node, node_of_[static_cast<std::size_t>(check)]);
     }
@@ -69,7 +69,7 @@ class Fuser {
     }
   }
 
-  // Whether `item` may run inside `node`: nothing it needs from elsewhere may itself wait for the node.
+  // True if `item` may run inside `node`: no operand from elsewhere may depend on the node.
   bool acyclic(int item, int node) {
     bool free = true;
     each_needed(item, [&](int needed) { free = free && (needed == node || !order_.reaches(node, needed)); });
@@ -205,8 +205,8 @@ class Fuser {
     return acyclic(item, node_of_group_[static_cast<std::size_t>(member.group)]);
   }
 
-  // Whether the item reads or waits for (a view's barrier) what is reduced in the group: across alone, or also along its rows. Reductions across
-  // may become a group of their own, behind this one.
+  // True if the item reads, or waits for (a view's barrier), a reduction of the group: one across, or with `also_rows` one along its rows. Reductions
+  // across may become a group of their own, after this one.
   bool needs_reduced(int item, int group, bool also_rows) const {
     bool found = false;
     for (int input : graph_[item].inputs) {
@@ -288,7 +288,7 @@ class Fuser {
     join(item, node, space, std::move(left));
   }
 
-  // Whether the group's instances, which each hold whole rows, may carry along `count` more sums over all rows.
+  // True if the group's instances, which hold whole rows, may carry `count` more sums over all rows.
   bool may_carry(const FusedGroup& group, const Dims& axes, int count) const {
     if (!group.across.empty() && !(group.across == axes)) return false;
     std::int64_t row = 1;
@@ -304,8 +304,8 @@ class Fuser {
     return count <= kMostCarried;
   }
 
-  // Whether the reductions of `y` may become reductions across in `x`: nothing in either waits for them, and what follows them needs no more
-  // than them.
+  // True if the reductions of `y` may become reductions across in `x`: nothing in either group waits for them, and the items after them read
+  // nothing else of `x`.
   bool may_become_across(const FusedGroup& x, const FusedGroup& y, int number_of_x, int number_of_y) const {
     if (!y.across.empty()) return false;
     int count = 0;
@@ -324,7 +324,7 @@ class Fuser {
     return may_carry(x, y.reduced, count);
   }
 
-  // Of two groups that reduce different axes: the one whose reductions become those across in the other, or -1.
+  // For two groups that reduce different axes: the one whose reductions become reductions across in the other, or -1.
   int carried_one(int a, int b) const {
     const FusedGroup& x = fusion_.groups[static_cast<std::size_t>(a)];
     const FusedGroup& y = fusion_.groups[static_cast<std::size_t>(b)];
@@ -351,7 +351,7 @@ class Fuser {
     return true;
   }
 
-  // Whether an item of `to` reads a Full value of `from` through a view that is not plain, or a Reduced one it cannot place.
+  // True if an item of `to` reads a Full value of `from` through a view that is not plain, or a Reduced one it cannot place.
   bool crosses(int from, int to) const {
     const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(to)];
     for (int item : group.items) {

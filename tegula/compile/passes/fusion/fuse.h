@@ -52,7 +52,7 @@ struct Through {
 
 Through look_through(const Graph& graph, int item);
 
-/// Calls `visit` with what is behind an item's views: the base, and what a view on the way waits for.
+/// Calls `visit` with the base of an item's views and with every item that a barrier among the views waits for.
 template <class Visit>
 void each_behind_views(const Graph& graph, int item, Visit visit) {
   const auto waits = [&](int i) { return graph[i].seen < 0 || graph.seen[static_cast<std::size_t>(graph[i].seen)].waits; };
@@ -70,17 +70,17 @@ void each_behind_views(const Graph& graph, int item, Visit visit) {
   }
 }
 
-/// Notes which values leave their group.
+/// Sets Fusion::stored for the values that are read outside their group.
 void mark_stored(const Graph& graph, Fusion& fusion);
-/// What is stored as a half is rounded where it is computed, too: a copy in another group is the value that lies in memory.
+/// Marks stored halves as rounded where they are computed, so that a copy recomputed in another group equals the value in memory.
 void round_stored(Graph& graph, const Fusion& fusion);
-/// Values between groups that are a little arithmetic on what lies in memory anyway are computed again by each group that reads them,
-/// instead of stored; where they must be stored, by the groups that read what they are made of. Adds items to the graph.
+/// Recomputes cheap values (a little arithmetic on values that are in memory anyway) in each group that reads them, instead of storing
+/// them; if they must be stored, only in groups that read their operands already. Adds items to the graph.
 void recompute_cheap(Graph& graph, Fusion& fusion);
-/// Makes a group of its own of the reductions across, where one program cannot do both.
+/// Moves the reductions across into a group of their own, for when one program cannot compute both.
 void separate_across(const Graph& graph, Fusion& fusion, int group);
 
-/// What input `k` of `item` is for the lowering: a value of the same group, or memory, seen along the domain axes.
+/// Input `k` of `item` as the lowering reads it: a value of the same group, a scalar, or memory with strides along the domain axes.
 struct Operand {
   enum class Kind : std::uint8_t { Inside, Memory, Scalar, Index } kind = Kind::Memory;
   int base = -1;     // the item
@@ -88,13 +88,13 @@ struct Operand {
 };
 Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k);
 
-/// Operands of all items of a group, at most (an item alone may have more): a larger program is one that compilers take long for and that has
-/// more arguments than a launch takes (4 KB). An item counts at least one.
+/// The most operands of all items of a group together (a single item may have more). A larger program takes compilers long, and its arguments
+/// exceed those of a launch (4 KB). An item counts as at least one.
 inline constexpr int kMostOperands = 384;
 inline int operands(const Item& item) { return item.inputs.empty() ? 1 : static_cast<int>(item.inputs.size()); }
 
-/// Elements beyond which a program instance that keeps a whole reduced extent to itself is no longer sensible, and the number of
-/// instances without which nothing may follow a reduction in its program. Fixed numbers: results must not depend on the machine's thread count.
+/// The longest extent that one program instance reduces alone, in elements, and the fewest instances with which work may follow a
+/// reduction in the same program. Fixed numbers: results must not depend on the machine's thread count.
 inline constexpr std::int64_t kLongestReduction = 1 << 18;
 inline constexpr std::int64_t kEnoughInstances = 16;
 

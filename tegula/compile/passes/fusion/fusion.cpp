@@ -1,4 +1,4 @@
-// What the passes ask about a fusion, and what they do to it once it is made.
+// Queries of a fusion, and changes to it after it has been made.
 
 #include "tegula/compile/passes/fusion/fuse.h"
 
@@ -42,7 +42,7 @@ namespace {
 
 void store(const Graph& graph, Fusion& fusion, int item) { fusion.stored[static_cast<std::size_t>(look_through(graph, item).base)] = true; }
 
-/// What item i reads from memory.
+/// Marks the inputs that item i reads from memory as stored.
 void store_inputs(const Graph& graph, Fusion& fusion, int i) {
   const Role role = graph[i].role();
   if (graph[i].shows_input() || role == Role::Leaf || role == Role::Part) return;
@@ -90,7 +90,7 @@ void separate_across(const Graph& graph, Fusion& fusion, int number) {
   }
   group.items = std::move(left);
   fusion.groups.push_back(std::move(apart));
-  // What one of the two computes and the other one reads is stored now; nothing else has changed.
+  // Values that one of the two groups computes and the other reads are stored now; nothing else has changed.
   for (const int g : {number, own}) {
     for (const int item : fusion.groups[static_cast<std::size_t>(g)].items) store_inputs(graph, fusion, item);
   }

@@ -40,7 +40,7 @@ class Recomputer {
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   const Membership& member(int i) const { return fusion_.members[index(i)]; }
 
-  /// Whether another group computes the item as it consumes it: over the same domain, element by element.
+  /// True if the reader's group, another one, could compute the item where it reads it: over the same domain, element by element.
   bool takes(int reader, int item) const {
     const Membership& at = member(reader);
     if (at.group < 0 || at.group == member(item).group) return false;
@@ -69,7 +69,7 @@ class Recomputer {
     return items.size() <= kMostItems;
   }
 
-  /// Whether the group may compute these items too: work that is done again and again adds up (a deep chain and its derivative).
+  /// True if the group may compute these items too: repeated work is limited, since it adds up (a deep chain and its derivative).
   bool has_room(int group, const std::vector<int>& items) const {
     int more = 0;
     for (const int item : items) more += copies_.contains({group, item}) ? 0 : operands(graph_[item]);
@@ -86,8 +86,8 @@ class Recomputer {
         large.begin(), large.end(), [&](int value) { return value == item || std::find(read.begin(), read.end(), value) == read.end(); }));
   }
 
-  /// What stays in memory for others (a product's operand) need not be read where all it is made of is: the derivative of a normalised relu
-  /// reads what was normalised.
+  /// Recomputes an item that stays in memory for others (a matmul's operand) in groups that already read all its operands: the derivative of a
+  /// normalised relu reads the normalisation's input.
   void read_less(int item) {
     if (member(item).space != Space::Full || !fusion_.stored[index(item)]) return;
     std::map<int, std::vector<int>> readers;  // by group

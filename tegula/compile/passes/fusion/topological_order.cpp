@@ -56,8 +56,8 @@ void TopologicalOrder::spread() {
   for (int u = first_; u >= 0; u = at(u).next) at(u).label = label += step;
 }
 
-// Whether a path leads from `from` to `to`, other than the dependence between the two itself where that does not count (`direct`). One step
-// forwards and one backwards in turn: it ends as soon as either side has seen all that lies between.
+// Searches a path from `from` to `to`; the edge between the two counts only if `direct`. Takes a step forwards and a step
+// backwards in turn, and ends when either side has seen all nodes in between.
 TopologicalOrder::Found TopologicalOrder::search(int from, int to, bool direct, bool bounded) {
   seen_behind_.clear(), seen_before_.clear();
   const std::uint64_t low = at(from).label, high = at(to).label;
@@ -144,7 +144,7 @@ void TopologicalOrder::merge(int into, int from) {
   into = now(into), from = now(from);
   const bool into_is_first = at(into).label < at(from).label;
   const int first = into_is_first ? into : from, second = into_is_first ? from : into;
-  // What waits for the first goes behind the second, or what the second waits for before the first: they are neighbours then.
+  // Moves the dependants of the first after the second, or the dependences of the second before the first, so that the two are neighbours.
   if (search(first, second, false, false) == Found::NothingBehind) {
     move_behind(second, seen_behind_);
     if (into == first) {

@@ -17,11 +17,11 @@ class TopologicalOrder {
   int add();
   int size() const { return static_cast<int>(nodes_.size()); }
 
-  /// Whether `later` needs `earlier`, directly or not. True as well where the search gave up (kMostVisits): then the two stay apart.
+  /// True if `later` depends on `earlier`, directly or not; also if the search gave up (kMostVisits): then the two are not merged.
   bool reaches(int earlier, int later);
-  /// Whether a third node must run between the two, in whichever order they are. True as well where the search gave up.
+  /// True if a third node must run between the two, whichever comes first; also if the search gave up.
   bool apart(int a, int b);
-  /// Whether one of the two needs the other, where nothing must run between them.
+  /// True if one of the two depends directly on the other, given that nothing must run between them.
   bool adjacent(int a, int b) const;
 
   /// `node` needs `other`, of which `other` must not need `node`.

@@ -13,7 +13,7 @@
 namespace tegula::compile {
 namespace {
 
-/// Of one product: its program has a pointer for each.
+/// The most slices of one matmul; its program has a pointer for each.
 constexpr std::size_t kMostSlices = 4;
 
 std::size_t index(int i) { return static_cast<std::size_t>(i); }

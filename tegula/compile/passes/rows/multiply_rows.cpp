@@ -136,7 +136,7 @@ class Finder {
     return access.base;
   }
 
-  /// Whether nobody but these programs and members of `inside` reads it.
+  /// True if only these matmuls (as rows) and members of `inside` read it.
   bool is_only_for(int i, const std::set<int>& inside, const std::set<int>& products) const {
     for (const int user : users_[static_cast<std::size_t>(i)]) {
       if (user < 0) return false;
@@ -249,7 +249,7 @@ class Finder {
   std::set<int> ends_;  // items whose values the programs give
 };
 
-/// What is inserted elsewhere of a product's results, its program stores there.
+/// Lets a matmul's program store the slices of its result that are inserted into other tensors.
 void store_slices(Chosen& one, SliceInserters& inserters, std::map<int, std::pair<int, int>>& results) {
   std::map<int, int> places;
   const auto input = [&](int item) {

@@ -21,9 +21,9 @@ namespace {
 using tile::Builder;
 using tile::Value;
 
-/// Of a tile: b lies by rows, where neighbours are those of a result …
+/// Bytes of each row of b in a tile, if b is row-major, so that neighbours in memory are neighbouring results:
 constexpr std::int64_t kBytesOfColumns = 32,
-                       kMostBytesOfColumns = 128;  // … so many bytes of each: a sector, or more where instances are enough
+                       kMostBytesOfColumns = 128;  // a sector, or more if there are enough instances
 constexpr std::int64_t kMostTiles = 12;  // elements that are read at once, in tiles of the device's size …
 constexpr std::int64_t kTilesOfStep = 4;  // … or at each step, where there are more
 constexpr std::int64_t kTilesOfLines = 2;  // the same of lines, where the terms of a result lie side by side: short ones are taken together
@@ -52,7 +52,7 @@ class RowProductOp final : public KernelOp {
   void lower(KernelContext& context) const override { Lowering(*this, context).run(); }
 
  private:
-  /// Of one input: those of its rows, or 1 where each row has one value.
+  /// The columns of one input, or 1 if each row has one value.
   std::int64_t columns_of(int index, const Shape& shape) const {
     const std::int64_t columns = columns_[static_cast<std::size_t>(index)];
     return numel(shape) == p_.rows * columns && shape.rank() > 0 && shape.back() == columns ? columns : 1;

@@ -1,5 +1,5 @@
 #pragma once
-// A product with few rows as a tile program of its own, with what is computed of the rows before it and of the results behind it.
+// A matmul with few rows as one tile program, together with the prologue on its rows and the epilogue on its results.
 
 #include <optional>
 #include <span>
@@ -10,7 +10,7 @@
 
 namespace tegula::compile {
 
-/// Rows from which on a product is the library's: tensor cores are worth their while.
+/// The most rows of such a matmul. With more, the library is faster, because it uses tensor cores.
 inline constexpr std::int64_t kFewRows = 4;
 
 /// One value of a row, made of earlier ones.
@@ -27,11 +27,11 @@ struct RowWord {
   DType dtype = DType::f32;
 };
 
-/// A slice along an axis of a larger tensor that columns of the results are, of which a result of its own is written over that tensor: row r of the
-/// product is row r % rows of the slice, where there are several such tensors one after the other the r / rows-th.
+/// Columns of the result stored as a slice of a larger tensor, which is a further result, in place. Row r of the matmul is row
+/// r % rows of the slice; with several such tensors one after the other, it goes into tensor r / rows.
 struct RowSlice {
   int whole = -1;  // the input that is written over
-  RowWord at;  // Memory or Number, i64: where along the axis the slice begins
+  RowWord at;  // Memory or Number, i64: the slice's begin along the axis
   std::int64_t first_column = 0, columns = 1;
   std::int64_t rows = 1, length = 1;  // of the slice, and of the whole, along the axis
 };
@@ -42,20 +42,20 @@ struct RowProduct {
   DType dtype = DType::f32;  // of the operands and the product
   std::vector<RowWord> before, after;  // the last one of each is its value
   std::vector<RowSlice> slices;  // further results
-  bool asynchronous = true;  // where numbers of the run are (runtime::Device)
+  bool asynchronous = true;  // see runtime::Device: says where scalars of the run lie
 };
 
-/// Where elements of (…, columns) lie: leading axes one after the other, so far from each other, and those of the last. Nothing where leading axes
-/// have no such distance. Of `columns` = 1: of a value for each row.
+/// The strides of a tensor (…, columns) seen as (rows, columns); nothing if the leading axes have no single stride.
+/// With `columns` = 1: one value per row.
 struct RowLayout {
   std::int64_t row = 0, column = 0;
 };
 std::optional<RowLayout> row_layout(const Shape& shape, const Strides& strides, std::int64_t columns);
 
-/// Whether an instance holds all terms of its results at once, as `before` asks where it reduces; a tile has about so many elements on the device.
+/// True if an instance holds all K terms at once, which a reducing `before` requires. `tile_elements`: the usual size of a tile on the device.
 bool holds_all_terms(std::int64_t terms, DType dtype, std::int64_t tile_elements);
 
-/// About how many instances share out the columns.
+/// The approximate number of instances among which the columns are split.
 std::int64_t instances_of(const RowProduct& product);
 
 /// The op: its first input is b (K, N), in whatever layout; the others are those of the words and slices. Its results are y and the slices' wholes.
