@@ -1,5 +1,5 @@
 #pragma once
-// What each place in memory holds while the checker walks a plan: the contents of the arena, of leaves and of results.
+// The contents of memory while the checker walks a plan: which value each place of the arena, each leaf and each result holds.
 
 #include <map>
 #include <tuple>
@@ -8,8 +8,8 @@
 
 namespace tegula::compile {
 
-/// A stretch of the arena, or a leaf or result as a whole. A Variable's new value lies where the old one does. Of a piece of a join: that of the
-/// join as a whole, and which of its elements, counted piece by piece, the piece is.
+/// An interval of the arena, or a whole leaf or result. A Variable's new value has the place of the old one. A piece of a join has the span of
+/// the whole join, and [first, last): its elements, counted piece by piece.
 struct Span {
   Storage::Kind space = Storage::Kind::None;
   int index = 0;
@@ -29,9 +29,9 @@ class Contents {
   Contents(const Plan& plan, const std::vector<Spot>& spots);
 
   bool holds(const Span& span, int holder) const;
-  /// Some holder that lies there: -1 where the old value of a Variable does, -2 for nothing.
+  /// A holder that lies there; -1: the old value of a Variable, -2: nothing.
   int found_at(const Span& span) const;
-  /// Whoever lay there is gone, unless it is another piece of the same join.
+  /// Puts `holder` there and removes what lay there, except other pieces of the same join.
   void write(const Span& span, int holder);
 
   /// The item, and the joins that it is a piece of.

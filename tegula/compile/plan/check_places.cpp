@@ -68,7 +68,7 @@ class Places {
     }
   }
 
-  // What the program combines is what lies in its registers at the same place: through its views the item must read just that element.
+  // The program combines elements at the same place in registers: through its views the item must read exactly that element.
   void check_inside(int item, std::size_t k, int base, const FusedGroup& group) const {
     const bool reduction = graph_[item].role() == Role::Reduce;
     const Space own = member(item).space, from = member(base).space;

@@ -17,7 +17,7 @@ namespace {
 using Kind = Reference::Kind;
 using Space = Storage::Kind;
 
-/// What one argument of a step touches. `holder` is an item, or a scratch buffer behind all items.
+/// The memory that one argument of a step touches. `holder` is an item, or a scratch buffer (numbered after all items).
 struct Touch {
   Span span;
   int holder = -1;
@@ -169,7 +169,7 @@ class Checker {
     step_ = -1;
   }
 
-  // Where the views begin through which some item reads each value.
+  // Collects, per value, the offsets of the views through which items read it.
   void note_offsets() {
     for (const auto& update : graph_.updates) offsets_.insert({update.item, 0});  // which a step may copy
     for (const Item& reader : graph_.items) {
@@ -317,7 +317,7 @@ class Checker {
   void walk(const std::vector<Touch>& touches) {
     for (const Touch& t : touches) {
       if (!t.needs || is_empty(t)) continue;
-      // What is written over a value may begin with reading it.
+      // An item that overwrites a value may read it first.
       const int below = t.writes && t.holder < graph_.size() ? overwritten(graph_, t.holder) : -1;
       const bool reads_below = below >= 0 && span_of(below).key() == t.span.key() && contents_.holds(span_of(below), below);
       if (!reads_below && !contents_.holds(t.span, t.holder))
@@ -340,7 +340,7 @@ class Checker {
   }
   bool is_empty(const Touch& t) const { return t.holder < graph_.size() && bytes_of(item(t.holder)) == 0; }
 
-  // What is written may meet nothing else, unless the program reads it where and before it writes.
+  // A write may overlap nothing else, except a read by the same program of the same element before the write.
   void check_meetings(const std::vector<Touch>& touches) {
     std::vector<const Touch*> order;
     std::set<int> own;

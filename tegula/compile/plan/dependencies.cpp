@@ -62,7 +62,7 @@ class Ranges {
   const Plan& plan_;
 };
 
-/// What is said of each stretch of a line. Stretches begin at the keys, each ends where the next begins; those that an interval cuts become two.
+/// A map from disjoint intervals to T. Each begins at its key and ends at the next key; an inserted interval splits those it cuts.
 template <class T>
 class Stretches {
  public:
@@ -88,7 +88,7 @@ class Stretches {
   std::map<std::size_t, T> of_;
 };
 
-/// Who wrote last, and who has read since.
+/// The last writer, and the readers since.
 struct Touches {
   int writer = -1;
   std::vector<int> readers;
@@ -156,7 +156,7 @@ class Memory {
   std::map<int, Arrival> arrivals_;
 };
 
-/// Of each of the last steps, which steps come before it, directly or not. Of older ones nothing is known any more.
+/// The transitive predecessors of each of the last steps. Those of older steps are no longer known.
 class Before {
  public:
   explicit Before(int step)

@@ -70,7 +70,7 @@ std::uint32_t axes_that_vary(const Plan& plan, const FusedGroup& group) {
     const std::uint32_t own = ladder.axes_that_vary(item.node);
     for (std::size_t d = 0; d < axes.size(); ++d)
       if (axes[d] >= 0 && (own >> d & 1) != 0) bits |= 1u << axes[d];
-    // What is reduced is no axis of the result.
+    // A reduced axis is no axis of the result.
     if (item.role() == Role::Reduce && plan.graph[item.inputs[0]].shape == group.domain)
       bits |= ladder.axes_that_vary(plan.graph[item.inputs[0]].node);
   }
@@ -138,7 +138,7 @@ std::int64_t strip_columns(const LoopNest& nest, const runtime::TilePreference& 
   return columns;
 }
 
-// Whether something that is read stays the same from row to row: it is worth keeping for many of them.
+// True if some operand is the same in every row, so that keeping it over many rows pays.
 bool repeats_rows(const LoopNest& nest) {
   for (int s = 0; s < nest.loads; ++s) {
     const auto stride = [&](int loop) { return nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)]; };
@@ -160,7 +160,7 @@ int crossing_loop(const LoopNest& nest) {
   return -1;
 }
 
-// What is read across comes from memory in lines, of which a tile should use all: it has as many rows as a line has elements, and columns for the
+// Shapes tiles for reads across rows, which fetch whole cache lines: a tile gets as many rows as a line has elements, and columns for the
 // rest. In tiles of whole rows a copy from channels-last of 1024 pixels used 8 bytes of each line at a time, and took twice as long.
 void cut_across(LoopNest& nest, const runtime::TilePreference& tiles, std::int64_t elements) {
   constexpr std::int64_t kLine = 16;  // elements of 4 bytes
@@ -231,7 +231,7 @@ void add_partials(Plan& plan, const FusedGroup& group, LoopNest& nest, Space spa
   }
 }
 
-// Where all tiles together would leave most of the machine idle, those of a strip get fewer rows, so that there are chunks to share out.
+// Gives the tiles of a strip fewer rows if all tiles together would leave most of the machine idle, so that there are chunks to distribute.
 void shorten_strips(LoopNest& nest, const runtime::TilePreference& tiles) {
   if (tiles.small_elements == 0 || nest.row < 0 || !nest.reduced(nest.row) || nest.chunks * nest.instances >= tiles.instances) return;
   const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.row)].extent;

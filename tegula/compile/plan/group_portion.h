@@ -11,7 +11,7 @@
 
 namespace tegula::compile {
 
-/// What of split reductions a program does.
+/// The part of a split reduction that a program computes.
 enum class Portion : std::uint8_t { Whole, Partials, Combination };
 
 class GroupPortion {
@@ -39,7 +39,7 @@ class GroupPortion {
   bool looped() const { return nest_.chunks != 1; }
   bool across() const { return !group_.across.empty(); }
   bool is_across(int i) const { return member(i).space == Space::Across; }
-  /// Its parts are what this program leaves, or what it begins with.
+  /// A reduction whose partial results this program stores or loads.
   bool is_split(int i) const { return is_reduction(i) && is_across(i) == across(); }
 
   /// Partials: all that comes before the partial results. Combination: the rest.
@@ -75,7 +75,7 @@ class GroupPortion {
   }
   bool reads_partial(int i) const { return portion_ == Portion::Combination && is_split(i); }
   bool leaves_partial(int i) const { return portion_ == Portion::Partials && is_split(i); }
-  /// Is finished within a stage: every reduction but those whose sums are carried along.
+  /// A reduction that ends within a stage: all but those whose sums are carried across rows.
   bool is_row_reduction(int i) const { return is_reduction(i) && !(portion_ == Portion::Partials && is_across(i)); }
 
   std::set<int> streams_used() const {

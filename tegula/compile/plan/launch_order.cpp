@@ -10,7 +10,7 @@
 namespace tegula::compile {
 namespace {
 
-/// What each step takes, in seconds, as the device's costs say.
+/// The estimated seconds of each step, from the device's costs.
 std::vector<double> durations(const Plan& plan) {
   const runtime::Costs& costs = plan.costs;
   std::vector<double> all;
@@ -48,8 +48,8 @@ std::vector<bool> hurried_steps(const Plan& plan, const std::vector<std::vector<
   return hurried;
 }
 
-/// What nobody waits for and waits for an exchange, as updates of parameters do, goes on beside the exchange whose numbers are there last, not beside the work that makes
-/// those: there it would take room from what the exchange waits for, and the exchange would have nothing left to go on beside.
+/// Delays steps that depend on an exchange and have no dependants (parameter updates), so that they overlap the exchange whose operands are ready last. Next to
+/// that exchange's producers they would compete with them for the device, and the exchange would have nothing left to overlap.
 std::vector<std::vector<int>> put_off(const Plan& plan, std::vector<std::vector<int>> after) {
   const std::vector<double> over = earliest_ends(durations(plan), after);
   std::vector<bool> exchange(after.size()), awaited(after.size());

@@ -1,5 +1,5 @@
 #pragma once
-// Where the values of a loop lie in each of its turns: data, made once with the plan around it.
+// The places of a loop's values in each turn: data, made once with the enclosing plan.
 
 #include <cstdint>
 #include <span>
@@ -12,7 +12,7 @@ namespace tegula::compile {
 
 struct LoopSchedule {
   using Input = LoopOp::Input;
-  /// Where a result of the body comes from: an output of its plan, or a parameter as it is. -1: neither.
+  /// The source of a result of the body: an output of its plan, or an unchanged parameter. -1: neither.
   struct Source {
     int output = -1, parameter = -1;
     bool operator==(const Source&) const = default;
@@ -35,11 +35,11 @@ struct LoopSchedule {
 
   bool operator==(const LoopSchedule&) const = default;
 
-  /// Whether a carried value is what another one was in the turn before, which the next turn writes over.
+  /// True if a carried value is another one's value of the turn before, which the next turn overwrites.
   bool moves(std::size_t carry) const;
 };
 
-/// The schedule without what the body's plan says (leaf_parameters, its arena), and the nodes that the plan computes.
+/// The schedule without the fields that the body's plan fills (leaf_parameters, arena), and the nodes that the plan computes.
 struct ScheduledLoop {
   LoopSchedule schedule;
   std::vector<const Node*> outputs;
@@ -49,22 +49,22 @@ ScheduledLoop schedule_loop(const LoopOp& loop, const std::vector<bool>& wanted)
 /// Two places for each output and each carried value that moves; `schedule` knows the bytes of parameters. Then the body's arena.
 void place_values(LoopSchedule& schedule, std::size_t arena_bytes);
 
-/// The addresses of one turn after the other.
+/// Computes the addresses of each turn.
 class LoopTurns {
  public:
   LoopTurns(const LoopSchedule& schedule, std::span<void* const> buffers, std::byte* scratch);
 
-  /// Before turn `step`: what each parameter is, and where each output goes.
+  /// Before turn `step`: sets the address of each parameter and output.
   void begin(std::int64_t step);
-  /// A copy that a turn leaves to be done.
+  /// A copy that must be made after a turn.
   struct Copy {
     std::byte* to;
     const std::byte* from;
     std::size_t bytes;
   };
-  /// Behind turn `step`: what is to be copied, in this order.
+  /// After turn `step`: returns the copies to make, in this order.
   std::span<const Copy> end(std::int64_t step);
-  /// Behind the last turn.
+  /// After the last turn: returns the copies to make.
   std::span<const Copy> finish();
 
   std::span<const std::byte* const> parameters() const { return at_; }
@@ -85,7 +85,7 @@ class LoopTurns {
   std::vector<Copy> copies_;
 };
 
-/// Proves that what a turn writes meets nothing that it reads or writes elsewhere. `name`: of the step, for the Error.
+/// Checks that no write of a turn overlaps another place that it reads or writes. `name`: the step's, for the Error.
 void check_loop(const LoopSchedule& schedule, const std::string& name);
 
 }  // namespace tegula::compile

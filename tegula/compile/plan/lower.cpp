@@ -24,7 +24,7 @@ Reference value_reference(const Plan& plan, int input) {
   return {Reference::Kind::Value, access.base, bytes, 0};
 }
 
-/// Where each result of a call lies; of those that nobody reads, where they would.
+/// The layout of each result of a call; for a result that nothing reads, the layout it would have.
 std::vector<Layout> layouts_of_results(const Graph& graph, int i, const std::vector<int>& values) {
   std::vector<Layout> out;
   for (std::size_t k = 0; k < values.size(); ++k) {
@@ -140,7 +140,7 @@ KernelContext::Element element_of(const Item& item, bool asynchronous) {
                .where = item.origin.where});
 }
 
-/// Of an item and its inputs.
+/// The extents of an item and its inputs that change between calls.
 std::vector<std::int64_t> extents_that_change(const Plan& plan, int i) {
   std::vector<std::int64_t> out;
   const auto add = [&](const Item& item) {

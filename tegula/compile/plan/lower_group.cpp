@@ -271,7 +271,7 @@ class Lowering : GroupPortion {
     if (rows) x = tile::reduce(x, 0, kind);
     return x;
   }
-  // What a loop carries of a reduction. Sums of f32 are carried in f64: those of tiles are added without an error that would grow with their number.
+  // The dtype in which a loop carries a reduction. Sums of f32 are carried in f64, so that the error does not grow with the number of tiles.
   DType carried_type(int i) const {
     const DType dtype = tile::compute_type(item(i).dtype);
     return dtype == DType::f32 && item(i).as<ReduceOp>().kind() == tile::Reduction::Sum ? DType::f64 : dtype;
@@ -308,7 +308,7 @@ class Lowering : GroupPortion {
   }
   void store_full(int stage) { store_all(results(Space::Full, stage)); }
 
-  // What stays the same along all loops that are reduced, or along all others.
+  // Loads the operands that do not change along any reduced loop (`reduced` false: along any loop that is not reduced).
   void read_once(bool reduced) {
     for (int s : streams_used()) {
       bool same = !written(s) && stream(s).kind == Operand::Kind::Memory;

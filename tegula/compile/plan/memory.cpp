@@ -1,4 +1,4 @@
-// Where values live: results in buffers of their own, Variables in place, everything else in one arena with reuse.
+// Assigns storage: results get buffers of their own, Variables are updated in place, all other values share one arena with reuse.
 
 #include <algorithm>
 #include <functional>
@@ -188,8 +188,8 @@ class Planner {
     }
   }
 
-  /// Of each step, from which one on its results have memory: its own number, but an urgent one's from when all that it reads is there. It would else wait for whoever
-  /// reads the memory that it gets. Not what is gathered where it is read (LibraryOp::makes_anew): that could run at any time, and has its place so that few have memory.
+  /// Per step, the step from which on its results have memory: its own number, or for an urgent step the one after its operands' last writer; with reused
+  /// memory it would wait for readers of the old contents. Not for repeated gathers (LibraryOp::makes_anew): their place keeps few of them in memory.
   std::vector<int> earliest() const {
     const std::vector<bool> urgent = urgent_steps(plan_);
     std::vector<int> written(graph_.items.size(), -1), begins;  // of each value's place, by which step so far
@@ -218,7 +218,7 @@ class Planner {
     }
   }
 
-  /// What the step asked about last reads, and what of it may share memory, sorted.
+  /// Cache for asked(): the sorted reads of one step, and its pairs that may share memory.
   struct Asked {
     int step = -1;
     std::vector<int> reads;
@@ -233,7 +233,7 @@ class Planner {
     return asked_;
   }
 
-  // Whether `item` may be written where `old` lies: nobody reads `old` later, and the writing step only element by element before.
+  // True if `item` may take the place of `old`: nothing reads `old` later, and the writing step reads each element only before it writes it.
   bool may_replace(int item, int old) const {
     const int step = written_[static_cast<std::size_t>(item)];
     if (step < 0) return false;
@@ -263,7 +263,7 @@ class Planner {
     else plan_.late_updates.emplace_back(u, update.item);
   }
 
-  /// The value, or a piece of it.
+  /// True if a call computes the value, or a member of its chain of overwrites.
   bool is_made_by_a_call(int item) const {
     const auto made = [&](int value) {
       const int step = written_[static_cast<std::size_t>(value)];

@@ -1,5 +1,5 @@
 #pragma once
-// The plan: steps in order, and where each value lives. What lower makes, schedule and memory refine, and executable runs.
+// The plan: steps in order, and the storage of each value. lower makes it, schedule and memory refine it, executable runs it.
 
 #include <memory>
 
@@ -10,17 +10,17 @@
 
 namespace tegula::compile {
 
-/// Where a value lives while the plan runs.
+/// The storage of a value while the plan runs.
 struct Storage {
   enum class Kind : std::uint8_t { None, Leaf, Arena, Output, Update } kind = Kind::None;
   int index = 0;             // Leaf, Output, Update: which
-  std::size_t offset = 0;    // Arena: in bytes. Output, Update: of a piece of the join that lies there
+  std::size_t offset = 0;    // in bytes. Output, Update: the offset of a piece within the join stored there
 };
 
-/// So little scratch memory is a step's alone on a device that queues: counters of a library, which can then be set while other steps run.
+/// True if scratch memory is small enough not to be reused on an asynchronous device: a library's counters, set while other steps run.
 inline bool is_own_scratch(std::size_t bytes) { return bytes <= 4096; }
 
-/// What is left of an item when the plan runs: what reports and errors call it, and how much of which memory it is.
+/// The data of an item that is still needed when the plan runs: its name for reports and errors, and its memory.
 struct PlannedValue {
   std::string name;  // of the op that computes it
   Shape shape;
@@ -28,7 +28,7 @@ struct PlannedValue {
   Origin origin;
   int node = -1;         // Item::node
   Spot spot;
-  Ref<const Op> checks;  // of an item that has some: who says what went wrong. Those in a loop are its body's
+  Ref<const Op> checks;  // the op that words the error of a failed check; null without checks. Checks in a loop belong to its body
   std::size_t bytes() const { return static_cast<std::size_t>(numel(shape)) * size_of(dtype); }
 };
 
@@ -48,9 +48,9 @@ struct Plan {
   std::vector<std::pair<int, int>> late_updates;  // (update, item): computed in the arena, copied into the Variable at the end
 };
 
-/// Whether each tile of the group's program holds whole rows of what is reduced: only then can sums across be carried along.
+/// True if each tile of the group's program holds whole reduced rows; only then can it carry sums across rows.
 bool holds_whole_rows(const Plan& plan, const FusedGroup& group);
-/// What a plan is of: a recording of its own, or steps within another plan's.
+/// The use of a plan: a recording of its own, or steps within another plan's recording.
 enum class PlanOf : std::uint8_t { Recording, LoopBody };
 /// The passes from fusion to memory, in order (pipeline.cpp). `graph` has been through those on graphs.
 Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder = {}, PlanOf of = PlanOf::Recording);
@@ -59,43 +59,43 @@ void lower(Plan& plan, runtime::Device& device);
 void compile_kernels(Plan& plan, runtime::Device& device);
 /// Makes the calls that are described.
 void bind_calls(Plan& plan, runtime::Device& device);
-/// From items to values, which is all that is read when the plan runs.
+/// Fills Plan::values from the items; a running plan reads nothing else of them.
 void note_values(Plan& plan);
-/// Lets an asynchronous device begin with the kernels, for the addresses that they will probably have.
+/// Lets an asynchronous device start to compile kernels, for the alignment of addresses expected at run time.
 void request_kernels(const Plan& plan, runtime::Device& device);
-/// Calls that consist of several steps become those, with their temporaries in the plan's memory. A device may have to try calls out to know. Before look_at_calls.
+/// Replaces calls that consist of several steps by these, with temporaries in the plan's memory. A device may time calls to decide. Before look_at_calls.
 void unfold_calls(Plan& plan);
-/// Names and scratch memory of library calls, for which a device may have to try them out: asked when all calls and kernels are there, so
-/// that it can prepare them side by side. Before plan_memory.
+/// Asks for the names and scratch memory of library calls, for which a device may time candidates. After all calls and kernels have been requested, so
+/// that the device prepares them in parallel. Before plan_memory.
 void look_at_calls(Plan& plan);
-/// For each step the earlier ones it must wait for when steps may run side by side: those whose memory it reads or overwrites, or that read
-/// what it overwrites; steps that change state for all checks; exchanges, which stay in their order (passes/order_effects.h), for each other. Without those that others on the list wait for anyway. After plan_memory.
+/// Per step, the earlier steps it must wait for when steps run concurrently: writers of memory it reads or writes, readers of memory it writes, all
+/// checks if it changes state, the exchange before if it is one (passes/order_effects.h). Transitively reduced. After plan_memory.
 std::vector<std::vector<int>> dependencies(const Plan& plan);
-/// Exchanges with other processes, which take long and little of the device, and the steps that make what they send: the sooner they run the more runs beside them.
+/// Per step: true for exchanges and the steps that compute what they send. Exchanges are long and use little of the device, so early ones overlap more.
 std::vector<bool> urgent_steps(const Plan& plan);
-/// An order that respects `after` (see dependencies), in which what exchanges wait for, the first one's before the next one's, and then what most work waits for, come first.
+/// An order that respects `after` (see dependencies). Producers of exchanges come first, in the order of the exchanges, then steps on which most work depends.
 std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<int>>& after);
-/// One of the steps of a recording, and which earlier ones of it it waits for.
+/// One step of a recording, and the earlier ones of the recording that it waits for.
 struct PlannedRun {
   int step = 0;
   std::vector<int> after;
-  bool hurried = false;  // an exchange, or what it waits for last: ahead of others that could run at the same time
+  bool hurried = false;  // an exchange or its last producers: takes precedence over steps that could run at the same time
 };
-/// So many runs of the plan in one recording, each step in an order and behind those that `needed` (see dependencies) names, every run behind
-/// all of the one before. Steps that depend on an exchange and have no dependants (updates of parameters) run beside the last exchange.
+/// The steps of `times` runs of the plan as one recording. Each step follows those that `needed` (see dependencies) names; each run follows the
+/// whole run before. Steps that depend on an exchange and have no dependants (updates of parameters) run beside the last exchange.
 std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& needed, int times);
-/// Launches of equal programs that do not depend on each other become one. Joins, which lower puts behind their pieces, are no steps from here on.
+/// Merges independent launches of equal programs. Removes the steps of joins, which lower had put after their pieces.
 void merge_launches(Plan& plan);
-/// Where an asynchronous device's plan is a straight chain of short launches, each may begin while the one ahead of it runs (Program::early), and read
-/// leaves that stay from run to run before it waits for that. TEGULA_EARLY=on: whatever the plan is; off: never. After merge_launches.
+/// Marks launches as early (Program::early) if the plan is a straight chain of short launches on an asynchronous device: each may begin while the one
+/// before runs, and reads steady leaves before it waits. TEGULA_EARLY=on: for every plan; off: never. After merge_launches.
 void begin_early(Plan& plan, const runtime::Device& device);
-/// Threads and streaming stores for each step, from the work it does.
+/// Chooses each step's threads and streaming stores from the work it does.
 void assign_threads(Plan& plan, runtime::Device& device);
-/// Results and Variables that are written where they live, by guarded steps on asynchronous devices.
+/// Lets steps write results and Variables directly to their final place (guarded steps on asynchronous devices).
 void place_results(Plan& plan, runtime::Device& device);
-/// For asynchronous devices: late updates as steps of their own, guarded like everything else that writes Variables. After place_results.
+/// On asynchronous devices turns late updates into steps, guarded like all writes of Variables. After place_results.
 void lower_late_updates(Plan& plan, runtime::Device& device);
-/// Arena offsets with reuse, in-place results. Last: scratch memory has to be known.
+/// Assigns arena offsets with reuse, and in-place results. Last, because it needs the sizes of scratch memory.
 void plan_memory(Plan& plan, runtime::Device& device);
 
 std::string to_string(const Plan& plan);

@@ -1,5 +1,5 @@
 #pragma once
-// How a tile program goes through its pointers: every load and store in order, and where it is told apart from the others.
+// The memory accesses of a tile program: its loads, stores and atomic additions in order, with keys that compare their places.
 
 #include <algorithm>
 #include <vector>
@@ -20,14 +20,14 @@ struct ProgramAccess {
   bool may_be(int other) const { return parameter == other || std::ranges::find(among, other) != among.end(); }
 };
 
-/// In the order of the program; the turns of a loop are one.
+/// All accesses in program order; a loop's body is listed once.
 std::vector<ProgramAccess> accesses(const tile::Program& program, const std::vector<Reference>& arguments);
 
-/// Whether what `written` stores may lie where what `read` loads does, in one launch over `grid`: each element is loaded by the instance, in
-/// the turn, that stores it, and before.
+/// True if parameter `written` may share memory with parameter `read` in one launch over `grid`: each element is loaded before it is
+/// stored, by the same instance in the same turn.
 bool reads_before_it_writes(const std::vector<ProgramAccess>& all, int written, int read, const std::array<std::int64_t, 3>& grid);
 
-/// Whether the program needs what lies behind a parameter: it does not begin with a store there.
+/// True if the program needs the old contents of a parameter's memory: its first access there is no store.
 bool needs_contents(const std::vector<ProgramAccess>& all, int parameter);
 
 }  // namespace tegula::compile

@@ -1,4 +1,4 @@
-// What may share a launch, and how many threads each step deserves.
+// Merges steps into one launch, and chooses each step's number of threads.
 
 #include <algorithm>
 #include <map>
@@ -85,7 +85,7 @@ class Merger {
     return static_cast<int>(written.size());
   }
 
-  /// Of each step, the number of the last exchange that it waits for, or 0.
+  /// Per step, the number of the last exchange that it waits for, or 0.
   std::vector<int> behind_exchanges() const {
     std::vector<int> of_item(plan_.graph.items.size()), out;
     int exchange = 0;

@@ -20,7 +20,7 @@ namespace tegula::compile {
 
 class Executable;
 
-/// What one argument of a launch or call refers to.
+/// The object that one argument of a launch or call refers to.
 struct Reference {
   enum class Kind : std::uint8_t {
     Value /* a stored item or leaf */,
@@ -49,7 +49,7 @@ struct Launch {
   std::shared_ptr<const runtime::Kernel> kernel;
 };
 
-/// What calls and loops have in common: buffers, and a call that runs.
+/// The common part of library calls and loops: buffers, and the call that runs.
 struct Called {
   std::vector<Reference> buffers;
   std::shared_ptr<const runtime::Call> bound;
@@ -57,14 +57,14 @@ struct Called {
   int workspace = -1;  // the scratch buffer that is its scratch memory (RunOptions); -1: none
 };
 
-/// A call of the device's library, with what is folded into it. No description: of an op that prepares its own call.
+/// A call of the device's library with its epilogue. Without a description the op prepares its own call.
 struct LibraryCall : Called {
   Rare<runtime::CallDescription> description;  // apart: it is ten times as large as the rest of a step
   struct Part {
     int number = -1, count = 0;
     bool operator==(const Part&) const = default;
-  } part = {};                             // which step of so many that the described call consists of (runtime/call_steps.h); -1: all of it
-  std::vector<runtime::Access> accesses;   // of such a step: what it does with each buffer
+  } part = {};                             // step `number` of the `count` steps of the described call (runtime/call_steps.h); -1: the whole call
+  std::vector<runtime::Access> accesses;   // only of such a step: its access to each buffer
 };
 
 /// A loop. Its buffers are the loop's inputs and results, dense; its scratch memory holds the places of the schedule, then the arena of the body.
@@ -91,27 +91,27 @@ struct Step {
   int threads = 1;
   bool streaming = false;
 
-  /// The launch; null of a call and of a loop.
+  /// The launch; null for a call or loop.
   Launch* launch() { return std::get_if<Launch>(&what); }
   const Launch* launch() const { return std::get_if<Launch>(&what); }
   const SubPlan* loop() const { return std::get_if<SubPlan>(&what); }
-  /// A step of those that a described call consists of; null of all others.
+  /// One of the steps of a described call; null for every other kind of step.
   const LibraryCall* part() const {
     const auto* const library = std::get_if<LibraryCall>(&what);
     return library && library->part.number >= 0 ? library : nullptr;
   }
-  /// Of a call or loop; null of a launch.
+  /// The common part of a call or loop; null for a launch.
   Called* called() { return const_cast<Called*>(std::as_const(*this).called()); }
   const Called* called() const {
     if (const auto* library = std::get_if<LibraryCall>(&what)) return library;
     return loop();
   }
   bool is_call() const { return !launch(); }
-  /// The call that runs, once it is bound; null of a launch.
+  /// The call that runs, once it is bound; null for a launch.
   const runtime::Call* call() const { return is_call() ? called()->bound.get() : nullptr; }
-  /// None of a launch.
+  /// Empty for a launch.
   std::span<const Reference> buffers() const { return is_call() ? std::span<const Reference>(called()->buffers) : std::span<const Reference>(); }
-  /// None of a call.
+  /// Empty for a call or loop.
   std::span<const LaunchSet> sets() const { return launch() ? std::span<const LaunchSet>(launch()->sets) : std::span<const LaunchSet>(); }
 };
 

@@ -46,7 +46,7 @@ class Orderer {
         for (int input : plan.graph[i].inputs) depend(unit_of(i), input);
       }
     }
-    // What writes over a Variable's old value comes behind all checks.
+    // Writers over a Variable's old value come after all checks.
     const std::vector<bool> writers = writers_over_leaves(plan.graph);
     std::vector<int> checks;
     for (int i = 0; i < plan.graph.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// The order of what becomes steps: groups, calls, and items with kernels of their own.
+// The order of the sources of steps: fused groups, calls, and items with kernels of their own.
 
 #include <cstdint>
 #include <vector>
@@ -13,15 +13,15 @@ struct StepSource {
   int group = -1, item = -1;
 };
 
-/// Program order, as far as the data flow allows; what writes over a Variable's old value comes behind all checks.
+/// The sources in program order, as far as the data flow allows; writers over a Variable's old value come after all checks.
 ///
-/// Exchanges with other processes go ahead of it: each stands where what it sends is there and the one before it has gone, and with it what is made for
-/// exchanges alone (the join of a bucket of gradients). Who reads their results stays behind. What is computed in between is what an exchange hides
-/// behind. A gather of what ranks have parts of (ZeRO's stage 3: LibraryOp::makes_anew) goes ahead to where the one before it was: one layer,
-/// not all of them.
+/// Exchanges with other processes move up: each stands right after its operands and the exchange before it, together with work that only
+/// exchanges need (the join of a bucket of gradients). Readers of their results do not move, so an exchange overlaps the work in
+/// between. A gather of sharded weights (ZeRO stage 3: LibraryOp::makes_anew) moves up to the place of the gather before it: by one layer,
+/// not by all.
 ///
-/// Where each step is a launch, casts of leaves (weights, for products in half) and copies of those come first of all, so that they are one launch
-/// together: one by one each product would wait for its own.
+/// With Steps::Launches, casts of leaves (weights, for matmuls in half) and copies of those come first, so that they merge into one
+/// launch; otherwise each matmul would wait for a cast of its own.
 enum class Steps : std::uint8_t { Calls, Launches };
 std::vector<StepSource> sources_in_order(const Plan& plan, Steps steps);
 
