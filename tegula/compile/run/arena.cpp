@@ -18,7 +18,7 @@ struct Arena {
   std::size_t bytes() const { return memory ? memory->bytes() : 0; }
 };
 
-/// Of one device. Never destroyed, nor is any Arena.
+/// The arenas of one device. Neither this nor any Arena is ever destroyed.
 struct Arenas {
   std::mutex mutex;
   std::condition_variable returned;

@@ -18,10 +18,10 @@ namespace tegula::compile {
 struct Arena;
 struct Arenas;
 
-/// What one plan needs of its device's arenas, from when it is made until it is gone.
+/// One plan's claim on its device's arenas, for the plan's lifetime.
 class ArenaUse {
  public:
-  /// Throws runtime::OutOfMemory, which names the purpose, where there is not so much memory.
+  /// Throws runtime::OutOfMemory, naming the purpose, if there is not enough memory.
   ArenaUse(runtime::Device& device, std::size_t bytes, std::string purpose);
   ~ArenaUse();
   ArenaUse(const ArenaUse&) = delete;
@@ -52,12 +52,12 @@ class ArenaUse {
   std::size_t bytes_;
   std::string purpose_;
   Arenas& arenas_;
-  Arena* last_ = nullptr;  // that was lent: the same again needs no new addresses
+  Arena* last_ = nullptr;  // lent last: the same arena needs no new addresses
 };
 
-/// Of all devices' arenas, in bytes.
+/// Bytes of all devices' arenas.
 std::size_t arena_memory();
-/// Gives back those that nobody runs in. True when there were some.
+/// Frees the arenas that no run uses. True if there were any.
 bool release_idle_arenas();
 
 }  // namespace tegula::compile

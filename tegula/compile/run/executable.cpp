@@ -127,7 +127,7 @@ void Executable::prepare() {
   }
 }
 
-// Where in the arena it lies; nothing for what is bound at each run.
+// The reference's offset in the arena; nothing if its address is bound at each run.
 std::optional<std::size_t> Executable::arena_offset(const Reference& reference) const {
   if (reference.kind == Reference::Kind::Scratch) return plan_.scratch_offsets[static_cast<std::size_t>(reference.index)];
   const Storage& storage = plan_.storage[static_cast<std::size_t>(reference.index)];
@@ -258,7 +258,7 @@ void Executable::upload_constants() {
   device_.copy_in(constants_->data(), block.data(), block.size());
 }
 
-/// Where the user wrote what the step is.
+/// The user's line of a step.
 Line Executable::line_of(std::size_t s, const Bindings& bindings) const {
   const Step& step = plan_.steps[s];
   const int node = step.writes.empty() ? -1 : plan_.values[static_cast<std::size_t>(step.writes[0])].node;

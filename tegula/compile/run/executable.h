@@ -17,15 +17,15 @@
 
 namespace tegula::compile {
 
-/// Where the memory between steps is from: lent by the device for each run, or the caller's (Bindings::arena), who runs the plan as a part of another.
+/// The owner of the arena: the device, which lends one per run, or the caller (Bindings::arena), whose plan contains this one.
 enum class ArenaOf : std::uint8_t { Device, Caller };
 
 class Executable {
  public:
-  /// `kept` is what the plan's last leaves hold (cut_steady): computed again when the version of a leaf it is made of has changed.
+  /// `kept`: the values of the plan's last leaves (cut_steady), computed again when the version of a leaf they depend on changes.
   Executable(Plan plan, runtime::Device& device, Kept kept = {}, ArenaOf arena_of = ArenaOf::Device);
 
-  /// What changes from run to run. Leaves, outputs and updates point at the first element; an update may be its own leaf (in place) or
+  /// The data that changes from run to run. Leaves, outputs and updates point at the first element; an update may be its own leaf (in place) or
   /// fresh memory of the same size.
   struct Bindings {
     std::span<void* const> leaves;  // without the kept ones
@@ -38,17 +38,17 @@ class Executable {
     bool repeats = false;
     /// A number per leaf that changes when the contents of a steady leaf do; needed where values are kept.
     std::span<const std::uint64_t> versions = {};
-    /// So many runs, one after another; at least 1.
+    /// The number of runs, one after another; at least 1.
     int times = 1;
-    /// arena_bytes() that nobody else uses meanwhile, with ArenaOf::Caller.
+    /// With ArenaOf::Caller: arena_bytes() bytes that nothing else uses during the run.
     std::byte* arena = nullptr;
   };
   /// Throws Error when a check failed (an index out of range); no update has been written then. On an asynchronous device a failed check
   /// is reported by a later run, or by confirm(), and until then no run writes updates.
   void run(const Bindings& bindings);
-  /// Computes what is kept between runs, where it is not computed yet; of the leaves only steady ones are read.
+  /// Computes the kept values that are not up to date; reads steady leaves only.
   void keep(const Bindings& bindings) { refresh(bindings); }
-  /// Throws Error when a check of work that has been waited for failed.
+  /// Throws Error when a check failed in work that has already been waited for.
   void confirm(std::span<const Node* const> nodes = {});
   /// Waits for the last run and throws Error when one of its checks failed; `nodes` as in Bindings.
   void confirm_now(std::span<const Node* const> nodes);
@@ -58,14 +58,14 @@ class Executable {
   bool recorded() const { return static_cast<bool>(recording_); }
 
   const Plan& plan() const { return plan_; }
-  /// Between steps, those of the plans that compute kept values too.
+  /// Bytes of the arena: the most that this plan, or a plan that computes kept values, needs.
   std::size_t arena_bytes() const;
-  /// Of the steps that are no calls, with the arguments of the last run.
+  /// The launches (steps that are no calls), with the arguments of the last run.
   std::vector<runtime::PlannedLaunch> launches() const;
-  /// What is computed once, perhaps for several plans; how often that was.
+  /// The kept values, perhaps shared with other plans; the number of times they were computed.
   const Kept& kept() const { return kept_; }
   int refreshes() const;
-  /// Bytes that loops in the plan keep for themselves, whatever other plans of the function keep.
+  /// Bytes of values that loops in the plan keep; these are not shared with other plans.
   std::size_t kept_in_loops() const;
   runtime::Device& device() const { return device_; }
   /// Runs of one executable exclude each other: they share its arguments.
@@ -80,7 +80,7 @@ class Executable {
     void** buffer;
     Reference reference;
   };
-  // What lies in the arena: where the arena is now, and so far from its begin.
+  // A pointer into the arena, at this offset: rewritten when the arena moves.
   struct ArenaPlace {
     void** place;
     std::size_t offset;
@@ -127,7 +127,7 @@ class Executable {
 
   Kept kept_;
   std::vector<void*> leaves_;  // those of a run, and the kept values
-  // Of a batch of them, at a refresh.
+  // The sources of one KeptBatch, during a refresh.
   std::vector<void*> sources_;
   std::vector<std::uint64_t> versions_;
 
@@ -154,8 +154,8 @@ class Executable {
 /// All passes: the straight list of what happens to a graph. TEGULA_PRINT=graph,plan,tile (or all; docs/design.md has
 /// the names) prints the stages through the warning handler.
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device);
-/// Of a graph with steady leaves: what is made of those alone is kept, and shared with the function's other plans. `runs`: so many follow each other
-/// with the same values of these.
+/// Compiles a graph with steady leaves: values that depend on those alone are kept, and shared with the function's other plans. `runs`: the expected
+/// number of runs before a steady leaf changes.
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,
                                     const tile::Ladder& ladder = {}, ArenaOf arena_of = ArenaOf::Device, std::int64_t runs = 1);
 

@@ -15,7 +15,7 @@ std::size_t bytes_of(const std::vector<Ref<Buffer>>& values) {
   return bytes;
 }
 
-/// What an item is made of, down to leaves and numbers: equal words, equal values. Empty where it is made of what only its plan knows.
+/// The key of an item's value, down to leaves and scalars: equal keys mean equal values. Empty if it depends on a leaf that only its plan knows.
 class Meaning {
  public:
   Meaning(const Graph& graph, const Identities& identities) : graph_(graph), identities_(identities) {

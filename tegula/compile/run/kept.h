@@ -1,6 +1,6 @@
 #pragma once
-// Values that stay while the Variables they are made of do (cut_steady), computed once for all plans of a function: a weight in another dtype or
-// layout is the same for every batch size.
+// Kept values: they depend on unchanged Variables only (cut_steady) and are computed once for all plans of a function, since a weight in
+// another dtype or layout is the same for every batch size.
 
 #include <cstddef>
 #include <functional>
@@ -20,9 +20,9 @@ namespace tegula::compile {
 
 class Executable;
 
-/// What the leaves and numbers of a graph are, whichever plan of the function reads them.
+/// Identifies the leaves and scalars of a graph across the plans of a function.
 struct Identities {
-  std::vector<std::uint64_t> leaves;  // of each: a number of the Variable or the tensor; 0: of this plan alone
+  std::vector<std::uint64_t> leaves;  // per leaf: the number of its Variable or tensor (identity_of); 0: used by this plan alone
   std::span<const std::uint64_t> constants;  // the same in every run
 };
 
@@ -32,12 +32,12 @@ class KeptBatch {
   /// `plan` computes the outputs of its graph; its leaves are `sources`, as Identities tells them.
   KeptBatch(std::unique_ptr<Executable> plan, std::vector<std::uint64_t> sources, std::vector<std::uint64_t> constants,
             runtime::Device& device);
-  /// Of values that have been computed before, of leaves with these versions; the plan is made when it is needed.
+  /// A batch of values that are already computed, from leaves with these versions; `make` makes the plan when it is needed.
   KeptBatch(std::function<std::unique_ptr<Executable>()> make, std::vector<std::uint64_t> constants, std::vector<Ref<Buffer>> values,
             std::vector<std::uint64_t> versions);
   ~KeptBatch();
 
-  /// Computes them unless all that they are made of is what it was; `leaves`, `versions` and `arena` are as in Executable::Bindings, of the
+  /// Computes the values unless all their sources are unchanged; `leaves`, `versions` and `arena` are as in Executable::Bindings, of the
   /// sources. Throws Error when memory runs out:
   /// then the next call computes them.
   void refresh(std::span<void* const> leaves, std::span<const std::uint64_t> versions, std::byte* arena);
@@ -48,7 +48,7 @@ class KeptBatch {
   const Ref<Buffer>& value(std::size_t output) const { return values_[output]; }
   /// How many values there are.
   std::size_t size() const { return values_.size(); }
-  /// Whether they are computed.
+  /// True if the values are computed.
   bool fresh() const { return fresh_; }
   std::size_t bytes() const;
   /// How often they were computed.
@@ -78,10 +78,10 @@ struct Kept {
   std::size_t bytes() const;
 };
 
-/// Those of a function. Not thread-safe: a function makes and runs its plans one at a time.
+/// The kept values of one function. Not thread-safe: a function makes and runs its plans one at a time.
 class KeptValues {
  public:
-  /// What the outputs of `once` are: found, or to be computed by a plan that `compile` makes. Without identities nothing is shared.
+  /// The outputs of `once` as kept values: found among known ones, or computed by a plan from `compile`. Without identities nothing is shared.
   Kept keep(const Graph& once, const Identities& identities, runtime::Device& device,
             const std::function<std::unique_ptr<Executable>(Graph)>& compile);
 

@@ -16,7 +16,7 @@ class Slots {
   Slots(const Slots&) = delete;
   Slots& operator=(const Slots&) = delete;
 
-  /// While it lives the slots are in use: a call is being made.
+  /// Marks the slots as in use for its lifetime, that of a call.
   class Use {
    public:
     explicit Use(Slots& slots);
@@ -27,7 +27,7 @@ class Slots {
    private:
     Slots& slots_;
   };
-  /// Gives up the memory of all slots that are not in use; results that somebody holds stay. True when there was some. The next call has
+  /// Frees the memory of all slots that are not in use, except results that are still held. True if there was any. The next call has
   /// other addresses.
   static bool release_idle();
 
@@ -35,13 +35,13 @@ class Slots {
   /// others are copied into a buffer of their own (numbers only when they changed).
   void* argument(std::size_t i, const Node& value, runtime::Device& device);
 
-  /// Where the last call's argument `i` was copied to; null where it was used where it is.
+  /// The buffer into which the last call copied argument `i`; null if it was used in place.
   void* copied(std::size_t i) const { return i < arguments_.size() && arguments_[i].buffer ? arguments_[i].buffer->data() : nullptr; }
 
-  /// The buffer for result `o`, a value like `like`, the same as at the last call. Who still holds the last result keeps its contents: they move to another
-  /// buffer first.
+  /// The buffer for result `o`, a value like `like`: the same as at the last call. If the last result is still held, its contents first move to
+  /// another buffer.
   const Ref<Buffer>& result(std::size_t o, const Node& like, runtime::Device& device);
-  /// Says which node got the buffer.
+  /// Records the node that got the buffer of result `o`.
   void given(std::size_t o, Ref<Node> node) { results_[o].node = std::move(node); }
 
  private:

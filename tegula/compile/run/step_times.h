@@ -39,7 +39,7 @@ class StepTimes {
   std::unique_ptr<runtime::Recording> recording;  // of a run with these marks, which it needs
 };
 
-/// Of an exchange, the time in which its rank computed nothing, as waits. `events`: those of one run.
+/// The parts of exchanges during which the rank computed nothing, as wait events. `events`: those of one run.
 std::vector<runtime::TimelineEvent> idle_beside_exchanges(const std::vector<runtime::TimelineEvent>& events);
 
 }  // namespace tegula::compile

@@ -50,7 +50,7 @@ std::vector<Stay> stays_of(const Plan& plan) {
   return stays;
 }
 
-/// What is there at step `s`; where one value took the place of another in that step, the new one.
+/// The values in memory at step `s`; if one replaced another in that step, the new one.
 std::vector<Stay> at_step(const std::vector<Stay>& stays, int s) {
   std::vector<Stay> here;
   for (const Stay& stay : stays) {

@@ -1,5 +1,5 @@
 #pragma once
-// What a plan holds in memory while it runs, step by step.
+// Memory use of a plan while it runs, step by step.
 
 #include <vector>
 
@@ -25,7 +25,7 @@ MemoryUse memory_use(const Plan& plan);
 /// For people: the peak, which values make it up and which ops and lines they come from, and the course over the steps.
 std::string memory_table(const Plan& plan);
 
-/// What the arena is for, in a line: how many steps, its largest values.
+/// The purpose of the arena in one line: the number of steps, and its largest values.
 std::string arena_purpose(const Plan& plan);
 
 }  // namespace tegula::compile

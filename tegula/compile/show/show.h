@@ -9,7 +9,7 @@
 
 namespace tegula::compile {
 
-/// Whether TEGULA_PRINT names the stage, or is "all".
+/// True if TEGULA_PRINT names the stage, or is "all".
 bool wants(std::string_view stage);
 
 void show(std::string_view stage, const auto& text_of) {
@@ -17,19 +17,19 @@ void show(std::string_view stage, const auto& text_of) {
   if (const std::string text = text_of(); !text.empty()) show_text("print." + std::string(stage), text);
 }
 
-/// What these launches (of the steps that are no calls, in order) run, and what library calls are. For people. The code of a GPU depends on
+/// The kernels of these launches (the steps that are no calls, in order) and the library calls, as text for people. GPU code depends on
 /// the arguments, so they must be known.
 std::string kernel_text(const Plan& plan, std::span<const runtime::PlannedLaunch> launches);
-/// Its assembly; nothing on a CPU.
+/// The assembly of these kernels; empty on a CPU.
 std::string assembly_text(const Plan& plan, std::span<const runtime::PlannedLaunch> launches);
-/// What each launch takes of the device: a table; nothing on a CPU.
+/// A table of each launch's resources on the device; empty on a CPU.
 std::string figures_table(const Plan& plan, std::span<const runtime::PlannedLaunch> launches);
 
-/// Makes the calls (they are made when they are first asked, beside the compilation of kernels), and says how many milliseconds each took, choosing
-/// algorithms included: the longest first.
+/// A table of the milliseconds that preparing each library call took, including the choice of algorithm, longest first. Prepares the calls that are not
+/// prepared yet, while kernels compile.
 std::string call_times(const Plan& plan);
 
-/// The stages of these names.
+/// Prints the stages that show kernels, if TEGULA_PRINT names them.
 void show_kernels(const Plan& plan, std::span<const runtime::PlannedLaunch> launches);
 
 }  // namespace tegula::compile

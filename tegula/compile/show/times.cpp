@@ -27,7 +27,7 @@ struct Row {
   std::int64_t calls = 0, nanoseconds = 0;
 };
 
-/// Of steps alike, the longest first. Exchanges go on beside the steps: the waits for them are counted.
+/// One row per kind of step, longest first. Exchanges overlap steps, so only the waits for them are counted.
 std::vector<Row> rows_of(std::span<const TimelineEvent> events) {
   std::map<std::pair<std::string, std::string>, Row> all;
   for (const TimelineEvent& e : events) {

@@ -1,5 +1,5 @@
 #pragma once
-// Where the time of runs went: a table of steps, the longest first.
+// A table of the time of each step over several runs, longest first.
 
 #include <span>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tegula::compile {
 
-/// Of the runs of plans in a recording of one process: what each step is (a library call, a fused program), how often one run has it, the milliseconds a run spends
-/// in it, its share, and the user's line. Steps of one name and line are one row; what lies between steps is the last one. "" without events.
+/// The table for a process's recorded runs. Columns: the step (a library call, a fused program), its count and milliseconds per run, its share, and the
+/// user's line. Steps with the same name and line share a row; the last row is the time between steps. "" without events.
 std::string times_table(std::span<const runtime::TimelineEvent> events);
 
 }  // namespace tegula::compile
