@@ -38,7 +38,7 @@ std::string name_of(const Node& node) {
   return std::string(node.op().name());
 }
 
-/// Of a node that has a value, or is a number.
+/// The extent of a node that has a value, or is a scalar.
 Extent extent_of(const Ref<Node>& node) {
   Extent out{.name = name_of(*node), .dtype = node->dtype(), .shape = node->shape()};
   if (!node->results().empty() || node->op().role() == Role::Index) return out;
@@ -61,7 +61,7 @@ bool known_finite(const Ref<Node>& node) {
   return node->has_value() && extent_of(node).finite();
 }
 
-/// What is known of an entry; an op with several results has what its parts have.
+/// The findings for an entry; an op with several results has those of its parts.
 struct Finding {
   bool nans = false, infinities = false;
   bool bad() const { return nans || infinities; }
@@ -125,7 +125,7 @@ std::string nearest_module(const History& history, std::size_t from) {
   return "";
 }
 
-/// Of the makers the first that computes, else the first.
+/// The first maker that is computed, or given with NaN in it; if there is none, the first maker.
 std::optional<NonFinite> first_maker(const History& history, std::span<const Ref<Node>> roots) {
   const std::vector<std::size_t> all = makers(history, roots);
   if (all.empty()) return std::nullopt;

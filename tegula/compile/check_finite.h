@@ -1,5 +1,5 @@
 #pragma once
-// TEGULA_CHECK=nan: what an evaluation computes is looked at, and its history kept until then.
+// TEGULA_CHECK=nan: checks the values that an evaluation computes, and keeps their history until the check.
 
 #include <span>
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace tegula::compile {
 
-/// What lies below some nodes, as far as it is not known to be finite: each with its inputs, which evaluation may take from it.
+/// The nodes below `roots` that are not known to be finite. Copies their inputs, because evaluation may clear those of the nodes.
 class History {
  public:
   explicit History(std::span<const Ref<Node>> roots);

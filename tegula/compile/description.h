@@ -6,9 +6,9 @@
 
 namespace tegula::compile {
 
-/// The call with what was folded into it; nothing of an op that prepares its own, and where the call cannot have such an epilogue.
+/// The call with its epilogue; empty if the op prepares its own call, or if this kind of call cannot have such an epilogue.
 runtime::CallDescription description_of(const LibraryOp& op, const LibraryOp::Setting& setting, const LibraryOp::Epilogue& epilogue);
-/// Of an item with one result before materialize: an operand that its op does not accept as it lies is taken to be dense.
+/// The call of an item with one result, before materialize: an operand whose layout the op does not accept is described as dense.
 runtime::CallDescription description_of(const Graph& graph, const Item& item, const runtime::Device& device);
 
 }  // namespace tegula::compile

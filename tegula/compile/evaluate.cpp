@@ -30,7 +30,7 @@ namespace {
 
 thread_local std::size_t pending_nodes = 0;
 
-/// What has to be computed though nobody asked, once the op at hand has been made.
+/// Nodes that must be computed without a request, after the current op has been made.
 struct Noted {
   std::vector<std::vector<Ref<Node>>> each;  // results of one op together
   std::vector<Ref<Node>> newest;  // behind the bound
@@ -69,14 +69,14 @@ bool settle_directly(Node& node) {
                .where = where});
 }
 
-// What a node that passes no gradient on stands for: it shares the value of that, once it is computed.
+// The node whose value this one shares once it is computed: a node that stops gradients (cuts) stands for its first input.
 const Ref<Node>& behind(const Ref<Node>& node) {
   const Ref<Node>* at = &node;
   while (!(*at)->has_value() && (*at)->cuts()) at = &(*at)->inputs()[0];
   return *at;
 }
 
-/// What one evaluation gives values.
+/// The nodes to which one evaluation gives values.
 struct Work {
   std::vector<Ref<Node>> roots;   // those that a program computes
   std::vector<Ref<Node>> direct;  // those that have their values already
@@ -145,7 +145,7 @@ std::vector<std::size_t> worth_keeping(const compile::Reading& reading, Work& wo
     if (losses.contains(&node)) below[i] = true;
     if (below[i] && !node.cuts()) {
       const Role role = node.op().role();
-      // What a custom function or a checkpoint computes on its way is not what its gradient reads.
+      // The gradient of a custom function or checkpoint does not read the nodes inside it.
       for (const std::size_t input : reading.inputs_of(i).subspan(inside_inputs(node))) below[input] = true;
       if ((role == Role::Library || role == Role::Kernel || role == Role::Part) && node.results().empty() && is_float(node.dtype())) {
         calls.push_back(i);
@@ -158,7 +158,7 @@ std::vector<std::size_t> worth_keeping(const compile::Reading& reading, Work& wo
     const bool held = node.use_count() > reading.uses[i] && node.times_passed() > 0;
     const bool carried = node.times_passed() >= kMostPasses && read_by_new[i];
     if (!(held || carried) || known.contains(&node)) continue;
-    // Of a view its base is kept; what shares its value with what lies behind it needs exactly that.
+    // For a view its base is kept; a node that shares another one's value needs that node itself.
     std::size_t base = i;
     const auto looks_through = [&](const Node& at) {
       return !compile::is_leaf(at) && (node.cuts() ? at.cuts() : shows_input(at.op().role()));
@@ -274,7 +274,7 @@ void compute_with(std::span<const Ref<Node>> nodes, const std::vector<Ref<Cell>>
   try {
     compute(nodes, cells, where);
   } catch (const Error& error) {
-    // What was asked for fails on its own account, or not at all.
+    // Evaluates the requested nodes alone: if they fail, the error is their own.
     compute(nodes, {}, where);
     warn("evaluate.pending_write",
          "a value assigned to a Variable cannot be computed, reading that Variable will say so: " + std::string(error.what()));
@@ -315,7 +315,7 @@ namespace {
 
 bool too_many_pending() { return pending_nodes > pending_bound.load(std::memory_order_relaxed); }
 
-/// What a loss and a sum of losses are.
+/// True for a computed float scalar, as a loss or a sum of losses is.
 bool is_float_scalar(const Node& node) {
   const Role role = node.op().role();
   return is_float(node.dtype()) && numel(node.shape()) == 1 && role != Role::Scalar && role != Role::Index && role != Role::Leaf;
@@ -330,7 +330,7 @@ void note_new_nodes(std::span<const Ref<Node>> nodes) {
     if (effect == Effect::Always) trace->keep(nodes[0]);
     return;
   }
-  // What other processes take part in happens where the program says it.
+  // Exchanges with other processes must happen at their place in the program.
   bool at_all_events = effect != Effect::None;
   if (!at_all_events) {
     if (nodes.size() == 1 && is_float_scalar(*nodes[0])) RecentScalars::note(nodes[0]);

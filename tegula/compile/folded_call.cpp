@@ -67,14 +67,14 @@ class FoldedCall final : public LibraryOp {
 
  private:
   const LibraryOp& call() const { return static_cast<const LibraryOp&>(*op_); }
-  /// Of an operand that the op does not know, or not so.
+  /// True for an operand that the inner op does not have, or has in another layout.
   bool is_own(int operand) const { return operand >= 2 || (operand == 1 && folded_.blocks); }
 
   Ref<const Op> op_;
   Folded folded_;
 };
 
-/// Whether the instruction takes the value so far and the next number, in either order where that makes no difference.
+/// True if the instruction takes the value so far and the next scalar, in either order if it commutes.
 bool continues(const tile::Instruction& instruction, tile::Id value, tile::Id number) {
   if (instruction.word != tile::Word::Max && instruction.word != tile::Word::Min) return false;
   const auto& operands = instruction.operands;

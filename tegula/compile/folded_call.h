@@ -1,23 +1,23 @@
 #pragma once
-// Calls with more than LibraryOp::Epilogue put into them.
+// Library calls into which more is folded than LibraryOp::Epilogue can hold.
 
 #include "tegula/compile/graph.h"
 #include "tegula/runtime/call_description.h"
 
 namespace tegula::compile {
 
-/// What is put into a convolution, or how the weight of one or of a product comes.
+/// An expression folded into a convolution, or a blocked layout for the weight of a convolution or matmul.
 struct Folded {
-  runtime::Expression behind = {};  // its numbers are inputs behind the bias
+  runtime::Expression behind = {};  // its scalars are the inputs after the bias
   bool keeps_nan = true;
-  runtime::Blocked blocks = {};     // input 1 is one axis of memory that holds the weight in these
+  runtime::Blocked blocks = {};     // input 1 has one axis and holds the weight in these blocks
   Shape weight = {};                // with blocks: the shape that input 1 had
 };
 
-/// The op with that put into it. Nothing further fits behind an expression: bias_axis() is -1 then.
+/// The op with `folded` in it. With an expression, bias_axis() is -1: nothing can be folded in after it.
 Ref<const Op> folded_call(const Ref<const Op>& op, Folded folded);
 
-/// The words of an elementwise item behind `input`, of which all others are numbers; no words where it is more than a chain of those that an Expression holds.
+/// The elementwise item as an expression of `input`; its other inputs must be scalars. Empty if it is not a chain of words that Expression has.
 runtime::Expression expression_behind(const Graph& graph, const Item& item, int input);
 
 }  // namespace tegula::compile

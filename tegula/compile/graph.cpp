@@ -382,7 +382,7 @@ void remove_dead(Graph& graph) {
     if (!live[static_cast<std::size_t>(i)]) continue;
     for (int input : graph[i].inputs) live[static_cast<std::size_t>(input)] = true;
   }
-  // What comes before the first dead item stays where it is.
+  // Items before the first dead one keep their numbers.
   const auto first_dead = static_cast<int>(std::ranges::find(live, false) - live.begin());
   if (first_dead == graph.size()) return;
   std::vector<int> renumbered(graph.items.size(), -1);

@@ -9,7 +9,7 @@
 
 namespace tegula::compile {
 
-/// An input of a kernel whose elements the kernel computes itself: a few words of arithmetic on the element's index and on numbers.
+/// A kernel input whose elements the kernel computes itself: a few words of arithmetic on the element's index and on scalars.
 struct Computed {
   struct Word {
     enum class Kind : std::uint8_t { Op, Index, Number, Memory } kind = Kind::Op;
@@ -25,7 +25,7 @@ struct Computed {
   std::vector<Word> words;  // the last one is the element
 };
 
-/// Where a value lies that is stored within a join of it and others, instead of in a place of its own.
+/// The place of a value that is stored inside a concatenation (a join) instead of in memory of its own.
 struct Within {
   int whole = -1;  // the join, a later item that reads it; -1: it has its own place
   Layout layout;   // of the value over the elements of the join
@@ -36,22 +36,22 @@ struct Item {
   std::vector<int> inputs;  // numbers of earlier items
   Shape shape;
   DType dtype = DType::f32;
-  std::vector<Result> results;  // of an op with several: the item has no value, its parts have, and they alone read it
-  bool rounds = false;  // a half that whoever computes it rounds, not only who stores it: what reads it sees one value, wherever from
+  std::vector<Result> results;  // of an op with several: the item itself has no value; its parts have, and only they read it
+  bool rounds = false;  // a half that is rounded where it is computed, also unstored: all readers see the same value
   Precision precision = Precision::fp32;  // of its node
   Origin origin;
   int node = -1;                 // its place in Reading::order; -1 for what passes inserted
   int slot = -1;                 // Leaf: which leaf. Scalar: which constant
   LibraryOp::Epilogue epilogue;  // Library: what was folded in
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
-  int seen = -1;                 // of what shows its input, after materialize: its entry in Graph::seen
+  int seen = -1;                 // views and barriers, after materialize: the entry in Graph::seen
   Rare<Computed> computed;       // Kernel
   Rare<Within> within;           // after store_within
-  bool assembled = false;        // Kernel, a join: all its pieces are stored within it, and nothing is left to do
+  bool assembled = false;        // Kernel, a join: all its pieces are stored within it, so it does no work
 
   Role role() const { return op->role(); }
   bool is_part() const { return role() == Role::Part; }
-  /// Its value is its first input, in memory: a view or a barrier. Behind simplify no other op that shows its input is left.
+  /// A view or a barrier: its value is its first input's memory. After simplify no other op of this kind is left.
   bool shows_input() const { return tegula::shows_input(role()); }
   template <class O>
   const O& as() const {
@@ -66,12 +66,12 @@ struct Leaf {
   bool steady = false;  // the same from run to run while its version is (a Variable that the graph does not write, a captured tensor)
 };
 
-/// What a view or a barrier shows, found from what the one below it shows: nobody walks down chains of them again.
+/// The base and layout that a view or barrier resolves to. Computed from its input's entry, so that no pass walks chains of views.
 struct Seen {
   int base = -1;       // an item that does not show its input
   Layout layout;       // over the base's buffer
   bool waits = false;  // it or one below it is a barrier
-  bool plain = false;  // see Through, with the axes
+  bool plain = false;  // see Through (fuse.h), as for the axes
   std::array<int, kMaxRank> axes{};
 };
 
@@ -85,8 +85,8 @@ struct Graph {
     std::vector<int> inputs;     // earlier constants
     DType rounded = DType::f64;  // rounded to the numbers of this dtype
   };
-  std::vector<Derived> derived;  // numbers made of numbers, computed by the host before a run
-  std::vector<int> outputs;      // results that leave, each in a buffer of its own
+  std::vector<Derived> derived;  // scalars that the host computes from other scalars before a run
+  std::vector<int> outputs;      // results returned to the caller, each in a buffer of its own
   struct Update {
     int leaf;  // a Variable's value …
     int item;  // … becomes this
@@ -98,7 +98,7 @@ struct Graph {
   int size() const { return static_cast<int>(items.size()); }
 };
 
-/// A pending graph read off its nodes: the structural key, and what differs between two graphs of equal key.
+/// A pending graph read from its nodes: the structural key, and the data that differs between two graphs of equal key.
 struct Reading {
   Words key;
   std::vector<const Node*> order;      // every node, program order; nodes with a value are leaves
@@ -114,7 +114,7 @@ struct Reading {
   }
 };
 
-/// Whether evaluation stops there: a node with a value, or an argument of a trace.
+/// True if evaluation stops at the node: it has a value, or is an argument of a trace.
 bool is_leaf(const Node& node);
 
 /// Reads the graph below `roots`, up to nodes that have a value (or are leaves without one: arguments of a trace).
@@ -126,18 +126,18 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
 /// Bytes of a stored item.
 std::size_t bytes_of(const Item& item);
 
-/// The item that computes item i: of a part, the one that it is a part of.
+/// The item that computes item i: for a part, the op with several results; otherwise i.
 int producer_of(const Graph& graph, int i);
-/// Which of its results the item is.
+/// The number of the producer's result that item i is.
 int result_of(const Graph& graph, int i);
-/// The item that a view looks at, through those below it (after materialize); itself of what is no view.
+/// The base of a view, through the views below it (after materialize); any other item is its own base.
 inline int below_views(const Graph& graph, int i) {
   return graph[i].shows_input() ? graph.seen[static_cast<std::size_t>(graph[i].seen)].base : i;
 }
-/// The items that hold its results, one for each; -1 where nothing reads that one. Of an op with one result, the item itself.
+/// The items that hold the results of an item, one per result; -1 for a result that nothing reads. An op with one result: the item itself.
 class ValuesOf {
  public:
-  explicit ValuesOf(const Graph& graph);  // which stays as it is meanwhile
+  explicit ValuesOf(const Graph& graph);  // must not change while this is used
   std::vector<int> operator()(int i) const;
 
  private:
@@ -145,39 +145,39 @@ class ValuesOf {
   std::unordered_map<int, std::vector<int>> parts_;  // of items with several results
 };
 
-/// Whether what computes the item may fail.
+/// True if the op has a check that may fail while it runs.
 bool has_check(const Item& item);
-/// Which input of the op its result takes over the storage of (KernelOp::overwrites); -1: none.
+/// The input whose storage the result takes over (KernelOp::overwrites); -1: none.
 int input_overwritten(const Op& op, int result = 0);
-/// Those of all its results.
+/// input_overwritten of all results of the item.
 std::vector<int> inputs_overwritten(const Item& item);
-/// The value or leaf that the item writes over, below its views; -1 where it has a place of its own.
+/// The value or leaf that the item writes over, below its views; -1 if the item has memory of its own.
 int overwritten(const Graph& graph, int i);
-/// Of each item, whether it writes a result over a leaf: what does comes behind all checks ahead of it.
+/// Per item: true if it writes a result over a leaf. Such an item must run after all earlier checks.
 std::vector<bool> writers_over_leaves(const Graph& graph);
-/// Of each item, the value or leaf at the bottom of a chain of those: all of the chain have one place.
+/// Per item: the value or leaf at the bottom of its chain of overwrites (itself without one). A chain shares one place in memory.
 std::vector<int> storage_roots(const Graph& graph);
 
-/// The item's elements in memory: a dense layout in its memory order, or strides within a join. Counted from its first element.
+/// The item's layout, with offset 0: dense in its memory order, or with the strides that it has within a join.
 Layout layout_of(const Item& item);
 
-/// Where an item lies within the outermost join that it is stored in. Two items of one root share memory exactly where their stretches meet:
-/// the elements of a join are numbered piece by piece, so that each piece is one stretch, however it lies.
+/// The place of an item within the outermost join that it is stored in. Two items of one root share memory exactly if their intervals overlap:
+/// [first, last) numbers the join's elements piece by piece, so each piece is one interval whatever its strides are.
 struct Spot {
   int root = -1;  // the item itself where it has its own place
-  std::int64_t offset = 0;  // of its first element, in elements of the root
-  std::int64_t first = 0, last = 0;  // the stretch: [first, last)
+  std::int64_t offset = 0;  // of the first element, in elements of the root
+  std::int64_t first = 0, last = 0;  // the interval [first, last)
   bool meets(const Spot& other) const { return root == other.root && first < other.last && other.first < last; }
 };
-/// Of all items.
+/// The spot of each item.
 std::vector<Spot> spots(const Graph& graph);
 
-/// What the numbers of the parameter block are, each in eight bytes (Number::bits): those that were given and those made of them.
+/// Fills `out` with the scalars of the parameter block, eight bytes each (Number::bits): the given ones, then the derived ones.
 void derive_constants(const Graph& graph, std::span<const std::uint64_t> given, std::vector<std::uint64_t>& out);
 
-/// x itself as a computed value: what the compiler inserts where a copy is needed.
+/// The op y = x as a computed value; passes insert it where a copy is needed.
 const Ref<const Op>& copy_op();
-/// Zeros, of nothing.
+/// The op that makes zeros; it has no inputs.
 const Ref<const Op>& zeros_op();
 
 /// Text of a flat graph, one item a line.
@@ -186,12 +186,12 @@ std::string to_string(const Graph& graph);
 /// Checks the invariants every pass must keep (inputs come earlier, numbers in range, shapes of copies agree). Throws Error.
 void verify(const Graph& graph, std::string_view after_pass);
 
-/// Checks that what is written over has been written, as what it becomes: at the bottom of a chain of such items (storage_roots) is a value of their dtype
-/// and as many elements, which is computed, or a leaf whose update the chain is. Any other leaf lies elsewhere, and nobody copies it. After
+/// Checks that each overwritten item holds what the writer expects: the bottom of a chain of overwrites (storage_roots) has the chain's dtype and number
+/// of elements, and is a computed value, or a leaf whose update is the chain. Any other leaf lies elsewhere and nothing would copy it. After
 /// materialize; throws Error naming the item.
 void verify_overwritten(const Graph& graph);
 
-/// How many items, outputs and updates read each item.
+/// Per item: the number of items, outputs and updates that read it.
 std::vector<int> count_uses(const Graph& graph);
 
 /// Removes items that nothing needs and renumbers the rest.

@@ -25,7 +25,7 @@ namespace {
 constexpr std::size_t kFewSignatures = 8;                   // these are kept, whatever they hold …
 constexpr std::size_t kIdleBytes = std::size_t{1} << 30;  // … and more as long as all of them hold no more than this
 
-/// What a signature holds between calls, without what it shares with others (arenas, kept values), about.
+/// The approximate bytes that a signature holds between calls, without memory shared with others (arenas, kept values).
 std::size_t held_bytes(const Entry& entry) {
   constexpr std::size_t kBytesOfItem = 1024;  // with its node, and its place in the plan
   const Plan& plan = entry.executable->plan();
@@ -109,7 +109,7 @@ Results checked_calls(std::span<const Tensor> arguments, const JitState::Body& b
   return results;
 }
 
-// Where the device finds an argument.
+// The address at which the device finds an argument.
 void* argument_address(Entry& entry, std::size_t leaf, const Ref<Node>& value) {
   runtime::Device& device = entry.executable->device();
   if (device.traits().queues) return entry.slots.argument(leaf, *value, device);
@@ -377,7 +377,7 @@ Results JitState::call(std::span<const Tensor> arguments, std::span<const std::u
   signature_of(impl.arguments, kind, default_device(), impl.signature);
   impl.kind = std::span(impl.signature).first(1 + kind.size());
   Entry* entry = impl.find();
-  // What has to be compiled is compiled side by side.
+  // Compiles the pending programs in parallel.
   const bool waits = !pending.empty() || Cell::any_pending(), first = !entry && default_device().traits().queues;
   if (waits && first) prepare_evaluation(pending, impl.where);
   if (waits && !first) evaluate(pending, impl.where);

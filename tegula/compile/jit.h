@@ -10,15 +10,15 @@
 
 namespace tegula {
 
-/// What a jit-ed function keeps.
+/// The cache of a jit-ed function.
 struct JitOptions {
-  /// So many signatures, those used last. 0: as many as hold 1 GiB between calls, and at least eight.
+  /// The number of signatures kept, least recently used dropped first. 0: as many as hold 1 GiB between calls, at least eight.
   int signatures = 0;
 };
 
 namespace compile {
 
-/// What a function gave: the tensors within its result, and the result's form (graph/structure.h); without one it is a Tensor or a list.
+/// A function's result: its tensors, and its form (graph/structure.h). Without a form it is a Tensor or a list.
 struct Results {
   Results(std::vector<Tensor> list = {}, std::shared_ptr<const Words> made = nullptr) : tensors(std::move(list)), form(std::move(made)) {}
   Results(graph::Flat flat);
@@ -29,40 +29,40 @@ struct Results {
 
 struct Entry;
 
-/// What a jit-ed function remembers; one per function object. Calls from several threads wait for each other (docs/design.md, "Threads").
+/// The state of one jit-ed function object. Calls from several threads run one after another (docs/design.md, "Threads").
 class JitState {
  public:
   explicit JitState(Line where, JitOptions options = {});
   ~JitState();
   using Body = std::function<Results(std::span<const Tensor>)>;
-  /// `kind` tells calls apart whose arguments are the same tensors in other structures.
+  /// `kind` distinguishes calls whose arguments hold the same tensors in different structures.
   Results call(std::span<const Tensor> arguments, std::span<const std::uint64_t> kind, const Body& body, int times);
   std::vector<Tensor> call(std::span<const Tensor> arguments, const Body& body, int times = 1) {
     return call(arguments, {}, body, times).tensors;
   }
-  /// Traces and compiles the function for arguments like these, which need no values, and computes what it keeps between calls. It does not run.
+  /// Traces and compiles the function for arguments like these (no values needed) and computes its kept values. Does not run it.
   const Entry& prepare(std::span<const Tensor> arguments, const Body& body);
-  /// Takes what a file has for calls with arguments like these (`entry`: what was recorded, and the executable).
+  /// Adds an entry read from a file (the recording and the executable) for calls with arguments like these.
   void add(std::unique_ptr<Entry> entry, std::span<const Tensor> arguments);
   /// How many times the function was traced, and how many executables are kept.
   int traces() const;
   int executables() const;
-  /// How often the executable used last has computed what depends on unchanged Variables only (a copy of the weights in another layout or
-  /// dtype, the factors of a batch normalisation): once, and again after one of them was written.
+  /// How often the executable used last has computed its kept values, which depend on unchanged Variables only (a copy of the weights in
+  /// another layout or dtype, the factors of a batch normalisation): once, and again after one of the Variables was written.
   int refreshes() const;
-  /// Bytes of such values, for all signatures together: those alike are shared, but for those in the body of a loop, of which each signature has its own.
+  /// Bytes of the kept values of all signatures. Equal values are shared, except in loop bodies, where each signature has its own.
   std::size_t kept_bytes() const;
   /// Text of the plan used last: steps, memory, threads.
   std::string print_plan() const;
-  /// Where its time goes: a table of steps with milliseconds, shares and lines. The plan used last runs a few times more with the last call's arguments, over
-  /// copies of what it writes: nothing of the program changes, but what a function prints (debug_print) is printed, and ranks must all ask.
+  /// A table of steps with milliseconds, shares and lines. Runs the last plan a few more times with the last call's arguments, writing to copies, so
+  /// the program's state does not change. debug_print prints in these runs, and all ranks must call this together.
   std::string print_times() const;
   /// The plan used last and its tile programs for Graphviz (dot -Tsvg).
   std::string plan_dot() const;
   std::string tile_dot() const;
-  /// What the plan used last holds in memory: the peak, the ops and lines whose results make it up, the course over its steps.
+  /// Memory use of the plan used last: the peak, the ops and lines whose results make it up, and the bytes per step.
   std::string print_memory() const;
-  /// What was compiled for the plan used last: CUDA C++ and what each launch takes on a GPU, the executor's steps on the CPU.
+  /// The kernels compiled for the plan used last: CUDA C++ and each launch's resources on a GPU, the executor's steps on the CPU.
   std::string print_kernels() const;
   /// The dtypes and arithmetic of each op of the graph used last: a table.
   std::string print_precision() const;
@@ -74,10 +74,10 @@ class JitState {
   std::unique_ptr<Impl> impl_;
 };
 
-/// What a jit-ed function gets for an argument of the call: a structure as it is, a Variable or a number as a Tensor.
+/// The type that a jit-ed function receives for an argument: a structure stays as it is, a Variable or a number becomes a Tensor.
 template <class A>
 using Traced = std::conditional_t<graph::is_structure<A>(), A, Tensor>;
-/// An address for each list of types.
+/// A variable whose address identifies the list of types.
 template <class... T>
 inline constexpr char kTypes = 0;
 Words kind_of(const char* types, const Words& form);
@@ -102,8 +102,8 @@ class Jit {
   /// For a function of one list: f({a, b}).
   auto operator()(const std::vector<Tensor>& tensors) { return repeat(1, tensors); }
 
-  /// Calls it so many times with the same arguments and returns the last results: `step.repeat(100)` are a hundred steps of a training whose
-  /// Variables say where it is. A GPU gets up to 512 steps of the plan as one CUDA graph, without the 1.5 µs that lie between two graphs.
+  /// Calls the function `times` times with the same arguments and returns the last results: `step.repeat(100)` runs a hundred training steps whose
+  /// state is in Variables. On a GPU up to 512 steps of the plan are one CUDA graph, which saves the 1.5 µs between two graphs.
   /// Throws Error when `times` is less than 1.
   template <class... Args>
   auto repeat(int times, const Args&... args) {

@@ -1,4 +1,4 @@
-// What a jit-ed function tells of itself.
+// The printing methods of a jit-ed function.
 
 #include <unordered_set>
 

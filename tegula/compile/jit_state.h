@@ -1,5 +1,5 @@
 #pragma once
-// What is inside of a jit-ed function: shared by the files that implement it.
+// The implementation of JitState, shared by the files that implement it.
 
 #include <mutex>
 
@@ -59,10 +59,10 @@ struct JitState::Impl {
   void make_room(std::size_t bytes);
   Entry* find();
   Results replay(Entry& entry, int times);
-  /// Where Variables and captured tensors lie, fit for a run, and their versions.
+  /// Collects the addresses and versions of Variables and captured tensors for a run.
   void find_leaves(Entry& entry);
   void keep_arguments();
-  /// Runs the last call's plan again, over copies of what it would write; print_times().
+  /// Runs the last call's plan again, writing to copies; for print_times().
   std::string times(Entry& entry);
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a jit-ed function built when it was traced, and where it finds its leaves at a call.
+// The result of tracing a jit-ed function: its graph, and the sources of its leaves at a call.
 
 #include <memory>
 
@@ -9,7 +9,7 @@
 
 namespace tegula::compile {
 
-/// Where a leaf of the traced graph gets its memory from at a call.
+/// The source of a leaf's memory at a call.
 struct Source {
   enum class Kind : std::uint8_t { Argument, Cell, Captured } kind;
   int index = 0;        // Argument, Cell
@@ -17,24 +17,24 @@ struct Source {
   bool operator==(const Source&) const = default;
 };
 
-/// One trace, as far as it must agree with the next.
+/// One trace: the parts that must equal those of the next trace.
 struct Recorded {
   Reading reading;
   std::vector<Source> sources;         // per leaf
   std::vector<Ref<Cell>> cells;
   std::vector<Trace::Condition> conditions;
   std::vector<Ref<Node>> outputs;
-  std::size_t asked = 0;  // so many of them are the function's results; the others run though nobody reads them (Trace::kept)
+  std::size_t asked = 0;  // the first `asked` outputs are the function's results; the others run although nothing reads them (Trace::kept)
   std::shared_ptr<const Words> form;  // of the result they are parts of (graph/structure.h)
   std::vector<Ref<Node>> updates;  // new values, in the order of updated_cells
   std::vector<int> updated_cells;  // indices into cells
   std::vector<Ref<Node>> placeholders;  // of the updated cells
-  std::vector<Ref<Node>> keep;  // what reading points into
+  std::vector<Ref<Node>> keep;  // owners of the nodes that `reading` points to
 };
 
-/// Whether the traced function only reads it, call after call: a captured tensor, or a Variable that it does not write.
+/// True if the traced function only reads the source: a captured tensor, or a Variable that it does not write.
 bool is_steady(const Recorded& recorded, const Source& source);
-/// The same number for the same Variable or captured tensor in all traces of a function: the address of what the recording holds. 0: an argument.
+/// A number that identifies a Variable or captured tensor in all traces of a function (the address of the object held). 0: an argument.
 std::uint64_t identity_of(const Recorded& recorded, const Source& source);
 
 /// Throws Error when two traces of one signature differ, naming the first line of each at which they do.

@@ -1,5 +1,5 @@
 #pragma once
-// Which plans of a function are exact, and which on the ladder of sizes (tile/ladder.h).
+// Decides which plans of a function use exact sizes, and which the ladder of sizes (tile/ladder.h).
 
 #include <map>
 #include <span>
@@ -19,7 +19,7 @@ namespace tegula::compile {
 /// in every exact plan (widths of layers, classes). A size that was exact once stays so, also when its plan is made again.
 class SizeHistory {
  public:
-  /// What arguments of the same number, ranks and dtypes have in common.
+  /// The history of the signatures that share number, ranks and dtypes of arguments.
   struct Seen {
     std::vector<Words> exact;  // the signatures of exact plans
     std::vector<std::int64_t> same;  // ascending: the extents of tiles in all of them
@@ -28,10 +28,10 @@ class SizeHistory {
 
     /// For the plan of this signature and these nodes; refers to this until the next call.
     tile::Ladder ladder(const Words& signature, std::span<const Node* const> nodes, runtime::Device& device);
-    /// It has been made; its tiles follow these extents.
+    /// Records that the signature's plan was made, with tiles that depend on these extents.
     void made(const Words& signature, std::span<const std::int64_t> extents);
   };
-  /// `setting`: what else tells signatures apart.
+  /// `setting`: further words that distinguish signatures.
   Seen& of(std::span<const Tensor> arguments, std::span<const std::uint64_t> setting);
 
  private:

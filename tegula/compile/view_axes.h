@@ -1,5 +1,5 @@
 #pragma once
-// What views do to axes, found out by sending a layout with marked strides through them.
+// The effect of views on axes, found by applying the views to a layout with marked strides.
 
 #include <optional>
 #include <vector>
