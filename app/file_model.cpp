@@ -24,7 +24,9 @@ template <class Owner, class Net, class... Inputs>
 FileModel file_model(std::string kind, std::shared_ptr<Owner> owner, Net& net, const Inputs&... inputs) {
   eval(net);
   const auto call = [owner, &net]<std::size_t... I>(const std::vector<Tensor>& x, std::index_sequence<I...>) { return net(x[I]...); };
-  return {std::move(kind), nn::state(net), {inputs...},
+  return {std::move(kind),
+          nn::state(net),
+          {inputs...},
           [call](const std::vector<Tensor>& x) { return call(x, std::index_sequence_for<Inputs...>()); },
           [owner, &net, inputs...] { return summary(net, inputs...); }};
 }
@@ -61,7 +63,9 @@ FileModel masked_bert(const std::string& path, const Texts& texts) {
 
 std::optional<FileModel> model_in(const std::string& path, std::int64_t batch, std::int64_t length) {
   const auto listed = models::all();
-  const auto is_listed = [&](const std::string& name) { return std::ranges::any_of(listed, [&](const auto& entry) { return entry.name == name; }); };
+  const auto is_listed = [&](const std::string& name) {
+    return std::ranges::any_of(listed, [&](const auto& entry) { return entry.name == name; });
+  };
   if (!io::is_there(path) || is_listed(path)) return {};
   const Texts texts{batch, length};
   const bool says_kind = !io::is_folder(path) && !path.ends_with(".bin");  // not those of Hugging Face and llama2.c

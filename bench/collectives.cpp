@@ -15,12 +15,12 @@
 
 #include "bench/measure.h"
 #include "bench/support/gpu_times.h"
+#include "tegula/dist.h"
 #include "tegula/models/mnist.h"
 #include "tegula/models/resnet.h"
 #include "tegula/models/text/gpt2.h"
 #include "tegula/models/text/language_model.h"
 #include "tegula/runtime/device.h"
-#include "tegula/dist.h"
 #include "tegula/tegula.h"
 
 using namespace tegula;

@@ -39,7 +39,8 @@ struct Mlp {
 /// Sandler et al., "MobileNetV2", 2018: wider, depthwise, narrower again; what has the input's shape is added to it.
 struct Inverted {
   std::int64_t in, out, stride, factor, width = in * factor;
-  nn::Sequential wider = factor == 1 ? nn::Sequential{} : nn::Sequential{nn::Conv2d{in, width, 1, {.bias = false}}, nn::BatchNorm2d{width}, relu6};
+  nn::Sequential wider =
+      factor == 1 ? nn::Sequential{} : nn::Sequential{nn::Conv2d{in, width, 1, {.bias = false}}, nn::BatchNorm2d{width}, relu6};
   nn::Conv2d depthwise{width, width, 3, {.stride = stride, .padding = 1, .groups = width, .bias = false}};
   nn::BatchNorm2d norm1{width};
   nn::Conv2d narrower{width, out, 1, {.bias = false}};

@@ -119,7 +119,8 @@ std::pair<double, double> convolution(const Layer& l, std::int64_t n, int thread
                 .pad_high = {l.low, l.low}};
   const bool last = host::convolution_prefers_channels_last(d);
   d.input.layout = activations(n, l.c, l.size, last), d.output.layout = activations(n, l.k, out, last);
-  const auto x = random_floats(numel(d.input.layout.shape)), w = random_floats(numel(d.weight.layout.shape)), y = random_floats(numel(d.output.layout.shape));
+  const auto x = random_floats(numel(d.input.layout.shape)), w = random_floats(numel(d.weight.layout.shape)),
+             y = random_floats(numel(d.output.layout.shape));
   const double flops = 2.0 * static_cast<double>(numel(d.output.layout.shape) * l.c * l.kernel * l.kernel);
   double total = 0;
   for (const auto pass : {ConvolutionPass::Forward, ConvolutionPass::BackwardData, ConvolutionPass::BackwardWeight}) {

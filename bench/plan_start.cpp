@@ -19,7 +19,7 @@ using namespace tegula;
 namespace {
 
 struct Net {
-  std::function<void(const std::string& folder)> make;           // weights and plan
+  std::function<void(const std::string& folder)> make;  // weights and plan
   std::function<Tensor(const std::string& folder)> warm, plan;  // the first answer
 };
 

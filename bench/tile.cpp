@@ -61,10 +61,10 @@ void dot() {
   eval(a, b);
   const double library = sgemm_seconds(n), operations = 2.0 * static_cast<double>(n) * n * n;
   bench::report("sgemm 1024³", operations / library * 1e-9, "GFLOP/s");
-  for (const auto& [bm, bn, bk] : std::vector<std::array<int, 3>>{{32, 32, 32}, {64, 64, 64}, {64, 64, 256}, {128, 128, 128}, {128, 256, 256}}) {
-    const double seconds = bench::wall([&] {
-      eval(kernels::product({cdiv(n, bm), cdiv(n, bn)}, a, b, out({n, n}), n, n, n, bm, bn, bk)[0]);
-    });
+  for (const auto& [bm, bn, bk] :
+       std::vector<std::array<int, 3>>{{32, 32, 32}, {64, 64, 64}, {64, 64, 256}, {128, 128, 128}, {128, 256, 256}}) {
+    const double seconds =
+        bench::wall([&] { eval(kernels::product({cdiv(n, bm), cdiv(n, bn)}, a, b, out({n, n}), n, n, n, bm, bn, bk)[0]); });
     char name[80];
     std::snprintf(name, sizeof name, "dot in tiles of %d x %d x %d", bm, bn, bk);
     bench::report(name, operations / seconds * 1e-9, "GFLOP/s", library / seconds, "sgemm");
@@ -80,10 +80,10 @@ void softmax_rows() {
     const Ref<Buffer> from = runtime::cpu().allocate(bytes), to = runtime::cpu().allocate(bytes);
     std::memset(from->data(), 1, bytes);
     const double copy = bench::wall([&] { std::memcpy(to->data(), from->data(), bytes); });
-    const double seconds = bench::wall([&] {
-      eval(kernels::softmax({rows}, x, out({rows, columns}), columns, columns <= 1024 ? 1024 : 4096)[0]);
-    });
-    bench::report("softmax of rows of " + std::to_string(columns), 2e-9 * static_cast<double>(bytes) / seconds, "GB/s", copy / seconds, "copy");
+    const double seconds =
+        bench::wall([&] { eval(kernels::softmax({rows}, x, out({rows, columns}), columns, columns <= 1024 ? 1024 : 4096)[0]); });
+    bench::report("softmax of rows of " + std::to_string(columns), 2e-9 * static_cast<double>(bytes) / seconds, "GB/s", copy / seconds,
+                  "copy");
     const double library = bench::wall([&] { eval(softmax(x, 1)); });
     bench::report("the library's", 2e-9 * static_cast<double>(bytes) / library, "GB/s", copy / library, "copy");
   }

@@ -53,7 +53,7 @@ int main() {
   }
   assert(step.executables() == 1);
   assert(step.traces() <= 3);  // the calls 2, 4, 16, 256, … are traced to compare, all others are replayed
-  step(normal({16, 64}));      // another batch size is another signature
+  step(normal({16, 64}));  // another batch size is another signature
   assert(step.executables() == 2);
   std::printf("one training step:\n%s\n", step.print_plan().c_str());
 

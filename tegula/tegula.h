@@ -9,71 +9,71 @@
 #else
 
 // Values. Error says op, what came, what was expected, the line, and what to do.
-#include "tegula/core/dtype.h"     // f32, i64, …
+#include "tegula/core/dtype.h"  // f32, i64, …
 #include "tegula/core/error.h"
 #include "tegula/core/host_array.h"
 #include "tegula/core/interrupt.h"  // stop_on_interrupt: Ctrl-C as a request
-#include "tegula/core/shape.h"     // Shape{2, 3}
-#include "tegula/core/warning.h"   // set_warning_handler
-#include "tegula/graph/tensor.h"   // Tensor, tensor({1.f, 2.f}), item, to_host, print
-#include "tegula/graph/variable.h" // Variable, Parameter, Flag: state
+#include "tegula/core/shape.h"  // Shape{2, 3}
+#include "tegula/core/warning.h"  // set_warning_handler
+#include "tegula/graph/tensor.h"  // Tensor, tensor({1.f, 2.f}), item, to_host, print
+#include "tegula/graph/variable.h"  // Variable, Parameter, Flag: state
 
 // Where it is computed.
-#include "tegula/runtime/registry.h" // cpu(), cuda(), device("cuda:1"), set_default_device
+#include "tegula/runtime/registry.h"  // cpu(), cuda(), device("cuda:1"), set_default_device
 #include "tegula/runtime/threads.h"  // set_num_threads
 
 // The graph: differentiation, evaluation, compilation.
-#include "tegula/compile/jit.h"    // jit
+#include "tegula/compile/jit.h"  // jit
 #include "tegula/formats/graph_file.h"  // save_graph, load_graph
 #include "tegula/formats/plan_file.h"  // save_plan, load_plan
-#include "tegula/graph/autodiff/grad.h"     // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
-#include "tegula/graph/evaluate.h" // eval(a, b, …)
-#include "tegula/graph/frame.h"    // In frame("MyLayer", x.loc)
+#include "tegula/graph/autodiff/grad.h"  // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
+#include "tegula/graph/evaluate.h"  // eval(a, b, …)
+#include "tegula/graph/frame.h"  // In frame("MyLayer", x.loc)
 #include "tegula/graph/history.h"  // set_history_budget
-#include "tegula/graph/nonfinite.h" // find_nonfinite: where NaN comes from
-#include "tegula/graph/precision.h" // set_default_precision, PrecisionScope
-#include "tegula/graph/print.h"    // to_dot
-#include "tegula/graph/stream.h"   // std::cout << x
+#include "tegula/graph/nonfinite.h"  // find_nonfinite: where NaN comes from
+#include "tegula/graph/precision.h"  // set_default_precision, PrecisionScope
+#include "tegula/graph/print.h"  // to_dot
+#include "tegula/graph/stream.h"  // std::cout << x
 
 // Ops, element by element.
-#include "tegula/ops/elementwise/activation.h" // relu, gelu, …
-#include "tegula/ops/elementwise/arithmetic.h" // + - * / pow abs minimum clamp …
-#include "tegula/ops/elementwise/compare.h"    // == < isclose …
-#include "tegula/ops/elementwise/logic.h"      // && & where cast
-#include "tegula/ops/elementwise/math.h"       // exp log sqrt tanh erf …
+#include "tegula/ops/elementwise/activation.h"  // relu, gelu, …
+#include "tegula/ops/elementwise/arithmetic.h"  // + - * / pow abs minimum clamp …
+#include "tegula/ops/elementwise/compare.h"  // == < isclose …
+#include "tegula/ops/elementwise/logic.h"  // && & where cast
+#include "tegula/ops/elementwise/math.h"  // exp log sqrt tanh erf …
 
 // Ops that move elements.
-#include "tegula/ops/creation.h"   // zeros ones full arange linspace eye
-#include "tegula/ops/random.h"     // uniform normal randint bernoulli permutation multinomial manual_seed
-#include "tegula/ops/rows/search.h"     // searchsorted bucketize quantile bincount
-#include "tegula/ops/rows/sort.h"       // sort argsort topk
-#include "tegula/ops/shape/index.h"      // take gather scatter index one_hot masked_fill
-#include "tegula/ops/shape/join.h"       // concat stack split unbind pad repeat roll tril diag
-#include "tegula/ops/shape/shape.h"      // reshape flatten permute transpose slice expand
+#include "tegula/ops/creation.h"  // zeros ones full arange linspace eye
+#include "tegula/ops/random.h"  // uniform normal randint bernoulli permutation multinomial manual_seed
+#include "tegula/ops/rows/search.h"  // searchsorted bucketize quantile bincount
+#include "tegula/ops/rows/sort.h"  // sort argsort topk
+#include "tegula/ops/shape/index.h"  // take gather scatter index one_hot masked_fill
+#include "tegula/ops/shape/join.h"  // concat stack split unbind pad repeat roll tril diag
+#include "tegula/ops/shape/shape.h"  // reshape flatten permute transpose slice expand
 
 // Ops that combine elements.
-#include "tegula/ops/e4m3.h"       // round_e4m3
-#include "tegula/ops/products/einsum.h"     // einsum
-#include "tegula/ops/products/matmul.h"     // matmul linear dot
-#include "tegula/ops/rows/distance.h"   // cosine_similarity cdist
+#include "tegula/ops/e4m3.h"  // round_e4m3
+#include "tegula/ops/products/einsum.h"  // einsum
+#include "tegula/ops/products/matmul.h"  // matmul linear dot
+#include "tegula/ops/rows/distance.h"  // cosine_similarity cdist
 #include "tegula/ops/rows/nan_reduce.h"  // nansum nanmean nanvar nanstd nanmedian
-#include "tegula/ops/rows/reduce.h"     // sum mean max argmax var norm logsumexp
-#include "tegula/ops/rows/scan.h"       // cumsum cumprod
+#include "tegula/ops/rows/reduce.h"  // sum mean max argmax var norm logsumexp
+#include "tegula/ops/rows/scan.h"  // cumsum cumprod
 
 // Ops of networks.
-#include "tegula/ops/debug_print.h" // debug_print: a value in the middle of a jit
+#include "tegula/ops/debug_print.h"  // debug_print: a value in the middle of a jit
 #include "tegula/ops/dropout.h"
-#include "tegula/ops/images/grid_sample.h" // grid_sample affine_grid
-#include "tegula/ops/images/interpolate.h" // interpolate
-#include "tegula/ops/images/unfold.h"      // unfold fold pixel_shuffle
-#include "tegula/ops/loop.h"        // scan: recurrences
-#include "tegula/ops/products/attention.h"   // scaled_dot_product_attention
+#include "tegula/ops/images/grid_sample.h"  // grid_sample affine_grid
+#include "tegula/ops/images/interpolate.h"  // interpolate
+#include "tegula/ops/images/unfold.h"  // unfold fold pixel_shuffle
+#include "tegula/ops/loop.h"  // scan: recurrences
+#include "tegula/ops/products/attention.h"  // scaled_dot_product_attention
 #include "tegula/ops/products/convolution.h"
-#include "tegula/ops/products/convolution_ladder.h" // conv2d_with(algorithm, …)
+#include "tegula/ops/products/convolution_ladder.h"  // conv2d_with(algorithm, …)
 #include "tegula/ops/products/pooling.h"
-#include "tegula/ops/products/solve.h"     // solve inverse
-#include "tegula/ops/rows/linear_cross_entropy.h" // linear_cross_entropy
-#include "tegula/ops/rows/loss.h"       // cross_entropy mse_loss …
+#include "tegula/ops/products/solve.h"  // solve inverse
+#include "tegula/ops/rows/linear_cross_entropy.h"  // linear_cross_entropy
+#include "tegula/ops/rows/loss.h"  // cross_entropy mse_loss …
 #include "tegula/ops/rows/normalization.h"
 #include "tegula/ops/rows/softmax.h"
 #include "tegula/ops/shape/embedding.h"
@@ -82,60 +82,60 @@
 #include "tegula/ops/check_gradients.h"
 
 // Networks: plain structs of layers.
-#include "tegula/nn/activation.h"    // nn::ReLU, …
-#include "tegula/nn/convolution.h"   // nn::Conv2d, nn::ConvTranspose2d
-#include "tegula/nn/dropout.h"       // nn::Dropout
-#include "tegula/nn/freeze.h"        // freeze(net, "features.*"), unfreeze
-#include "tegula/nn/images.h"        // nn::Upsample, nn::PixelShuffle
-#include "tegula/nn/init.h"          // nn::init::he_normal, …
-#include "tegula/nn/linear.h"        // nn::Linear, nn::Embedding, nn::Flatten
-#include "tegula/nn/module.h"        // parameters, train, eval, num_parameters
-#include "tegula/nn/normalization.h" // nn::BatchNorm2d, nn::LayerNorm
-#include "tegula/nn/pooling.h"       // nn::MaxPool2d
-#include "tegula/nn/preprocessing.h"              // nn::StandardScaler, nn::Imputer, nn::OneHot
-#include "tegula/nn/sequences/adaptive_softmax.h" // nn::AdaptiveLogSoftmaxWithLoss
-#include "tegula/nn/sequences/attention.h"     // nn::MultiheadAttention, nn::AdditiveAttention
-#include "tegula/nn/sequences/cache.h"         // nn::KeyValueCache
-#include "tegula/nn/sequences/positions.h"     // nn::Rotary, nn::sinusoidal_positions
-#include "tegula/nn/sequences/recurrent.h"     // nn::RNN, nn::LSTM, nn::GRU
-#include "tegula/nn/sequences/transformer.h"   // nn::TransformerEncoder, nn::TransformerDecoder
-#include "tegula/nn/sequential.h"    // nn::Sequential, nn::Residual
-#include "tegula/nn/state.h"         // state_dict, save, load
-#include "tegula/nn/summary.h"       // summary(net, {1, 3, 32, 32})
-#include "tegula/nn/weight_norm.h"   // nn::WeightNorm, nn::SpectralNorm
+#include "tegula/nn/activation.h"  // nn::ReLU, …
+#include "tegula/nn/convolution.h"  // nn::Conv2d, nn::ConvTranspose2d
+#include "tegula/nn/dropout.h"  // nn::Dropout
+#include "tegula/nn/freeze.h"  // freeze(net, "features.*"), unfreeze
+#include "tegula/nn/images.h"  // nn::Upsample, nn::PixelShuffle
+#include "tegula/nn/init.h"  // nn::init::he_normal, …
+#include "tegula/nn/linear.h"  // nn::Linear, nn::Embedding, nn::Flatten
+#include "tegula/nn/module.h"  // parameters, train, eval, num_parameters
+#include "tegula/nn/normalization.h"  // nn::BatchNorm2d, nn::LayerNorm
+#include "tegula/nn/pooling.h"  // nn::MaxPool2d
+#include "tegula/nn/preprocessing.h"  // nn::StandardScaler, nn::Imputer, nn::OneHot
+#include "tegula/nn/sequences/adaptive_softmax.h"  // nn::AdaptiveLogSoftmaxWithLoss
+#include "tegula/nn/sequences/attention.h"  // nn::MultiheadAttention, nn::AdditiveAttention
+#include "tegula/nn/sequences/cache.h"  // nn::KeyValueCache
+#include "tegula/nn/sequences/positions.h"  // nn::Rotary, nn::sinusoidal_positions
+#include "tegula/nn/sequences/recurrent.h"  // nn::RNN, nn::LSTM, nn::GRU
+#include "tegula/nn/sequences/transformer.h"  // nn::TransformerEncoder, nn::TransformerDecoder
+#include "tegula/nn/sequential.h"  // nn::Sequential, nn::Residual
+#include "tegula/nn/state.h"  // state_dict, save, load
+#include "tegula/nn/summary.h"  // summary(net, {1, 3, 32, 32})
+#include "tegula/nn/weight_norm.h"  // nn::WeightNorm, nn::SpectralNorm
 
 // Training.
-#include "tegula/optim/accumulate.h" // optim::GradientAccumulator
-#include "tegula/optim/average.h"    // optim::EMA, optim::SWA
-#include "tegula/optim/clip.h"       // optim::clip_grad_norm
-#include "tegula/optim/groups.h"     // optim::ParameterGroups: options and rates for some of the parameters
+#include "tegula/optim/accumulate.h"  // optim::GradientAccumulator
+#include "tegula/optim/average.h"  // optim::EMA, optim::SWA
+#include "tegula/optim/clip.h"  // optim::clip_grad_norm
+#include "tegula/optim/groups.h"  // optim::ParameterGroups: options and rates for some of the parameters
 #include "tegula/optim/layerwise.h"  // optim::LARS, optim::LAMB, optim::Adafactor
-#include "tegula/optim/loss_scaler.h" // optim::LossScaler, for Precision::fp16
-#include "tegula/optim/optimizers.h" // optim::SGD, optim::Adam, …
-#include "tegula/optim/schedule.h"   // optim::CosineLR, …
+#include "tegula/optim/loss_scaler.h"  // optim::LossScaler, for Precision::fp16
+#include "tegula/optim/optimizers.h"  // optim::SGD, optim::Adam, …
+#include "tegula/optim/schedule.h"  // optim::CosineLR, …
 
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/loss.h"
-#include "tegula/train/metrics.h"    // metrics::accuracy, …
-#include "tegula/train/trainer.h"    // Trainer, EarlyStopping
+#include "tegula/train/metrics.h"  // metrics::accuracy, …
+#include "tegula/train/trainer.h"  // Trainer, EarlyStopping
 
 // Data and files.
-#include "tegula/data/augment.h"     // data::augmented, data::RandomFlip, …
-#include "tegula/data/cifar.h"       // data::cifar10
-#include "tegula/data/dataset.h"     // data::Dataset, data::map, data::ArrayDataset
-#include "tegula/data/digits.h"      // data::draw_digits
+#include "tegula/data/augment.h"  // data::augmented, data::RandomFlip, …
+#include "tegula/data/cifar.h"  // data::cifar10
+#include "tegula/data/dataset.h"  // data::Dataset, data::map, data::ArrayDataset
+#include "tegula/data/digits.h"  // data::draw_digits
 #include "tegula/data/image_folder.h"
 #include "tegula/data/image_grid.h"  // data::image_grid
-#include "tegula/data/loader.h"      // data::Loader
-#include "tegula/data/mnist.h"       // data::mnist
-#include "tegula/data/split.h"       // data::split, data::k_fold
-#include "tegula/io/csv.h"           // io::read_csv
-#include "tegula/io/event_file.h"    // io::EventFile, for TensorBoard
+#include "tegula/data/loader.h"  // data::Loader
+#include "tegula/data/mnist.h"  // data::mnist
+#include "tegula/data/split.h"  // data::split, data::k_fold
+#include "tegula/io/csv.h"  // io::read_csv
+#include "tegula/io/event_file.h"  // io::EventFile, for TensorBoard
 #include "tegula/io/jpeg.h"
-#include "tegula/io/npy.h"           // io::read_npy, io::read_npz
+#include "tegula/io/npy.h"  // io::read_npy, io::read_npz
 #include "tegula/io/plot.h"
-#include "tegula/io/plot_bars.h"     // io::Histogram, io::BarChart
+#include "tegula/io/plot_bars.h"  // io::Histogram, io::BarChart
 #include "tegula/io/png.h"
 #include "tegula/io/safetensors.h"
 

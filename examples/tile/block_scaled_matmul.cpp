@@ -4,20 +4,21 @@
 namespace kernels {
 using namespace tegula::tile;
 
-const auto scaled = jit("block_scaled_matmul", [](Ptr<std::int8_t> a, Ptr<float> scale_a, Ptr<std::int8_t> b, Ptr<float> scale_b, Out<float> c,
-                                                  Int M, Int N, Int K, Const<int, "BM"> BM, Const<int, "BN"> BN, Const<int, "BLOCK"> BLOCK) {
-  auto m = program_id(0) * BM + arange(0, BM), n = program_id(1) * BN + arange(0, BN);
-  auto blocks = cdiv(K, BLOCK);
-  auto acc = zeros<float>({BM, BN});
-  for (auto block : range(blocks)) {
-    auto k = block * BLOCK + arange(0, BLOCK);
-    auto left = load(a + col(m) * K + row(k), col(m) < M && row(k) < K);
-    auto right = load(b + col(k) * N + row(n), col(k) < K && row(n) < N);
-    auto sa = load(scale_a + m * blocks + block, m < M), sb = load(scale_b + block * N + n, n < N);
-    acc += cast<float>(dot(left, right)) * col(sa) * row(sb);  // products of i8 are summed in i32, exactly
-  }
-  store(c + col(m) * N + row(n), acc, col(m) < M && row(n) < N);
-});
+const auto scaled =
+    jit("block_scaled_matmul", [](Ptr<std::int8_t> a, Ptr<float> scale_a, Ptr<std::int8_t> b, Ptr<float> scale_b, Out<float> c, Int M,
+                                  Int N, Int K, Const<int, "BM"> BM, Const<int, "BN"> BN, Const<int, "BLOCK"> BLOCK) {
+      auto m = program_id(0) * BM + arange(0, BM), n = program_id(1) * BN + arange(0, BN);
+      auto blocks = cdiv(K, BLOCK);
+      auto acc = zeros<float>({BM, BN});
+      for (auto block : range(blocks)) {
+        auto k = block * BLOCK + arange(0, BLOCK);
+        auto left = load(a + col(m) * K + row(k), col(m) < M && row(k) < K);
+        auto right = load(b + col(k) * N + row(n), col(k) < K && row(n) < N);
+        auto sa = load(scale_a + m * blocks + block, m < M), sb = load(scale_b + block * N + n, n < N);
+        acc += cast<float>(dot(left, right)) * col(sa) * row(sb);  // products of i8 are summed in i32, exactly
+      }
+      store(c + col(m) * N + row(n), acc, col(m) < M && row(n) < N);
+    });
 }  // namespace kernels
 
 using namespace tegula;

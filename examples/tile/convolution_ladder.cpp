@@ -38,23 +38,23 @@ const auto unroll = jit("im2col", [](Ptr<float> x, Out<float> columns, Int image
 });
 
 // Filters (O, C KH KW) times the windows.
-const auto implicit = jit("convolution_implicit_gemm", [](Ptr<float> x, Ptr<float> w, Out<float> y, Int images, Int C, Int H, Int W, Int O,
-                                                          Const<int, "KH"> KH, Const<int, "KW"> KW, Const<int, "BM"> BM, Const<int, "BN"> BN,
-                                                          Const<int, "BK"> BK) {
-  auto P = H - (KH - 1), Q = W - (KW - 1);
-  auto K = C * (KH * KW), N = images * P * Q;
-  auto o = program_id(0) * BM + arange(0, BM), n = program_id(1) * BN + arange(0, BN);
-  auto image = n / (P * Q), p = n / Q % P, q = n % Q;
-  auto acc = zeros<float>({BM, BN});
-  for (auto k0 : range(0, K, BK)) {
-    auto k = k0 + arange(0, BK);
-    auto c = k / (KH * KW), i = k / KW % KH, j = k % KW;
-    auto left = load(w + col(o) * K + row(k), col(o) < O && row(k) < K);
-    auto place = ((row(image) * C + col(c)) * H + (row(p) + col(i))) * W + (row(q) + col(j));
-    acc = dot(left, load(x + place, col(k) < K && row(n) < N), acc);
-  }
-  store(y + (row(image) * O + col(o)) * (P * Q) + row(p) * Q + row(q), acc, col(o) < O && row(n) < N);
-});
+const auto implicit = jit("convolution_implicit_gemm",
+                          [](Ptr<float> x, Ptr<float> w, Out<float> y, Int images, Int C, Int H, Int W, Int O, Const<int, "KH"> KH,
+                             Const<int, "KW"> KW, Const<int, "BM"> BM, Const<int, "BN"> BN, Const<int, "BK"> BK) {
+                            auto P = H - (KH - 1), Q = W - (KW - 1);
+                            auto K = C * (KH * KW), N = images * P * Q;
+                            auto o = program_id(0) * BM + arange(0, BM), n = program_id(1) * BN + arange(0, BN);
+                            auto image = n / (P * Q), p = n / Q % P, q = n % Q;
+                            auto acc = zeros<float>({BM, BN});
+                            for (auto k0 : range(0, K, BK)) {
+                              auto k = k0 + arange(0, BK);
+                              auto c = k / (KH * KW), i = k / KW % KH, j = k % KW;
+                              auto left = load(w + col(o) * K + row(k), col(o) < O && row(k) < K);
+                              auto place = ((row(image) * C + col(c)) * H + (row(p) + col(i))) * W + (row(q) + col(j));
+                              acc = dot(left, load(x + place, col(k) < K && row(n) < N), acc);
+                            }
+                            store(y + (row(image) * O + col(o)) * (P * Q) + row(p) * Q + row(q), acc, col(o) < O && row(n) < N);
+                          });
 }  // namespace kernels
 
 using namespace tegula;

@@ -17,15 +17,15 @@ const auto softmax = jit("softmax", [](Ptr<float> x, Out<float> y, Int rows, Int
   }
 });
 // dx = y (dy - Σ y dy)
-const auto backward = jit("softmax_backward", [](Ptr<float>, Ptr<float> y, Ptr<float> dy, Out<float> dx, Int rows, Int columns,
-                                                 Const<int, "BLOCK"> BLOCK) {
-  for (auto r : range(program_id(0), rows, num_programs(0))) {
-    auto at = r * columns + arange(0, BLOCK);
-    auto mask = arange(0, BLOCK) < columns;
-    auto p = load(y + at, mask), g = load(dy + at, mask);
-    store(dx + at, p * (g - sum(p * g, 0)), mask);
-  }
-});
+const auto backward =
+    jit("softmax_backward", [](Ptr<float>, Ptr<float> y, Ptr<float> dy, Out<float> dx, Int rows, Int columns, Const<int, "BLOCK"> BLOCK) {
+      for (auto r : range(program_id(0), rows, num_programs(0))) {
+        auto at = r * columns + arange(0, BLOCK);
+        auto mask = arange(0, BLOCK) < columns;
+        auto p = load(y + at, mask), g = load(dy + at, mask);
+        store(dx + at, p * (g - sum(p * g, 0)), mask);
+      }
+    });
 const auto softmax_rows = softmax.gradient(backward);
 }  // namespace kernels
 

@@ -4,12 +4,12 @@
 namespace kernels {
 using namespace tegula::tile;
 
-const auto histogram = jit("histogram", [](Ptr<std::int32_t> x, Out<std::int32_t> counts, Int n, Const<int, "BINS"> BINS,
-                                           Const<int, "BLOCK"> BLOCK) {
-  auto i = program_id(0) * BLOCK + arange(0, BLOCK);
-  auto values = load(x + i, i < n, -1);
-  atomic_add(counts + arange(0, BINS), tegula::tile::histogram(values, BINS, i < n));
-});
+const auto histogram =
+    jit("histogram", [](Ptr<std::int32_t> x, Out<std::int32_t> counts, Int n, Const<int, "BINS"> BINS, Const<int, "BLOCK"> BLOCK) {
+      auto i = program_id(0) * BLOCK + arange(0, BLOCK);
+      auto values = load(x + i, i < n, -1);
+      atomic_add(counts + arange(0, BINS), tegula::tile::histogram(values, BINS, i < n));
+    });
 }  // namespace kernels
 
 using namespace tegula;

@@ -10,11 +10,11 @@ const auto forward = jit("dropout", [](Ptr<float> x, Out<float> y, Int n, Float 
   auto i = program_id(0) * BLOCK + arange(0, BLOCK);
   store(y + i, dropped(load(x + i, i < n), i, p, seed), i < n);
 });
-const auto backward = jit("dropout_backward", [](Ptr<float>, Ptr<float> dy, Out<float> dx, Int n, Float p, Int seed,
-                                                 Const<int, "BLOCK"> BLOCK) {
-  auto i = program_id(0) * BLOCK + arange(0, BLOCK);
-  store(dx + i, dropped(load(dy + i, i < n), i, p, seed), i < n);
-});
+const auto backward =
+    jit("dropout_backward", [](Ptr<float>, Ptr<float> dy, Out<float> dx, Int n, Float p, Int seed, Const<int, "BLOCK"> BLOCK) {
+      auto i = program_id(0) * BLOCK + arange(0, BLOCK);
+      store(dx + i, dropped(load(dy + i, i < n), i, p, seed), i < n);
+    });
 const auto dropout = forward.gradient(backward);
 }  // namespace kernels
 

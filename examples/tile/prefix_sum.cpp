@@ -8,13 +8,13 @@ const auto block_sums = jit("block_sums", [](Ptr<float> x, Out<float> sums, Int 
   auto i = program_id(0) * BLOCK + arange(0, BLOCK);
   store(sums + program_id(0), sum(load(x + i, i < n, 0.0), 0));
 });
-const auto prefix = jit("prefix_sum", [](Ptr<float> x, Ptr<float> sums, Out<float> y, Int n, Const<int, "BLOCK"> BLOCK,
-                                         Const<int, "BLOCKS"> BLOCKS) {
-  auto b = arange(0, BLOCKS);
-  auto before = sum(load(sums + b, b < program_id(0), 0.0), 0);
-  auto i = program_id(0) * BLOCK + arange(0, BLOCK);
-  store(y + i, before + cumsum(load(x + i, i < n, 0.0), 0), i < n);
-});
+const auto prefix =
+    jit("prefix_sum", [](Ptr<float> x, Ptr<float> sums, Out<float> y, Int n, Const<int, "BLOCK"> BLOCK, Const<int, "BLOCKS"> BLOCKS) {
+      auto b = arange(0, BLOCKS);
+      auto before = sum(load(sums + b, b < program_id(0), 0.0), 0);
+      auto i = program_id(0) * BLOCK + arange(0, BLOCK);
+      store(y + i, before + cumsum(load(x + i, i < n, 0.0), 0), i < n);
+    });
 }  // namespace kernels
 
 using namespace tegula;

@@ -26,9 +26,8 @@ using tile::out;
 int main() {
   const Tensor x = normal({9, 100});
   const auto run = [&](int which) {
-    return [&, which](const auto& k) {
-      return cast(k({9}, x, out({9, 100}), out({9, 100}), 100, 128)[static_cast<std::size_t>(which)], f32);
-    };
+    return
+        [&, which](const auto& k) { return cast(k({9}, x, out({9, 100}), out({9, 100}), 100, 128)[static_cast<std::size_t>(which)], f32); };
   };
   expect("sorted rows", kernels::sort_rows, run(0), sort(x).values, 0);
   expect("their places", kernels::sort_rows, run(1), cast(argsort(x), f32), 0);

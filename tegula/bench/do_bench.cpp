@@ -27,7 +27,10 @@ double milliseconds(Clock::time_point begin) { return std::chrono::duration<doub
 /// Memory larger than the last-level cache, written to empty that.
 class Flush {
  public:
-  explicit Flush(Device& device) : device_(device), bytes_(device.traits().queues ? kMost : host_bytes()), buffer_(device.allocate(2 * bytes_)) {
+  explicit Flush(Device& device)
+      : device_(device),
+        bytes_(device.traits().queues ? kMost : host_bytes()),
+        buffer_(device.allocate(2 * bytes_)) {
     if (!device.traits().queues) std::memset(buffer_->data(), 1, 2 * bytes_);
   }
   void operator()() {

@@ -42,9 +42,13 @@ const std::string& name_of(const Benchmark& benchmark, std::size_t line) {
 
 void require(const Benchmark& b, const Line& where) {
   const auto refuse = [&](const std::string& got, const std::string& expected) {
-    throw Error({.op = "perf_report", .got = got + (b.plot_name.empty() ? "" : " in \"" + b.plot_name + "\""), .expected = expected, .where = where});
+    throw Error({.op = "perf_report",
+                 .got = got + (b.plot_name.empty() ? "" : " in \"" + b.plot_name + "\""),
+                 .expected = expected,
+                 .where = where});
   };
-  if (b.plot_name.empty() || b.plot_name.find('/') != std::string::npos) refuse("the plot_name \"" + b.plot_name + "\"", "a name for its files");
+  if (b.plot_name.empty() || b.plot_name.find('/') != std::string::npos)
+    refuse("the plot_name \"" + b.plot_name + "\"", "a name for its files");
   if (b.x_names.empty() || b.x_values.empty()) refuse("no sizes", "x_names and x_values");
   if (b.lines.empty()) refuse("no lines", "at least one");
   if (!b.line_names.empty() && b.line_names.size() != b.lines.size())

@@ -54,7 +54,8 @@ struct ReportOptions {
 
 /// Measurements, row by row.
 struct BenchmarkTable {
-  std::vector<std::string> columns;  // the size, the lines; of lines whose values have bounds those behind them: "Tegula (min)", "Tegula (max)"
+  std::vector<std::string>
+      columns;  // the size, the lines; of lines whose values have bounds those behind them: "Tegula (min)", "Tegula (max)"
   std::vector<std::vector<double>> rows;
   std::string text() const;  // aligned
   std::string csv() const;

@@ -263,9 +263,7 @@ std::optional<NonFinite> find_nonfinite(const std::vector<Tensor>& values, Line 
   return compile::first_maker(history, roots);
 }
 
-std::optional<NonFinite> find_nonfinite(const Tensor& value, Line where) {
-  return find_nonfinite(std::vector{value}, where);
-}
+std::optional<NonFinite> find_nonfinite(const Tensor& value, Line where) { return find_nonfinite(std::vector{value}, where); }
 
 bool checks_nonfinite() { return checking(Check::Nan); }
 

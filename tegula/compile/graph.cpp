@@ -311,8 +311,7 @@ void verify(const Graph& graph, std::string_view after_pass) {
       if (role != Role::Part && !graph[input].results.empty()) fail(i, "parts, and only they, to read what has several results");
     }
     if (role == Role::Leaf && (item.slot < 0 || item.slot >= static_cast<int>(graph.leaves.size()))) fail(i, "a leaf's number");
-    if (role == Role::Scalar && (item.slot < 0 || item.slot >= static_cast<int>(graph.constants.size())))
-      fail(i, "a constant's number");
+    if (role == Role::Scalar && (item.slot < 0 || item.slot >= static_cast<int>(graph.constants.size()))) fail(i, "a constant's number");
     if (role == Role::Elementwise) {
       for (int input : item.inputs) {
         if (graph[input].shape != item.shape && graph[input].shape.rank() != 0)

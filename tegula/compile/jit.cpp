@@ -340,7 +340,8 @@ void JitState::Impl::keep_arguments() {
   for (const Tensor& argument : arguments) bytes += bytes_of(*argument.node());
   if (bytes > kMost || default_device().traits().queues) return arguments.clear();
   for (Tensor& argument : arguments)
-    if (argument.node()->cell_number() != 0) argument = Tensor();  // a Variable's value, which may be written in place while nobody holds it
+    if (argument.node()->cell_number() != 0)
+      argument = Tensor();  // a Variable's value, which may be written in place while nobody holds it
 }
 
 Results JitState::call(std::span<const Tensor> arguments, std::span<const std::uint64_t> kind, const Body& body, int times) {

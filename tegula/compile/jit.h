@@ -91,9 +91,7 @@ Words kind_of(const char* types, const Words& form);
 template <class F>
 class Jit {
  public:
-  Jit(F f, JitOptions options, Line where)
-      : f_(std::move(f)),
-        state_(std::make_unique<compile::JitState>(where, options)) {}
+  Jit(F f, JitOptions options, Line where) : f_(std::move(f)), state_(std::make_unique<compile::JitState>(where, options)) {}
 
   template <class... Args>
   auto operator()(const Args&... args) {

@@ -92,9 +92,7 @@ void require_equal(const Recorded& first, const Recorded& second, const Line& wh
     if (!attributes.empty() && was.shape() == is.shape()) differ(line_of(was, "") + " with " + attributes);
     become("shape " + to_string(was.shape()) + " of " + line_of(was), "shape " + to_string(is.shape()) + " of " + line_of(is));
   }
-  if (!equal) {
-    become(std::to_string(a.order.size()) + " nodes", std::to_string(b.order.size()) + " nodes or others connected");
-  }
+  if (!equal) { become(std::to_string(a.order.size()) + " nodes", std::to_string(b.order.size()) + " nodes or others connected"); }
   for (std::size_t i = 0; i < a.constants.size(); ++i) {
     if (std::memcmp(&a.constants[i], &b.constants[i], sizeof a.constants[i]) == 0) continue;
     become("the number in " + line_of(*a.constant_nodes[i]), line_of(*b.constant_nodes[i]));

@@ -11,7 +11,7 @@ enum class Check : std::uint8_t {
   Plan,    // every plan is proved before it runs (compile/plan/check_plan.h)
   Memory,  // memory that holds nothing is filled with a pattern between steps (compile/run/poison.h)
   Nan,     // what is not finite is followed to the op that made it (graph/nonfinite.h)
-  Tile,    // kernels of a user's own read and write only elements of their tensors, and store each one of their results (ops/tile_kernel.h)
+  Tile,  // kernels of a user's own read and write only elements of their tensors, and store each one of their results (ops/tile_kernel.h)
 };
 
 /// Whether TEGULA_CHECK names it. Read at the first question; a word that it does not know is warned of.

@@ -3,8 +3,8 @@
 namespace tegula {
 
 std::string_view name(DType dtype) {
-  constexpr std::string_view names[] = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u8", "bool",
-                                        "u16", "u32", "u64", "e4m3", "e5m2"};
+  constexpr std::string_view names[] = {"f64", "f32",  "f16", "bf16", "i64", "i32",  "i16", "i8",
+                                        "u8",  "bool", "u16", "u32",  "u64", "e4m3", "e5m2"};
   return names[static_cast<int>(dtype)];
 }
 

@@ -101,9 +101,9 @@ struct Float8Format {
   static constexpr std::uint32_t kLeast = (128u - kBias - kMantissa) << 23;                    // the least number
   static constexpr std::uint32_t kUnit = (151u - kBias - kMantissa) << 23;                     // a number whose last bit is worth that
   static constexpr std::uint32_t kShift = (127u - kBias) << kMantissa;                         // between the exponents
-  static constexpr std::uint32_t kLastInside = kInfinite ? 0x476fffffu : 0x43e80000u;          // the last that rounds to the largest number
-  static constexpr std::uint32_t kNaN = 0x7f, kBeyond = kInfinite ? 0x7c : kNaN;               // codes: of NaN, of what rounds beyond that
-  static constexpr std::uint32_t kLastNumber = kInfinite ? kBeyond : kNaN - 1;                 // the last code that is no NaN
+  static constexpr std::uint32_t kLastInside = kInfinite ? 0x476fffffu : 0x43e80000u;  // the last that rounds to the largest number
+  static constexpr std::uint32_t kNaN = 0x7f, kBeyond = kInfinite ? 0x7c : kNaN;  // codes: of NaN, of what rounds beyond that
+  static constexpr std::uint32_t kLastNumber = kInfinite ? kBeyond : kNaN - 1;  // the last code that is no NaN
 };
 using E4M3 = Float8<3>;  // multiples of 2^-9 up to 448
 using E5M2 = Float8<2>;  // multiples of 2^-16 up to 57344
@@ -168,7 +168,8 @@ template <class T>
 T from_double(double value) {
   if constexpr (kIsStoredFloat<T>) return T(static_cast<float>(value));
   else if constexpr (std::is_same_v<T, bool>) return value != 0;
-  else if constexpr (std::is_same_v<T, std::uint64_t>) return value < 0x1p63 ? static_cast<T>(static_cast<std::int64_t>(value)) : static_cast<T>(value);
+  else if constexpr (std::is_same_v<T, std::uint64_t>)
+    return value < 0x1p63 ? static_cast<T>(static_cast<std::int64_t>(value)) : static_cast<T>(value);
   else if constexpr (std::is_integral_v<T>) return static_cast<T>(static_cast<std::int64_t>(value));
   else return static_cast<T>(value);
 }

@@ -23,7 +23,7 @@ int scopes = 0;  // under the mutex
 extern "C" void take_request(int number);
 
 bool is_ours(int number) {
-  struct sigaction now {};
+  struct sigaction now{};
   return sigaction(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == take_request;
 }
 
@@ -47,7 +47,7 @@ void install() {
     if (is_ours(kSignals[i])) continue;
     sigaction(kSignals[i], nullptr, &before[i]);
     if ((before[i].sa_flags & SA_SIGINFO) == 0 && before[i].sa_handler == SIG_IGN) continue;
-    struct sigaction ours {};
+    struct sigaction ours{};
     ours.sa_handler = take_request;
     ours.sa_flags = SA_ONSTACK | SA_RESTART;
     sigemptyset(&ours.sa_mask);

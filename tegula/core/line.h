@@ -14,7 +14,10 @@ class Line {
  public:
   constexpr Line() = default;
   constexpr Line(const std::source_location& where) noexcept
-      : file_(where.file_name()), name_(where.function_name()), line_(where.line()), column_(where.column()) {}
+      : file_(where.file_name()),
+        name_(where.function_name()),
+        line_(where.line()),
+        column_(where.column()) {}
   /// `file` and `name` are copied once for all equal texts. name: a function, or the element of a file where `line` is 0.
   Line(std::string_view file, std::uint32_t line, std::string_view name = {});
 

@@ -44,8 +44,8 @@ HWY_AFTER_NAMESPACE();
 #include <fstream>
 #include <vector>
 
-#include "tegula/cpu/parallel.h"
 #include "tegula/cpu/onednn/onednn.h"
+#include "tegula/cpu/parallel.h"
 #include "tegula/cpu/properties.h"
 #include "tegula/runtime/fingerprint.h"
 

@@ -148,9 +148,10 @@ class AnyDataset {
   template <class T>
   requires(!Dataset<T> && !std::same_as<T, AnyDataset> && (requires { &T::get; } || requires(const T& set) { set.size(); }))
   AnyDataset(const T&) {
-    static_assert(Dataset<T>,
-                  "tegula: a data set has `std::int64_t size() const` and `data::Sample get(std::int64_t i) const`, or get(i, data::RandomStream& "
-                  "random): a Sample is a std::vector<HostArray>, {input, target}. This one has not, or they are not const");
+    static_assert(
+        Dataset<T>,
+        "tegula: a data set has `std::int64_t size() const` and `data::Sample get(std::int64_t i) const`, or get(i, data::RandomStream& "
+        "random): a Sample is a std::vector<HostArray>, {input, target}. This one has not, or they are not const");
   }
   AnyDataset(const LabelledImages& images) : AnyDataset(ArrayDataset(images)) {}
   /// Says how tensors become one.

@@ -71,8 +71,7 @@ struct Reader {
     else if constexpr (std::is_same_v<T, Dims>) value = reader.dims(one);
     else if constexpr (std::is_same_v<T, std::vector<tile::Word>>) {
       for (const json& word : reader.list(one)) value.push_back(word_of(word));
-    }
-    else if constexpr (kHasFields<T>) {
+    } else if constexpr (kHasFields<T>) {
       Reader inner{one, reader};
       fields(inner, value);
     }

@@ -30,7 +30,8 @@ std::string_view bytes_of(const HostArray& array) { return {static_cast<const ch
 
 StoredFindings findings_json(const runtime::Findings& findings) {
   StoredFindings out{{{"choices", json::array()}, {"code", json::array()}}, {}};
-  for (const auto& one : findings.choices) out.json["choices"].push_back({one.section, one.key, one.choice, number_json(Number(one.microseconds))});
+  for (const auto& one : findings.choices)
+    out.json["choices"].push_back({one.section, one.key, one.choice, number_json(Number(one.microseconds))});
   for (const auto& one : findings.code) {
     const std::string_view image(one.image.data(), one.image.size());
     out.json["code"].push_back({{"kernels", one.kernels}, {"digest", digest(image)}});
@@ -50,7 +51,8 @@ runtime::Findings findings_from_json(const json& given, const JsonReader& reader
     for (const json& key : reader.list_at(one, "kernels")) code.kernels.push_back(reader.text(key));
     const HostArray array = image(out.code.size());
     const std::string_view bytes = bytes_of(array);
-    if (digest(bytes) != reader.word(reader.at(one, "digest"))) reader.refuse("machine code that is not as it was written", "its digest to fit");
+    if (digest(bytes) != reader.word(reader.at(one, "digest")))
+      reader.refuse("machine code that is not as it was written", "its digest to fit");
     code.image.assign(bytes.begin(), bytes.end());
     out.code.push_back(std::move(code));
   }

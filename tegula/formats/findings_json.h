@@ -29,6 +29,7 @@ struct StoredFindings {
 StoredFindings findings_json(const runtime::Findings& findings);
 
 /// Asks `image(i)` for the i-th array, which has been checked to be u8. Complains of images that are not those that were written.
-runtime::Findings findings_from_json(const nlohmann::json& json, const JsonReader& reader, const std::function<HostArray(std::size_t)>& image);
+runtime::Findings findings_from_json(const nlohmann::json& json, const JsonReader& reader,
+                                     const std::function<HostArray(std::size_t)>& image);
 
 }  // namespace tegula::formats

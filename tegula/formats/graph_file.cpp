@@ -210,7 +210,8 @@ class FileReader {
   /// The text in a tensor of bytes, as plan files have it.
   json in_tensor(const std::string& name) const {
     const auto found = std::ranges::find(file_.tensors, name, [](const auto& one) { return one.first; });
-    if (found == file_.tensors.end() || found->second.dtype != u8) refuse("no tensor " + shown(name) + " of bytes", "the text of the graph");
+    if (found == file_.tensors.end() || found->second.dtype != u8)
+      refuse("no tensor " + shown(name) + " of bytes", "the text of the graph");
     return parse_json({static_cast<const char*>(found->second.buffer->data()), found->second.bytes()}, "load_graph", path_);
   }
   const json& list(const json& all, const char* key) const {

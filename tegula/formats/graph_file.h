@@ -30,7 +30,8 @@ struct GraphFileOptions {
 struct GraphPath {
   template <class T>
   requires std::convertible_to<const T&, std::string>
-  GraphPath(const T& text, Line line = Line::current()) : path(text), where(line) {}
+  GraphPath(const T& text, Line line = Line::current()) : path(text),
+                                                          where(line) {}
   std::string path;
   Line where;
 };

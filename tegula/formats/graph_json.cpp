@@ -169,9 +169,8 @@ class Reader {
     if (is_source("variable", StoredNode::Kind::Variable, level.of == Of::Function ? tables.variables.size() : 0,
                   [&](std::size_t i) { return tables.variables[i]; }))
       return out;
-    if (is_source("constant", StoredNode::Kind::Constant, level.of == Of::Body ? 0 : tables.constants.size(), [&](std::size_t i) {
-          return Result{tables.constants[i].shape(), tables.constants[i].dtype()};
-        }))
+    if (is_source("constant", StoredNode::Kind::Constant, level.of == Of::Body ? 0 : tables.constants.size(),
+                  [&](std::size_t i) { return Result{tables.constants[i].shape(), tables.constants[i].dtype()}; }))
       return out;
     read_op(given, level, out);
     return out;
@@ -260,7 +259,8 @@ class Reader {
                    .got = file_ + ": " + level.place + "node " + std::to_string(level.number) + ", the op " + shown(name) +
                           " with a result of dtype " + std::string(tegula::name(node.results[0].dtype)),
                    .expected = "one that this program knows",
-                   .advice = name == kExchange ? kNoExchangeInFiles : "an op of one's own is added first: add_formula<formula::Name>(known_ops())"});
+                   .advice = name == kExchange ? kNoExchangeInFiles
+                                               : "an op of one's own is added first: add_formula<formula::Name>(known_ops())"});
     }
     reader.require_all_read();
     return op;
@@ -276,7 +276,8 @@ class Reader {
                  .advice = "load_graph(path, {.tile_kernels = true}), if you trust who has written it"});
   }
 
-  Ref<const Op> kernel(const json& given, const Signature& node, const Level& level, AttributeReader& reader, const Complain& complain) const {
+  Ref<const Op> kernel(const json& given, const Signature& node, const Level& level, AttributeReader& reader,
+                       const Complain& complain) const {
     auto program = program_from_json(at(given, "program", level), complain);
     const std::string name = text(at(given, "name", level), "the name", level);
     const Ref<TileKernelOp> op = make<TileKernelOp>(name, std::move(program), node.inputs, TileLaunch(), Line());

@@ -21,6 +21,7 @@ struct Tables {
 
 /// The graph that `json` describes, each node checked against what it reads. Throws Error in the name of load_graph, with `file` and the node's number, for what is no
 /// such graph, for ops that the table has not, and for kernels of one's own unless they are allowed.
-StoredGraph graph_from_json(const nlohmann::json& json, const Tables& tables, const OpTable& ops, const std::string& file, bool tile_kernels);
+StoredGraph graph_from_json(const nlohmann::json& json, const Tables& tables, const OpTable& ops, const std::string& file,
+                            bool tile_kernels);
 
 }  // namespace tegula::formats

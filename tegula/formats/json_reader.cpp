@@ -53,7 +53,8 @@ std::int64_t JsonReader::whole(const json& given) const {
 
 std::int64_t JsonReader::whole(const json& given, std::int64_t least, std::int64_t most) const {
   const std::int64_t number = whole(given);
-  if (number < least || number > most) refuse(std::to_string(number), "a number from " + std::to_string(least) + " to " + std::to_string(most));
+  if (number < least || number > most)
+    refuse(std::to_string(number), "a number from " + std::to_string(least) + " to " + std::to_string(most));
   return number;
 }
 

@@ -35,9 +35,9 @@ struct PlanFunction::State {
 namespace formats {
 namespace {
 
-using nlohmann::json;
 using compile::Entry;
 using compile::Source;
+using nlohmann::json;
 
 constexpr std::int64_t kVersion = 2;
 constexpr const char* kBody = "tegula.plan.json";    // the tensor with the JSON
@@ -111,15 +111,15 @@ void append_numbered(io::NamedArrays& arrays, const std::string& name, std::vect
 
 }  // namespace
 
-void save_with_plan(const GraphPath& path, const GraphFileOptions& options, const Parameters& module_names, std::span<const Tensor> examples,
-                    const Body& body) {
+void save_with_plan(const GraphPath& path, const GraphFileOptions& options, const Parameters& module_names,
+                    std::span<const Tensor> examples, const Body& body) {
   GraphContents contents = contents_of(path, options, module_names, examples, body);
   const Line where = origin_at(path.where).where;
   for (Tensor& constant : contents.function.constants)  // as they lie in the file
     if (!constant.node()->layout().is_dense()) constant = from_array(constant.to_array(where), where);
   compile::JitState jit(where);
-  const Entry& entry = jit.prepare(
-      examples, [&](std::span<const Tensor> tensors) { return compile::Results(call_graph(contents.function, tensors)); });
+  const Entry& entry =
+      jit.prepare(examples, [&](std::span<const Tensor> tensors) { return compile::Results(call_graph(contents.function, tensors)); });
   if (entry.recorded.asked != entry.recorded.outputs.size()) {
     throw Error({.op = "save_plan",
                  .got = "a function that does something whose result nobody reads (debug_print)",
@@ -188,7 +188,9 @@ class PlanFile {
     try {
       stored.json = std::move(plan);
       read_plan(std::move(stored), *out);
-    } catch (const OtherCalls& other) { warn_about("other calls of the library (" + other.report().got + ", here " + other.report().expected + ")"); }
+    } catch (const OtherCalls& other) {
+      warn_about("other calls of the library (" + other.report().got + ", here " + other.report().expected + ")");
+    }
     return out;
   }
 
@@ -202,7 +204,8 @@ class PlanFile {
     const auto found = file_.metadata.find(std::string(kPlanKey));
     if (found == file_.metadata.end())
       refuse("a safetensors file without a plan", "one that save_plan has written",
-             file_.metadata.contains(std::string(kGraphKey)) ? "it is a graph file: load_graph(path)" : "load(net, path) reads the weights of a module");
+             file_.metadata.contains(std::string(kGraphKey)) ? "it is a graph file: load_graph(path)"
+                                                             : "load(net, path) reads the weights of a module");
     const json head = parse_json(found->second, "load_plan", path_);
     if (!head.is_object()) refuse(shown(head), "what the plan is for");
     if (!head.contains("version") || head["version"] != kVersion)
@@ -245,13 +248,15 @@ class PlanFile {
     return true;
   }
   void warn_about(const std::string& why) const {
-    warn("load_plan.planned_anew", path_ + ": its plan is for " + why + ". The first call plans its graph anew; save_plan on this machine saves that");
+    warn("load_plan.planned_anew",
+         path_ + ": its plan is for " + why + ". The first call plans its graph anew; save_plan on this machine saves that");
   }
 
   void read_function(const json& given, GraphFunction::State& f) {
     const auto values = [&](const char* key, std::vector<GraphValue>& to) {
       for (const json& one : reader_.list_at(given, key))
-        to.push_back({reader_.text(reader_.at(one, "name")), reader_.dtype(reader_.at(one, "dtype")), reader_.shape(reader_.at(one, "shape"))});
+        to.push_back(
+            {reader_.text(reader_.at(one, "name")), reader_.dtype(reader_.at(one, "dtype")), reader_.shape(reader_.at(one, "shape"))});
     };
     values("inputs", f.inputs), values("outputs", f.outputs);
     for (const json& one : reader_.list_at(given, "variables")) {
@@ -280,10 +285,12 @@ class PlanFile {
     {
       const json& function = plan.json["function"];
       for (const json& one : reader_.list_at(function, "sources")) {
-        Source source{static_cast<Source::Kind>(reader_.whole(reader_.list(one, 2)[0], 0, static_cast<int>(Source::Kind::Captured))), 0, {}};
+        Source source{
+            static_cast<Source::Kind>(reader_.whole(reader_.list(one, 2)[0], 0, static_cast<int>(Source::Kind::Captured))), 0, {}};
         const bool argument = source.kind == Source::Kind::Argument, cell = source.kind == Source::Kind::Cell;
-        const auto at = static_cast<std::size_t>(
-            reader_.index(one[1], argument ? f.inputs.size() : cell ? f.cells.size() : f.constants.size()));
+        const auto at = static_cast<std::size_t>(reader_.index(one[1], argument ? f.inputs.size()
+                                                                       : cell   ? f.cells.size()
+                                                                                : f.constants.size()));
         source.index = argument || cell ? static_cast<int>(at) : 0;
         if (!argument && !cell) source.captured = f.constants[at].node();
         leaves.push_back(argument ? Result{f.inputs[at].shape, f.inputs[at].dtype}
@@ -301,13 +308,17 @@ class PlanFile {
     }
     runtime::Device& device = default_device();
     const auto complain = [path = path_](const std::string& got, const std::string& expected) {
-      throw Error({.op = "load_plan", .got = path + ": " + got, .expected = expected, .advice = "the file is damaged, or was not written by save_plan"});
+      throw Error({.op = "load_plan",
+                   .got = path + ": " + got,
+                   .expected = expected,
+                   .advice = "the file is damaged, or was not written by save_plan"});
     };
     entry->executable = executable_from_json(std::move(plan), versions, device, complain);
     require_interface(*entry->executable, leaves, recorded, f);
     const compile::Plan& of = entry->executable->plan();
     for (std::size_t o = 0; o < f.outputs.size(); ++o)
-      recorded.outputs.push_back(stand_in(f.outputs[o].shape, f.outputs[o].dtype, of.values[static_cast<std::size_t>(of.graph.outputs[o])].origin));
+      recorded.outputs.push_back(
+          stand_in(f.outputs[o].shape, f.outputs[o].dtype, of.values[static_cast<std::size_t>(of.graph.outputs[o])].origin));
     recorded.asked = recorded.outputs.size();
     out.jit->add(std::move(entry), arguments);
     out.from_file = true;

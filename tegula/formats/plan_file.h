@@ -12,8 +12,8 @@ namespace tegula {
 
 namespace formats {
 
-void save_with_plan(const GraphPath& path, const GraphFileOptions& options, const Parameters& module_names, std::span<const Tensor> examples,
-                    const Body& body);
+void save_with_plan(const GraphPath& path, const GraphFileOptions& options, const Parameters& module_names,
+                    std::span<const Tensor> examples, const Body& body);
 
 }  // namespace formats
 

@@ -14,18 +14,19 @@
 namespace tegula::formats {
 namespace {
 
-using nlohmann::json;
 using compile::Executable;
 using compile::Plan;
 using compile::Reference;
 using compile::Step;
+using nlohmann::json;
 
 json sizes(const Dims& dims) { return std::vector<std::int64_t>(dims.begin(), dims.end()); }
 json bits(const std::vector<bool>& list) { return std::vector<int>(list.begin(), list.end()); }
 std::string dtype(DType one) { return std::string(name(one)); }
 
 [[noreturn]] void refuse(const std::string& got, const std::string& expected, const Line& where) {
-  throw Error({.op = "save_plan", .got = got, .expected = expected, .advice = "save_graph saves the function without its plan", .where = where});
+  throw Error(
+      {.op = "save_plan", .got = got, .expected = expected, .advice = "save_graph saves the function without its plan", .where = where});
 }
 
 class Writer {
@@ -46,8 +47,8 @@ class Writer {
   json origin(const Origin& one) {
     if (!one.where.known() && !one.path) return nullptr;
     const bool element = one.where.line() == 0 && one.where.known();
-    return json::array({one.where.known() ? text(one.where.file_name()) : -1, one.where.line(), element ? text(one.where.function_name()) : -1,
-                        one.path ? text(*one.path) : -1});
+    return json::array({one.where.known() ? text(one.where.file_name()) : -1, one.where.line(),
+                        element ? text(one.where.function_name()) : -1, one.path ? text(*one.path) : -1});
   }
   int program(const compile::Launch& launch) {
     // Programs of one structure may have other names and lines.
@@ -146,7 +147,10 @@ class Writer {
     AttributeWriter attributes;
     one.op->visit(attributes);
     if (!table_with(one.op->class_name())) refuse_op(*one.op, {});
-    return {{"op", std::string(one.op->class_name())}, {"in", one.inputs}, {"rounded", dtype(one.rounded)}, {"attributes", std::move(attributes.json)}};
+    return {{"op", std::string(one.op->class_name())},
+            {"in", one.inputs},
+            {"rounded", dtype(one.rounded)},
+            {"attributes", std::move(attributes.json)}};
   }
   [[noreturn]] static void refuse_op(const Op& op, const Line& where) {
     refuse("the op " + std::string(op.name()), "ops that files know", where);

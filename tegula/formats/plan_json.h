@@ -36,7 +36,7 @@ StoredPlan plan_json(const compile::Executable& executable);
 
 /// The executable that `plan` describes, its kernels compiled and its calls made but for those that compute kept values; `versions` of its leaves are those for which kept values hold. Calls `complain`
 /// for what is no such plan: numbers and sizes are checked, what programs and calls do is not. Throws OtherCalls.
-std::unique_ptr<compile::Executable> executable_from_json(StoredPlan plan, const std::vector<std::uint64_t>& versions, runtime::Device& device,
-                                                          const Complain& complain);
+std::unique_ptr<compile::Executable> executable_from_json(StoredPlan plan, const std::vector<std::uint64_t>& versions,
+                                                          runtime::Device& device, const Complain& complain);
 
 }  // namespace tegula::formats

@@ -4,8 +4,8 @@
 #include <limits>
 
 #include "tegula/compile/plan/prepare_loop.h"
-#include "tegula/formats/attribute_json.h"
 #include "tegula/core/json.h"
+#include "tegula/formats/attribute_json.h"
 #include "tegula/formats/description_json.h"
 #include "tegula/formats/findings_json.h"
 #include "tegula/formats/plan_json.h"
@@ -17,12 +17,12 @@
 namespace tegula::formats {
 namespace {
 
-using nlohmann::json;
 using compile::ArenaOf;
 using compile::Executable;
 using compile::Plan;
 using compile::Reference;
 using compile::Storage;
+using nlohmann::json;
 
 constexpr std::int64_t kMany = std::int64_t{1} << 50;  // bytes, elements, operations: more than there can be
 constexpr std::size_t kMostValues = 1u << 26;
@@ -39,7 +39,8 @@ struct Shared {
 
 /// Its texts and programs are read.
 std::shared_ptr<const Shared> opened(StoredPlan plan, runtime::Device& device, JsonReader with) {
-  auto shared = std::make_shared<Shared>(Shared{std::move(plan.json), std::move(plan.kept), std::move(plan.later), device, std::move(with), {}, {}});
+  auto shared =
+      std::make_shared<Shared>(Shared{std::move(plan.json), std::move(plan.kept), std::move(plan.later), device, std::move(with), {}, {}});
   const JsonReader& reader = shared->reader;
   for (const json& one : reader.list_at(shared->file, "texts")) shared->texts.push_back(reader.text(one));
   const Complain complain = [&reader](const std::string& got, const std::string& expected) { reader.refuse(got, expected); };
@@ -84,7 +85,9 @@ class PlanReader {
     for (const json& one : r_.list(given)) out.push_back(item(one));
     return out;
   }
-  const std::string& text(const json& given) const { return shared_->texts[static_cast<std::size_t>(r_.index(given, shared_->texts.size()))]; }
+  const std::string& text(const json& given) const {
+    return shared_->texts[static_cast<std::size_t>(r_.index(given, shared_->texts.size()))];
+  }
   Origin origin(const json& object) const {
     const auto found = object.find("line");
     if (found == object.end()) return {};
@@ -125,7 +128,9 @@ class PlanReader {
     AttributeReader attributes(r_.at(given, "attributes"), node, no_region, complain);
     const OpTable* const table = table_with(name);
     Ref<const Op> out = table ? table->make_op(name, attributes) : nullptr;
-    if (!out) r_.refuse("the op " + name, "one that this program knows: an op of one's own is added first, add_formula<formula::Name>(known_ops())");
+    if (!out)
+      r_.refuse("the op " + name,
+                "one that this program knows: an op of one's own is added first, add_formula<formula::Name>(known_ops())");
     return out;
   }
 
@@ -155,11 +160,13 @@ class PlanReader {
       plan_.graph.updates.push_back({r_.index(r_.list(one, 2)[0], plan_.graph.leaves.size()), item(one[1])});
     for (const json& one : list) read_storage(static_cast<std::size_t>(one["at"].get<std::int64_t>()), r_.list(r_.at(one, "storage"), 3));
     for (std::size_t i = 0; i < count; ++i)
-      if (known_[i] && !known_[static_cast<std::size_t>(plan_.values[i].spot.root)]) r_.refuse("a piece of a value that is not described", "its join");
+      if (known_[i] && !known_[static_cast<std::size_t>(plan_.values[i].spot.root)])
+        r_.refuse("a piece of a value that is not described", "its join");
     for (const json& one : r_.list_at(json_, "scratch")) {
       plan_.scratch_bytes.push_back(bytes(r_.list(one, 2)[0]));
       plan_.scratch_offsets.push_back(bytes(one[1]));
-      if (plan_.scratch_bytes.back() + plan_.scratch_offsets.back() > plan_.arena_bytes) r_.refuse("scratch memory outside of the arena", "a place in it");
+      if (plan_.scratch_bytes.back() + plan_.scratch_offsets.back() > plan_.arena_bytes)
+        r_.refuse("scratch memory outside of the arena", "a place in it");
     }
   }
   Ref<const Op> checks(const json& given, const compile::PlannedValue& value) const {
@@ -229,8 +236,7 @@ class PlanReader {
     out.checks = r_.flag_at(given, "checks"), out.guarded = r_.flag_at(given, "guarded"), out.streaming = r_.flag_at(given, "streaming");
     if (given.contains("check_item")) out.check_item = item(given["check_item"]);
     if (given.contains("check_items")) out.check_items = items(given["check_items"]);
-    if (given.contains("threads"))
-      out.threads = static_cast<int>(r_.whole(given["threads"], 1, shared_->device.max_threads()));
+    if (given.contains("threads")) out.threads = static_cast<int>(r_.whole(given["threads"], 1, shared_->device.max_threads()));
     out.origin = origin(given);
     if (given.contains("program")) out.what = launch(given);
     else if (given.contains("loop")) out.what = loop(given);
@@ -246,7 +252,8 @@ class PlanReader {
       const std::size_t needed = called->bound->scratch_bytes(),
                         there = called->workspace < 0 ? 0 : plan_.scratch_bytes[static_cast<std::size_t>(called->workspace)];
       if (needed > there)
-        throw OtherCalls({.op = "load_plan", .got = std::to_string(there) + " bytes for " + out.name, .expected = std::to_string(needed) + " bytes"});
+        throw OtherCalls(
+            {.op = "load_plan", .got = std::to_string(there) + " bytes for " + out.name, .expected = std::to_string(needed) + " bytes"});
       if (out.writes.empty() && !out.part()) r_.refuse("a call that writes nothing", "its results");
     }
     if (out.checks) require_checks(out);
@@ -257,7 +264,8 @@ class PlanReader {
     std::vector<int> items = step.check_items;
     if (step.check_item >= 0) items.push_back(step.check_item);
     for (const int one : items)
-      if (!plan_.values[static_cast<std::size_t>(one)].checks) r_.refuse("a check of value " + std::to_string(one) + ", which has none", "one that has");
+      if (!plan_.values[static_cast<std::size_t>(one)].checks)
+        r_.refuse("a check of value " + std::to_string(one) + ", which has none", "one that has");
     const compile::Launch* const launch = step.launch();
     if (!launch || step.check_item >= 0) return;
     for (const auto& instruction : launch->program.instructions) {
@@ -295,9 +303,9 @@ class PlanReader {
     out.description = description_from_json(given, r_);
     try {
       out.bound = shared_->device.make(*out.description);
-    } catch (const runtime::OutOfMemory&) {
-      throw;
-    } catch (const Error& error) { throw OtherCalls(error.report()); }
+    } catch (const runtime::OutOfMemory&) { throw; } catch (const Error& error) {
+      throw OtherCalls(error.report());
+    }
     return out;
   }
 
@@ -330,9 +338,11 @@ class PlanReader {
       const bool temporary = operands[b].kind == runtime::StepOperand::Kind::Temporary;
       const Reference& buffer = part.buffers[b];
       fits = temporary == (buffer.kind == Reference::Kind::Scratch) &&
-             (!temporary || plan_.scratch_bytes[static_cast<std::size_t>(buffer.index)] >= steps.temporaries[static_cast<std::size_t>(operands[b].index)]);
+             (!temporary || plan_.scratch_bytes[static_cast<std::size_t>(buffer.index)] >=
+                                steps.temporaries[static_cast<std::size_t>(operands[b].index)]);
     }
-    if (!fits) throw OtherCalls({.op = "load_plan", .got = "a step of a call with other buffers", .expected = "those of " + part.bound->describe()});
+    if (!fits)
+      throw OtherCalls({.op = "load_plan", .got = "a step of a call with other buffers", .expected = "those of " + part.bound->describe()});
   }
 
   compile::SubPlan loop(const json& given) {
@@ -350,7 +360,8 @@ class PlanReader {
     s.output_places = all("output_places"), s.carry_places = all("carry_places");
     for (const json& one : r_.list(r_.at(from, "sources"), s.wanted.size()))
       s.sources.push_back({r_.index(r_.list(one, 2)[0], s.output_bytes.size(), -1), r_.index(one[1], s.inputs.size(), -1)});
-    for (const int one : r_.indices(r_.at(from, "leaf_parameters"), s.inputs.size())) s.leaf_parameters.push_back(static_cast<std::size_t>(one));
+    for (const int one : r_.indices(r_.at(from, "leaf_parameters"), s.inputs.size()))
+      s.leaf_parameters.push_back(static_cast<std::size_t>(one));
     s.stacked = r_.indices(r_.at(from, "stacked"), s.wanted.size(), -1);
     s.begins = r_.indices(r_.at(from, "begins"), s.wanted.size(), -1);
     s.last_of = r_.indices(r_.at(from, "last_of"), s.wanted.size(), -1);
@@ -360,7 +371,8 @@ class PlanReader {
                 s.stacked.size() == outputs && s.begins.size() == outputs && s.last_of.size() == outputs &&
                 s.output_places.size() == outputs && s.carry_places.size() == s.carries && s.arena <= s.scratch_bytes &&
                 r_.list_at(given, "buffers").size() == s.inputs.size() + s.wanted.size();
-    for (std::size_t r = 0; fits && r < s.sources.size(); ++r) fits = !s.needed[r] || s.sources[r].output >= 0 || s.sources[r].parameter >= 0;
+    for (std::size_t r = 0; fits && r < s.sources.size(); ++r)
+      fits = !s.needed[r] || s.sources[r].output >= 0 || s.sources[r].parameter >= 0;
     if (!fits) r_.refuse("a loop whose lists do not fit", "one place for each value");
     if (given.contains("body")) {
       out.body = PlanReader(shared_, given["body"]).executable(ArenaOf::Caller, {});
@@ -391,15 +403,16 @@ class PlanReader {
       if (!one.contains("values")) {
         std::unique_ptr<Executable> plan = PlanReader(shared_, r_.at(one, "plan")).executable(arena_of, {});
         require_batch(*plan, use.leaves.size(), constants.size(), {}, r_);
-        use.batch = std::make_shared<compile::KeptBatch>(std::move(plan), std::vector<std::uint64_t>(use.leaves.size()), std::move(constants),
-                                                         shared_->device);
+        use.batch = std::make_shared<compile::KeptBatch>(std::move(plan), std::vector<std::uint64_t>(use.leaves.size()),
+                                                         std::move(constants), shared_->device);
       } else {
         for (const std::size_t leaf : use.leaves) {
           if (leaf >= versions.size()) r_.refuse("a kept value of leaf " + std::to_string(leaf), "of one that stays");
           of.push_back(versions[leaf]);
         }
         std::vector<Ref<Buffer>> values = stored(r_.list(one["values"], 2));
-        const auto make = [make_plan = plan_of(one, arena_of), values, sources = use.leaves.size(), numbers = constants.size(), shared = shared_] {
+        const auto make = [make_plan = plan_of(one, arena_of), values, sources = use.leaves.size(), numbers = constants.size(),
+                           shared = shared_] {
           std::unique_ptr<Executable> plan = make_plan();
           require_batch(*plan, sources, numbers, values, shared->reader);
           return plan;
@@ -426,9 +439,11 @@ class PlanReader {
     if (!batch.contains("later"))
       return [shared = shared_, &plan = r_.at(batch, "plan"), arena_of] { return PlanReader(shared, plan).executable(arena_of, {}); };
     const HostArray text = shared_->later[static_cast<std::size_t>(r_.index(batch["later"], shared_->later.size()))];
-    if (digest(formats::bytes_of(text)) != r_.word(r_.at(batch, "digest"))) r_.refuse("the plan of a kept value that is not as it was written", "its digest to fit");
+    if (digest(formats::bytes_of(text)) != r_.word(r_.at(batch, "digest")))
+      r_.refuse("the plan of a kept value that is not as it was written", "its digest to fit");
     return [shared = shared_, text, arena_of] {
-      const auto own = opened({parse_json(formats::bytes_of(text), "load_plan", "the plan of a kept value"), {}, {}}, shared->device, shared->reader);
+      const auto own =
+          opened({parse_json(formats::bytes_of(text), "load_plan", "the plan of a kept value"), {}, {}}, shared->device, shared->reader);
       return PlanReader(own, own->reader.at(own->file, "plan")).executable(arena_of, {});
     };
   }
@@ -436,8 +451,9 @@ class PlanReader {
   static void require_batch(const Executable& plan, std::size_t leaves, std::size_t numbers, const std::vector<Ref<Buffer>>& values,
                             const JsonReader& reader) {
     const Plan& of = plan.plan();
-    bool fits = of.graph.leaves.size() == leaves + plan.kept().values.size() && of.graph.constants.size() == numbers + of.graph.derived.size() &&
-                of.graph.updates.empty() && (values.empty() || of.graph.outputs.size() == values.size());
+    bool fits = of.graph.leaves.size() == leaves + plan.kept().values.size() &&
+                of.graph.constants.size() == numbers + of.graph.derived.size() && of.graph.updates.empty() &&
+                (values.empty() || of.graph.outputs.size() == values.size());
     for (std::size_t o = 0; fits && o < values.size(); ++o)
       fits = of.values[static_cast<std::size_t>(of.graph.outputs[o])].bytes() <= values[o]->bytes();
     if (!fits) reader.refuse("the plan of other kept values", "their leaves, numbers and sizes");

@@ -39,9 +39,10 @@ json instruction_json(const Instruction& one) {
   if (one.attribute != 0) out["attribute"] = one.attribute;
   if (one.attribute2 != 0) out["attribute2"] = one.attribute2;
   if (one.kind != tile::Reduction::Sum) out["reduction"] = std::string(name(one.kind));
-  if (one.word == Word::Constant) out["value"] = is_float(one.type.dtype) ? number_json(Number(one.real))
-                                                    : one.type.dtype == u64   ? number_json(Number(static_cast<std::uint64_t>(one.integer)))
-                                                                              : number_json(Number(one.integer));
+  if (one.word == Word::Constant)
+    out["value"] = is_float(one.type.dtype) ? number_json(Number(one.real))
+                   : one.type.dtype == u64  ? number_json(Number(static_cast<std::uint64_t>(one.integer)))
+                                            : number_json(Number(one.integer));
   for (const tile::Region& region : one.regions) out["regions"].push_back(region_json(region));
   put_line(out, one.where);
   return out;
@@ -68,7 +69,8 @@ class Reader : private JsonReader {
       for (const json& file : list(given["files"])) files_.push_back(text(file));
     for (const json& one : list_at(given, "parameters")) {
       tile::Parameter parameter{.name = text(at(one, "name")), .dtype = dtype(at(one, "dtype"))};
-      parameter.pointer = flag_at(one, "pointer"), parameter.writable = flag_at(one, "writable"), parameter.unwritten = flag_at(one, "unwritten");
+      parameter.pointer = flag_at(one, "pointer"), parameter.writable = flag_at(one, "writable"),
+      parameter.unwritten = flag_at(one, "unwritten");
       out.parameters.push_back(parameter);
     }
     for (const json& one : list_at(given, "instructions")) out.instructions.push_back(instruction(one));
@@ -103,12 +105,11 @@ class Reader : private JsonReader {
   }
   std::vector<Id> ids(const json& given) const {
     std::vector<Id> out;
-    for (const json& one : list(given)) out.push_back(static_cast<Id>(whole(one, std::numeric_limits<Id>::min(), std::numeric_limits<Id>::max())));
+    for (const json& one : list(given))
+      out.push_back(static_cast<Id>(whole(one, std::numeric_limits<Id>::min(), std::numeric_limits<Id>::max())));
     return out;
   }
-  tile::Region region(const json& given) const {
-    return {ids(at(given, "parameters")), ids(at(given, "body")), ids(at(given, "results"))};
-  }
+  tile::Region region(const json& given) const { return {ids(at(given, "parameters")), ids(at(given, "body")), ids(at(given, "results"))}; }
   Line line(const json& given) const {
     if (!given.contains("file")) return {};
     const auto number = static_cast<std::uint32_t>(whole_at(given, "line", 0, std::numeric_limits<std::uint32_t>::max()));

@@ -16,7 +16,7 @@ struct StoredGraph;
 struct StoredNode {
   enum class Kind : std::uint8_t {
     Op,
-    Input,     // of the graph; `index`: which one
+    Input,  // of the graph; `index`: which one
     Variable,  // the value when the function begins; `index`: which one
     Constant,  // a tensor that was captured; `index`: which one
   };

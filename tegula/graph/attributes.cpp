@@ -47,7 +47,9 @@ class Key final : public Attributes {
     words_.push_back(present);
     return present;
   }
-  void region(std::string_view, Ref<const Region>& value) override { words_.insert(words_.end(), value->key().begin(), value->key().end()); }
+  void region(std::string_view, Ref<const Region>& value) override {
+    words_.insert(words_.end(), value->key().begin(), value->key().end());
+  }
   void options(std::string_view, NamedOptions& values) override {
     words_.push_back(values.size());
     for (auto& [name, value] : values) {

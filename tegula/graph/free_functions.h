@@ -19,20 +19,21 @@ class FreeFunctions {
  public:
   template <class T = Tensor, class I>
   T operator[](const I&) const {
-    static_assert(detail::kIsMethod<T, I>,
-                  "tegula: tensors have no [ ]: write select(x, axis, index), or slice(x, axis, {begin, end}); x.to_host()[i] for a number");
+    static_assert(
+        detail::kIsMethod<T, I>,
+        "tegula: tensors have no [ ]: write select(x, axis, index), or slice(x, axis, {begin, end}); x.to_host()[i] for a number");
     return T();
   }
-#define TEGULA_IS_FREE(method, instead)                                                                                            \
-  template <class T = Tensor, class... A>                                                                                          \
-  T method(const A&...) const {                                                                                                    \
-    static_assert(detail::kIsMethod<T, A...>, "tegula: ops are free functions, tensors have no such method: write " instead);      \
-    return T();                                                                                                                    \
-  }                                                                                                                                \
-  template <class T = Tensor, class... A>                                                                                          \
-  T method(std::initializer_list<std::int64_t>, const A&...) const {                                                               \
-    static_assert(detail::kIsMethod<T, A...>, "tegula: ops are free functions, tensors have no such method: write " instead);      \
-    return T();                                                                                                                    \
+#define TEGULA_IS_FREE(method, instead)                                                                                       \
+  template <class T = Tensor, class... A>                                                                                     \
+  T method(const A&...) const {                                                                                               \
+    static_assert(detail::kIsMethod<T, A...>, "tegula: ops are free functions, tensors have no such method: write " instead); \
+    return T();                                                                                                               \
+  }                                                                                                                           \
+  template <class T = Tensor, class... A>                                                                                     \
+  T method(std::initializer_list<std::int64_t>, const A&...) const {                                                          \
+    static_assert(detail::kIsMethod<T, A...>, "tegula: ops are free functions, tensors have no such method: write " instead); \
+    return T();                                                                                                               \
   }
   // clang-format off: one method a line
   TEGULA_IS_FREE(backward, "auto gradients = grad(loss, parameters(net)); gradients are values, and an optimiser's step takes them")

@@ -151,9 +151,9 @@ std::string KeptHistory::line_of(const Evaluation& entry) {
   for (const Node* node : entry.values) {
     if (!node) continue;
     const bool hangs = numel(node->shape()) == 1 && std::ranges::any_of(node->inputs(), [&](const Ref<Node>& input) {
-      const Evaluation* const other = input->evaluation_.load(std::memory_order_relaxed);
-      return other && other != &entry && numel(input->shape()) == 1;
-    });
+                         const Evaluation* const other = input->evaluation_.load(std::memory_order_relaxed);
+                         return other && other != &entry && numel(input->shape()) == 1;
+                       });
     if (found && (sums_up && !hangs)) continue;
     if (!found || (hangs && !sums_up) || node->sequence() > found->sequence()) found = node;
     sums_up |= hangs;

@@ -53,9 +53,7 @@ enum class Role : std::uint8_t {
 };
 
 /// Whether the result, if it is one, is the first input: the same memory, in the order that shown() says.
-constexpr bool shows_input(Role role) {
-  return role == Role::View || role == Role::Barrier || role == Role::Stop || role == Role::Same;
-}
+constexpr bool shows_input(Role role) { return role == Role::View || role == Role::Barrier || role == Role::Stop || role == Role::Same; }
 
 /// What an op asks of the precision of its values (the precision pass reads it; nowhere are ops listed by name).
 enum class Numerics : std::uint8_t {
@@ -97,7 +95,9 @@ class Op : public Shared {
   void visit(Attributes& reader) const { const_cast<Op*>(this)->attributes(reader); }
   virtual Numerics numerics() const { return Numerics::Full; }
   /// Whether it moves, converts or compares elements and computes nothing with them: then it takes floats of 8 bits, too.
-  virtual bool takes_float8() const { return shows_input(role()) || role() == Role::Leaf || role() == Role::Scalar || role() == Role::Part; }
+  virtual bool takes_float8() const {
+    return shows_input(role()) || role() == Role::Leaf || role() == Role::Scalar || role() == Role::Part;
+  }
 
   /// What went wrong when a check this op emitted (tile::Builder::check with this id) failed on `value`: the text after "got".
   virtual std::string check_message(std::int64_t id, std::int64_t value) const;
@@ -225,8 +225,8 @@ class LibraryOp : public Op {
   struct Setting {
     std::span<const Layout> inputs;
     std::span<const Layout> results;  // of those that nobody reads, how they would lie
-    DType dtype = DType::f32;         // of the first result
-    std::uint8_t unwanted = 0;        // results that nobody reads, a bit each: no buffer comes for them
+    DType dtype = DType::f32;  // of the first result
+    std::uint8_t unwanted = 0;  // results that nobody reads, a bit each: no buffer comes for them
   };
   /// The call as data, without an epilogue: which one a device computes with it is asked with Device::takes. Nothing of an op that prepares its own.
   virtual runtime::CallDescription describe(const Setting& setting) const;

@@ -315,9 +315,7 @@ Tensor scalar(Number value, DType dtype, const Line& where) {
   return make_node(Ref<const Op>(new ScalarOp(value)), {}, {}, dtype, where);
 }
 
-Tensor full(const Shape& shape, Number value, DType dtype, const Line& where) {
-  return expand(scalar(value, dtype, where), shape, where);
-}
+Tensor full(const Shape& shape, Number value, DType dtype, const Line& where) { return expand(scalar(value, dtype, where), shape, where); }
 
 Tensor index(const Layout& pattern, const Line& where) {
   return make_node(Ref<const Op>(new IndexOp(pattern)), {}, pattern.shape, DType::i64, where);
@@ -397,17 +395,11 @@ Tensor add_n(std::span<const Tensor> terms, const Line& where) {
   return make_node(add_op(), terms, terms[0].shape(where), terms[0].dtype(), where);
 }
 
-Tensor stop_gradient(const Tensor& x, const Line& where) {
-  return make_node(stop_gradient_op(), {x}, x.shape(where), x.dtype(), where);
-}
+Tensor stop_gradient(const Tensor& x, const Line& where) { return make_node(stop_gradient_op(), {x}, x.shape(where), x.dtype(), where); }
 
-Tensor variable(const Tensor& x, const Line& where) {
-  return make_node(variable_op(), {x}, x.shape(where), x.dtype(), where);
-}
+Tensor variable(const Tensor& x, const Line& where) { return make_node(variable_op(), {x}, x.shape(where), x.dtype(), where); }
 
-Tensor identity(const Tensor& x, const Line& where) {
-  return make_node(identity_op(), {x}, x.shape(where), x.dtype(), where);
-}
+Tensor identity(const Tensor& x, const Line& where) { return make_node(identity_op(), {x}, x.shape(where), x.dtype(), where); }
 
 Tensor distinct(const Tensor& result, const Tensor& argument, const Line& where) {
   return result.node() == argument.node() ? identity(argument, where) : result;

@@ -22,7 +22,6 @@ class Variable;
 /// An immutable n-dimensional array, computed when its value is first needed. Copies share the node. All ops are free functions.
 class Tensor : public FreeFunctions {
  public:
-
   /// An empty handle; using it in an op is an error.
   Tensor() = default;
   explicit Tensor(Ref<Node> node) : node_(std::move(node)) {}

@@ -32,9 +32,7 @@ bool is_known(const Node& node) {
 
 Trace::Trace(const Line& where) : id_(next_trace.fetch_add(1)), where_(where), parent_(active) { active = this; }
 
-Trace::Trace(const Line& where, OfBody) : id_(active ? active->id() : 0), where_(where), parent_(active), of_body_(true) {
-  active = this;
-}
+Trace::Trace(const Line& where, OfBody) : id_(active ? active->id() : 0), where_(where), parent_(active), of_body_(true) { active = this; }
 
 Trace::~Trace() { active = parent_; }
 
@@ -101,9 +99,10 @@ void require_known(std::string_view what, const Node& node, const Line& where) {
   throw Error({.op = std::string(what),
                .got = "a value that is still being traced by " + active->name(),
                .expected = active->of_body_ ? "only ops inside the body" : "only ops inside a jit-ed function",
-               .advice = active->of_body_ ? "make it one of the ys and look at it behind the scan; " + print
-                                          : "return the tensor from the function and look at it there; " + print +
-                                                "; with TEGULA_EAGER=1 or set_eager(true) jit is a plain call, in which values can be looked at",
+               .advice = active->of_body_
+                             ? "make it one of the ys and look at it behind the scan; " + print
+                             : "return the tensor from the function and look at it there; " + print +
+                                   "; with TEGULA_EAGER=1 or set_eager(true) jit is a plain call, in which values can be looked at",
                .where = origin_at(where).where});
 }
 

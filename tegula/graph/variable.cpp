@@ -229,9 +229,7 @@ Tensor Parameter::read(Line where) const { return read_cell(cell, where); }
 void Parameter::assign(const Tensor& value, Line where) const { write_cell(cell, value, where); }
 
 const Shape& Parameter::whole_shape() const { return cell->partition() ? cell->partition()->shape() : cell->shape(); }
-Tensor Parameter::read_whole(Line where) const {
-  return cell->partition() ? cell->partition()->whole(read(where), where) : read(where);
-}
+Tensor Parameter::read_whole(Line where) const { return cell->partition() ? cell->partition()->whole(read(where), where) : read(where); }
 void Parameter::assign_whole(const Tensor& value, Line where) const {
   assign(cell->partition() ? cell->partition()->part(value, where) : value, where);
 }

@@ -70,9 +70,9 @@ class AtomicFile {
   [[noreturn]] void fail(const char* what) const;
   void discard() noexcept;
 
-  HeldInterrupts held_;    // an end in between would leave the temporary file
-  std::string path_;       // as the user wrote it
-  std::string target_;     // behind symbolic links
+  HeldInterrupts held_;  // an end in between would leave the temporary file
+  std::string path_;  // as the user wrote it
+  std::string target_;  // behind symbolic links
   std::string temporary_;  // empty: renamed or removed
   std::string op_;
   int descriptor_ = -1;

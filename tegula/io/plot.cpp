@@ -170,8 +170,7 @@ std::string logarithmic_ticks(double from, double to, Scale scale) {
   for (double power = std::pow(base, std::floor(std::log(from) / std::log(base) + 1e-9)); power <= to; power *= base) {
     for (const double factor : {1, 2, 5}) {
       const double tick = factor * power;
-      if (tick >= from && tick <= to && (factor == 1 || dense))
-        ticks += (count++ ? ", '" : "'") + tick_label(tick) + "' " + number(tick);
+      if (tick >= from && tick <= to && (factor == 1 || dense)) ticks += (count++ ? ", '" : "'") + tick_label(tick) + "' " + number(tick);
     }
   }
   if (count < 2) ticks = even_ticks(from, to);

@@ -26,7 +26,8 @@ std::span<std::byte> bytes_in(const HostArray& array) { return {static_cast<std:
 
 /// Allocates a tensor and lets `fetch(offset in the data, bytes)` fill it. Where there is a `mapped` file, whose data begin at `data`, it is a part of that if it may be.
 template <class Fetch>
-HostArray tensor_of(const Entry& entry, const Complaint& complain, const Fetch& fetch, MappedFile* mapped = nullptr, std::uint64_t data = 0) {
+HostArray tensor_of(const Entry& entry, const Complaint& complain, const Fetch& fetch, MappedFile* mapped = nullptr,
+                    std::uint64_t data = 0) {
   if (!entry.unreadable.empty()) complain_of(entry, complain);
   constexpr std::uint64_t kWorthMapping = 4096;
   const std::uint64_t bytes = entry.offsets[1] - entry.offsets[0];

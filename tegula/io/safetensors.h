@@ -24,7 +24,7 @@ std::vector<std::string> listed_texts(const Metadata& metadata, const std::strin
 
 struct Safetensors {
   NamedArrays tensors;  // in the order of the header
-  Metadata metadata;    // "__metadata__"; empty when the file has none
+  Metadata metadata;  // "__metadata__"; empty when the file has none
 };
 
 /// Reads the tensors of a safetensors file: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 I32 I16 I8 U64 U32 U16 U8 BOOL (a non-zero byte is

@@ -20,9 +20,9 @@ struct StoredType {
   std::string_view text;
   DType dtype;
 };
-constexpr StoredType kTypes[] = {{"F64", f64}, {"F32", f32}, {"F16", f16},          {"BF16", bf16},      {"I64", i64},
-                                 {"I32", i32}, {"I16", i16}, {"I8", i8},            {"U8", u8},          {"BOOL", boolean},
-                                 {"U16", u16}, {"U32", u32}, {"U64", u64},          {"F8_E4M3", e4m3},   {"F8_E5M2", e5m2}};
+constexpr StoredType kTypes[] = {{"F64", f64}, {"F32", f32}, {"F16", f16}, {"BF16", bf16},    {"I64", i64},
+                                 {"I32", i32}, {"I16", i16}, {"I8", i8},   {"U8", u8},        {"BOOL", boolean},
+                                 {"U16", u16}, {"U32", u32}, {"U64", u64}, {"F8_E4M3", e4m3}, {"F8_E5M2", e5m2}};
 
 struct Entry {
   std::string name;

@@ -14,7 +14,7 @@ enum class Wire : std::uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5
 struct WireField {
   std::uint64_t number = 0;
   Wire wire = Wire::Varint;
-  std::uint64_t value = 0;                // of a varint, or the bits of a fixed one
+  std::uint64_t value = 0;  // of a varint, or the bits of a fixed one
   std::span<const std::byte> bytes = {};  // of a string or message
 };
 

@@ -85,8 +85,8 @@ HostArray numbers_of(const io::Table& table, const std::string& column, std::opt
   const auto all = values.values<float>();
   const auto found = std::find_if(all.begin(), all.end(), [](float value) { return std::isinf(value); });
   if (found != all.end())
-    refuse("an infinite number in column " + column + ", row " + std::to_string(found - all.begin() + 1) + " behind the names", "finite numbers",
-           "a text that stands for no value is given by --missing (io::CsvOptions)");
+    refuse("an infinite number in column " + column + ", row " + std::to_string(found - all.begin() + 1) + " behind the names",
+           "finite numbers", "a text that stands for no value is given by --missing (io::CsvOptions)");
   return values;
 }
 
@@ -143,7 +143,8 @@ TableLayout TableLayout::of(const io::Table& table, const std::string& target, c
       refuse("a target " + target + " of " + std::to_string(out.classes.size()) + " different texts in " + std::to_string(table.rows()) +
                  " rows, such as \"" + out.classes[0] + "\"",
              "numbers, or names of classes that come again",
-             "of numbers with signs between their digits say which: --thousands , or --decimal , (io::CsvOptions); --task classification makes "
+             "of numbers with signs between their digits say which: --thousands , or --decimal , (io::CsvOptions); --task classification "
+             "makes "
              "each text a class");
     if (out.classes.size() < 2) refuse("a target " + target + " that is always " + out.classes.at(0), "at least two classes");
   }

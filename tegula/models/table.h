@@ -48,7 +48,7 @@ struct TableLayout {
   /// `target`, no other column is of use, a class is alone, nearly every row of the target has a text of its own, or it holds no numbers where a regression was asked for.
   static TableLayout of(const io::Table& table, const std::string& target, const TableLayoutOptions& options = {});
 
-  std::int64_t numbers() const;      // columns of numbers and dates
+  std::int64_t numbers() const;  // columns of numbers and dates
   std::int64_t categorical() const;  // columns of texts
   std::int64_t outputs() const { return task == TableTask::Regression ? 1 : static_cast<std::int64_t>(classes.size()); }
   /// (N, numbers() + categorical()) f32: numbers and days, NaN where there is none; then the numbers of categories, -1 for unknown ones. Throws Error when the table

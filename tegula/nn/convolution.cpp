@@ -26,14 +26,13 @@ void require_channels(std::string_view layer, const Tensor& x, int axes, std::in
   const int axis = shape.rank() - axes - 1;
   if (axis < 0 || axis > 1 || shape[axis] == expected) return;  // the op speaks of other ranks
   std::string order;
-  for (int i = 0; i < shape.rank(); ++i)
-    order += (i > 0 ? ", " : "") + std::to_string(i < axis ? i : i == axis ? shape.rank() - 1 : i - 1);
+  for (int i = 0; i < shape.rank(); ++i) order += (i > 0 ? ", " : "") + std::to_string(i < axis ? i : i == axis ? shape.rank() - 1 : i - 1);
   throw Error({.op = std::string(layer),
                .got = "an input of shape " + to_string(shape),
                .expected = std::to_string(expected) + " channels in axis " + std::to_string(axis),
                .advice = shape[shape.rank() - 1] == expected ? "permute(x, {" + order + "}): channels come ahead of the spatial axes"
-                         : axis == 0                         ? "without a batch axis, axis 0 counts the channels; unsqueeze(x, 1) makes them samples"
-                                                             : "",
+                         : axis == 0 ? "without a batch axis, axis 0 counts the channels; unsqueeze(x, 1) makes them samples"
+                                     : "",
                .where = origin_at(where).where});
 }
 

@@ -11,9 +11,7 @@
 
 namespace tegula::nn {
 
-detail::AnyDropout::AnyDropout(double p, Generator* generator, std::string_view name, const Line& where)
-    : p(p),
-      generator_(generator) {
+detail::AnyDropout::AnyDropout(double p, Generator* generator, std::string_view name, const Line& where) : p(p), generator_(generator) {
   if (p >= 0 && p <= 1) return;
   throw Error(
       {.op = std::string(name), .got = "p = " + number_text(p), .expected = "a probability in [0, 1]", .where = origin_at(where).where});
@@ -40,8 +38,7 @@ void Dropout::visit(Visitor& visitor, const Path& path) {
   AnyDropout::visit(visitor, path);
 }
 
-DropoutChannels::DropoutChannels(double p, Generator* generator, Line where)
-    : AnyDropout(p, generator, "Dropout2d", where) {}
+DropoutChannels::DropoutChannels(double p, Generator* generator, Line where) : AnyDropout(p, generator, "Dropout2d", where) {}
 Tensor DropoutChannels::operator()(Arg x) const {
   In frame("Dropout2d", x.loc);
   return training ? dropout_channels(x, p, generator_) : graph::identity(x.tensor("Dropout2d"), x.loc);

@@ -8,7 +8,6 @@
 
 namespace tegula::nn::init {
 
-
 Tensor zeros(const Shape& shape, DType dtype = f32, Line where = Line::current());
 Tensor ones(const Shape& shape, DType dtype = f32, Line where = Line::current());
 Tensor constant(const Shape& shape, double value, DType dtype = f32, Line where = Line::current());

@@ -102,8 +102,8 @@ consteval bool is_module_pointer();
 /// Types that hold nothing to be found. Specialise for types of your own that a module carries along: template <> inline constexpr bool
 /// tegula::nn::kPlain<Clock> = true; also for a pointer to a module that somebody else owns, which is refused otherwise.
 template <class T>
-inline constexpr bool kPlain = std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_empty_v<T> ||
-                               (std::is_pointer_v<T> && !detail::is_module_pointer<T>());
+inline constexpr bool kPlain =
+    std::is_arithmetic_v<T> || std::is_enum_v<T> || std::is_empty_v<T> || (std::is_pointer_v<T> && !detail::is_module_pointer<T>());
 template <>
 inline constexpr bool kPlain<std::string> = true;
 template <>
@@ -187,7 +187,8 @@ consteval bool is_module_pointer() {
   if constexpr (requires { sizeof(To); }) {
     if constexpr (kStateful<To>) return true;
     else if constexpr (std::is_class_v<To> && std::is_aggregate_v<To> && !std::is_empty_v<To>) {
-      if constexpr (constexpr int n = reflect::count<To>(); n > 0 && !reflect::HasBase<To>) return any_stateful<To>(std::make_index_sequence<n>());
+      if constexpr (constexpr int n = reflect::count<To>(); n > 0 && !reflect::HasBase<To>)
+        return any_stateful<To>(std::make_index_sequence<n>());
     }
   }
   return false;
@@ -219,9 +220,10 @@ void visit_members(T& x, Fields<Members...>, Visitor& visitor, const Path& path)
 /// `field` points to it, for compilers show the arguments of templates: &fake.value.activation.
 template <class Struct, reflect::Pointer field, class Field>
 void field_that_cannot_be_walked() {
-  static_assert(!std::is_pointer_v<Field>,
-                "tegula: this field is a plain pointer to a module, which is not walked. Hold the module by value, or in a std::unique_ptr; if "
-                "somebody else owns it and lists its parameters, say so: template <> inline constexpr bool tegula::nn::kPlain<Net*> = true;");
+  static_assert(
+      !std::is_pointer_v<Field>,
+      "tegula: this field is a plain pointer to a module, which is not walked. Hold the module by value, or in a std::unique_ptr; if "
+      "somebody else owns it and lists its parameters, say so: template <> inline constexpr bool tegula::nn::kPlain<Net*> = true;");
   static_assert(std::is_pointer_v<Field>,
                 "tegula: this field cannot be walked, because its type has a constructor or private members, or virtual functions, "
                 "or a base class with one of these, or is a lambda with captures (which hides the layers it holds: make it a struct). "
@@ -240,7 +242,8 @@ template <class T>
 void visit_aggregate(T& x, Visitor& visitor, const Path& path) {
   constexpr int n = reflect::count<T>();
   static_assert(n > 0 || !reflect::has_reference<T>(),
-                "tegula: a field of this struct is a reference or an array, which cannot be walked, or copied with the module. Hold the layer by value "
+                "tegula: a field of this struct is a reference or an array, which cannot be walked, or copied with the module. Hold the "
+                "layer by value "
                 "or in a std::unique_ptr, use std::array; of a layer that somebody else owns, list the other fields: "
                 "static constexpr auto fields = tegula::nn::fields<&Net::a, &Net::b>;");
   static_assert(

@@ -160,9 +160,7 @@ void LayerNorm::visit(Visitor& visitor, const Path& path) {
   visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}});
 }
 
-RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options, Line where)
-    : shape_(normalized_shape),
-      eps_(options.eps) {
+RMSNorm::RMSNorm(const Shape& normalized_shape, const RMSNormOptions& options, Line where) : shape_(normalized_shape), eps_(options.eps) {
   In frame("RMSNorm", where);
   require_sizes("RMSNorm", shape_, where);
   if (options.elementwise_affine) weight = ones(shape_, options.dtype, where);

@@ -69,12 +69,14 @@ LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, 
   if (!wrong.empty()) {
     std::string got;
     for (const std::string& line : wrong) got += (got.empty() ? "" : "; ") + line;
-    throw Error({.op = "load",
-                 .got = got,
-                 .expected = "the names and shapes of the module",
-                 .advice = misfits.empty() ? "Strict::No loads what is there"
-                                           : "is this the state of another network? For a new head: load(net, without(state, {\"head.*\"}), Strict::No)",
-                 .where = origin_at(where).where});
+    throw Error(
+        {.op = "load",
+         .got = got,
+         .expected = "the names and shapes of the module",
+         .advice = misfits.empty()
+                       ? "Strict::No loads what is there"
+                       : "is this the state of another network? For a new head: load(net, without(state, {\"head.*\"}), Strict::No)",
+         .where = origin_at(where).where});
   }
   for (auto [cell, value] : assignments) cell->assign_whole(*value, where);
   return report;
@@ -115,7 +117,8 @@ StateDict renamed(const StateDict& state, const std::vector<std::pair<std::strin
   };
   for (const auto& [from, to] : rules) {
     const auto stars = [](const std::string& text) { return std::ranges::count(text, '*'); };
-    if (stars(from) > 1 || stars(to) != stars(from)) refuse("\"" + from + "\" -> \"" + to + "\"", "at most one * in each, which stands for the same text");
+    if (stars(from) > 1 || stars(to) != stars(from))
+      refuse("\"" + from + "\" -> \"" + to + "\"", "at most one * in each, which stands for the same text");
   }
   std::vector<bool> used(rules.size());
   StateDict out = state;
@@ -137,7 +140,8 @@ StateDict renamed(const StateDict& state, const std::vector<std::pair<std::strin
       used[i] = true;
     }
     const auto [at, is_new] = origins.emplace(entry.name, before);
-    if (!is_new) refuse("\"" + at->second + "\" and \"" + before + "\", which both become \"" + entry.name + "\"", "a name for each tensor");
+    if (!is_new)
+      refuse("\"" + at->second + "\" and \"" + before + "\", which both become \"" + entry.name + "\"", "a name for each tensor");
   }
   for (std::size_t i = 0; i < rules.size(); ++i) {
     if (!used[i])

@@ -10,7 +10,6 @@
 
 namespace tegula {
 
-
 Tensor zeros(const Shape& shape, DType dtype = f32, Line where = Line::current());
 Tensor ones(const Shape& shape, DType dtype = f32, Line where = Line::current());
 /// `value`, a number or a tensor of rank 0, in every element. Without a dtype: f32 for a floating-point number, i64 for an integer,

@@ -95,8 +95,6 @@ Tensor debug_print(const Arg& x, const std::string& name) {
   return make_node(Ref<const Op>(new DebugPrintOp(name, effect)), {value}, value.shape(), value.dtype(), x.loc);
 }
 
-void add_debug_print_ops(OpTable& table) {
-  table.add_class<DebugPrintOp>("debug_print", 1, std::string(), Effect::Ordered);
-}
+void add_debug_print_ops(OpTable& table) { table.add_class<DebugPrintOp>("debug_print", 1, std::string(), Effect::Ordered); }
 
 }  // namespace tegula

@@ -111,8 +111,6 @@ std::vector<OpCase> dropout_cases() {
   };
 }
 
-void add_dropout_ops(OpTable& table) {
-  add_formulas<formula::Keep>(table);
-}
+void add_dropout_ops(OpTable& table) { add_formulas<formula::Keep>(table); }
 
 }  // namespace tegula

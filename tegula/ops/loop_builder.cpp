@@ -396,8 +396,6 @@ LoopBuilder::Results LoopBuilder::finish(std::vector<Tensor> next, const std::ve
 
 namespace tegula {
 
-void add_loop_ops(OpTable& table) {
-  table.add_several<ops::ScanOp>("scan", OpTable::kAnyInputs, LoopOp::Form());
-}
+void add_loop_ops(OpTable& table) { table.add_several<ops::ScanOp>("scan", OpTable::kAnyInputs, LoopOp::Form()); }
 
 }  // namespace tegula

@@ -227,9 +227,7 @@ Generator Generator::fork() const {
 
 void manual_seed(std::uint64_t seed, Line where) { default_generator().manual_seed(seed, where); }
 
-Tensor random_bits(const Shape& shape, Generator* generator, Line where) {
-  return draw(Kind::Bits, shape, DType::i32, generator, where);
-}
+Tensor random_bits(const Shape& shape, Generator* generator, Line where) { return draw(Kind::Bits, shape, DType::i32, generator, where); }
 
 Tensor uniform(const Shape& shape, double low, double high, const RandomOptions& options, Line where) {
   const In frame("uniform", where);

@@ -262,7 +262,8 @@ std::vector<Tensor> run_at_once(const std::string& name, Runner run, const std::
     builder.locate_each_access();
     const TileParameters parameters(builder, operands, launch);
     InstanceMachine machine(builder, set, instances[number], watch, name);
-    run(builder, {parameters.inputs, parameters.outputs, parameters.numbers, parameters.reals, launch.constants, parameters.strides}, &machine);
+    run(builder, {parameters.inputs, parameters.outputs, parameters.numbers, parameters.reals, launch.constants, parameters.strides},
+        &machine);
   }
 
   std::vector<Tensor> results;

@@ -82,7 +82,8 @@ class Kernel {
   template <class... A>
   std::vector<Tensor> operator()(const Grid& grid, A&&... arguments) const {
     static_assert(sizeof...(A) <= Signature::size, "at most one argument for each parameter of the kernel");
-    static_assert(language::all_constants(Signature::facts, sizeof...(A)), "one argument for each parameter of the kernel; Consts at the end may be tuned");
+    static_assert(language::all_constants(Signature::facts, sizeof...(A)),
+                  "one argument for each parameter of the kernel; Consts at the end may be tuned");
     language::Arguments taken(name_, grid.sizes, grid.where);
     return [&]<std::size_t... I>(std::index_sequence<I...>) {
       (language::take<language::ParameterOf<Signature, I>>(taken, arguments), ...);

@@ -67,7 +67,8 @@ TensorContents next_tensor(Cursor& cursor, const ParameterFacts& facts) {
   } else if (facts.rank > 0) {  // dense
     Builder& builder = *contents.pointer.value.builder();
     Value stride = builder.constant(std::int64_t{1}, i64);
-    for (std::size_t axis = contents.strides.size(); axis-- > 0; stride = stride * contents.sizes[axis].value) contents.strides[axis] = {stride, i64};
+    for (std::size_t axis = contents.strides.size(); axis-- > 0; stride = stride * contents.sizes[axis].value)
+      contents.strides[axis] = {stride, i64};
   }
   if (!facts.blocks) return contents;
   Dims block;

@@ -90,7 +90,8 @@ std::string text_of(const Config& config) {
 }
 
 /// The launch by one configuration.
-Arguments decided(const Arguments& open, const Grid& grid, std::span<const ParameterFacts> facts, const Choices* choices, const Config* config) {
+Arguments decided(const Arguments& open, const Grid& grid, std::span<const ParameterFacts> facts, const Choices* choices,
+                  const Config* config) {
   Arguments arguments = open;
   if (config)
     for (const auto& [name, value] : config->constants) set(arguments, facts, name, value);
@@ -282,7 +283,8 @@ std::shared_ptr<const Choices> with_heuristic(const Choices* choices, std::strin
 void decide(Arguments& arguments, const Grid& grid, std::span<const ParameterFacts> facts, const Choices* choices, TileKernel kernel,
             bool measures) {
   const bool tunes = choices && !choices->configs.empty() && !arguments.waits().empty();
-  const Arguments by_choice = tunes ? Tuner(arguments, grid, facts, *choices, kernel).choose(measures) : decided(arguments, grid, facts, choices, nullptr);
+  const Arguments by_choice =
+      tunes ? Tuner(arguments, grid, facts, *choices, kernel).choose(measures) : decided(arguments, grid, facts, choices, nullptr);
   arguments.launch = by_choice.launch;
   arguments.waits().clear();
 }

@@ -38,7 +38,8 @@ struct Grid {
   Grid(const Dims& sizes, Line where = Line::current()) : sizes(sizes), where(where) {}
   template <class F>
   requires std::is_invocable_r_v<Dims, const F&, const Launch&>
-  Grid(F function, Line where = Line::current()) : of(std::move(function)), where(where) {}
+  Grid(F function, Line where = Line::current()) : of(std::move(function)),
+                                                   where(where) {}
   Dims sizes;
   std::function<Dims(const Launch&)> of;
   Line where;

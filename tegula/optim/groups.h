@@ -25,7 +25,7 @@ class ParameterGroup {
  public:
   template <std::derived_from<Optimizer> O>
   ParameterGroup(O optimizer, Line where = Line::current()) : where(where),
-                                                             optimizer(std::make_unique<O>(std::move(optimizer))) {}
+                                                              optimizer(std::make_unique<O>(std::move(optimizer))) {}
   Line where;
   std::unique_ptr<Optimizer> optimizer;
 };
@@ -39,7 +39,8 @@ class ParameterGroup {
 class ParameterGroups final : public Optimizer {
  public:
   template <std::derived_from<Optimizer>... O>
-  explicit ParameterGroups(ParameterGroup first, O... others) : ParameterGroups(listed(std::move(first.optimizer), std::move(others)...), first.where) {}
+  explicit ParameterGroups(ParameterGroup first, O... others)
+      : ParameterGroups(listed(std::move(first.optimizer), std::move(others)...), first.where) {}
   explicit ParameterGroups(std::vector<std::unique_ptr<Optimizer>> groups, Line where = Line::current());
 
   std::size_t size() const { return groups_.size(); }

@@ -103,11 +103,11 @@ void Optimizer::warn_of_others_gradients(const std::vector<Tensor>& gradients, c
   for (std::size_t i = 0; i < parameters_.size(); ++i) {
     const Cell* owner = (*owners)[i];
     if (!owner || owner == parameters_[i].cell.get()) continue;
-    warn("optim.others_gradients",
-         std::string(name_) + " at " + to_string(origin_at(where).where) + " got the gradient of another Variable for its parameter " +
-             parameters_[i].name +
-             ": a network that is captured or passed by value is a copy with weights of its own, which this step does not train. Take it by reference; "
-             "where gradients of another network are meant, step() of their stop_gradient says it");
+    warn("optim.others_gradients", std::string(name_) + " at " + to_string(origin_at(where).where) +
+                                       " got the gradient of another Variable for its parameter " + parameters_[i].name +
+                                       ": a network that is captured or passed by value is a copy with weights of its own, which this step "
+                                       "does not train. Take it by reference; "
+                                       "where gradients of another network are meant, step() of their stop_gradient says it");
     return;
   }
 }
@@ -192,7 +192,8 @@ void Optimizer::refuse_parts(std::string got, std::string advice, const Line& wh
   throw Error(
       {.op = std::string(name_),
        .got = std::move(got),
-       .expected = "an optimiser that updates element by element: SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Lion, or ParameterGroups of these",
+       .expected =
+           "an optimiser that updates element by element: SGD, Adam, AdamW, RMSprop, Adagrad, Adadelta, Lion, or ParameterGroups of these",
        .advice = std::move(advice),
        .where = origin_at(where).where});
 }

@@ -24,7 +24,7 @@ class Optimizer {
   Optimizer(Optimizer&&) noexcept = default;
   Optimizer& operator=(Optimizer&&) noexcept = default;
 
-/// One update. gradients[i] belongs to parameters()[i] and has its shape. Throws Error otherwise, naming the parameter. Frozen parameters (nn/freeze.h) and
+  /// One update. gradients[i] belongs to parameters()[i] and has its shape. Throws Error otherwise, naming the parameter. Frozen parameters (nn/freeze.h) and
   /// their moments stay as they are. Outside of jit the update is pending until something is looked at, at most until the next step: a loop that looks at nothing
   /// computes step by step, too, its losses and what it adds up of them.
   void step(const std::vector<Tensor>& gradients, Line where = Line::current());

@@ -27,7 +27,8 @@ inline void report(Failure* failure, std::int64_t id, std::int64_t value) {
 struct RunOptions {
   void* scratch = nullptr;     // Call::scratch_bytes(), 64-byte aligned
   int threads = 1;             // CPU: how many may share the work
-  Failure* failure = nullptr;  // where a call that checks reports what failed (Op::check_message); in the device's memory. Null of calls that do not
+  Failure* failure =
+      nullptr;  // where a call that checks reports what failed (Op::check_message); in the device's memory. Null of calls that do not
   Line line = {};              // of the user's program that the step comes from, for errors
 };
 

@@ -41,7 +41,8 @@ struct Matmul {
   bool bias = false;  // (N), dense
   Activation activation = Activation::None;
   Arithmetic arithmetic = Arithmetic::Full;
-  Activation gradient = Activation::None;  // C is multiplied by the derivative of this at x, a tensor that lies as C does; without bias and activation
+  Activation gradient =
+      Activation::None;  // C is multiplied by the derivative of this at x, a tensor that lies as C does; without bias and activation
   bool operator==(const Matmul&) const = default;
   /// Operands and result of one dtype.
   static Matmul of(DType dtype, const Layout& a, const Layout& b, const Layout& c) {

@@ -46,8 +46,8 @@ void check(const Convolution& d) {
   const Refuse refuse{"convolution"};
   if (!have_one_dtype({&d.input, &d.weight, &d.output})) refuse("operands of several dtypes", "one dtype");
   const int rank = d.input.layout.shape.rank();
-  const std::string shapes =
-      "input " + to_string(d.input.layout.shape) + ", weight " + to_string(d.weight.layout.shape) + ", output " + to_string(d.output.layout.shape);
+  const std::string shapes = "input " + to_string(d.input.layout.shape) + ", weight " + to_string(d.weight.layout.shape) + ", output " +
+                             to_string(d.output.layout.shape);
   if (!is_float(d.dtype())) refuse("dtype " + std::string(name(d.dtype())), "a float type");
   if (rank < 3 || rank > 5 || d.weight.layout.shape.rank() != rank || d.output.layout.shape.rank() != rank)
     refuse(shapes, "one to three spatial axes, the same of each");
@@ -67,16 +67,19 @@ void check(const Convolution& d) {
       refuse(shapes, "an output of (input + padding - dilation * (kernel - 1) - 1) / stride + 1");
   }
   if (d.activation != Activation::None && d.activation != Activation::Relu) refuse("an activation other than relu", "none or relu");
-  if (!d.behind.words.empty() && d.pass != ConvolutionPass::Forward) refuse("an expression behind a gradient", "one behind the forward pass");
+  if (!d.behind.words.empty() && d.pass != ConvolutionPass::Forward)
+    refuse("an expression behind a gradient", "one behind the forward pass");
   for (const tile::Word word : d.behind.words)
-    if (word != tile::Word::Max && word != tile::Word::Min) refuse("the word " + std::string(tile::name(word)) + " behind it", "max or min");
+    if (word != tile::Word::Max && word != tile::Word::Min)
+      refuse("the word " + std::string(tile::name(word)) + " behind it", "max or min");
   if (d.weight.blocks && (d.weight.blocks.any || numel(d.weight.blocks.shape) != numel(d.weight.layout.shape)))
     refuse("blocks of " + to_string(d.weight.blocks.shape), "as many elements as the weight's " + to_string(d.weight.layout.shape));
 }
 
 void check(const Pooling& d) {
   const Refuse refuse{"pooling"};
-  if (!have_one_dtype({&d.input, &d.output}) || d.taps.dtype != DType::u8) refuse("operands of several dtypes", "one dtype, and taps of u8");
+  if (!have_one_dtype({&d.input, &d.output}) || d.taps.dtype != DType::u8)
+    refuse("operands of several dtypes", "one dtype, and taps of u8");
   const int rank = d.input.layout.shape.rank();
   const std::string shapes = "input " + to_string(d.input.layout.shape) + ", output " + to_string(d.output.layout.shape);
   if (!is_float(d.dtype())) refuse("dtype " + std::string(name(d.dtype())), "a float type");
@@ -84,7 +87,8 @@ void check(const Pooling& d) {
   for (const Dims* dims : {&d.window, &d.stride, &d.dilation, &d.pad_low, &d.pad_high}) {
     if (dims->rank() != rank - 2) refuse("an option " + to_string(*dims), "one value per spatial axis");
   }
-  if (d.input.layout.shape[0] != d.output.layout.shape[0] || d.input.layout.shape[1] != d.output.layout.shape[1]) refuse(shapes, "equal (N, C)");
+  if (d.input.layout.shape[0] != d.output.layout.shape[0] || d.input.layout.shape[1] != d.output.layout.shape[1])
+    refuse(shapes, "equal (N, C)");
   for (int axis = 0; axis < rank - 2; ++axis) {
     if (d.window[axis] < 1 || d.stride[axis] < 1 || d.dilation[axis] < 1)
       refuse("window " + to_string(d.window) + ", stride " + to_string(d.stride), "at least 1");

@@ -110,21 +110,24 @@ struct LayoutRules {
   std::size_t worst_distance = 4096;
   bool reads_pixels_apart = false;  // convolutions, channels-last images with room between the pixels; where not, they copy them
   bool weights_channels_last = false;  // convolutions, weights that lie as (K, kernel…, C/groups)
-  bool weights_in_blocks = false;  // convolutions and products, weights that stay from run to run: asked for any blocks, candidates() says which
+  bool weights_in_blocks =
+      false;  // convolutions and products, weights that stay from run to run: asked for any blocks, candidates() says which
 };
 
 /// What a device is like, for those who plan its work.
 struct DeviceTraits {
-  bool queues = false;             // launches, calls and copies are queued and run in order later
-  bool numbers_in_memory = false;  // numbers that change from run to run come from memory (pointers to rank-0 values), so that work can be recorded
+  bool queues = false;  // launches, calls and copies are queued and run in order later
+  bool numbers_in_memory =
+      false;  // numbers that change from run to run come from memory (pointers to rank-0 values), so that work can be recorded
   bool launches_are_dear = false;  // beside the work of a short step: fewer, larger ones are better
-  bool many_instances = false;     // thousands of program instances run at once: what a library does one by one is better split
+  bool many_instances = false;  // thousands of program instances run at once: what a library does one by one is better split
   LayoutRules layouts = {};
 };
 
 /// A way in which a device computes what it was asked for.
 struct Candidate {
-  CallDescription description = {};  // operands may lie otherwise or have another dtype than was asked for, an epilogue may be left to tile programs
+  CallDescription description =
+      {};  // operands may lie otherwise or have another dtype than was asked for, an epilogue may be left to tile programs
   std::optional<double> seconds = {};  // roughly, beside those of the other candidates; without casts and copies. Nothing: not told
   bool programs_are_faster = false;  // tile programs in its place, which fuse with what is around them
 };
@@ -135,7 +138,7 @@ class Communicates;
 /// What is known of a device once and for all.
 struct DeviceFacts {
   std::string name = {};  // "cpu", "cuda:0"
-  int number = 0;         // Buffer::device()
+  int number = 0;  // Buffer::device()
   DeviceTraits traits = {};
   TilePreference tiles = {};
   Costs costs = {};

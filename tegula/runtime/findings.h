@@ -15,7 +15,8 @@ class Device;
 struct Findings {
   /// What one run of the compiler made.
   struct Code {
-    std::vector<std::string> kernels;  // keys: name, architecture, and a hash of all that the code was compiled from but the compiler's version
+    std::vector<std::string>
+        kernels;  // keys: name, architecture, and a hash of all that the code was compiled from but the compiler's version
     std::vector<char> image;
   };
   /// As the tuning file has it (runtime/tuning.h).

@@ -262,9 +262,7 @@ Interpreter::Elements Interpreter::dot(const Instruction& self) {
 
 Interpreter::Elements Interpreter::rest(const Instruction& self) {
   const Elements &a = operand(self, 0), &b = operand(self, 1);
-  if (self.word == Word::Dot) {
-    return dot(self);
-  }
+  if (self.word == Word::Dot) { return dot(self); }
   if (self.word == Word::RandomBits) {
     Elements out(b.size());
     for (std::size_t i = 0; i < out.size(); ++i) {

@@ -9,7 +9,7 @@
 namespace tegula::runtime {
 class Device;
 class DeviceFindings;
-}
+}  // namespace tegula::runtime
 
 namespace tegula {
 

@@ -3,7 +3,6 @@
 
 #include "tegula/core/line.h"
 
-
 namespace tegula {
 
 /// The threads that share a large piece of work, the calling one included. At first OMP_NUM_THREADS, else the processors this process may use.

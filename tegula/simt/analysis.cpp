@@ -43,7 +43,8 @@ std::vector<tile::ArgumentFact> arguments_of(const Specialisation& specialisatio
 
 }  // namespace
 
-Analysis::Analysis(const tile::Program& program, const Specialisation& specialisation) : Analysis(program, specialisation, main_tile(program)) {}
+Analysis::Analysis(const tile::Program& program, const Specialisation& specialisation)
+    : Analysis(program, specialisation, main_tile(program)) {}
 
 Analysis::Analysis(const tile::Program& program, const Specialisation& specialisation, const MainTile& main)
     : Facts(program, arguments_of(specialisation), [main](const Shape& shape) { return main.is_flat(shape); }),

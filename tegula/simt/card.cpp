@@ -7,12 +7,12 @@ namespace {
 // What an H200 was measured with (docs/benchmarks.md and its pages). Other cards take the same numbers but for those that count multiprocessors or
 // blocks of a cluster. What each means stands at its field in tile/preference.h.
 
-constexpr std::int64_t kElements = 4096;        // of 4 bytes; elementwise work at copy speed
-constexpr std::int64_t kSmallElements = 512;    // where larger tiles would leave multiprocessors idle
-constexpr std::int64_t kLongestRow = 32768;     // elements that one block holds in registers or shared memory
-constexpr int kBlocksOfRow = 8;                 // of a cluster, from sm_90 on
-constexpr std::int64_t kInstances = 4;          // for each multiprocessor: what a split reduction is cut for
-constexpr std::int64_t kLongestSort = 4096;     // elements: keys and places of a line in shared memory
+constexpr std::int64_t kElements = 4096;  // of 4 bytes; elementwise work at copy speed
+constexpr std::int64_t kSmallElements = 512;  // where larger tiles would leave multiprocessors idle
+constexpr std::int64_t kLongestRow = 32768;  // elements that one block holds in registers or shared memory
+constexpr int kBlocksOfRow = 8;  // of a cluster, from sm_90 on
+constexpr std::int64_t kInstances = 4;  // for each multiprocessor: what a split reduction is cut for
+constexpr std::int64_t kLongestSort = 4096;  // elements: keys and places of a line in shared memory
 
 // Rows long enough to be shared by a cluster, several of them beside each other where weights meet every row (layer norm of halves, 32768 columns).
 constexpr tile::LongRowPreference kLongRows{.rows = 2,
@@ -22,15 +22,15 @@ constexpr tile::LongRowPreference kLongRows{.rows = 2,
                                             .more_rows = 4,
                                             .bytes_of_more = kMostBlocksOfRow * kStagedBytesOfShare / 2};
 
-constexpr tile::StripPreference kStrips{.columns = 64,               // sums over rows: lines of 256 bytes
-                                        .least_columns = 16,         // the same where there are few columns
-                                        .repeated_elements = 8192,   // bias and scale are read once for so much
-                                        .accumulated_row = 8192,     // gradients of norms: a thread's sums still lie in registers
-                                        .accumulators = 132,         // one block to a multiprocessor; tiles_for has the card's own number
-                                        .in_turn = true,             // neighbours read neighbouring tiles
-                                        .short_row = 2048,           // gradients of norms over 1024 columns
-                                        .walked_bytes = 36 * 1024,   // on their way to a multiprocessor (decide/rings.cpp)
-                                        .paced_bytes = 12 * 1024};   // four warps keep pace with memory
+constexpr tile::StripPreference kStrips{.columns = 64,  // sums over rows: lines of 256 bytes
+                                        .least_columns = 16,  // the same where there are few columns
+                                        .repeated_elements = 8192,  // bias and scale are read once for so much
+                                        .accumulated_row = 8192,  // gradients of norms: a thread's sums still lie in registers
+                                        .accumulators = 132,  // one block to a multiprocessor; tiles_for has the card's own number
+                                        .in_turn = true,  // neighbours read neighbouring tiles
+                                        .short_row = 2048,  // gradients of norms over 1024 columns
+                                        .walked_bytes = 36 * 1024,  // on their way to a multiprocessor (decide/rings.cpp)
+                                        .paced_bytes = 12 * 1024};  // four warps keep pace with memory
 
 }  // namespace
 

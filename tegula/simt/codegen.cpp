@@ -18,8 +18,8 @@
 #include "tegula/simt/passes/place_barriers.h"
 #include "tegula/simt/passes/place_shared.h"
 #include "tegula/simt/print/print.h"
-#include "tegula/simt/verify/verify.h"
 #include "tegula/simt/text_hash.h"
+#include "tegula/simt/verify/verify.h"
 
 namespace tegula::gpu {
 namespace {

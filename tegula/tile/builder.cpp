@@ -140,7 +140,8 @@ Value Builder::constant(double value, DType dtype) {
     instruction.real = dtype == f32 ? static_cast<double>(static_cast<float>(value)) : value;
     return {this, intern(std::move(instruction))};
   }
-  if (dtype == u64 && value >= 0x1p63 && value < 0x1p64) return constant(static_cast<std::int64_t>(static_cast<std::uint64_t>(value)), dtype);
+  if (dtype == u64 && value >= 0x1p63 && value < 0x1p64)
+    return constant(static_cast<std::int64_t>(static_cast<std::uint64_t>(value)), dtype);
   constexpr double kLimit = 9223372036854775808.0;  // 2^63
   if (!(value >= -kLimit && value < kLimit) || std::trunc(value) != value) {
     fail(*this, "constant", number_text(value) + " as " + std::string(name(dtype)), "a whole number",

@@ -141,7 +141,7 @@ inline Value col(Value x) { return expand_dims(x, 1); }  // x[:, None]
 inline Value row(Value x) { return expand_dims(x, 0); }  // x[None, :]
 
 // Across a tile.
-Value reduce(Value x, int axis, Reduction kind);                   // axis stays with size 1
+Value reduce(Value x, int axis, Reduction kind);  // axis stays with size 1
 Value arg_reduce(Value x, int axis, Reduction kind /* Min or Max */);  // i64
 Value scan(Value x, int axis, Reduction kind);
 Value sort(Value x, int axis, bool descending);

@@ -9,15 +9,15 @@ namespace tegula::tile {
 
 /// How matrices are cut whose rows are reduced, or meet one row of numbers. Each device has numbers of its own (Device::tiles), measured there.
 struct StripPreference {
-  std::int64_t columns = 256;           // columns of a tile that sums over its rows
-  std::int64_t least_columns = 256;     // lower bound of `columns` when there would be too few instances
-  std::int64_t repeated_elements = 0;   // elements of a tile of rows that all meet the same vectors; 0: cut as any other elementwise work
+  std::int64_t columns = 256;  // columns of a tile that sums over its rows
+  std::int64_t least_columns = 256;  // lower bound of `columns` when there would be too few instances
+  std::int64_t repeated_elements = 0;  // elements of a tile of rows that all meet the same vectors; 0: cut as any other elementwise work
   std::int64_t accumulated_row = 8192;  // elements of a row: up to this length sums over all rows (of weights' gradients) are carried along
-  std::int64_t accumulators = 64;       // instances that carry such sums, each over its share of the rows
-  bool in_turn = false;                 // an instance's share is every `accumulators`-th tile; false: tiles that follow each other
-  std::int64_t short_row = 0;           // elements of a row: up to this length a tile holds several rows while sums are carried along
-  std::int64_t walked_bytes = 0;        // bytes that such a tile reads
-  std::int64_t paced_bytes = 0;         // bytes that four rows read: up to this a tile is four rows where several sums are carried along
+  std::int64_t accumulators = 64;  // instances that carry such sums, each over its share of the rows
+  bool in_turn = false;  // an instance's share is every `accumulators`-th tile; false: tiles that follow each other
+  std::int64_t short_row = 0;  // elements of a row: up to this length a tile holds several rows while sums are carried along
+  std::int64_t walked_bytes = 0;  // bytes that such a tile reads
+  std::int64_t paced_bytes = 0;  // bytes that four rows read: up to this a tile is four rows where several sums are carried along
 };
 
 /// Long rows, reduced and written each as a whole, that meet a row of numbers: where so many bytes of a row are read, a few are one tile.

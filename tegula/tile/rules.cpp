@@ -179,9 +179,7 @@ class Rule {
     if (self_.word == Word::Cast) result = self_.type.dtype;
     if (self_.word == Word::Narrow) {
       const auto stored = static_cast<DType>(self_.attribute);
-      if (!is_dtype(self_.attribute) || is_compute_type(stored)) {
-        return "a stored type of f16, bf16, e4m3, e5m2, i16, i8, u16 or u8";
-      }
+      if (!is_dtype(self_.attribute) || is_compute_type(stored)) { return "a stored type of f16, bf16, e4m3, e5m2, i16, i8, u16 or u8"; }
       if (dtype != compute_type(stored)) return std::string(name(compute_type(stored))) + " to narrow to " + std::string(name(stored));
     }
     if (self_.word == Word::Bitcast) {

@@ -142,7 +142,11 @@ Int limited(double x) {
 }
 
 Scalar cast(Scalar x, DType from, DType to) {
-  if (is_float(to)) return {is_float(from) ? x.real : from == u64 ? static_cast<double>(static_cast<Unsigned>(x.integer)) : static_cast<double>(x.integer), 0};
+  if (is_float(to))
+    return {is_float(from) ? x.real
+            : from == u64  ? static_cast<double>(static_cast<Unsigned>(x.integer))
+                           : static_cast<double>(x.integer),
+            0};
   if (to == boolean) return {0, is_float(from) ? x.real != 0 : x.integer != 0};
   if (!is_float(from)) return x;
   switch (to) {

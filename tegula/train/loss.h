@@ -56,12 +56,14 @@ class Loss {
   /// Says what a loss is, of a function that is none.
   template <class F>
   requires(std::is_function_v<std::remove_pointer_t<F>> || requires { &F::operator(); }) &&
-          (!std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&>) && (!std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensors&>) &&
+          (!std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&>) &&
+          (!std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensors&>) &&
           (!std::is_invocable_r_v<Tensor, F&, const Tensors&, const Tensors&>) && (!std::is_same_v<F, Loss>)
   Loss(F) {
-    static_assert(std::is_same_v<F, Loss>,
-                  "tegula: a loss is a function of two: Tensor (Tensor output, Tensor target), or with std::vector<Tensor> for several of them, and "
-                  "gives a Tensor");
+    static_assert(
+        std::is_same_v<F, Loss>,
+        "tegula: a loss is a function of two: Tensor (Tensor output, Tensor target), or with std::vector<Tensor> for several of them, and "
+        "gives a Tensor");
   }
 
   /// The same of a name.

@@ -77,9 +77,7 @@ double hit_rate(const char* op, const Tensor& scores, const Tensor& labels, int 
 
 }  // namespace
 
-double accuracy(const Tensor& scores, const Tensor& labels, Line where) {
-  return hit_rate("accuracy", scores, labels, 1, where);
-}
+double accuracy(const Tensor& scores, const Tensor& labels, Line where) { return hit_rate("accuracy", scores, labels, 1, where); }
 
 double top_k_accuracy(const Tensor& scores, const Tensor& labels, int k, Line where) {
   return hit_rate("top_k_accuracy", scores, labels, k, where);

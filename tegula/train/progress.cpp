@@ -74,12 +74,13 @@ EpochTable::EpochTable(std::string rows, const std::vector<Metric>& metrics) : r
 void EpochTable::step(const StepReport& r) {
   if (!line_.due()) return;
   const double share = static_cast<double>(r.batch) / static_cast<double>(r.batches);
-  std::vector<ProgressLine::Segment> parts{{format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
-                                        {bar(share, std::clamp(terminal_columns() - 76, 4, 24)), 2},
-                                        {format("%*lld/%lld", static_cast<int>(std::to_string(r.batches).size()),
-                                                static_cast<long long>(r.batch), static_cast<long long>(r.batches)),
-                                         5},
-                                        {format(" loss %.4f", r.mean_loss), 8}};
+  std::vector<ProgressLine::Segment> parts{
+      {format("epoch %lld/%lld", static_cast<long long>(r.epoch), static_cast<long long>(r.epochs)), 9},
+      {bar(share, std::clamp(terminal_columns() - 76, 4, 24)), 2},
+      {format("%*lld/%lld", static_cast<int>(std::to_string(r.batches).size()), static_cast<long long>(r.batch),
+              static_cast<long long>(r.batches)),
+       5},
+      {format(" loss %.4f", r.mean_loss), 8}};
   if (!std::isnan(r.mean_accuracy)) parts.push_back({format(" %.1f %% right", 100 * r.mean_accuracy), 6});
   parts.push_back({format(" %s %s/s", quantity(r.rows_per_second).c_str(), rows_.c_str()), 3});
   parts.push_back({format(" ETA %s", clock(r.seconds_left).c_str()), 7});

@@ -169,8 +169,8 @@ void Trainer::name_those_without_gradient(const Tensor& objective) {
   const std::string names = first_of(idle);
   warn("train.no_gradient", "the loss does not depend on " + names + ", so that training leaves " + (count > 1 ? "them" : "it") + " as " +
                                 (count > 1 ? "they are" : "it is") + " (Trainer at " + to_string(where_) + "): does the network use " +
-                                (count > 1 ? "them" : "it") + "? What is not to be trained can be frozen: freeze(net, \"" +
-                                idle[0] + "\")");
+                                (count > 1 ? "them" : "it") + "? What is not to be trained can be frozen: freeze(net, \"" + idle[0] +
+                                "\")");
 }
 
 // --- A loss that is no number.

@@ -256,7 +256,8 @@ TEST(App, LogsATrainingInJsonLinesAndForTensorBoard) {
   const TemporaryFolder folder;
   const auto train = [&](const std::string& rate) {
     return tegula_cli({"train",         "mnist-mlp",
-                       "--limit",       "600", "--epochs", "2",
+                       "--limit",       "600",
+                       "--epochs",      "2",
                        "--batch",       "50",
                        "--lr",          rate,
                        "--out",         folder / "m.st",
@@ -280,8 +281,7 @@ TEST(App, LogsATrainingInJsonLinesAndForTensorBoard) {
   EXPECT_GT(lines[6]["test_accuracy"].get<double>(), 0.3);
   std::string events;
   for (const auto& file : std::filesystem::directory_iterator(folder / "tb")) events = text_of(io::read_file(file.path().string()));
-  for (const char* tag : {"brain.Event:2", "loss/train", "loss/test", "accuracy/test", "step/loss", "step/learning_rate"})
-    EXPECT_HAS(events, tag);
+  for (auto t : {"brain.Event:2", "loss/train", "loss/test", "accuracy/test", "step/loss", "step/learning_rate"}) EXPECT_HAS(events, t);
   // A second run is appended; what is no number is null.
   EXPECT_EQ(train("1e30").status, 1);
   const auto both = json_lines(folder / "log.jsonl");

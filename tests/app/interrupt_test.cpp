@@ -68,7 +68,8 @@ void expect_to_go_on(const TemporaryFolder& folder, const std::vector<std::strin
 
 TEST(App, CtrlCSavesACheckpointFromWhichTheTrainingGoesOnToTheBit) {
   const TemporaryFolder folder;
-  expect_to_go_on(folder, {"train", "mnist-mlp", "--limit", "1000", "--epochs", "60", "--batch", "10", "--plot", folder / "c.png", "--show", "0"});
+  expect_to_go_on(folder,
+                  {"train", "mnist-mlp", "--limit", "1000", "--epochs", "60", "--batch", "10", "--plot", folder / "c.png", "--show", "0"});
   const io::Bytes said = io::read_file(folder / "log.out");  // the whole command, so that no option is forgotten
   const std::string text(reinterpret_cast<const char*>(said.data()), said.size());
   EXPECT_NE(text.find("to go on: tegula train mnist-mlp --limit 1000 --epochs 60 --batch 10 "), std::string::npos) << text;
@@ -80,10 +81,11 @@ TEST(App, CtrlCSavesACheckpointFromWhichTheTrainingGoesOnToTheBit) {
 TEST(App, CtrlCEndsATrainingOverATableThatGoesOnToTheBit) {
   const TemporaryFolder folder;
   std::string text = "x,y,kind\n";
-  for (int i = 0; i < 3000; ++i) text += std::to_string(i % 97) + "," + std::to_string(i % 31) + "," + (i % 97 + i % 31 < 60 ? "a" : "b") + "\n";
+  for (int i = 0; i < 3000; ++i)
+    text += std::to_string(i % 97) + "," + std::to_string(i % 31) + "," + (i % 97 + i % 31 < 60 ? "a" : "b") + "\n";
   io::write_atomically(folder / "t.csv", testing::bytes_of(text));
-  expect_to_go_on(folder, {"train", "table", folder / "t.csv", "--target", "kind", "--epochs", "40", "--patience", "40", "--batch", "16", "--plot",
-                           folder / "t.png"});
+  expect_to_go_on(folder, {"train", "table", folder / "t.csv", "--target", "kind", "--epochs", "40", "--patience", "40", "--batch", "16",
+                           "--plot", folder / "t.png"});
 }
 
 TEST(App, CtrlCEndsATrainingOverPicturesThatGoesOnToTheBit) {
@@ -93,12 +95,13 @@ TEST(App, CtrlCEndsATrainingOverPicturesThatGoesOnToTheBit) {
     for (int i = 0; i < 40; ++i) {
       HostArray picture = HostArray::empty(u8, {8, 8, 3});
       for (std::int64_t k = 0; k < picture.size(); ++k)
-        picture.values<std::uint8_t>()[static_cast<std::size_t>(k)] = static_cast<std::uint8_t>((kind == "dark" ? 60 : 120) + (i * 37 + k * 11) % 90);
+        picture.values<std::uint8_t>()[static_cast<std::size_t>(k)] =
+            static_cast<std::uint8_t>((kind == "dark" ? 60 : 120) + (i * 37 + k * 11) % 90);
       io::write_png(folder / ("pictures/" + kind + "/" + std::to_string(i) + ".png"), picture);
     }
   }
-  expect_to_go_on(folder, {"train", "images", folder / "pictures", "--size", "8", "--width", "4", "--stages", "2", "--batch", "4", "--epochs", "30",
-                           "--patience", "30", "--plot", folder / "p.png"});
+  expect_to_go_on(folder, {"train", "images", folder / "pictures", "--size", "8", "--width", "4", "--stages", "2", "--batch", "4",
+                           "--epochs", "30", "--patience", "30", "--plot", folder / "p.png"});
 }
 
 }  // namespace

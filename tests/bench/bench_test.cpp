@@ -89,8 +89,9 @@ TEST(PerfReport, ATableGoesToFilesWithAPicture) {
   const auto tables = report.run({.print = false, .folder = folder.string(), .picture = ".svg"});
   ASSERT_EQ(tables.size(), 1u);
   EXPECT_EQ(tables[0].csv(), "N,Ours,\"Theirs, too\",Ours (min),Ours (max)\n2,4,2,2,6\n4,8,4,4,12\n");
-  EXPECT_EQ(tables[0].text(), "N  Ours  Theirs, too  Ours (min)  Ours (max)\n2     4            2           2           6\n"
-                              "4     8            4           4          12\n");
+  EXPECT_EQ(tables[0].text(),
+            "N  Ours  Theirs, too  Ours (min)  Ours (max)\n2     4            2           2           6\n"
+            "4     8            4           4          12\n");
   EXPECT_EQ(text_of(folder / "speed.csv"), tables[0].csv());
   const std::string picture = text_of(folder / "speed.svg");
   if (!picture.empty()) {  // gnuplot is there
@@ -113,8 +114,10 @@ TEST(AssertClose, SaysHowManyDifferAndWhere) {
   const Tensor b = tensor({1.0f, 2.0f, 3.5f, 4.0f, 5.0f, 8.0f}, {2, 3});
   assert_close(a, a + 1e-6f);
   const std::string said = message([&] { assert_close(a, b, {.message = "layer 3"}); });
-  EXPECT_NE(said.find("layer 3: 2 of 6 elements that differ: 6 where 8 was expected, at (1, 2); the first one 3 where 3.5 was expected, at (0, 2)"),
-            std::string::npos)
+  EXPECT_NE(
+      said.find(
+          "layer 3: 2 of 6 elements that differ: 6 where 8 was expected, at (1, 2); the first one 3 where 3.5 was expected, at (0, 2)"),
+      std::string::npos)
       << said;
   EXPECT_NE(said.find("at most by 2, or 0.25 of what was expected"), std::string::npos) << said;
   EXPECT_NE(said.find("bench_test.cpp"), std::string::npos) << said;

@@ -23,7 +23,8 @@ std::string paragraph_with(const std::string& text, const std::string& word) {
   const std::size_t at = text.find(word);
   if (at == std::string::npos) return "no " + word + " in " + text;
   const std::size_t begin = text.rfind("\n\n", at), end = text.find("\n\n", at);
-  return text.substr(begin == std::string::npos ? 0 : begin + 2, end == std::string::npos ? end : end - (begin == std::string::npos ? 0 : begin + 2));
+  return text.substr(begin == std::string::npos ? 0 : begin + 2,
+                     end == std::string::npos ? end : end - (begin == std::string::npos ? 0 : begin + 2));
 }
 
 TEST(CheckNumbers, DoNotDependOnTheRestOfTheGraph) {

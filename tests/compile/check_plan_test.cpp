@@ -315,7 +315,8 @@ SubPlan& loop_of(Plan& plan) {
   throw std::runtime_error("no loop in\n" + to_string(plan));
 }
 TEST(CheckPlan, FindsATurnOfALoopThatWritesWhatItReads) {
-  expect_found(loop(), "turn 0 of the loop scan", [](Plan& plan) { loop_of(plan).schedule.output_places[0] = loop_of(plan).schedule.carry_places[1]; });
+  expect_found(loop(), "turn 0 of the loop scan",
+               [](Plan& plan) { loop_of(plan).schedule.output_places[0] = loop_of(plan).schedule.carry_places[1]; });
   expect_found(loop(), "turn 0 of the loop scan", [](Plan& plan) { loop_of(plan).schedule.arena = 0; });
 }
 TEST(CheckPlan, FindsAFaultInTheBodyOfALoop) {

@@ -50,7 +50,9 @@ class RootsOp final : public LibraryOp {
  public:
   std::string_view name() const override { return "roots"; }
   bool has_check() const override { return true; }
-  std::string check_message(std::int64_t, std::int64_t value) const override { return "a number below zero at place " + std::to_string(value); }
+  std::string check_message(std::int64_t, std::int64_t value) const override {
+    return "a number below zero at place " + std::to_string(value);
+  }
   std::string check_advice() const override { return "take abs(x)"; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   double operations(std::span<const Shape> inputs, const Shape&) const override { return static_cast<double>(numel(inputs[0])); }

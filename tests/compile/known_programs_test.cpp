@@ -40,7 +40,10 @@ TEST(KnownPrograms, AreThoseOfGroupsThatAreLoweredAlone) {
       [] { return tanh(leaf({48, 1}) * 2.f) + leaf({48, 64}); },
       [] { return tanh(leaf({48, 64}) * 2.f) + leaf({1, 64}); },
       [] { return sigmoid(leaf({48, 64}) * 2.f) + 1.f; },
-      [] { const Tensor x = leaf({48, 64}); return tanh(x * 2.f) + x; },  // one operand twice
+      [] {
+        const Tensor x = leaf({48, 64});
+        return tanh(x * 2.f) + x;
+      },  // one operand twice
       [] { return tanh(leaf({48, 64}) * 2.f) + leaf({48, 64}); },
       [] { return sum(tanh(leaf({48, 64}) * 2.f), {1}); },
       [] { return sum(tanh(leaf({48, 64}) * 2.f), {0}); },

@@ -27,7 +27,8 @@ TEST(Literals, OfEveryDtypeAndShape) {
   auto f = jit([](Tensor x) {
     const std::vector<bool> odd{true, false};
     const Tensor mask = cast(tensor({std::int64_t{1}, std::int64_t{0}}), boolean);
-    const Tensor nothing = tensor(std::vector<float>{}, {0}), number = tensor({std::int64_t{7}}), nan = tensor({std::numeric_limits<float>::quiet_NaN()});
+    const Tensor nothing = tensor(std::vector<float>{}, {0}), number = tensor({std::int64_t{7}}),
+                 nan = tensor({std::numeric_limits<float>::quiet_NaN()});
     const Tensor wide = tensor({2.5, -0.0});
     return std::vector<Tensor>{where(mask, x, 0.f), nothing + 1.f, number, cast(wide, f32) * x, isnan(nan), cast(tensor({0.1f}), bf16)};
   });
@@ -150,15 +151,14 @@ TEST(KnownValues, WhatDependsOnTheTraceIsRefusedAndSaysWhatHelps) {
   auto argument = jit([&](Tensor x) { return x * (x + constant).item(); });
   auto variable = jit([&](Tensor x) { return x * (w.read() + constant).item(); });
   auto drawn = jit([&](Tensor x) { return x * uniform({1}).item(); });
-  for (const std::string& message : {message_of([&] { argument(ones({1})); }), message_of([&] { variable(ones({1})); }),
-                                     message_of([&] { drawn(ones({1})); })}) {
+  for (const std::string& message :
+       {message_of([&] { argument(ones({1})); }), message_of([&] { variable(ones({1})); }), message_of([&] { drawn(ones({1})); })}) {
     EXPECT_TRUE(contains(message, "item: got a value that is still being traced by the jit at")) << message;
     EXPECT_TRUE(contains(message, "debug_print(x)")) << message;
     EXPECT_TRUE(contains(message, "TEGULA_EAGER=1 or set_eager(true)")) << message;
   }
-  const std::string within = message_of([&] {
-    scan([&](auto& carry, auto& in) { return Scanned{{carry[0] * carry[0].item()}, {in[0]}}; }, {Tensor(0.f)}, {ones({3})});
-  });
+  const std::string within = message_of(
+      [&] { scan([&](auto& carry, auto& in) { return Scanned{{carry[0] * carry[0].item()}, {in[0]}}; }, {Tensor(0.f)}, {ones({3})}); });
   EXPECT_TRUE(contains(within, "make it one of the ys and look at it behind the scan; debug_print(x)")) << within;
 }
 

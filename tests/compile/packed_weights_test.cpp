@@ -72,7 +72,8 @@ TEST_F(PackedWeights, ShapesOfAllKindsAndDtypesGiveWhatTheyGiveLazily) {
         };
         auto answer = jit(net);
         for (const Tensor& input : {x, image})
-          expect_close(cast(answer(input), f32), cast(net(input), f32), dtype == f32 || dtype == f64 ? 1e-4 : 5e-2, std::string(name(dtype)));
+          expect_close(cast(answer(input), f32), cast(net(input), f32), dtype == f32 || dtype == f64 ? 1e-4 : 5e-2,
+                       std::string(name(dtype)));
       }
     }
   }

@@ -45,9 +45,12 @@ void expect_same(const Function& f, const std::vector<Shape>& shapes, DType dtyp
   std::vector<std::pair<Shape, std::vector<double>>> inputs;
   for (const Shape& shape : shapes) {
     // Results of about 1, where the tolerance is relative to them: a weight is by the root of how many terms a sum has.
-    const std::int64_t most = shape.rank() == 2 ? std::max(shape[0], shape[1]) : 0, least = shape.rank() == 2 ? std::min(shape[0], shape[1]) : 0;
+    const std::int64_t most = shape.rank() == 2 ? std::max(shape[0], shape[1]) : 0,
+                       least = shape.rank() == 2 ? std::min(shape[0], shape[1]) : 0;
     const bool many_terms = !inputs.empty() && most > 10000 && shapes[0][shapes[0].rank() - 1] == most;
-    const double scale = many_terms ? 1 / std::sqrt(static_cast<double>(most)) : least > 0 && shape[0] > 8 ? 1 / std::sqrt(static_cast<double>(least)) : 1;
+    const double scale = many_terms                  ? 1 / std::sqrt(static_cast<double>(most))
+                         : least > 0 && shape[0] > 8 ? 1 / std::sqrt(static_cast<double>(least))
+                                                     : 1;
     inputs.emplace_back(shape, (normal(shape, 0, scale, {.dtype = f64})).to_host<double>());
   }
   const Ran got = ran(f, inputs, dtype, dtype, device), want = ran(f, inputs, dtype, f64, cpu());

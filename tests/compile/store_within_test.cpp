@@ -231,7 +231,8 @@ TEST_P(StoreWithin, GradientsOfAttentionAreWrittenIntoTheirProjection) {
   };
   const std::string plan = expect_same(f, {some({2, 24, 32}), known(normal({32, 96}) * 0.2)}, 1e-5);
   const Layout heads = Layout::dense({2, 2, 24, 16});
-  if (!default_device().takes(runtime::Attention{.q = {f32, heads}, .k = {f32, heads}, .v = {f32, heads}}) || !is_exact()) return;  // plain ops, as are such small heads on a card
+  if (!default_device().takes(runtime::Attention{.q = {f32, heads}, .k = {f32, heads}, .v = {f32, heads}}) || !is_exact())
+    return;  // plain ops, as are such small heads on a card
   EXPECT_EQ(test::occurrences(plan, "concat") + test::occurrences(plan, "tile copy"), 0) << plan;
 }
 

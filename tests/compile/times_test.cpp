@@ -20,9 +20,10 @@ TEST(Times, StepsOfOneNameAndLineAreOneRowAndSharesAreOfTheWhole) {
     return TimelineEvent{.kind = TimelineEvent::Kind::Call, .name = name, .begin = begin, .end = end, .run = run, .where = where};
   };
   // Two runs of 4 ms: 1 + 1 ms of products at one line, 1 ms of an addition, 1 ms between them.
-  const std::vector<TimelineEvent> events{event("gemm", 0, 1'000'000, 1, "a.cpp:1"),         event("gemm", 1'000'000, 2'000'000, 1, "a.cpp:1"),
-                                          event("add", 3'000'000, 4'000'000, 1, "a.cpp:2"),  event("gemm", 10'000'000, 11'000'000, 2, "a.cpp:1"),
-                                          event("gemm", 11'000'000, 12'000'000, 2, "a.cpp:1"), event("add", 13'000'000, 14'000'000, 2, "a.cpp:2")};
+  const std::vector<TimelineEvent> events{
+      event("gemm", 0, 1'000'000, 1, "a.cpp:1"),           event("gemm", 1'000'000, 2'000'000, 1, "a.cpp:1"),
+      event("add", 3'000'000, 4'000'000, 1, "a.cpp:2"),    event("gemm", 10'000'000, 11'000'000, 2, "a.cpp:1"),
+      event("gemm", 11'000'000, 12'000'000, 2, "a.cpp:1"), event("add", 13'000'000, 14'000'000, 2, "a.cpp:2")};
   const std::string table = compile::times_table(events);
   EXPECT_TRUE(contains(table, "4.000 ms a run, 3 steps; of 2 runs")) << table;
   const auto row = [&](const std::string& name) {

@@ -29,9 +29,7 @@ Plan plan_of(const Tensor& result) {
   optimize(graph, SteppedDevice::get());
   return make_plan(std::move(graph), SteppedDevice::get());
 }
-Plan two_layers() {
-  return plan_of(relu(matmul(relu(matmul(leaf({6, 8}), leaf({8, 16}))), leaf({16, 4}))) + 1.f);
-}
+Plan two_layers() { return plan_of(relu(matmul(relu(matmul(leaf({6, 8}), leaf({8, 16}))), leaf({16, 4}))) + 1.f); }
 
 std::string complaint(const Plan& plan) {
   try {

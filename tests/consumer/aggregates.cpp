@@ -27,17 +27,21 @@ void plots() {
 void training(const data::AnyDataset& train) {
   Net net;
   optim::AdamW adam(parameters(net), {.lr = 1e-3, .weight_decay = 0.1});
-  Trainer trainer(net, adam, cross_entropy, {.epochs = 2, .batch = 16, .schedule = optim::OneCycleLR{.maximum = 1e-2, .total = 100},
-                                             .metrics = {{.name = "loss", .value = cross_entropy}}});
+  Trainer trainer(net, adam, cross_entropy,
+                  {.epochs = 2,
+                   .batch = 16,
+                   .schedule = optim::OneCycleLR{.maximum = 1e-2, .total = 100},
+                   .metrics = {{.name = "loss", .value = cross_entropy}}});
   trainer.on_epoch = EarlyStopping{.patience = 3};
   trainer.fit(train);
   data::Loader loader(train, {.batch = 4, .shuffle = true});
-  adam.lr = optim::CosineLR{.base = 0.1, .total = 10}(3) + optim::PlateauLR{.base = 0.1}(1.0) + optim::StepLR{.base = 0.1, .step_size = 3}(1);
+  adam.lr =
+      optim::CosineLR{.base = 0.1, .total = 10}(3) + optim::PlateauLR{.base = 0.1}(1.0) + optim::StepLR{.base = 0.1, .step_size = 3}(1);
 }
 
 Tensor values(Tensor x, Tensor labels) {
-  const Scanned all = scan([](const std::vector<Tensor>& carry, const std::vector<Tensor>&) { return Scanned{.carry = {carry[0] * 2}}; }, {x},
-                           {}, {.length = 3});
+  const Scanned all = scan([](const std::vector<Tensor>& carry, const std::vector<Tensor>&) { return Scanned{.carry = {carry[0] * 2}}; },
+                           {x}, {}, {.length = 3});
   const Tensor loss = cross_entropy(x, labels, {.ignore_index = -1, .label_smoothing = 0.1});
   return clamp(x, {.low = 0}) + slice(x, 1, {.step = 2}) + all.carry[0] + loss + normal({2}, 0, 1, {.dtype = f64});
 }

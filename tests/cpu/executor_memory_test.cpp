@@ -28,9 +28,9 @@ constexpr BlockLayout kLayouts[] = {
 
 TestArgument numbers(DType dtype, std::size_t count) {
   return TestArgument::filled(dtype, count, [&](std::size_t i) {
-    return dtype == boolean ? static_cast<double>(i % 3 == 0)
+    return dtype == boolean     ? static_cast<double>(i % 3 == 0)
            : is_unsigned(dtype) ? static_cast<double>(i % 251)
-                            : static_cast<double>(i % 113) - 50;
+                                : static_cast<double>(i % 113) - 50;
   });
 }
 

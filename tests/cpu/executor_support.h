@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "tegula/cpu/executor/executor.h"
-#include "tegula/tile/builder.h"
 #include "tegula/runtime/interpreter.h"
+#include "tegula/tile/builder.h"
 
 namespace tegula::host {
 

@@ -238,7 +238,8 @@ TEST(Convolution, SameThreadCountGivesTheSameBits) {
                   .high = {1, 1},
                   .bias = true};
   const Convolution d = describe(o, ConvolutionPass::BackwardWeight);
-  Tensor x(f32, d.input.layout), y(f32, d.output.layout), first(f32, d.weight.layout), second(f32, d.weight.layout), bias(f32, Layout::dense({12}));
+  Tensor x(f32, d.input.layout), y(f32, d.output.layout), first(f32, d.weight.layout), second(f32, d.weight.layout),
+      bias(f32, Layout::dense({12}));
   x.randomize(), y.randomize();
   const auto call = make_convolution(d);
   for (const int threads : {1, 2}) {

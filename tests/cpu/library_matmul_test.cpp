@@ -33,7 +33,10 @@ TEST_P(MatmulTest, LargeProductsMatchOnOneAndTwoThreads) {
        {std::array{200, 150, 300}, std::array{13, 500, 700}, std::array{300, 37, 513}, std::array{1, 900, 1000}, std::array{2, 64, 3000}}) {
     for (int order = 0; order < 8; ++order) {
       const auto of = [&](int bit) { return order >> bit & 1 ? Order::Rows : Order::Columns; };
-      Matmul d{.a = {GetParam(), matrix({m, k}, of(0))}, .b = {GetParam(), matrix({k, n}, of(1))}, .c = {GetParam(), matrix({m, n}, of(2))}, .bias = true};
+      Matmul d{.a = {GetParam(), matrix({m, k}, of(0))},
+               .b = {GetParam(), matrix({k, n}, of(1))},
+               .c = {GetParam(), matrix({m, n}, of(2))},
+               .bias = true};
       expect_matmul(runtime::cpu(), d, 1 + order % 2);
     }
   }
@@ -47,7 +50,8 @@ TEST(Matmul, OneRowByAPackedWeightMatches) {
     if (round % 4) {
       const std::int64_t n = test::pick(1, round % 7 ? 90 : 1300), k = test::pick(1, round % 5 ? 60 : 900);
       const auto order = [&] { return test::pick(0, 1) ? Order::Rows : Order::Columns; };
-      d.a.layout = matrix({1, k}, order()), d.b.layout = matrix({k, n}, order(), test::pick(0, 1) * 3), d.c.layout = matrix({1, n}, Order::Rows);
+      d.a.layout = matrix({1, k}, order()), d.b.layout = matrix({k, n}, order(), test::pick(0, 1) * 3),
+      d.c.layout = matrix({1, n}, Order::Rows);
     }
     Matmul asked = d;
     asked.b.blocks.any = true;
@@ -73,21 +77,26 @@ TEST_P(MatmulTest, AnEmptyInnerAxisGivesTheBiasAndEmptyResultsWriteNothing) {
                  .c = {GetParam(), matrix({3, 4}, Order::Rows)},
                  .bias = true},
                 1);
-  expect_matmul(
-      runtime::cpu(),
-      {.a = {GetParam(), matrix({3, 0}, Order::Rows)}, .b = {GetParam(), matrix({0, 4}, Order::Rows)}, .c = {GetParam(), matrix({3, 4}, Order::Columns)}}, 2);
+  expect_matmul(runtime::cpu(),
+                {.a = {GetParam(), matrix({3, 0}, Order::Rows)},
+                 .b = {GetParam(), matrix({0, 4}, Order::Rows)},
+                 .c = {GetParam(), matrix({3, 4}, Order::Columns)}},
+                2);
   expect_matmul(runtime::cpu(),
                 {.a = {GetParam(), matrix({0, 5}, Order::Rows)},
                  .b = {GetParam(), matrix({5, 4}, Order::Rows)},
                  .c = {GetParam(), matrix({0, 4}, Order::Rows)},
                  .bias = true},
                 2);
-  expect_matmul(
-      runtime::cpu(),
-      {.a = {GetParam(), matrix({0, 2, 5}, Order::Rows)}, .b = {GetParam(), matrix({0, 5, 4}, Order::Rows)}, .c = {GetParam(), matrix({0, 2, 4}, Order::Rows)}},
-      1);
   expect_matmul(runtime::cpu(),
-                {.a = {GetParam(), matrix({4, 5}, Order::Rows)}, .b = {GetParam(), matrix({5, 0}, Order::Rows)}, .c = {GetParam(), matrix({4, 0}, Order::Rows)}},
+                {.a = {GetParam(), matrix({0, 2, 5}, Order::Rows)},
+                 .b = {GetParam(), matrix({0, 5, 4}, Order::Rows)},
+                 .c = {GetParam(), matrix({0, 2, 4}, Order::Rows)}},
+                1);
+  expect_matmul(runtime::cpu(),
+                {.a = {GetParam(), matrix({4, 5}, Order::Rows)},
+                 .b = {GetParam(), matrix({5, 0}, Order::Rows)},
+                 .c = {GetParam(), matrix({4, 0}, Order::Rows)}},
                 1);
 }
 

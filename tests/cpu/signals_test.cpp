@@ -44,7 +44,7 @@ class Timer {
   Timer() {
     note_stack();
     signals = strays = 0;
-    struct sigaction action {};
+    struct sigaction action{};
     action.sa_handler = look;
     action.sa_flags = SA_RESTART;
     sigaction(SIGALRM, &action, &before_);
@@ -60,7 +60,7 @@ class Timer {
   Timer& operator=(const Timer&) = delete;
 
  private:
-  struct sigaction before_ {};
+  struct sigaction before_{};
 };
 
 /// Runs it in a child, since the heap may not outlive it, until 400 signals came; none may come on a strange stack.

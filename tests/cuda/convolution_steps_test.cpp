@@ -60,7 +60,9 @@ std::vector<std::string> steps_of(const Convolution& d) {
 
 using Steps = std::vector<std::string>;
 
-TEST_F(CudaConvolutionSteps, OneWhereEverythingLiesAsTheEngineTakesIt) { EXPECT_EQ(steps_of(described(ConvolutionPass::Forward)), Steps()); }
+TEST_F(CudaConvolutionSteps, OneWhereEverythingLiesAsTheEngineTakesIt) {
+  EXPECT_EQ(steps_of(described(ConvolutionPass::Forward)), Steps());
+}
 
 TEST_F(CudaConvolutionSteps, CopiesComeAheadOfTheEngineAndAnEpilogueBehindIt) {
   Convolution d = described(ConvolutionPass::Forward);

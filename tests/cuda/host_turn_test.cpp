@@ -1,6 +1,5 @@
 // The host's turn in a GPU's queue. Over the driver of the tests, too.
 
-
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -31,10 +30,11 @@ class CudaHostTurn : public ::testing::Test {
     return values;
   }
   std::unique_ptr<runtime::Call> turn(Work work) {
-    return gpu->make(runtime::HostTurn
-        {.input_bytes = kBytes, .output_bytes = kBytes, .text = "a test", .queued = [work](const Line&) {
-           return [work](const void* in, void* out) { work(static_cast<const float*>(in), static_cast<float*>(out)); };
-         }});
+    return gpu->make(runtime::HostTurn{.input_bytes = kBytes, .output_bytes = kBytes, .text = "a test", .queued = [work](const Line&) {
+                                         return [work](const void* in, void* out) {
+                                           work(static_cast<const float*>(in), static_cast<float*>(out));
+                                         };
+                                       }});
   }
   void run(const runtime::Call& call) const { call.run(std::vector<void*>{x->data(), y->data()}, {}); }
 

@@ -75,8 +75,8 @@ void expect_product(const Matmul& d) {
     }
     worst = std::max(worst, std::abs(sum - c(index)));
   });
-  EXPECT_LE(worst, 1e-12) << to_string(d.a.layout.shape) << to_string(d.a.layout.strides) << to_string(d.b.layout.shape) << to_string(d.b.layout.strides)
-                          << to_string(d.c.layout.strides);
+  EXPECT_LE(worst, 1e-12) << to_string(d.a.layout.shape) << to_string(d.a.layout.strides) << to_string(d.b.layout.shape)
+                          << to_string(d.b.layout.strides) << to_string(d.c.layout.strides);
 }
 
 TEST(BlasLayout, EveryDescriptionBecomesTheSameProduct) {
@@ -96,10 +96,10 @@ TEST(BlasLayout, BatchesThatShareTheRightOperandBecomeOneProduct) {
 }
 
 TEST(BlasLayout, BatchAxesThatLieBehindOneAnotherBecomeOneBatch) {
-  EXPECT_EQ(
-      blas_product({.a = {f32, Layout::dense({4, 5, 6, 7})}, .b = {f32, Layout::dense({4, 5, 7, 8})}, .c = {f32, Layout::dense({4, 5, 6, 8})}})
-          .batch,
-      20);
+  EXPECT_EQ(blas_product(
+                {.a = {f32, Layout::dense({4, 5, 6, 7})}, .b = {f32, Layout::dense({4, 5, 7, 8})}, .c = {f32, Layout::dense({4, 5, 6, 8})}})
+                .batch,
+            20);
   // The heads of attention lie between the rows: the longer axis is the batch, the other is walked.
   const Layout a{{2, 4, 16, 8}, {16 * 32, 8, 32, 1}}, b{{2, 4, 8, 16}, {16 * 32, 8, 1, 32}};
   const Matmul attention{.a = {f64, a}, .b = {f64, b}, .c = {f64, Layout::dense({2, 4, 16, 16})}};
@@ -113,7 +113,8 @@ TEST(BlasLayout, ResultsByRowsHaveTheirBiasAlongTheRowsOfTheProblem) {
   for (const std::int64_t columns : {1, 5}) {
     for (const std::int64_t rows : {1, 3}) {
       EXPECT_TRUE(
-          blas_product({.a = {f32, Layout::dense({rows, 4})}, .b = {f32, Layout::dense({4, columns})}, .c = {f32, Layout::dense({rows, columns})}})
+          blas_product(
+              {.a = {f32, Layout::dense({rows, 4})}, .b = {f32, Layout::dense({4, columns})}, .c = {f32, Layout::dense({rows, columns})}})
               .swapped);
     }
   }

@@ -19,9 +19,9 @@ using runtime::Arithmetic;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 using runtime::Matmul;
-using runtime::Scale;
 using runtime::Pooling;
 using runtime::PoolingKind;
+using runtime::Scale;
 using test::activations;
 using test::ConvolutionOptions;
 using test::matrix;
@@ -81,9 +81,12 @@ TEST_P(GpuMatmul, LargeProductsMatchInFullPrecision) {
                                 std::array{2, 64, 3000}, std::array{512, 256, 512}}) {
     for (int order = 0; order < 8; ++order) {
       const auto of = [&](int bit) { return order >> bit & 1 ? MatrixOrder::Rows : MatrixOrder::Columns; };
-      test::expect_matmul(
-          cuda(), {.a = {GetParam(), matrix({m, k}, of(0))}, .b = {GetParam(), matrix({k, n}, of(1))}, .c = {GetParam(), matrix({m, n}, of(2))}, .bias = true},
-          1);
+      test::expect_matmul(cuda(),
+                          {.a = {GetParam(), matrix({m, k}, of(0))},
+                           .b = {GetParam(), matrix({k, n}, of(1))},
+                           .c = {GetParam(), matrix({m, n}, of(2))},
+                           .bias = true},
+                          1);
     }
   }
 }
@@ -122,15 +125,30 @@ TEST_P(GpuMatmul, BatchesInSeveralAxesWithBroadcastOperandsMatch) {
 
 TEST_P(GpuMatmul, EmptyAxes) {
   const auto rows = MatrixOrder::Rows;
-  test::expect_matmul(
-      cuda(), {.a = {GetParam(), matrix({3, 0}, rows)}, .b = {GetParam(), matrix({0, 4}, rows)}, .c = {GetParam(), matrix({3, 4}, rows)}, .bias = true}, 1);
-  test::expect_matmul(
-      cuda(), {.a = {GetParam(), matrix({3, 0}, rows)}, .b = {GetParam(), matrix({0, 4}, rows)}, .c = {GetParam(), matrix({3, 4}, MatrixOrder::Columns)}}, 1);
-  test::expect_matmul(
-      cuda(), {.a = {GetParam(), matrix({0, 5}, rows)}, .b = {GetParam(), matrix({5, 4}, rows)}, .c = {GetParam(), matrix({0, 4}, rows)}, .bias = true}, 1);
   test::expect_matmul(cuda(),
-                      {.a = {GetParam(), matrix({0, 2, 5}, rows)}, .b = {GetParam(), matrix({0, 5, 4}, rows)}, .c = {GetParam(), matrix({0, 2, 4}, rows)}}, 1);
-  test::expect_matmul(cuda(), {.a = {GetParam(), matrix({4, 5}, rows)}, .b = {GetParam(), matrix({5, 0}, rows)}, .c = {GetParam(), matrix({4, 0}, rows)}}, 1);
+                      {.a = {GetParam(), matrix({3, 0}, rows)},
+                       .b = {GetParam(), matrix({0, 4}, rows)},
+                       .c = {GetParam(), matrix({3, 4}, rows)},
+                       .bias = true},
+                      1);
+  test::expect_matmul(cuda(),
+                      {.a = {GetParam(), matrix({3, 0}, rows)},
+                       .b = {GetParam(), matrix({0, 4}, rows)},
+                       .c = {GetParam(), matrix({3, 4}, MatrixOrder::Columns)}},
+                      1);
+  test::expect_matmul(cuda(),
+                      {.a = {GetParam(), matrix({0, 5}, rows)},
+                       .b = {GetParam(), matrix({5, 4}, rows)},
+                       .c = {GetParam(), matrix({0, 4}, rows)},
+                       .bias = true},
+                      1);
+  test::expect_matmul(
+      cuda(),
+      {.a = {GetParam(), matrix({0, 2, 5}, rows)}, .b = {GetParam(), matrix({0, 5, 4}, rows)}, .c = {GetParam(), matrix({0, 2, 4}, rows)}},
+      1);
+  test::expect_matmul(
+      cuda(), {.a = {GetParam(), matrix({4, 5}, rows)}, .b = {GetParam(), matrix({5, 0}, rows)}, .c = {GetParam(), matrix({4, 0}, rows)}},
+      1);
 }
 
 /// What `call` makes of operands that begin `shift` elements behind a 16-byte boundary.
@@ -171,7 +189,8 @@ using GpuLibrary = OnGpu;
 INSTANTIATE_TEST_SUITE_P(F32, GpuLibrary, testing::Values(f32), dtype_name);
 
 TEST_P(GpuLibrary, OperandsMayBeginAnywhere) {
-  const Matmul d{.a = {f32, Layout::dense({64, 32})}, .b = {f32, Layout::dense({32, 16})}, .c = {f32, Layout::dense({64, 16})}, .bias = true};
+  const Matmul d{
+      .a = {f32, Layout::dense({64, 32})}, .b = {f32, Layout::dense({32, 16})}, .c = {f32, Layout::dense({64, 16})}, .bias = true};
   const auto product = cuda().make(d);
   const std::vector inputs{numbers(64 * 32), numbers(32 * 16), numbers(16)};
   const auto expected = shifted_result(*product, inputs, 64 * 16, 0);
@@ -261,10 +280,12 @@ TEST_P(GpuLibrary, TheSameCallGivesTheSameBits) {
       ConvolutionOptions o = square(16, 32, 14, 64, 3, 1, 1, 1);
       o.dtype = dtype, o.bias = pass != ConvolutionPass::BackwardData;
       const Convolution d = test::describe(o, pass);
-      const Layout& result = pass == ConvolutionPass::Forward ? d.output.layout : pass == ConvolutionPass::BackwardData ? d.input.layout : d.weight.layout;
+      const Layout& result = pass == ConvolutionPass::Forward        ? d.output.layout
+                             : pass == ConvolutionPass::BackwardData ? d.input.layout
+                                                                     : d.weight.layout;
       const bool forward = pass == ConvolutionPass::Forward;
-      Tensor a(dtype, forward ? d.input.layout : d.output.layout), b(dtype, d.weight.layout), bias(dtype, Layout::dense({64})), first(dtype, result),
-          again(dtype, result);
+      Tensor a(dtype, forward ? d.input.layout : d.output.layout), b(dtype, d.weight.layout), bias(dtype, Layout::dense({64})),
+          first(dtype, result), again(dtype, result);
       Tensor x(dtype, d.input.layout);
       a.randomize(), b.randomize(), bias.randomize(), x.randomize();
       const auto call = cuda().make(d);

@@ -85,12 +85,13 @@ class CudaPlanFiles : public ::testing::Test {
     if (is_paper_) all.emplace("TEGULA_KERNELS", "");  // where nothing can be compiled
     std::vector<std::string> command{"/usr/bin/env"};
     for (const auto& [name, value] : all) command.push_back(name + "=" + value);
-    for (const std::string& word : {std::filesystem::read_symlink("/proc/self/exe").string(), std::string("--gtest_also_run_disabled_tests"),
-                                    "--gtest_filter=CudaPlanFiles.DISABLED_" + test})
+    for (const std::string& word : {std::filesystem::read_symlink("/proc/self/exe").string(),
+                                    std::string("--gtest_also_run_disabled_tests"), "--gtest_filter=CudaPlanFiles.DISABLED_" + test})
       command.push_back(word);
     const auto child = io::run_child(command, {});
     EXPECT_EQ(child.exit_code, 0) << child.messages << std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size());
-    EXPECT_NE(std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size()).find("[  PASSED  ] 1 test"), std::string::npos);
+    EXPECT_NE(std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size()).find("[  PASSED  ] 1 test"),
+              std::string::npos);
     return folder;
   }
 
@@ -230,7 +231,8 @@ TEST_F(CudaPlanFiles, DamagedOrForgedFindingsAreRefused) {
     array = formats::bytes_array(std::string(static_cast<const char*>(array.buffer->data()), array.bytes() - 1));
   });
   refused("code that is missing", [&](nlohmann::json&, io::Safetensors& all) { all.tensors.erase(code(all)); });
-  refused("code that nobody names", [&](nlohmann::json&, io::Safetensors& all) { all.tensors.emplace_back("tegula.plan.code.99", formats::bytes_array("x")); });
+  refused("code that nobody names",
+          [&](nlohmann::json&, io::Safetensors& all) { all.tensors.emplace_back("tegula.plan.code.99", formats::bytes_array("x")); });
   refused("code of floats", [&](nlohmann::json&, io::Safetensors& all) { code(all)->second = HostArray::empty(f32, {4}); });
   refused("no findings", [](nlohmann::json& body, io::Safetensors&) { body.erase("findings"); });
   refused("findings that are a number", [](nlohmann::json& body, io::Safetensors&) { body["findings"] = 3; });

@@ -108,13 +108,13 @@ TEST_F(CudaQueues, TheDeviceWaitsForAllOfThem) {
 
 TEST_F(CudaQueues, CallsGoWhereTheyArePut) {
   const auto bytes = kCount * sizeof(int);
-  const auto call = gpu->make(
-      runtime::HostTurn{.input_bytes = bytes, .output_bytes = bytes, .text = "one more", .queued = [](const Line&) {
-         return [](const void* input, void* output) {
-           const auto* const from = static_cast<const int*>(input);
-           std::transform(from, from + kCount, static_cast<int*>(output), [](int value) { return value + 1; });
-         };
-       }});
+  const auto call =
+      gpu->make(runtime::HostTurn{.input_bytes = bytes, .output_bytes = bytes, .text = "one more", .queued = [](const Line&) {
+                                    return [](const void* input, void* output) {
+                                      const auto* const from = static_cast<const int*>(input);
+                                      std::transform(from, from + kCount, static_cast<int*>(output), [](int value) { return value + 1; });
+                                    };
+                                  }});
   const std::array<void*, 2> buffers{a->data(), b->data()};
   for (const Use use : {Use::Exchange, Use::Copy, Use::Compute}) {
     put(queue(use), a, 10);
@@ -167,10 +167,9 @@ TEST_F(CudaQueues, TheDeviceWaitsForWhatIsPutInBehindAWait) {
     std::function<void()> work;
   };
   put(queue(Use::Exchange), a, 9);
-  const auto turn =
-      gpu->make(runtime::HostTurn{.input_bytes = 4, .output_bytes = 4, .text = "the first", .queued = [](const Line&) {
-                                                                return [](const void* from, void* to) { std::memcpy(to, from, 4); };
-                                                              }});
+  const auto turn = gpu->make(runtime::HostTurn{.input_bytes = 4, .output_bytes = 4, .text = "the first", .queued = [](const Line&) {
+                                                  return [](const void* from, void* to) { std::memcpy(to, from, 4); };
+                                                }});
   const std::array<void*, 2> buffers{a->data(), b->data()};
   queue(Use::Exchange).run(Waits(*gpu, [&] { turn->run(buffers, {}); }), {}, {});
   const Event over = queue(Use::Exchange).mark();

@@ -54,7 +54,8 @@ class Case {
           float sum = d_.bias ? bias[static_cast<std::size_t>(j)] : 0;
           for (std::int64_t l = 0; l < k_; ++l) sum += at(a, d_.a.layout, batch, i, l) * at(b, d_.b.layout, batch, l, j);
           if (d_.bias) sum = std::max(sum, 0.0f);
-          ASSERT_EQ(at(c, d_.c.layout, batch, i, j), sum) << choice.text() << " of " << m_ << "x" << n_ << "x" << k_ << " at " << i << ", " << j;
+          ASSERT_EQ(at(c, d_.c.layout, batch, i, j), sum)
+              << choice.text() << " of " << m_ << "x" << n_ << "x" << k_ << " at " << i << ", " << j;
         }
       }
     }
@@ -103,9 +104,9 @@ TEST(TensorProduct, OnlyProductsThatMayRoundTheirOperandsAreOffered) {
 
 /// Whether (m, k) times (k, n) takes longer in halves than in f32.
 bool halves_cost_more(std::int64_t m, std::int64_t n, std::int64_t k) {
-  const auto price = price_product(runtime::Matmul::of(f32, matrix({m, k}, MatrixOrder::Rows), matrix({k, n}, MatrixOrder::Columns),
-                                                       matrix({m, n}, MatrixOrder::Rows)),
-                                   Card());
+  const auto price = price_product(
+      runtime::Matmul::of(f32, matrix({m, k}, MatrixOrder::Rows), matrix({k, n}, MatrixOrder::Columns), matrix({m, n}, MatrixOrder::Rows)),
+      Card());
   return price.in_f32 < price.in_halves;
 }
 

@@ -35,8 +35,9 @@ class CudaTimeMarks : public ::testing::Test {
   }
   /// The queue stands still for so long.
   std::unique_ptr<runtime::Call> pause(const std::chrono::milliseconds& length) {
-    return gpu->make(
-        runtime::HostTurn{.text = "a pause", .queued = [&length](const Line&) { return [&length](const void*, void*) { std::this_thread::sleep_for(length); }; }});
+    return gpu->make(runtime::HostTurn{.text = "a pause", .queued = [&length](const Line&) {
+                                         return [&length](const void*, void*) { std::this_thread::sleep_for(length); };
+                                       }});
   }
   static double milliseconds(const runtime::TimeMark& from, const runtime::TimeMark& to) {
     return static_cast<double>(to.since(from)) * 1e-6;

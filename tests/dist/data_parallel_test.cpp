@@ -207,9 +207,7 @@ TEST(DataParallel, RowsTravelWhereTheyAreLess) {
 
 TEST(DataParallel, WhatIsNoSumOfRowsIsExchangedWhole) {
   const Tensor column = normal({40, 1}), table = normal({40, 6}), ids = tensor<std::int64_t>({3, 5, 3});
-  const auto of = [&](const Tensor& y, const Tensor& x) {
-    return dist::table_gradient(grad(sum(y), x), 2, Line::current());
-  };
+  const auto of = [&](const Tensor& y, const Tensor& x) { return dist::table_gradient(grad(sum(y), x), 2, Line::current()); };
   EXPECT_EQ(of(square(take(table, ids, 0)), table)->rows.size(), 1u);
   EXPECT_EQ(of(square(take(table, ids, 0)) + take(table, ids, 0), table)->rows.size(), 2u);
   EXPECT_FALSE(of(gather(column, 1, zeros({40, 1}, i64)), column));

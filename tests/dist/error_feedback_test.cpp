@@ -5,8 +5,8 @@
 #include <cmath>
 #include <filesystem>
 
-#include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/dist.h"
+#include "tegula/dist/collectives/narrow_exchange.h"
 #include "tegula/tegula.h"
 #include "tests/dist/trainings.h"
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <optional>
 
-#include "tegula/dist/transport/environment.h"
 #include "tegula/dist.h"
+#include "tegula/dist/transport/environment.h"
 #include "tegula/tegula.h"
 
 namespace tegula {

@@ -168,7 +168,8 @@ TEST(Hosts, AWireThatIsCutEndsBothSides) {
       ++ended;
     });
   }
-  while (ended == 0 && run({"grep", "-q", "event.:.step", "cut.log"}).status != 0) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  while (ended == 0 && run({"grep", "-q", "event.:.step", "cut.log"}).status != 0)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   EXPECT_EQ(ended, 0) << "before a wire was cut";
   hosts.cut_the_wire();
   for (auto& thread : threads) thread.join();

@@ -4,9 +4,9 @@
 
 #include <cstdlib>
 
+#include "tegula/dist.h"
 #include "tegula/dist/transport/environment.h"
 #include "tegula/dist/transport/mpi.h"
-#include "tegula/dist.h"
 #include "tegula/tegula.h"
 
 namespace tegula {

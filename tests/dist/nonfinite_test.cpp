@@ -78,7 +78,8 @@ TEST(NonfiniteOnRanks, TheRankWhoseRowsMakeItNamesTheLine) {
 }
 
 TEST(NonfiniteOnRanks, AModelWithExchangesOfItsOwnAndSharedStateStopToo) {
-  for (const std::string& failure : stopped<WithExchange>({.epochs = 2}, 41).first) EXPECT_NE(failure.find("Trainer: got a loss of "), std::string::npos) << failure;
+  for (const std::string& failure : stopped<WithExchange>({.epochs = 2}, 41).first)
+    EXPECT_NE(failure.find("Trainer: got a loss of "), std::string::npos) << failure;
   for (const std::string& failure : stopped<Logarithm>({.epochs = 2, .shard = 1}, 41).first)
     EXPECT_NE(failure.find("TEGULA_CHECK=nan finds the op"), std::string::npos) << failure;
 }

@@ -9,10 +9,10 @@
 #include <thread>
 
 #include "tegula/core/check.h"
+#include "tegula/dist.h"
 #include "tegula/dist/exchange/progress.h"
 #include "tegula/dist/show/timeline.h"
 #include "tegula/runtime/timeline.h"
-#include "tegula/dist.h"
 #include "tegula/tegula.h"
 #include "tests/dist/trainings.h"
 

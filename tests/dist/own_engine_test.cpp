@@ -13,9 +13,9 @@
 #include <fstream>
 #include <limits>
 
+#include "tegula/dist.h"
 #include "tegula/dist/engines/device_call.h"
 #include "tegula/dist/transport/rendezvous.h"
-#include "tegula/dist.h"
 #include "tegula/tegula.h"
 #include "tests/dist/ranks.h"
 

@@ -7,8 +7,8 @@
 #include <regex>
 
 #include "tegula/compile/run/executable.h"
-#include "tegula/graph/trace.h"
 #include "tegula/dist.h"
+#include "tegula/graph/trace.h"
 #include "tegula/tegula.h"
 #include "tests/dist/ranks.h"
 #include "tests/support/queued_device.h"

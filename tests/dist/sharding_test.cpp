@@ -100,7 +100,8 @@ TEST(Sharding, AFitThatFollowsAnotherGoesOn) {
   const auto run = [](const dist::Group& group, int stage) {
     manual_seed(7);
     Cnn net;
-    optim::ParameterGroups adam(optim::Adam(parameters(net.conv), {.lr = 0.01}), optim::AdamW(Parameters(parameters(net.hidden)), {.lr = 0.005}));
+    optim::ParameterGroups adam(optim::Adam(parameters(net.conv), {.lr = 0.01}),
+                                optim::AdamW(Parameters(parameters(net.hidden)), {.lr = 0.005}));
     Trainer trainer(net, adam, cross_entropy, {.epochs = 1, .batch = 16, .group = group, .shard = stage});
     trainer.fit(rows(48, {1, 8, 8}));
     trainer.fit(rows(48, {1, 8, 8}));

@@ -44,9 +44,7 @@ Trained train_gpt(const dist::Group& data, const dist::Group& tensor, Steps step
 void expect_alike(const Trained& a, const Trained& b) {
   expect_near(a.losses, b.losses, 1e-4, "loss");
   ASSERT_EQ(a.state.size(), b.state.size());
-  for (const auto& [name, values] : b.state) {
-    expect_near(a.state.at(name), values, 5e-4, name);
-  }
+  for (const auto& [name, values] : b.state) { expect_near(a.state.at(name), values, 5e-4, name); }
 }
 
 TEST(TensorParallel, AGptTrainsAsInOneProcess) {

@@ -98,12 +98,19 @@ std::string tokenizer(std::int64_t vocabulary) {
 TEST(ModelsElsewhere, FilesOfTranslators) {
   const char* const path = "elsewhere-translator.model";
   const std::vector<Tensor> x{tokens({2, 7}, 40), tokens({2, 5}, 50), tensor<std::int64_t>({7, 4})};
-  models::Translator(models::Seq2Seq({.source_vocabulary = 40, .target_vocabulary = 50, .embedding = 8, .hidden = 16}), tokenizer(40), tokenizer(50))
+  models::Translator(models::Seq2Seq({.source_vocabulary = 40, .target_vocabulary = 50, .embedding = 8, .hidden = 16}), tokenizer(40),
+                     tokenizer(50))
       .save(path);
   models::Translator lstm = models::Translator::load(path);
   expect_net_elsewhere(lstm, x);
-  models::Translator(models::Transformer({.source_vocabulary = 40, .target_vocabulary = 50, .width = 16, .heads = 4, .hidden = 32, .encoder_layers = 2,
-                                          .decoder_layers = 2, .context = 12}),
+  models::Translator(models::Transformer({.source_vocabulary = 40,
+                                          .target_vocabulary = 50,
+                                          .width = 16,
+                                          .heads = 4,
+                                          .hidden = 32,
+                                          .encoder_layers = 2,
+                                          .decoder_layers = 2,
+                                          .context = 12}),
                      tokenizer(40), tokenizer(50))
       .save(path);
   models::Translator transformer = models::Translator::load(path);
@@ -113,8 +120,14 @@ TEST(ModelsElsewhere, FilesOfTranslators) {
 TEST(ModelsElsewhere, Translators) {
   models::Seq2Seq lstm({.source_vocabulary = 40, .target_vocabulary = 50, .embedding = 8, .hidden = 16});
   expect_net_elsewhere(lstm, {tokens({2, 7}, 40), tokens({2, 5}, 50)});
-  models::Transformer transformer({.source_vocabulary = 40, .target_vocabulary = 50, .width = 16, .heads = 4, .hidden = 32, .encoder_layers = 2,
-                                   .decoder_layers = 2, .context = 12});
+  models::Transformer transformer({.source_vocabulary = 40,
+                                   .target_vocabulary = 50,
+                                   .width = 16,
+                                   .heads = 4,
+                                   .hidden = 32,
+                                   .encoder_layers = 2,
+                                   .decoder_layers = 2,
+                                   .context = 12});
   expect_net_elsewhere(transformer, {tokens({2, 7}, 40), tokens({2, 5}, 50)});
 }
 

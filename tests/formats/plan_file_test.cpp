@@ -366,7 +366,9 @@ TEST(PlanFile, ADamagedPlanIsRefused) {
 TEST(PlanFile, AHostilePlanIsRefusedOrLoads) {
   nn::LSTM lstm(6, 2);
   nn::Conv2d conv(1, 4, 1);
-  const auto f = [&](const Tensor& x) { return concat({flatten(relu(conv(unsqueeze(lstm(x).output, 1)))), take(flatten(x), arange(3), 0)}, 0); };
+  const auto f = [&](const Tensor& x) {
+    return concat({flatten(relu(conv(unsqueeze(lstm(x).output, 1)))), take(flatten(x), arange(3), 0)}, 0);
+  };
   save_plan(kPath, f, numbers({2, 4, 6}));
   const io::Safetensors file = io::read_safetensors(kPath);
   Draws draw;
@@ -385,7 +387,9 @@ TEST(PlanFile, AHostilePlanIsRefusedOrLoads) {
       for (std::size_t change = 0; change < changes; ++change) {
         char& letter = text[draw(array.bytes())];
         // Numbers above all: places, sizes, numbers of values.
-        letter = letter >= '0' && letter <= '9' ? static_cast<char>('0' + draw(10)) : draw(4) == 0 ? kLetters[draw(kLetters.size())] : letter;
+        letter = letter >= '0' && letter <= '9' ? static_cast<char>('0' + draw(10))
+                 : draw(4) == 0                 ? kLetters[draw(kLetters.size())]
+                                                : letter;
       }
       std::string& head = other.metadata.at("tegula.plan");
       const auto at = head.find("\"digest\":") + 9;

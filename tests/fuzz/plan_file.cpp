@@ -29,7 +29,8 @@ constexpr const char* kBody = "tegula.plan.json";
 
 struct Plan {
   // In memory, where a file is written at once.
-  std::string path = std::string(std::filesystem::exists("/dev/shm") ? "/dev/shm/" : "") + "tegula-fuzz-" + std::to_string(getpid()) + ".plan";
+  std::string path =
+      std::string(std::filesystem::exists("/dev/shm") ? "/dev/shm/" : "") + "tegula-fuzz-" + std::to_string(getpid()) + ".plan";
   io::Safetensors file;
   std::string text;
   Plan() {

@@ -156,7 +156,8 @@ TEST(Checkpoint, ACheckInsideIsStillMade) {
     return grad(sum(checkpoint([&](const List& in) { return take(table, index, 0) * sin(in[0]); }, {x})), x);
   });
   const Tensor x = drawn({2}, f64, 0.7);
-  expect_close(step(tensor({std::int64_t{0}, std::int64_t{4}}), x), take(table, tensor({std::int64_t{0}, std::int64_t{4}}), 0) * cos(x), 1e-12);
+  expect_close(step(tensor({std::int64_t{0}, std::int64_t{4}}), x), take(table, tensor({std::int64_t{0}, std::int64_t{4}}), 0) * cos(x),
+               1e-12);
   EXPECT_THROW(step(tensor({std::int64_t{0}, std::int64_t{5}}), x).to_host<double>(), Error);
   EXPECT_EQ(calls.read().item(), 1);
 }

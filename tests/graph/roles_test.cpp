@@ -16,9 +16,7 @@ namespace {
 
 Role role_of(const Tensor& x) { return x.node()->op().role(); }
 
-Tensor behind(const Tensor& x, const Tensor& other) {
-  return make_node(barrier_op(), {x, other}, x.shape(), x.dtype(), Line::current());
-}
+Tensor behind(const Tensor& x, const Tensor& other) { return make_node(barrier_op(), {x, other}, x.shape(), x.dtype(), Line::current()); }
 
 Tensor own_gradient(const Tensor& x) {
   return custom_function(

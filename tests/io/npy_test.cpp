@@ -74,8 +74,9 @@ TEST(Npy, BothByteOrdersAndUnsignedNumbers) {
             (std::vector<std::int16_t>{0x0102, -2}));
   EXPECT_EQ(values_of<std::uint32_t>(parsed("{'shape': (1,), 'fortran_order': False, 'descr': \"<u4\"}", "\xff\xff\xff\xff")),
             (std::vector<std::uint32_t>{0xffffffff}));
-  EXPECT_EQ(values_of<std::uint64_t>(parsed("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", "\xff\xff\xff\xff\xff\xff\xff\xff")),
-            (std::vector<std::uint64_t>{18446744073709551615u}));
+  EXPECT_EQ(
+      values_of<std::uint64_t>(parsed("{'descr': '<u8', 'fortran_order': False, 'shape': (1,), }", "\xff\xff\xff\xff\xff\xff\xff\xff")),
+      (std::vector<std::uint64_t>{18446744073709551615u}));
   EXPECT_TRUE(parsed("{'descr': '|b1', 'fortran_order': False, 'shape': (), }", "\5").values<bool>()[0]);  // any other byte is true
 }
 

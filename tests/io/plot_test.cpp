@@ -247,12 +247,16 @@ TEST(Plot, ALogarithmicAxisHasNumbersWhateverItsRange) {
       const std::size_t text = svg.find("<text>", at), end = svg.find("</text>", at);
       if (text == std::string::npos || end == std::string::npos) break;
       const std::string label = svg.substr(text + 6, end - text - 6);
-      if (const std::size_t digit = label.find_first_of("0123456789"); digit != std::string::npos) found.push_back(std::stod(label.substr(digit)));
+      if (const std::size_t digit = label.find_first_of("0123456789"); digit != std::string::npos)
+        found.push_back(std::stod(label.substr(digit)));
     }
     return found;
   };
-  for (const auto& [scale, y] : {std::pair(Scale::Log10, std::vector<double>{2.3, 3, 4.1}), {Scale::Log10, {0.52, 0.7, 0.93}},
-                                 {Scale::Log10, {1.2, 1.5, 1.8}}, {Scale::Log10, {6100, 6150, 6200}}, {Scale::Log2, {70, 90, 120}}}) {
+  for (const auto& [scale, y] : {std::pair(Scale::Log10, std::vector<double>{2.3, 3, 4.1}),
+                                 {Scale::Log10, {0.52, 0.7, 0.93}},
+                                 {Scale::Log10, {1.2, 1.5, 1.8}},
+                                 {Scale::Log10, {6100, 6150, 6200}},
+                                 {Scale::Log2, {70, 90, 120}}}) {
     const std::vector<double> found = numbers(scale, y);
     EXPECT_GE(std::count_if(found.begin(), found.end(), [&](double tick) { return tick >= 0.8 * y[0] && tick <= 1.25 * y[2]; }), 2)
         << y[0] << " to " << y[2] << ", " << found.size() << " numbers";

@@ -20,8 +20,7 @@ std::span<const std::byte> bytes_of(std::string_view text) { return std::as_byte
 std::string complaint_of(std::string_view text) {
   try {
     WireReader reader(bytes_of(text), kSource);
-    for (WireField field; reader.next(field);) {
-    }
+    for (WireField field; reader.next(field);) {}
   } catch (const Error& error) { return error.what(); }
   return "";
 }
@@ -34,7 +33,8 @@ TEST(Wire, WritesTheExamplesOfTheDefinition) {
 
 TEST(Wire, ReadsWhatIsWritten) {
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max();
-  const std::string text = WireWriter().varint(1, most).fixed64(536'870'911, -0.1).bytes(3, "").fixed32(4, 0.5f).bytes(5, "ab").varint(6, 0).text();
+  const std::string text =
+      WireWriter().varint(1, most).fixed64(536'870'911, -0.1).bytes(3, "").fixed32(4, 0.5f).bytes(5, "ab").varint(6, 0).text();
   WireReader reader(bytes_of(text), kSource);
   WireField field;
   ASSERT_TRUE(reader.next(field));

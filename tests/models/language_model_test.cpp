@@ -6,8 +6,8 @@
 
 #include <cmath>
 
-#include "tegula/models/text/text_classifier.h"
 #include "tegula/models.h"
+#include "tegula/models/text/text_classifier.h"
 #include "tegula/tegula.h"
 #include "tegula/text.h"
 #include "tegula/text/token_windows.h"

@@ -153,7 +153,10 @@ TEST(DotAttention, IsTheTransformersWithItsScale) {
   eval(q, k, v);
   const Tensor lengths = tensor<std::int64_t>({6, 2}), mask = iota({3, 6}, 1) != iota({3, 6}, 0);
   const auto got = nn::dot_attention(q, k, v, {.lengths = lengths, .mask = mask}, 0.5);
-  expect_close(got.context, scaled_dot_product_attention(unsqueeze(q, 1), unsqueeze(k, 1), unsqueeze(v, 1), {.mask = mask, .lengths = lengths}).to_host<double>(), 1e-12);
+  expect_close(
+      got.context,
+      scaled_dot_product_attention(unsqueeze(q, 1), unsqueeze(k, 1), unsqueeze(v, 1), {.mask = mask, .lengths = lengths}).to_host<double>(),
+      1e-12);
   expect_close(nn::dot_attention(q, k, v).weights, softmax(matmul(q, transpose(k)), -1).to_host<double>(), 1e-12);
 }
 

@@ -46,16 +46,17 @@ Maker maker(const std::string& name, Options options) {
   return {name, [options](const Parameters& p) { return std::make_unique<O>(p, options); }};
 }
 const std::vector<Maker>& makers() {
-  static const std::vector<Maker> all{
-      maker<optim::SGD>("SGD", optim::SGDOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1}),
-      maker<optim::AdamW>("AdamW", optim::AdamWOptions{.lr = 0.01, .weight_decay = 0.1}),
-      maker<optim::RMSprop>("RMSprop", optim::RMSpropOptions{.lr = 0.01, .centered = true}),
-      maker<optim::Adafactor>("Adafactor", optim::AdafactorOptions{}),
-      maker<optim::LAMB>("LAMB", optim::LAMBOptions{}),
-      {"ParameterGroups", [](const Parameters& p) {
-         auto [matrices, vectors] = optim::split(p, [](const Parameter& one) { return one.cell->shape().rank() > 1; });
-         return std::make_unique<optim::ParameterGroups>(optim::AdamW(matrices, {.lr = 0.01}), optim::SGD(vectors, {.lr = 0.1, .momentum = 0.5}));
-       }}};
+  static const std::vector<Maker> all{maker<optim::SGD>("SGD", optim::SGDOptions{.lr = 0.1, .momentum = 0.9, .weight_decay = 0.1}),
+                                      maker<optim::AdamW>("AdamW", optim::AdamWOptions{.lr = 0.01, .weight_decay = 0.1}),
+                                      maker<optim::RMSprop>("RMSprop", optim::RMSpropOptions{.lr = 0.01, .centered = true}),
+                                      maker<optim::Adafactor>("Adafactor", optim::AdafactorOptions{}),
+                                      maker<optim::LAMB>("LAMB", optim::LAMBOptions{}),
+                                      {"ParameterGroups", [](const Parameters& p) {
+                                         auto [matrices, vectors] =
+                                             optim::split(p, [](const Parameter& one) { return one.cell->shape().rank() > 1; });
+                                         return std::make_unique<optim::ParameterGroups>(optim::AdamW(matrices, {.lr = 0.01}),
+                                                                                         optim::SGD(vectors, {.lr = 0.1, .momentum = 0.5}));
+                                       }}};
   return all;
 }
 

@@ -91,9 +91,7 @@ TEST(Preprocessing, RefusesWhatItCannotBeFittedTo) {
     return "";
   };
   nn::StandardScaler scale{2};
-  EXPECT_NE(message([&] {
-              scale.fit(ones({3, 4}));
-            }).find("StandardScaler: got an input of shape (3, 4), expected 2 features"),
+  EXPECT_NE(message([&] { scale.fit(ones({3, 4})); }).find("StandardScaler: got an input of shape (3, 4), expected 2 features"),
             std::string::npos);
   EXPECT_NE(message([&] { scale.fit(zeros({0, 2})); }).find("expected rows of floats"), std::string::npos);
   EXPECT_NE(message([&] { nn::OneHot{{}}; }).find("no columns"), std::string::npos);

@@ -16,8 +16,8 @@
 #include <set>
 #include <sstream>
 
-#include "tegula/tegula.h"
 #include "tegula/ops/case.h"
+#include "tegula/tegula.h"
 #include "tests/support/op_check.h"
 #include "tests/support/source_folder.h"
 
@@ -33,10 +33,10 @@ struct End {
 const std::vector<End>& ends() {
   constexpr float least = std::numeric_limits<float>::min(), most = std::numeric_limits<float>::max();
   constexpr double inf = std::numeric_limits<double>::infinity();
-  static const std::vector<End> list{
-      {"0", 0},         {"-0", -0.0},       {"denormal", 1e-42}, {"-denormal", -1e-42}, {"least", least},
-      {"-least", -least}, {"1e-30", 1e-30}, {"-1e-30", -1e-30},  {"1e30", 1e30},        {"-1e30", -1e30},
-      {"most", most},   {"-most", -most},   {"inf", inf},        {"-inf", -inf},        {"nan", std::nan("")}};
+  static const std::vector<End> list{{"0", 0},         {"-0", -0.0},       {"denormal", 1e-42},  {"-denormal", -1e-42},
+                                     {"least", least}, {"-least", -least}, {"1e-30", 1e-30},     {"-1e-30", -1e-30},
+                                     {"1e30", 1e30},   {"-1e30", -1e30},   {"most", most},       {"-most", -most},
+                                     {"inf", inf},     {"-inf", -inf},     {"nan", std::nan("")}};
   return list;
 }
 
@@ -140,11 +140,12 @@ std::vector<Named> all_cases() {
   std::vector<Named> out;
   std::map<std::string, int> seen;
   int families = 0;
-  constexpr auto kFamilies = std::to_array<std::vector<OpCase> (*)()>({
-      arithmetic_cases, math_cases, compare_cases, logic_cases, activation_cases, loss_cases, class_loss_cases, softmax_cases,
-      normalization_cases, reduce_cases, scan_cases, sort_cases, search_cases, distance_cases, pooling_cases, shape_cases, join_cases,
-      index_cases, matmul_cases, einsum_cases, interpolate_cases, grid_sample_cases, unfold_cases, linear_cross_entropy_cases,
-      attention_cases, convolution_cases});
+  constexpr auto kFamilies = std::to_array<std::vector<OpCase> (*)()>(
+      {arithmetic_cases, math_cases,       compare_cases,       logic_cases,       activation_cases, loss_cases,
+       class_loss_cases, softmax_cases,    normalization_cases, reduce_cases,      scan_cases,       sort_cases,
+       search_cases,     distance_cases,   pooling_cases,       shape_cases,       join_cases,       index_cases,
+       matmul_cases,     einsum_cases,     interpolate_cases,   grid_sample_cases, unfold_cases,     linear_cross_entropy_cases,
+       attention_cases,  convolution_cases});
   for (auto* family : kFamilies) {
     const bool elementwise = ++families <= 5;
     for (OpCase& one : family()) {

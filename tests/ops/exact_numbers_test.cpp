@@ -116,8 +116,7 @@ TEST(ExactNumbers, WhatI64DoesNotHoldIsRefused) {
 
 TEST(ExactNumbers, AFloatBeyondTheRangeIsTheEndThatIsNearer) {
   const char* const device = std::getenv("TEGULA_TEST_DEVICE");
-  if (device && std::string_view(device).starts_with("emulated"))
-    GTEST_SKIP() << "skipped: converts as C++ does, which leaves this open";
+  if (device && std::string_view(device).starts_with("emulated")) GTEST_SKIP() << "skipped: converts as C++ does, which leaves this open";
   const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> given{2.9, -2.9, 3e9, -3e9, 1e30, -1e30, infinity, -infinity, 0.5, -0.5, 7.0};
   for (const std::int64_t copies : {1, 7}) {  // whole vectors, and what is left of them

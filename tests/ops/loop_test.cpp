@@ -1,7 +1,7 @@
 // scan: a recurrence written once is the same recurrence written out.
 
-#include "tegula/core/line.h"
 #include "tegula/ops/loop.h"
+#include "tegula/core/line.h"
 
 #include <gtest/gtest.h>
 

@@ -104,7 +104,8 @@ TEST(TileParameters, BlocksAreLoadedAndStoredWhereTheTensorIs) {
   const Tensor a = normal({M, K}), b = normal({N, K});
   for (const bool check : {false, true}) {
     const auto kernel = check ? kernels::matmul_blocks.check() : kernels::matmul_blocks;
-    const Tensor c = kernel({cdiv(M, 16), cdiv(N, 16)}, descriptor(a, {16, 8}), descriptor(transpose(b), {8, 16}), descriptor(out({M, N}), {16, 16}), K)[0];
+    const Tensor c = kernel({cdiv(M, 16), cdiv(N, 16)}, descriptor(a, {16, 8}), descriptor(transpose(b), {8, 16}),
+                            descriptor(out({M, N}), {16, 16}), K)[0];
     expect_close(c, matmul(a, transpose(b)), 1e-5);
   }
 }
@@ -155,7 +156,10 @@ TEST(TileParameters, AVariableIsUpdatedWhereItLies) {
 TEST(TileParameters, WhoHoldsAVariablesOldValueKeepsIt) {
   Variable w(ones({100}));
   const Tensor old = w.read(), x = ones({100});
-  auto step = jit([&](const Tensor& in) { kernels::grown({1}, w, in, 100, 128); return w + 0; });
+  auto step = jit([&](const Tensor& in) {
+    kernels::grown({1}, w, in, 100, 128);
+    return w + 0;
+  });
   EXPECT_EQ(step(x).to_host(), full({100}, 2).to_host());
   EXPECT_EQ(old.to_host(), ones({100}).to_host());
   // Its own old value beside it

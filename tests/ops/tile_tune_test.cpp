@@ -36,7 +36,8 @@ constexpr auto kScaled = [](Ptr<float> x, Out<float> y, Named<Int, "N"> N, Out<s
 const auto scaled = jit("scaled", kScaled);
 const auto counted = jit("counted", [](InOut<float> total, Ptr<float> x, Named<Int, "N"> N, Const<int, "BLOCK"> BLOCK) {
   auto i = arange(0, BLOCK);
-  for (auto first : range(0, N, BLOCK)) store(total + first + i, load(total + first + i, first + i < N) + load(x + first + i, first + i < N), first + i < N);
+  for (auto first : range(0, N, BLOCK))
+    store(total + first + i, load(total + first + i, first + i < N) + load(x + first + i, first + i < N), first + i < N);
 });
 }  // namespace kernels
 
@@ -118,7 +119,8 @@ TEST_F(TileTune, PruningLeavesWhatIsWorthATry) {
 TEST_F(TileTune, OnlyTheKeyDecides) {
   int asked = 0;
   const auto counts = [&](const std::vector<Config>& configs, const Launch&) { return configs; };
-  const auto kernel = kernels::scaled.tune(kConfigs, {.key = {"BLOCK"}, .prune = counts}).given("EVEN", [&](const Launch& l) { return ++asked, even(l); });
+  const auto kernel =
+      kernels::scaled.tune(kConfigs, {.key = {"BLOCK"}, .prune = counts}).given("EVEN", [&](const Launch& l) { return ++asked, even(l); });
   run(kernel, 20'003);
   const int measured = asked;
   run(kernel, 20'005);  // another size, not in the key
@@ -166,7 +168,8 @@ TEST_F(TileTune, WrongNamesAreSaid) {
 }
 
 TEST_F(TileTune, ConfigurationsThatCannotBeBuiltAreLeftOut) {
-  const auto kernel = kernels::scaled.tune({{.constants = {{"BLOCK", 0}, {"SLOW", 0}}}, {.constants = {{"BLOCK", 128}, {"SLOW", 0}}}}).given("EVEN", [](const Launch&) { return 0; });
+  const auto kernel = kernels::scaled.tune({{.constants = {{"BLOCK", 0}, {"SLOW", 0}}}, {.constants = {{"BLOCK", 128}, {"SLOW", 0}}}})
+                          .given("EVEN", [](const Launch&) { return 0; });
   const Tensor x = uniform({333});
   EXPECT_EQ(kernel({3}, x, out({333}), 333, out({1}))[1].item<std::int64_t>(), 1280);
 }

@@ -44,7 +44,8 @@ template <class Kernel>
 std::vector<Tensor> cast_by(const Kernel& kernel, DType from) {
   const Tensor x = from_array(all_codes(from));
   const auto to = [&](std::size_t k) { return OutShape{x.shape(), {}, kTo[k]}; };
-  return kernel({x.numel() / types::kBlock}, x, to(0), to(1), to(2), to(3), to(4), to(5), to(6), to(7), to(8), to(9), to(10), to(11), to(12), to(13));
+  return kernel({x.numel() / types::kBlock}, x, to(0), to(1), to(2), to(3), to(4), to(5), to(6), to(7), to(8), to(9), to(10), to(11),
+                to(12), to(13));
 }
 
 void expect_casts(const std::vector<Tensor>& results, DType from) {
@@ -84,14 +85,22 @@ void expect_integers() {
   const OutShape wide{{}, {}, sizeof(T) >= 4 ? dtype : std::is_unsigned_v<T> ? u32 : i32};
   const auto expect = [&](const Tensor& got, auto f, const char* what) {
     const auto values = got.to_host<T>();
-    for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(values[i], static_cast<T>(f(a[i], b[i]))) << what << " of " << name(dtype) << " at " << i;
+    for (std::size_t i = 0; i < a.size(); ++i)
+      ASSERT_EQ(values[i], static_cast<T>(f(a[i], b[i]))) << what << " of " << name(dtype) << " at " << i;
   };
   const auto check = [&](const auto& arithmetic, const auto& bits) {
     const std::vector<Tensor> r = arithmetic({1}, x, y, all, all, all, all, all, all, all, all, std::int64_t{types::kBlock});
     expect(r[0], [](T p, T q) { return static_cast<U>(p) + static_cast<U>(q); }, "+");
     expect(r[1], [](T p, T q) { return static_cast<U>(p) - static_cast<U>(q); }, "-");
     expect(r[2], [](T p, T q) { return static_cast<std::uint64_t>(p) * static_cast<std::uint64_t>(q); }, "*");
-    expect(r[3], [](T p, T q) { return q == 0 ? T{0} : std::is_signed_v<T> && q == static_cast<T>(-1) ? static_cast<T>(U{0} - static_cast<U>(p)) : static_cast<T>(p / q); }, "/");
+    expect(
+        r[3],
+        [](T p, T q) {
+          return q == 0                                           ? T{0}
+                 : std::is_signed_v<T> && q == static_cast<T>(-1) ? static_cast<T>(U{0} - static_cast<U>(p))
+                                                                  : static_cast<T>(p / q);
+        },
+        "/");
     expect(r[4], [](T p, T q) { return q == 0 || (std::is_signed_v<T> && q == static_cast<T>(-1)) ? T{0} : static_cast<T>(p % q); }, "%");
     expect(r[5], [](T p, T q) { return std::max(p, q); }, "maximum");
     expect(r[6], [](T p, T q) { return std::min(p, q); }, "minimum");
@@ -142,7 +151,8 @@ TEST(TileTypes, NarrowFloatsAreRoundedAfterEachWord) {
       const auto expect = [&](std::size_t k, auto f) {
         const auto got = cast(r[k], f32).to_host<float>();
         for (std::size_t i = 0; i < a.size(); ++i)
-          ASSERT_EQ(static_cast<double>(got[i]), test::nearest(format, static_cast<double>(f(a[i], b[i])))) << name(dtype) << " result " << k << " at " << i;
+          ASSERT_EQ(static_cast<double>(got[i]), test::nearest(format, static_cast<double>(f(a[i], b[i]))))
+              << name(dtype) << " result " << k << " at " << i;
       };
       expect(0, [](float p, float q) { return p + q; });
       expect(1, [](float p, float q) { return p - q; });
@@ -160,7 +170,8 @@ TEST(TileTypes, UpperHalvesOfProductsAreUnsigned) {
     const auto a = numbers<T>(3), b = numbers<T>(9);
     for (const bool at_once : {false, true}) {
       const OutShape all{{types::kBlock}, {}, dtype_of<T>()};
-      const auto got = (at_once ? types::high.check()({1}, tensor(a), tensor(b), all) : types::high({1}, tensor(a), tensor(b), all))[0].template to_host<T>();
+      const auto got = (at_once ? types::high.check()({1}, tensor(a), tensor(b), all) : types::high({1}, tensor(a), tensor(b), all))[0]
+                           .template to_host<T>();
       for (std::size_t i = 0; i < a.size(); ++i) {
         __extension__ using Wide = unsigned __int128;
         const auto want = static_cast<T>(static_cast<U>(Wide{static_cast<U>(a[i])} * static_cast<U>(b[i]) >> 8 * sizeof(T)));
@@ -191,10 +202,13 @@ TEST(TileTypes, ProductsOfEveryTypeAndRank) {
   for (const DType dtype : {f64, f32, f16, bf16, e4m3, e5m2, i8, u8, i16, i32, u32}) {
     for (const int batch : {0, 1, 3}) {
       constexpr int kM = 5, kN = 19, kK = 12;
-      const auto shape = [&](std::int64_t rows, std::int64_t columns) { return batch == 0 ? Shape{rows, columns} : Shape{batch, rows, columns}; };
+      const auto shape = [&](std::int64_t rows, std::int64_t columns) {
+        return batch == 0 ? Shape{rows, columns} : Shape{batch, rows, columns};
+      };
       const auto filled = [&](const Shape& s, int step) {
         std::vector<float> v(static_cast<std::size_t>(numel(s)));
-        for (std::size_t i = 0; i < v.size(); ++i) v[i] = static_cast<float>(static_cast<int>(i * static_cast<std::size_t>(step) % 13) - (is_unsigned(dtype) ? 0 : 6));
+        for (std::size_t i = 0; i < v.size(); ++i)
+          v[i] = static_cast<float>(static_cast<int>(i * static_cast<std::size_t>(step) % 13) - (is_unsigned(dtype) ? 0 : 6));
         return tensor(v, s);
       };
       const DType sums = dtype == f64 ? f64 : is_float(dtype) ? f32 : dtype == u32 ? u32 : i32;

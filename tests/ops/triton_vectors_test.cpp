@@ -83,7 +83,8 @@ Run several(F) {
     };
     const auto from = [&](std::size_t i) { return packed(in(i).shape()); };
     const auto to = [&](std::size_t k) { return packed(out(k).shape); };
-    return whole<F>({1}, in(0), in(1), in(2), in(3), out(0), out(1), out(2), out(3), from(0), from(1), from(2), from(3), to(0), to(1), to(2), to(3));
+    return whole<F>({1}, in(0), in(1), in(2), in(3), out(0), out(1), out(2), out(3), from(0), from(1), from(2), from(3), to(0), to(1),
+                    to(2), to(3));
   };
 }
 template <class F>

@@ -209,7 +209,8 @@ TEST(ParameterGroups, ACheckpointContinuesBitForBit) {
 TEST(ParameterGroups, Errors) {
   Variable a = ones({3});
   const Parameters list{{"a", a.cell()}};
-  expect_refusal([&] { optim::ParameterGroups(optim::SGD(list), optim::Adam(list)); }, "ParameterGroups: got a twice, expected each parameter once");
+  expect_refusal([&] { optim::ParameterGroups(optim::SGD(list), optim::Adam(list)); },
+                 "ParameterGroups: got a twice, expected each parameter once");
   const int line = __LINE__ + 1;
   expect_refusal([&] { optim::ParameterGroups(optim::SGD(list, {.lr = 0})); }, "ParameterGroups: got a first group with rate 0");
   expect_refusal([&] { optim::ParameterGroups(optim::SGD(list, {.lr = 0})); }, "average_test.cpp:" + std::to_string(line + 1));

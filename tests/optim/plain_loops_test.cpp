@@ -3,9 +3,9 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <unistd.h>
 #include <fstream>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "tegula/core/warning.h"

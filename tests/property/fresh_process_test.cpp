@@ -78,7 +78,8 @@ Seen see(const Function& f, const std::vector<Tensor>& x, const Parameters& cell
 }
 
 Parameters sorted(Parameters cells) {
-  std::erase_if(cells, [](const Parameter& one) { return one.name.empty() || one.name[0] != 'v' || one.name.find('.') != std::string::npos; });
+  std::erase_if(cells,
+                [](const Parameter& one) { return one.name.empty() || one.name[0] != 'v' || one.name.find('.') != std::string::npos; });
   std::ranges::sort(cells, {}, &Parameter::name);
   return cells;
 }

@@ -247,7 +247,9 @@ std::vector<std::pair<int, Outcome>> run_saved(ModeHost& host, const Mode& mode,
   } else {
     const GraphFunction loaded = load_graph(path);
     state = loaded.state();
-    function = [compiled = std::make_shared<decltype(jit(loaded))>(jit(loaded))](const std::vector<Tensor>& inputs) { return (*compiled)(inputs); };
+    function = [compiled = std::make_shared<decltype(jit(loaded))>(jit(loaded))](const std::vector<Tensor>& inputs) {
+      return (*compiled)(inputs);
+    };
   }
   if (!stays) std::remove(path.c_str());
   std::vector<std::pair<int, Outcome>> out;

@@ -24,7 +24,8 @@ struct Mode {
   int repeat = 0;            // jit, so many calls in one
   int bound = 0;             // set_pending_bound
   bool saved = false;        // as a graph file, which is loaded again, in a jit
-  bool planned = false;      // as a plan file, loaded again; $TEGULA_PLANS: a folder where such files stay, and are taken from where they are there
+  bool planned =
+      false;      // as a plan file, loaded again; $TEGULA_PLANS: a folder where such files stay, and are taken from where they are there
   bool queued = false;       // on tests/support/queued_device.h
   bool faulty = false;       // for the test of the tests: one op does something else
   Precision precision = Precision::fp32;  // of all ops; with another one f64 is f32 (with_precision)

@@ -160,8 +160,7 @@ TEST(Saved, EveryDeclaredCaseComesBack) {
   // All ops of the table, but for those that have no cases here: tests/formats has them.
   const std::set<std::string> elsewhere{"random_bits", "uniform",  "normal", "multinomial", "debug_print", "checkpoint",  "checkpoints",
                                         "scan",        "variable", "keep",   "e4m3_encode", "e4m3_decode", "e8m0_encode", "e8m0_decode"};
-  for (const std::string& name : known_ops().names())
-    EXPECT_NE(met.contains(name), elsewhere.contains(name)) << name;
+  for (const std::string& name : known_ops().names()) EXPECT_NE(met.contains(name), elsewhere.contains(name)) << name;
 }
 
 /// Random graphs in the mode, against a jit.

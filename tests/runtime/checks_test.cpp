@@ -55,8 +55,13 @@ TEST(LibraryChecks, OperandsAreOfOneDtype) {
   Convolution image = grouped(4, 6, 2);
   image.weight.dtype = bf16;
   EXPECT_ERROR(check(image), "convolution: got operands of several dtypes");
-  Pooling pooling{.input = {f32, Layout::dense({1, 2, 4})}, .output = {f32, Layout::dense({1, 2, 2})}, .window = {2}, .stride = {2},
-                  .dilation = {1}, .pad_low = {0}, .pad_high = {0}};
+  Pooling pooling{.input = {f32, Layout::dense({1, 2, 4})},
+                  .output = {f32, Layout::dense({1, 2, 2})},
+                  .window = {2},
+                  .stride = {2},
+                  .dilation = {1},
+                  .pad_low = {0},
+                  .pad_high = {0}};
   EXPECT_NO_THROW(check(pooling));
   pooling.taps.dtype = f32;
   EXPECT_ERROR(check(pooling), "pooling: got operands of several dtypes");

@@ -55,18 +55,19 @@ TEST(Early, ALoopThatReadsIsBehindTheWait) {
   Builder b("rows");
   const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, true), n = b.scalar("n", i64);
   const Value column = tile::row(b.arange(0, kProductColumns));
-  const std::vector<Value> sum = b.for_(b.constant(std::int64_t{0}, i64), n, b.constant(std::int64_t{1}, i64),
-                                        {b.full({1, kProductColumns}, 0, f32)}, [&](Value row, std::span<const Value> carried) {
-                                          return std::vector<Value>{carried[0] + b.load(x + (row * b.constant(kProductColumns, i64) + column))};
-                                        });
+  const std::vector<Value> sum =
+      b.for_(b.constant(std::int64_t{0}, i64), n, b.constant(std::int64_t{1}, i64), {b.full({1, kProductColumns}, 0, f32)},
+             [&](Value row, std::span<const Value> carried) {
+               return std::vector<Value>{carried[0] + b.load(x + (row * b.constant(kProductColumns, i64) + column))};
+             });
   b.store(y + column, sum[0]);
   Program program = b.finish();
   program.early = true;
   const std::string text = generate(program, {{4, 4, 3}, false}, 90).source;
   EXPECT_LT(text.find("\n  await_launch_ahead();"), text.find("for (long long"));
-  EXPECT_TRUE(emulation_agrees(program,
-                               {TestArgument::filled(f32, 5 * kProductColumns, wave), TestArgument::empty(f32, kProductColumns), TestArgument::scalar(5)},
-                               {.grids = {{1, 1, 1}}}));
+  EXPECT_TRUE(emulation_agrees(
+      program, {TestArgument::filled(f32, 5 * kProductColumns, wave), TestArgument::empty(f32, kProductColumns), TestArgument::scalar(5)},
+      {.grids = {{1, 1, 1}}}));
 }
 
 /// Blocks that share a row leave together, and sums in the order of the instances are one block's: both wait before anything else.
@@ -94,13 +95,13 @@ TEST(Early, ClustersAndOrderedSumsWaitAtOnce) {
 TEST(Early, ValuesAreTheSame) {
   for (const DType dtype : {f32, bf16, f64}) {
     for (const bool unwritten : {true, false}) {
-      EXPECT_TRUE(
-          emulation_agrees(product_of_a_row(dtype, unwritten),
-                           {TestArgument::filled(dtype, kProductRows, [](std::size_t k) { return static_cast<double>(k % 5) - 2; }),
-                            TestArgument::filled(dtype, kProductRows * 2 * kProductColumns, [](std::size_t k) { return static_cast<double>(k % 7) - 3; }),
-                            TestArgument::filled(dtype, 2 * kProductColumns, [](std::size_t k) { return static_cast<double>(k % 3); }),
-                            TestArgument::empty(dtype, 2 * kProductColumns)},
-                           {.grids = {{2, 1, 1}}}));
+      EXPECT_TRUE(emulation_agrees(
+          product_of_a_row(dtype, unwritten),
+          {TestArgument::filled(dtype, kProductRows, [](std::size_t k) { return static_cast<double>(k % 5) - 2; }),
+           TestArgument::filled(dtype, kProductRows * 2 * kProductColumns, [](std::size_t k) { return static_cast<double>(k % 7) - 3; }),
+           TestArgument::filled(dtype, 2 * kProductColumns, [](std::size_t k) { return static_cast<double>(k % 3); }),
+           TestArgument::empty(dtype, 2 * kProductColumns)},
+          {.grids = {{2, 1, 1}}}));
     }
   }
 }

@@ -63,41 +63,43 @@ bool is_limit(const Expression& e) {
 
 std::vector<Fault> faults() {
   using namespace simt;
-  return {without("a barrier is missing",
-                  [](const Statement& one) {
-                    const auto* const barrier = one.as<Barrier>();
-                    return barrier && (barrier->kind == Barrier::Kind::Block || barrier->kind == Barrier::Kind::Cluster);
-                  }),
-          without("blocks do not know that the others run",
-                  [](const Statement& one) {
-                    const auto* const barrier = one.as<Barrier>();
-                    return barrier && barrier->kind == Barrier::Kind::ClusterWait;
-                  }),
-          without("a copy is not waited for", [](const Statement& one) { return one.as<WaitForCopies>() || one.as<AwaitCopies>(); }),
-          changed<CopyAhead>("a stage is filled while it is read",
-                             [](CopyAhead& copy) {
-                               bool found = false;
-                               for_each_part(copy.place, [&](Expression& e) {
-                                 if (e.kind != Expression::Kind::Choose || found) return;
-                                 e = Expression("stage");
-                                 found = true;
-                               });
-                               return found;
-                             }),
-          changed<Combine>("threads do not meet before memory is used again",
-                           [](Combine& combine) {
-                             return combine.how == Combine::How::Columns && combine.place == Combine::Place::Parts && std::exchange(combine.again, false);
-                           }),
-          changed<Combine>("parts lie in one place", [](Combine& combine) { return std::exchange(combine.offset, 0) > 0 && combine.counted; }),
-          {"a mask is one too short", [](Kernel& kernel, std::size_t& places, std::size_t at) {
-             for_each_statement(kernel.body, [&](Statement& statement) {
-               for_each_expression(statement, [&](Expression& whole) {
-                 for_each_part(whole, [&](Expression& e) {
-                   if (is_limit(e) && places++ == at) e.operands[1] = e.operands[1] - 1;
-                 });
-               });
+  return {
+      without("a barrier is missing",
+              [](const Statement& one) {
+                const auto* const barrier = one.as<Barrier>();
+                return barrier && (barrier->kind == Barrier::Kind::Block || barrier->kind == Barrier::Kind::Cluster);
+              }),
+      without("blocks do not know that the others run",
+              [](const Statement& one) {
+                const auto* const barrier = one.as<Barrier>();
+                return barrier && barrier->kind == Barrier::Kind::ClusterWait;
+              }),
+      without("a copy is not waited for", [](const Statement& one) { return one.as<WaitForCopies>() || one.as<AwaitCopies>(); }),
+      changed<CopyAhead>("a stage is filled while it is read",
+                         [](CopyAhead& copy) {
+                           bool found = false;
+                           for_each_part(copy.place, [&](Expression& e) {
+                             if (e.kind != Expression::Kind::Choose || found) return;
+                             e = Expression("stage");
+                             found = true;
+                           });
+                           return found;
+                         }),
+      changed<Combine>("threads do not meet before memory is used again",
+                       [](Combine& combine) {
+                         return combine.how == Combine::How::Columns && combine.place == Combine::Place::Parts &&
+                                std::exchange(combine.again, false);
+                       }),
+      changed<Combine>("parts lie in one place", [](Combine& combine) { return std::exchange(combine.offset, 0) > 0 && combine.counted; }),
+      {"a mask is one too short", [](Kernel& kernel, std::size_t& places, std::size_t at) {
+         for_each_statement(kernel.body, [&](Statement& statement) {
+           for_each_expression(statement, [&](Expression& whole) {
+             for_each_part(whole, [&](Expression& e) {
+               if (is_limit(e) && places++ == at) e.operands[1] = e.operands[1] - 1;
              });
-           }}};
+           });
+         });
+       }}};
 }
 
 Sample sample_of(const std::string& name) {
@@ -114,7 +116,8 @@ std::string shown(const Sample& sample, const Fault& fault, std::size_t at) {
       fault.put(kernel, places, at);
     };
     try {
-      if (!emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace, .change_kernel = change})) found += "another number\n";
+      if (!emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace, .change_kernel = change}))
+        found += "another number\n";
     } catch (const Error& error) { found += error.what(); }
   }
   return found;
@@ -141,24 +144,27 @@ TEST_P(Faults, Show) {
     fault.put(counted, places, ~std::size_t{0});
     for (std::size_t at = 0; at < places; ++at) {
       const bool expected = harmless == GetParam().harmless.end() || !harmless->second.contains(at);
-      EXPECT_EQ(!shown(sample, fault, at).empty(), expected) << fault.name << ", place " << at << " of " << sample.name << "\n" << shown(sample, fault, at);
+      EXPECT_EQ(!shown(sample, fault, at).empty(), expected) << fault.name << ", place " << at << " of " << sample.name << "\n"
+                                                             << shown(sample, fault, at);
       seen += expected;
     }
   }
   EXPECT_GT(seen, 0u);
 }
 
-const std::string kBarrier = "a barrier is missing", kMask = "a mask is one too short", kMeeting = "threads do not meet before memory is used again";
+const std::string kBarrier = "a barrier is missing", kMask = "a mask is one too short",
+                  kMeeting = "threads do not meet before memory is used again";
 
 INSTANTIATE_TEST_SUITE_P(
     , Faults,
-    testing::Values(Broken{"dot_f32", {{kBarrier, {1}}}},        // between the two operands, which lie apart
+    testing::Values(Broken{"dot_f32", {{kBarrier, {1}}}},  // between the two operands, which lie apart
                     Broken{"scans", {{kBarrier, {0, 2, 6, 8}}}},  // ahead of the first use; a thread's own elements; results that lie apart
                     Broken{"ordered_sums_f32"}, Broken{"staged_row_bf16"}, Broken{"walked_row_f32"},
                     Broken{"walked_rows_bf16", {{kBarrier, {0}}, {kMeeting, {0}}}},  // results that lie apart; sums that stay in a warp
-                    Broken{"column_sums_in_chunks", {{kBarrier, {0}}, {kMask, {0}}}}, Broken{"carried_lines", {{kBarrier, {0, 1}}}},  // results that lie apart
-                    Broken{"branches", {{kMeeting, {0}}}},                                                    // one warp
-                    Broken{"cluster_row"}, Broken{"cluster_rows_bf16", {{kBarrier, {0}}}}),                   // results that lie apart
+                    Broken{"column_sums_in_chunks", {{kBarrier, {0}}, {kMask, {0}}}},
+                    Broken{"carried_lines", {{kBarrier, {0, 1}}}},  // results that lie apart
+                    Broken{"branches", {{kMeeting, {0}}}},  // one warp
+                    Broken{"cluster_row"}, Broken{"cluster_rows_bf16", {{kBarrier, {0}}}}),  // results that lie apart
     [](const auto& info) { return info.param.sample; });
 
 }  // namespace

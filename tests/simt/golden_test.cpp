@@ -118,9 +118,7 @@ TEST(GoldenKernels, AreWhatTheyWereAndCompile) {
   for (const Work& work : works()) {
     SCOPED_TRACE(work.name);
     std::string text;
-    for (const Generated& code : generated_of(programs_of(work.run), work.many_sets)) {
-      text += test::with_figures(code);
-    }
+    for (const Generated& code : generated_of(programs_of(work.run), work.many_sets)) { text += test::with_figures(code); }
     const std::string unit = prelude() + text;
     text = std::regex_replace(text, std::regex("// golden_test.cpp:[0-9]+"), "// the user's line");
     EXPECT_TRUE(test::is_golden(work.name, text));

@@ -29,7 +29,9 @@ inline std::string request_line(const tile::Program& program, const Specialisati
 
 inline KernelRequest request_of(const std::string& line) {
   const nlohmann::json json = nlohmann::json::parse(line);
-  const auto complain = [](const std::string& got, const std::string& expected) { throw std::runtime_error(got + " instead of " + expected); };
+  const auto complain = [](const std::string& got, const std::string& expected) {
+    throw std::runtime_error(got + " instead of " + expected);
+  };
   return {.program = formats::tile_program_from_json(json.at("program"), complain),
           .specialisation = {.facts = json.at("facts").get<std::vector<std::uint8_t>>(),
                              .many_sets = json.at("many_sets"),

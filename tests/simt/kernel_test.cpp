@@ -71,7 +71,8 @@ TEST(PlaceBarriers, WhatIsWrittenIsReadBehindABarrier) {
 }
 
 TEST(PlaceBarriers, OneThreadsOwnPlacesNeedNone) {
-  EXPECT_EQ(with_barriers({read_of(1), kWork, write_of(1), kWork}), "// work\n// work\n") << "the same pointer: each thread its own element";
+  EXPECT_EQ(with_barriers({read_of(1), kWork, write_of(1), kWork}), "// work\n// work\n")
+      << "the same pointer: each thread its own element";
   EXPECT_EQ(with_barriers({read_of(1), kWork, read_of(2), kWork}), "// work\n// work\n") << "nobody writes";
 }
 
@@ -82,7 +83,13 @@ TEST(PlaceBarriers, ThreadsThatHaveMetNeedNotMeetAgain) {
 }
 
 TEST(PlaceBarriers, AnIterationFollowsTheOneBefore) {
-  For loop{.type = computed(DType::i64), .name = "i", .begin = 0, .end = 9, .step = 1, .body = {write_of(1), kWork}, .program = For::OfProgram{}};
+  For loop{.type = computed(DType::i64),
+           .name = "i",
+           .begin = 0,
+           .end = 9,
+           .step = 1,
+           .body = {write_of(1), kWork},
+           .program = For::OfProgram{}};
   EXPECT_NE(with_barriers({loop}).find("__syncthreads"), std::string::npos) << "the pointer is elsewhere in the next iteration";
   loop.program->moving.insert(1);
   EXPECT_EQ(with_barriers({loop}).find("__syncthreads"), std::string::npos) << "its tiles never meet";
@@ -90,7 +97,8 @@ TEST(PlaceBarriers, AnIterationFollowsTheOneBefore) {
 
 TEST(PlaceBarriers, TheNextLoopsRingWaitsForTheReadersOfTheLast) {
   const auto loop = [](const std::string& ring) {
-    return For{.type = computed(DType::i64), .name = "i", .begin = 0, .end = 9, .step = 1, .body = {kWork}, .program = For::OfProgram{{}, ring}};
+    return For{
+        .type = computed(DType::i64), .name = "i", .begin = 0, .end = 9, .step = 1, .body = {kWork}, .program = For::OfProgram{{}, ring}};
   };
   const auto text = [&](const std::string& first, const std::string& second) {
     return with_barriers({UseRing{first}, OpenRing{}, loop(first), UseRing{second}, OpenRing{}, loop(second)});
@@ -100,7 +108,8 @@ TEST(PlaceBarriers, TheNextLoopsRingWaitsForTheReadersOfTheLast) {
 }
 
 TEST(PlaceBarriers, ClustersWaitOnce) {
-  EXPECT_EQ(with_barriers({MeetCluster{}, kWork, MeetCluster{}, write_of(1), read_of(2)}, 2), "cluster_wait();\n// work\ncluster_barrier();\n");
+  EXPECT_EQ(with_barriers({MeetCluster{}, kWork, MeetCluster{}, write_of(1), read_of(2)}, 2),
+            "cluster_wait();\n// work\ncluster_barrier();\n");
 }
 
 std::string walked(Expression value) {
@@ -151,16 +160,19 @@ TEST(KeepPacked, WhatIsLoadedLateIsAskedForAsAWhole) {
 TEST(FetchAhead, ALoopsLoadsBeginSomeIterationsBefore) {
   Ring ring{.stages = 3, .ahead = 2, .stage_bytes = 2048, .layout = "2048 0/4", .loads = {}, .addresses = {{Name("v", 1), {}}}};
   ring.loads.push_back({.value = Name("v", 3), .pointer = 2, .dtype = DType::f32, .bytes = 16});
-  For loop{.type = computed(DType::i64), .name = Name("v", 0), .begin = number(std::int64_t{0}, DType::i64), .end = "n", .step = {}, .body = {}};
+  For loop{
+      .type = computed(DType::i64), .name = Name("v", 0), .begin = number(std::int64_t{0}, DType::i64), .end = "n", .step = {}, .body = {}};
   loop.step = number(std::int64_t{1}, DType::i64);
   loop.program = For::OfProgram{.moving = {}, .ring = {}, .fetches = ring};
   loop.body.push_back(Declare{.what = {Name("v", 1), computed(DType::i64), {}}, .value = Expression(Name("v", 0)) * 512, .constant = true});
   loop.body.push_back(Touch{.root = 0, .pointer = 2});
   loop.body.push_back(Declare{.what = {Name("v", 3), computed(DType::f32), {1, 4}}});
-  LoadWide load{.wide = 4, .count = 4, .pointer = group(Expression("x") + Expression(Name("v", 1))), .target = held(Name("v", 3), Place::Vector)};
+  LoadWide load{
+      .wide = 4, .count = 4, .pointer = group(Expression("x") + Expression(Name("v", 1))), .target = held(Name("v", 3), Place::Vector)};
   loop.body.push_back(Loop{.name = "c", .end = 1, .body = {std::move(load)}});
   loop.program->own = loop.body.size();
-  Kernel kernel{.column_threads = 128, .parameters = {{.name = "x", .declared = {}}, {.name = "n", .declared = {}}}, .entry = {}, .body = {}};
+  Kernel kernel{
+      .column_threads = 128, .parameters = {{.name = "x", .declared = {}}, {.name = "n", .declared = {}}}, .entry = {}, .body = {}};
   kernel.body.push_back(loop);
   fetch_ahead(kernel);
   place_barriers(kernel);

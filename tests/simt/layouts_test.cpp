@@ -37,9 +37,7 @@ TEST(LinearLayouts, SolveFindsWhatIsThere) {
     for (Bits target = 0; target < 64; ++target) {
       const auto found = solve(columns, target);
       ASSERT_EQ(found.has_value(), reached.contains(target));
-      if (found) {
-        ASSERT_EQ(product(columns, *found), target);
-      }
+      if (found) { ASSERT_EQ(product(columns, *found), target); }
     }
   }
 }
@@ -66,7 +64,8 @@ TEST(LinearLayouts, FragmentsLieAsTheInstructionSays) {
 
 TEST(LinearLayouts, RowsOfThreadsAreLinear) {
   gpu::ThreadGrid grid;
-  grid.rows = 16, grid.columns = 64, grid.vector = 4, grid.row_threads = 8, grid.column_threads = 8, grid.row_steps = 2, grid.column_steps = 2;
+  grid.rows = 16, grid.columns = 64, grid.vector = 4, grid.row_threads = 8, grid.column_threads = 8, grid.row_steps = 2,
+  grid.column_steps = 2;
   const auto full = gpu::linear_layout(grid, {16, 64}), row = gpu::linear_layout(grid, {16, 1}), flat = gpu::linear_layout(grid, {64, 16});
   ASSERT_TRUE(full && row && flat);
   for (Bits thread = 0; thread < 64; ++thread) {
@@ -152,9 +151,13 @@ Converted converted(const Case& one, DType dtype, bool uneven, unsigned order) {
   const auto at = [](const char* array, int count, int i) { return group(Expression(array) + thread_index() * count + i); };
   const auto registers = [&](const char* name, const Linear& layout) { return Register{name, computed(dtype), {layout.held()}}; };
   const tile::Parameter memory{.name = "in", .dtype = dtype, .writable = true};
-  Kernel kernel{.column_threads = threads, .parameters = {{.name = "in", .declared = memory}, {.name = "out", .declared = memory}}, .entry = {}, .body = {}};
+  Kernel kernel{.column_threads = threads,
+                .parameters = {{.name = "in", .declared = memory}, {.name = "out", .declared = memory}},
+                .entry = {},
+                .body = {}};
   kernel.body = {Declare{.what = registers("source", one.from)}, Declare{.what = registers("target", one.to)}};
-  for (int i = 0; i < one.from.held(); ++i) kernel.body.push_back(Assign{.target = simt::element("source", i), .value = load(at("in", one.from.held(), i))});
+  for (int i = 0; i < one.from.held(); ++i)
+    kernel.body.push_back(Assign{.target = simt::element("source", i), .value = load(at("in", one.from.held(), i))});
   kernel.body.push_back(Convert{registers("source", one.from), registers("target", one.to), one.from, one.to, one.bits});
   for (int i = 0; i < one.to.held(); ++i)
     kernel.body.push_back(StoreOne{.computed = dtype, .value = simt::element("target", i), .pointer = at("out", one.to.held(), i)});

@@ -69,8 +69,8 @@ using Kinds = std::set<Finding::Kind>;
 const Expression kThread = thread_index();
 
 TEST(Machine, HandsNumbersToOtherWarps) {
-  const Kernel kernel = kernel_of({Assign{.target = element("tile", kThread), .value = x_at(kThread)}, Barrier{},
-                                   store(element("tile", 63 - kThread), kThread)});
+  const Kernel kernel = kernel_of(
+      {Assign{.target = element("tile", kThread), .value = x_at(kThread)}, Barrier{}, store(element("tile", 63 - kThread), kThread)});
   EXPECT_EQ(found(kernel), Kinds{});
   const Ran result = run(kernel);
   for (std::size_t i = 0; i < kThreads; ++i) EXPECT_EQ(result.y[i], static_cast<float>(63 - i));
@@ -78,7 +78,9 @@ TEST(Machine, HandsNumbersToOtherWarps) {
 }
 
 TEST(Machine, FindsReadsThatNoBarrierOrders) {
-  EXPECT_EQ(found(kernel_of({Assign{.target = element("tile", kThread), .value = x_at(kThread)}, store(element("tile", kThread), kThread)})), Kinds{});
+  EXPECT_EQ(
+      found(kernel_of({Assign{.target = element("tile", kThread), .value = x_at(kThread)}, store(element("tile", kThread), kThread)})),
+      Kinds{});
   // Of the same warp, too.
   for (const int distance : {1, 32}) {
     const Kernel kernel = kernel_of({Assign{.target = element("tile", kThread), .value = x_at(kThread)},
@@ -89,20 +91,25 @@ TEST(Machine, FindsReadsThatNoBarrierOrders) {
 }
 
 TEST(Machine, FindsWritesOverWhatOthersStillRead) {
-  const Kernel kernel = kernel_of({Assign{.target = element("tile", kThread), .value = x_at(kThread)}, Barrier{},
-                                   store(element("tile", 63 - kThread), kThread), Assign{.target = element("tile", kThread), .value = x_at(kThread)}});
+  const Kernel kernel =
+      kernel_of({Assign{.target = element("tile", kThread), .value = x_at(kThread)}, Barrier{},
+                 store(element("tile", 63 - kThread), kThread), Assign{.target = element("tile", kThread), .value = x_at(kThread)}});
   EXPECT_EQ(found(kernel), Kinds{Finding::Kind::Race});
 }
 
 TEST(Machine, FindsRacesInTensors) {
-  const auto place = [](Expression i) { return StoreOne{.computed = DType::f32, .value = "tr", .pointer = Expression("y") + std::move(i)}; };
+  const auto place = [](Expression i) {
+    return StoreOne{.computed = DType::f32, .value = "tr", .pointer = Expression("y") + std::move(i)};
+  };
   EXPECT_EQ(found(kernel_of({place(kThread)})), Kinds{});
   EXPECT_EQ(found(kernel_of({place(kThread / 2)})), Kinds{Finding::Kind::Race});
 }
 
 /// No barrier orders instances.
 TEST(Machine, FindsRacesBetweenInstances) {
-  const auto place = [](Expression i) { return StoreOne{.computed = DType::f32, .value = "tr", .pointer = Expression("y") + std::move(i)}; };
+  const auto place = [](Expression i) {
+    return StoreOne{.computed = DType::f32, .value = "tr", .pointer = Expression("y") + std::move(i)};
+  };
   const Expression first = group("id0" * Expression(kThreads));
   EXPECT_EQ(found(kernel_of({place(first + kThread)}), 3), Kinds{});
   EXPECT_EQ(found(kernel_of({place(first / 2 + kThread)}), 3), Kinds{Finding::Kind::Race});
@@ -118,8 +125,10 @@ TEST(Machine, FindsWhatNobodyHasWritten) {
   EXPECT_EQ(found(kernel_of({variable, store("v", kThread)})), Kinds{Finding::Kind::Undefined});
   // What is not there where nobody looks.
   const Statement half(Assign{.target = "v", .value = x_at(kThread)}, kThread < 40);
-  EXPECT_EQ(found(kernel_of({variable, half, Statement(StoreOne{.computed = DType::f32, .value = "v", .pointer = Expression("y") + kThread}, kThread < 40)})),
-            Kinds{});
+  EXPECT_EQ(
+      found(kernel_of(
+          {variable, half, Statement(StoreOne{.computed = DType::f32, .value = "v", .pointer = Expression("y") + kThread}, kThread < 40)})),
+      Kinds{});
   EXPECT_EQ(found(kernel_of({variable, half, Branch{.when = Expression("v") < 1, .then = {}}})), Kinds{Finding::Kind::Undefined});
 }
 
@@ -142,12 +151,17 @@ TEST(Machine, FindsWideAccessesThatAreNotAligned) {
 
 TEST(Machine, FindsBarriersThatNotAllThreadsReach) {
   EXPECT_EQ(found(kernel_of({Branch{.when = kThread < 16, .then = {Barrier{}}}})), (Kinds{Finding::Kind::Apart}));
-  EXPECT_TRUE(run(kernel_of({Branch{.when = kThread < 32, .then = {Barrier{.kind = Barrier::Kind::Cluster}}, .otherwise = {Barrier{}}}})).observed.stuck);
+  EXPECT_TRUE(run(kernel_of({Branch{.when = kThread < 32, .then = {Barrier{.kind = Barrier::Kind::Cluster}}, .otherwise = {Barrier{}}}}))
+                  .observed.stuck);
 }
 
 TEST(Machine, FindsReadsOfCopiesThatAreOnTheirWay) {
   const auto copies = [](bool waits, int unfinished) {
-    Block body{CopyAhead{.wide = 4, .count = 4, .place = Expression("shared") + kThread * 16, .source = group(Expression("x") + kThread * 4), .inside = 4},
+    Block body{CopyAhead{.wide = 4,
+                         .count = 4,
+                         .place = Expression("shared") + kThread * 16,
+                         .source = group(Expression("x") + kThread * 4),
+                         .inside = 4},
                CloseCopies{}, CloseCopies{}};
     if (waits) body.push_back(WaitForCopies{unfinished});
     body.push_back(store(element("tile", kThread * 4 + 1), kThread));

@@ -50,7 +50,8 @@ void check(Word word, DType dtype, std::size_t count) {
     operands.push_back(b.load(b.pointer("p", own, false) + at));
     std::size_t k = i;
     const bool shifts = i == 1 && (word == Word::Shl || word == Word::Shr);
-    arguments.push_back(TestArgument::filled(own, kCount, [&](std::size_t n) { return shifts ? static_cast<double>(n % 31) : host::test_number(own, k++, random); }));
+    arguments.push_back(TestArgument::filled(
+        own, kCount, [&](std::size_t n) { return shifts ? static_cast<double>(n % 31) : host::test_number(own, k++, random); }));
   }
   const Value result = result_of(word, operands);
   const DType type = result.dtype();
@@ -80,8 +81,11 @@ TEST(MachineWords, ConvertAsTheInterpreterDoes) {
       Builder b("convert");
       const Value in = b.pointer("in", from, false), out = b.pointer("out", to, true), at = b.arange(0, kCount);
       b.store(out + at, cast(b.load(in + at), compute_type(to)));
-      const bool to_integer = is_float(from) && is_integer(to);  // NaN is any number; of narrow ones only those of their range are the same everywhere
-      const auto value = [&](std::size_t i) { return to_integer || is_unsigned(from) ? static_cast<double>(i % 101) : static_cast<double>(i) * 1.37 - 200; };
+      const bool to_integer =
+          is_float(from) && is_integer(to);  // NaN is any number; of narrow ones only those of their range are the same everywhere
+      const auto value = [&](std::size_t i) {
+        return to_integer || is_unsigned(from) ? static_cast<double>(i % 101) : static_cast<double>(i) * 1.37 - 200;
+      };
       EXPECT_TRUE(emulation_agrees(b.finish(), {TestArgument::filled(from, kCount, value), TestArgument::empty(to, kCount)}))
           << name(from) << " to " << name(to);
     }

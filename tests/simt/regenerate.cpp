@@ -32,8 +32,8 @@ std::set<std::string> lines_of(const fs::path& folder) {
 }
 
 std::string summary(const Generated& kernel) {
-  return kernel.name + " " + std::to_string(kernel.threads) + " " + std::to_string(kernel.cluster) + " " + std::to_string(kernel.shared_bytes) +
-         (kernel.early ? " early" : "");
+  return kernel.name + " " + std::to_string(kernel.threads) + " " + std::to_string(kernel.cluster) + " " +
+         std::to_string(kernel.shared_bytes) + (kernel.early ? " early" : "");
 }
 
 int regenerate(const fs::path& folder, const fs::path& texts) {

@@ -103,9 +103,9 @@ TEST(TileTypesOnAGpu, CastsGiveTheSameNumbers) {
     const std::int64_t blocks = x.numel() / types::kBlock;
     // What floats beyond the range of integers of 32 bits and more become is the compiler's here, not the hardware's: they have a test of their own.
     const bool narrow = !is_float(from);
-    EXPECT_TRUE(same_on_a_gpu(types::casts({blocks}, x, to(f64), to(f32), to(f16), to(bf16), to(e4m3), to(e5m2), to(narrow ? i64 : f32), to(narrow ? i32 : f32),
-                                           to(narrow ? i16 : f32), to(narrow ? i8 : f32), to(narrow ? u64 : f32), to(narrow ? u32 : f32),
-                                           to(narrow ? u16 : f32), to(narrow ? u8 : f32)),
+    EXPECT_TRUE(same_on_a_gpu(types::casts({blocks}, x, to(f64), to(f32), to(f16), to(bf16), to(e4m3), to(e5m2), to(narrow ? i64 : f32),
+                                           to(narrow ? i32 : f32), to(narrow ? i16 : f32), to(narrow ? i8 : f32), to(narrow ? u64 : f32),
+                                           to(narrow ? u32 : f32), to(narrow ? u16 : f32), to(narrow ? u8 : f32)),
                               {blocks, 1, 1}, {}))
         << name(from);
   }
@@ -114,12 +114,15 @@ TEST(TileTypesOnAGpu, CastsGiveTheSameNumbers) {
 TEST(TileTypesOnAGpu, ArithmeticGivesTheSameNumbers) {
   for (const DType dtype : {f16, e4m3, e5m2, i64, i16, i8, u64, u32, u16, u8}) {
     const tile::OutShape all{{types::kBlock}, {}, dtype}, divided{{types::kBlock}, {}, is_float(dtype) ? f32 : dtype};
-    EXPECT_TRUE(same_on_a_gpu(types::arithmetic({1}, some(dtype, 1), some(dtype, 99), all, all, all, divided, divided, all, all, all, std::int64_t{types::kBlock}),
+    EXPECT_TRUE(same_on_a_gpu(types::arithmetic({1}, some(dtype, 1), some(dtype, 99), all, all, all, divided, divided, all, all, all,
+                                                std::int64_t{types::kBlock}),
                               {1, 1, 1}, {types::kBlock}, 2))
         << name(dtype);
     if (is_float(dtype)) continue;
     const tile::OutShape one{{}, {}, dtype}, wide{{}, {}, size_of(dtype) >= 4 ? dtype : is_unsigned(dtype) ? u32 : i32};
-    EXPECT_TRUE(same_on_a_gpu(types::bits({1}, some(dtype, 5), some(dtype, 7), all, all, all, tile::OutShape{{types::kBlock}, {}, i32}, wide, one, all), {1, 1, 1}, {}))
+    EXPECT_TRUE(same_on_a_gpu(
+        types::bits({1}, some(dtype, 5), some(dtype, 7), all, all, all, tile::OutShape{{types::kBlock}, {}, i32}, wide, one, all),
+        {1, 1, 1}, {}))
         << name(dtype);
     if (size_of(dtype) < 4) continue;
     EXPECT_TRUE(same_on_a_gpu(types::high({1}, some(dtype, 5), some(dtype, 7), all), {1, 1, 1}, {})) << name(dtype);
@@ -128,12 +131,19 @@ TEST(TileTypesOnAGpu, ArithmeticGivesTheSameNumbers) {
 
 TEST(TileTypesOnAGpu, WordsAndProductsAreTheSame) {
   const auto words = [](std::int64_t n) { return out({n}); };
-  EXPECT_TRUE(same_on_a_gpu(types::words<std::uint32_t>({1}, words(256), words(256), words(256), words(256), std::int64_t{77}), {1, 1, 1}, {77}));
-  EXPECT_TRUE(same_on_a_gpu(types::words<std::uint64_t>({1}, words(256), words(256), words(256), words(256), std::int64_t{77}), {1, 1, 1}, {77}));
-  for (const auto& [dtype, sums] : {std::pair(e4m3, f32), std::pair(bf16, f32), std::pair(f64, f64), std::pair(i8, i32), std::pair(u32, u32)}) {
+  EXPECT_TRUE(
+      same_on_a_gpu(types::words<std::uint32_t>({1}, words(256), words(256), words(256), words(256), std::int64_t{77}), {1, 1, 1}, {77}));
+  EXPECT_TRUE(
+      same_on_a_gpu(types::words<std::uint64_t>({1}, words(256), words(256), words(256), words(256), std::int64_t{77}), {1, 1, 1}, {77}));
+  for (const auto& [dtype, sums] :
+       {std::pair(e4m3, f32), std::pair(bf16, f32), std::pair(f64, f64), std::pair(i8, i32), std::pair(u32, u32)}) {
     for (const int batch : {0, 3}) {
-      const auto shape = [&](std::int64_t rows, std::int64_t columns) { return batch == 0 ? Shape{rows, columns} : Shape{batch, rows, columns}; };
-      const auto filled = [&, d = dtype](const Shape& s) { return cast(reshape(remainder(arange(static_cast<double>(numel(s))), 7.0), s), d); };
+      const auto shape = [&](std::int64_t rows, std::int64_t columns) {
+        return batch == 0 ? Shape{rows, columns} : Shape{batch, rows, columns};
+      };
+      const auto filled = [&, d = dtype](const Shape& s) {
+        return cast(reshape(remainder(arange(static_cast<double>(numel(s))), 7.0), s), d);
+      };
       EXPECT_TRUE(same_on_a_gpu(types::products({1}, filled(shape(5, 6)), filled(shape(6, 9)), cast(filled(shape(5, 9)), sums),
                                                 tile::OutShape{shape(5, 9), {}, sums}, batch, 5, 9, 6),
                                 {1, 1, 1}, {}))
@@ -141,10 +151,12 @@ TEST(TileTypesOnAGpu, WordsAndProductsAreTheSame) {
     }
   }
   const Tensor a = normal({16, 16}), b = normal({16, 16});
-  EXPECT_TRUE(same_on_a_gpu(types::rounded_products({1}, a, b, out({16, 16}), out({16, 16}), out({16, 16}), out({16, 16})), {1, 1, 1}, {}, 64));
+  EXPECT_TRUE(
+      same_on_a_gpu(types::rounded_products({1}, a, b, out({16, 16}), out({16, 16}), out({16, 16}), out({16, 16})), {1, 1, 1}, {}, 64));
   using tile::ScaledFormat;
   const Tensor codes = reshape(cast(bitwise_and(arange(1024), 0xb7), u8), {16, 64}), scales = reshape(cast(arange(32) + 110, u8), {16, 2});
-  EXPECT_TRUE(same_on_a_gpu(types::scaled<ScaledFormat::E4M3, ScaledFormat::E2M1>({1}, codes, scales, reshape(slice(codes, 0, {0, 8}), {32, 16}), scales, out({16, 16})),
+  EXPECT_TRUE(same_on_a_gpu(types::scaled<ScaledFormat::E4M3, ScaledFormat::E2M1>(
+                                {1}, codes, scales, reshape(slice(codes, 0, {0, 8}), {32, 16}), scales, out({16, 16})),
                             {1, 1, 1}, {}, 64));
 }
 

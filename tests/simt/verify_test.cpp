@@ -18,7 +18,8 @@ using simt::Kernel;
 using simt::Statement;
 
 Specialisation known_of(const Sample& sample) {
-  return {.facts = std::vector<std::uint8_t>(sample.program.parameters.size(), 4), .many_sets = sample.run.grids.size() > 1,
+  return {.facts = std::vector<std::uint8_t>(sample.program.parameters.size(), 4),
+          .many_sets = sample.run.grids.size() > 1,
           .guarded = sample.guarded};
 }
 Kernel kernel_of(const Sample& sample, int architecture = 90) { return make_kernel(sample.program, known_of(sample), architecture); }
@@ -71,7 +72,8 @@ std::pair<int, int> refused_without(const F& takes) {
 TEST(Verifier, RefusesKernelsWithoutADeclaration) {
   const auto [mutants, refused] = refused_without([](const Statement& statement) {
     const auto* const declare = statement.as<simt::Declare>();
-    return declare && declare->what.name != "row" && declare->what.name != "col" && declare->what.name != "e" && declare->what.name != "first";
+    return declare && declare->what.name != "row" && declare->what.name != "col" && declare->what.name != "e" &&
+           declare->what.name != "first";
   });
   std::cout << refused << " of " << mutants << " kernels without a declaration are refused\n";
   EXPECT_GT(mutants, 200);
@@ -160,8 +162,8 @@ TEST(Verifier, RefusesLoopsBeyondTheirRegisters) {
 }
 
 TEST(Verifier, RefusesMarksThatAPassShouldHaveReplaced) {
-  for (const Statement& mark : {Statement(simt::Touch{}), Statement(simt::MeetCluster{}), Statement(simt::UseScratch{}),
-                                Statement(simt::OpenRing{})}) {
+  for (const Statement& mark :
+       {Statement(simt::Touch{}), Statement(simt::MeetCluster{}), Statement(simt::UseScratch{}), Statement(simt::OpenRing{})}) {
     Kernel kernel{.parameters = {}, .entry = {}, .body = {mark}};
     EXPECT_THROW(simt::verify(kernel), Error);
   }
@@ -176,8 +178,9 @@ TEST(Verifier, CountsRegisters) {
 }
 
 TEST(Decisions, CanBeRead) {
-  const auto of = [](const tile::Program& program, std::vector<std::uint8_t> facts) { return decisions_of(program, {.facts = std::move(facts)},
-                                                                                                          90); };
+  const auto of = [](const tile::Program& program, std::vector<std::uint8_t> facts) {
+    return decisions_of(program, {.facts = std::move(facts)}, 90);
+  };
   const std::string rows = of(softmax({1, 1024}, bf16), {4, 4, 0, 3});
   EXPECT_NE(rows.find("vector      8 elements\n"), std::string::npos) << rows;
   EXPECT_NE(rows.find("digits      8 bits: v"), std::string::npos) << rows;

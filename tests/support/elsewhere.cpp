@@ -85,7 +85,8 @@ void load_here() {
   const io::Safetensors arguments = io::read_safetensors(kArguments);
   const std::vector<Tensor> x = get(arguments);
   Parameters weights = parameters(f);
-  std::erase_if(weights, [&](const Parameter& one) { return arguments.metadata.at("kernels").find("\n" + one.name + "\n") == std::string::npos; });
+  std::erase_if(weights,
+                [&](const Parameter& one) { return arguments.metadata.at("kernels").find("\n" + one.name + "\n") == std::string::npos; });
   auto compiled = jit(f);
   compiled(x);
   put(kResults, with_gradients(f, x, weights), compiled.print_kernels());

@@ -19,10 +19,14 @@ class EmulatedQueue final : public QueuedDevice {
   static EmulatedQueue& create() { return *new EmulatedQueue; }
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
-    const auto memory = [this, parameters = program.parameters](std::span<const runtime::ArgumentSet> sets) { return memory_of(parameters, sets); };
+    const auto memory = [this, parameters = program.parameters](std::span<const runtime::ArgumentSet> sets) {
+      return memory_of(parameters, sets);
+    };
     return queued(gpu::emulated_kernel(program, {.memory = memory}), program);
   }
-  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {}) override { return noted(QueuedDevice::allocate(bytes, purpose)); }
+  Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {}) override {
+    return noted(QueuedDevice::allocate(bytes, purpose));
+  }
   Ref<Buffer> allocate_shared(std::size_t bytes) override { return noted(QueuedDevice::allocate_shared(bytes)); }
   void prepare(std::span<const runtime::PlannedLaunch> launches) override {
     std::vector<runtime::PlannedLaunch> all(launches.begin(), launches.end());
@@ -51,7 +55,8 @@ class EmulatedQueue final : public QueuedDevice {
     return buffer;
   }
   /// The buffers that the arguments point into; nothing where one points elsewhere.
-  std::vector<std::span<const std::byte>> memory_of(const std::vector<tile::Parameter>& parameters, std::span<const runtime::ArgumentSet> sets) const {
+  std::vector<std::span<const std::byte>> memory_of(const std::vector<tile::Parameter>& parameters,
+                                                    std::span<const runtime::ArgumentSet> sets) const {
     const std::scoped_lock lock(mutex_);
     std::vector<std::span<const std::byte>> all;
     for (const runtime::ArgumentSet& set : sets) {

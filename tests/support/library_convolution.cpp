@@ -56,7 +56,8 @@ template <class F>
 void for_each_product(const Convolution& d, F&& visit) {
   const int rank = d.input.layout.shape.rank();
   Dims y = Dims::filled(rank, 0);
-  const std::int64_t outputs = numel(d.output.layout.shape), taps = numel(d.weight.layout.shape) / std::max<std::int64_t>(1, d.weight.layout.shape[0]);
+  const std::int64_t outputs = numel(d.output.layout.shape),
+                     taps = numel(d.weight.layout.shape) / std::max<std::int64_t>(1, d.weight.layout.shape[0]);
   for (std::int64_t i = 0; i < outputs; ++i) {
     std::int64_t rest = i;
     for (int axis = rank - 1; axis >= 0; --axis) y[axis] = rest % d.output.layout.shape[axis], rest /= d.output.layout.shape[axis];
@@ -78,10 +79,11 @@ void for_each_product(const Convolution& d, F&& visit) {
 }
 
 std::string text(const Convolution& d) {
-  return to_string(d.input.layout.shape) + to_string(d.input.layout.strides) + " * " + to_string(d.weight.layout.shape) + " -> " + to_string(d.output.layout.strides) +
-         " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " pad " + to_string(d.pad_low) + to_string(d.pad_high) +
-         " groups " + std::to_string(d.groups) + " bias " + std::to_string(d.bias) + " addend " + std::to_string(d.addend) + " limits " +
-         std::to_string(d.behind.words.size()) + " blocks " + to_string(d.weight.blocks.sizes);
+  return to_string(d.input.layout.shape) + to_string(d.input.layout.strides) + " * " + to_string(d.weight.layout.shape) + " -> " +
+         to_string(d.output.layout.strides) + " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " pad " +
+         to_string(d.pad_low) + to_string(d.pad_high) + " groups " + std::to_string(d.groups) + " bias " + std::to_string(d.bias) +
+         " addend " + std::to_string(d.addend) + " limits " + std::to_string(d.behind.words.size()) + " blocks " +
+         to_string(d.weight.blocks.sizes);
 }
 
 /// The number of the k-th word behind.
@@ -121,7 +123,8 @@ std::vector<double> reference(const Convolution& d, const Tensor& x, const Tenso
 
 void expect_convolution(runtime::Device& device, const Convolution& d, const std::vector<std::unique_ptr<runtime::Call>>& calls,
                         int threads) {
-  Tensor x(d.dtype(), d.input.layout), w(d.dtype(), d.weight.layout), y(d.dtype(), d.output.layout), bias(d.dtype(), Layout::dense({d.output.layout.shape[1]}));
+  Tensor x(d.dtype(), d.input.layout), w(d.dtype(), d.weight.layout), y(d.dtype(), d.output.layout),
+      bias(d.dtype(), Layout::dense({d.output.layout.shape[1]}));
   x.randomize(), w.randomize(), y.randomize(), bias.randomize();
   const auto expected = reference(d, x, w, y, bias);
   std::vector<double> expected_bias(static_cast<std::size_t>(d.output.layout.shape[1]), 0.0);

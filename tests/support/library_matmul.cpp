@@ -34,7 +34,8 @@ double reference_activation(double x, Activation activation) {
 }
 
 void expect_matmul(runtime::Device& device, const Matmul& d, int threads) {
-  Tensor a(d.dtype(), d.a.layout), b(d.dtype(), d.b.layout), c(d.dtype(), d.c.layout), bias(d.dtype(), Layout::dense({d.c.layout.shape.back()}));
+  Tensor a(d.dtype(), d.a.layout), b(d.dtype(), d.b.layout), c(d.dtype(), d.c.layout),
+      bias(d.dtype(), Layout::dense({d.c.layout.shape.back()}));
   a.randomize(), b.randomize(), bias.randomize();
   const auto call = device.make(d);
   const int last = d.b.layout.shape.rank() - 1;
@@ -59,8 +60,9 @@ void expect_matmul(runtime::Device& device, const Matmul& d, int threads) {
     worst = std::isnan(error) ? error : std::max(worst, error);
   });
   EXPECT_LE(worst, tolerance(d.dtype(), d.arithmetic, static_cast<double>(depth)))
-      << call->describe() << ' ' << to_string(d.a.layout.shape) << to_string(d.a.layout.strides) << ' ' << to_string(d.b.layout.shape) << to_string(d.b.layout.strides)
-      << ' ' << to_string(d.c.layout.shape) << to_string(d.c.layout.strides) << " bias " << d.bias << " activation " << static_cast<int>(d.activation);
+      << call->describe() << ' ' << to_string(d.a.layout.shape) << to_string(d.a.layout.strides) << ' ' << to_string(d.b.layout.shape)
+      << to_string(d.b.layout.strides) << ' ' << to_string(d.c.layout.shape) << to_string(d.c.layout.strides) << " bias " << d.bias
+      << " activation " << static_cast<int>(d.activation);
 }
 
 Matmul random_matmul(DType dtype, int largest) {

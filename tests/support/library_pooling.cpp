@@ -42,7 +42,8 @@ void for_each_window(const Pooling& d, const Tensor& y, F&& visit) {
 }  // namespace
 
 void expect_pooling(runtime::Device& device, const Pooling& d, int threads, double nan_share) {
-  Tensor x(d.dtype(), d.input.layout), y(d.dtype(), d.output.layout), result(d.dtype(), d.backward ? d.input.layout : d.output.layout), taps(u8, d.taps_layout());
+  Tensor x(d.dtype(), d.input.layout), y(d.dtype(), d.output.layout), result(d.dtype(), d.backward ? d.input.layout : d.output.layout),
+      taps(u8, d.taps_layout());
   x.randomize(), y.randomize();
   if (nan_share > 0) {
     x.for_each([&](const Dims& i) {
@@ -112,7 +113,8 @@ Pooling random_pooling(DType dtype) {
     in.push_back(reach + pick(0, spatial == 1 ? 90 : 6));
     out.push_back((in[i + 2] + d.pad_low[i] + d.pad_high[i] - reach) / d.stride[i] + 1);
   }
-  d.input = {dtype, activations(in, order, pick(0, 3) ? 0 : pick(1, 9))}, d.output = {dtype, activations(out, order, pick(0, 3) ? 0 : pick(1, 9))};
+  d.input = {dtype, activations(in, order, pick(0, 3) ? 0 : pick(1, 9))},
+  d.output = {dtype, activations(out, order, pick(0, 3) ? 0 : pick(1, 9))};
   d.wants_taps = d.has_taps() && !d.backward && pick(0, 1) == 1;
   if (pick(0, 3) == 0) d.taps.layout = activations(out, order == Memory::ChannelsLast ? Memory::ChannelsFirst : Memory::ChannelsLast);
   return d;

@@ -42,7 +42,8 @@ inline double nearest(const FloatFormat& f, double x) {
   if (const int which = f.exponent * 100 + f.mantissa; known != which) {
     known = which;
     numbers.clear();
-    for (std::uint64_t code = 0; code >> (f.exponent + f.mantissa) == 0 && std::isfinite(value_of(f, code)); ++code) numbers.push_back(value_of(f, code));
+    for (std::uint64_t code = 0; code >> (f.exponent + f.mantissa) == 0 && std::isfinite(value_of(f, code)); ++code)
+      numbers.push_back(value_of(f, code));
     numbers.push_back(2 * numbers.back() - numbers[numbers.size() - 2]);
   }
   const double magnitude = std::fabs(x);

@@ -345,9 +345,7 @@ class QueuedDevice : public runtime::Device, public runtime::DeviceMemory, publi
     std::size_t scratch_bytes() const override { return call_->scratch_bytes(); }
     void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
       device_.counters.calls++;
-      device_.submit([call = call_, copy = std::vector<void*>(buffers.begin(), buffers.end()), options] {
-        call->run(copy, options);
-      });
+      device_.submit([call = call_, copy = std::vector<void*>(buffers.begin(), buffers.end()), options] { call->run(copy, options); });
     }
     std::string describe() const override { return call_->describe(); }
 

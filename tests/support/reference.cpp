@@ -104,9 +104,9 @@ bool any_of_them(std::span<const double> x, double value) {
 /// What computing one of these may be off by: of single operations, half a unit of the result, as IEEE 754 says; of formulas, what their declared
 /// cases allow, which is relative to 1 (1 + erf(-2) has lost digits); of a sum of terms, units of the greatest.
 double error_scale(std::string_view op, std::span<const double> x, double value) {
-  static const std::unordered_set<std::string_view> single{"add",        "subtract", "multiply", "multiply_add", "divide", "negate", "square",
-                                                           "reciprocal", "abs",      "sqrt",     "rsqrt",        "minimum", "maximum", "cast",
-                                                           "where",      "exp"};
+  static const std::unordered_set<std::string_view> single{"add",     "subtract",   "multiply", "multiply_add", "divide", "negate",
+                                                           "square",  "reciprocal", "abs",      "sqrt",         "rsqrt",  "minimum",
+                                                           "maximum", "cast",       "where",    "exp"};
   if (single.contains(op)) return std::fabs(value);
   double scale = std::max(op == "add_n" ? 0 : 1.0, std::fabs(value));
   if (op == "add_n") {

@@ -129,10 +129,12 @@ namespace {
 
 Sample product(std::string name, DType stored, bool carried) {
   constexpr std::int64_t kM = 37, kN = 41, kK = 29;
-  return {std::move(name), tiled_product({16, 32, 8}, stored, carried),
-          {TestArgument::filled(stored, kM * kK, whole), TestArgument::filled(stored, kK * kN, whole),
-           TestArgument::empty(compute_type(stored), kM * kN), TestArgument::scalar(kM), TestArgument::scalar(kN), TestArgument::scalar(kK)},
-          {.grids = {{3, 2, 1}}}};
+  return {
+      std::move(name),
+      tiled_product({16, 32, 8}, stored, carried),
+      {TestArgument::filled(stored, kM * kK, whole), TestArgument::filled(stored, kK * kN, whole),
+       TestArgument::empty(compute_type(stored), kM * kN), TestArgument::scalar(kM), TestArgument::scalar(kN), TestArgument::scalar(kK)},
+      {.grids = {{3, 2, 1}}}};
 }
 
 /// Causal attention of T queries to base 2, sixteen an instance, over keys that come eight at a time.
@@ -145,14 +147,15 @@ Program attention() {
   const Value query = b.load(q + (col(m) * depth + d), inside);
   const Value low = b.full({kQueries, 1}, -INFINITY, f32);
   const std::vector<Value> initial{low, b.full({kQueries, 1}, 0, f32), b.full({kQueries, kDepth}, 0, f32)};
-  const auto done = b.for_(count_of(b, 0), T, count_of(b, kKeys), initial, [&](Value first, std::span<const Value> now) -> std::vector<Value> {
-    const Value n = first + b.arange(0, kKeys), there = col(n) < T;
-    const Value scores = dot(query, transpose(b.load(keys + (col(n) * depth + d), there)), b.full({kQueries, kKeys}, 0, f32));
-    const Value seen = select(col(m) >= tile::row(n) && tile::row(n) < T, scores, b.full({kQueries, kKeys}, -INFINITY, f32));
-    const Value top = binary(Word::Max, now[0], reduce(seen, 1, Reduction::Max)), p = unary(Word::Exp2, seen - top);
-    const Value factor = unary(Word::Exp2, now[0] - top);
-    return {top, now[1] * factor + reduce(p, 1, Reduction::Sum), dot(p, b.load(v + (col(n) * depth + d), there), now[2] * factor)};
-  });
+  const auto done =
+      b.for_(count_of(b, 0), T, count_of(b, kKeys), initial, [&](Value first, std::span<const Value> now) -> std::vector<Value> {
+        const Value n = first + b.arange(0, kKeys), there = col(n) < T;
+        const Value scores = dot(query, transpose(b.load(keys + (col(n) * depth + d), there)), b.full({kQueries, kKeys}, 0, f32));
+        const Value seen = select(col(m) >= tile::row(n) && tile::row(n) < T, scores, b.full({kQueries, kKeys}, -INFINITY, f32));
+        const Value top = binary(Word::Max, now[0], reduce(seen, 1, Reduction::Max)), p = unary(Word::Exp2, seen - top);
+        const Value factor = unary(Word::Exp2, now[0] - top);
+        return {top, now[1] * factor + reduce(p, 1, Reduction::Sum), dot(p, b.load(v + (col(n) * depth + d), there), now[2] * factor)};
+      });
   b.store(out + (col(m) * depth + d), done[2] / done[1], inside);
   return b.finish();
 }
@@ -193,7 +196,8 @@ Program across(Across what, DType dtype) {
 
 Sample across_a_tile(std::string name, Across what, DType dtype) {
   const auto value = [=](std::size_t i) { return what == Across::Sort && i % 11 == 3 ? NAN : static_cast<double>(i * 29 % 17) - 8; };
-  return {std::move(name), across(what, dtype),
+  return {std::move(name),
+          across(what, dtype),
           {TestArgument::filled(dtype, 5 * 37, value), TestArgument::empty(dtype, 2 * 5 * 37), TestArgument::empty(i64, 2 * 5 * 37)}};
 }
 
@@ -204,9 +208,10 @@ Sample sums_by_index(std::string name, DType dtype) {
               n = b.scalar("n0", i64);
   const Value row = col(b.program_id(0) * 8 + b.arange(0, 8)), column = tile::row(b.arange(0, 24)), mask = row < n;
   b.atomic_add(out + (b.load(index + row, mask) * 24 + column), b.load(source + (row * 24 + column), mask), mask);
-  return {std::move(name), b.finish(),
-          {TestArgument::filled(i64, 30, [](std::size_t i) { return static_cast<double>(i % 3); }), TestArgument::filled(dtype, 30 * 24, wave),
-           TestArgument::filled(dtype, 3 * 24, wave), TestArgument::scalar(30)},
+  return {std::move(name),
+          b.finish(),
+          {TestArgument::filled(i64, 30, [](std::size_t i) { return static_cast<double>(i % 3); }),
+           TestArgument::filled(dtype, 30 * 24, wave), TestArgument::filled(dtype, 3 * 24, wave), TestArgument::scalar(30)},
           {.grids = {{4, 1, 1}}}};
 }
 
@@ -214,7 +219,8 @@ Sample stores_by_index() {
   Builder b("stores_by_index");
   const Value index = b.pointer("in0", i64, false), out = b.pointer("out1", f32, true), i = b.arange(0, 1000);
   b.store(out + b.load(index + i), cast(i, f32));
-  return {"stores_by_index", b.finish(),
+  return {"stores_by_index",
+          b.finish(),
           {TestArgument::filled(i64, 1000, [](std::size_t k) { return static_cast<double>(k * 7 % 50); }), TestArgument::empty(f32, 50)}};
 }
 
@@ -224,14 +230,17 @@ Sample scaled(std::string name, std::vector<std::array<std::int64_t, 3>> grids, 
   const Value from = b.pointer("in0", bf16, false), x = b.pointer("out1", f32, true), n = b.scalar("n0", i64), rate = b.scalar("c0", f32);
   const Value at = tile::row(b.program_id(0) * 512 + b.arange(0, 512)), mask = at < n;
   b.store(x + at, b.load(from + at, mask) * rate, mask);
-  return {std::move(name), b.finish(),
+  return {std::move(name),
+          b.finish(),
           {TestArgument::filled(bf16, 1300, wave), TestArgument::empty(f32, 1300), TestArgument::scalar(1300), TestArgument::scalar(0.5)},
-          {.grids = std::move(grids)}, guarded};
+          {.grids = std::move(grids)},
+          guarded};
 }
 
 Sample softmax_of(std::string name, Shape2 tile, DType dtype, std::int64_t rows) {
   const auto count = static_cast<std::size_t>(rows * tile.columns);
-  return {std::move(name), softmax(tile, dtype),
+  return {std::move(name),
+          softmax(tile, dtype),
           {TestArgument::filled(dtype, count, whole), TestArgument::empty(dtype, count), TestArgument::scalar(static_cast<double>(rows)),
            TestArgument::scalar(static_cast<double>(tile.columns))},
           {.grids = {{(rows + tile.rows - 1) / tile.rows, 1, 1}}}};
@@ -239,7 +248,8 @@ Sample softmax_of(std::string name, Shape2 tile, DType dtype, std::int64_t rows)
 
 Sample rows_of_a_cluster(std::string name, Shape2 tile, DType dtype) {
   const auto rows = static_cast<std::size_t>(2 * tile.rows), once = static_cast<std::size_t>(tile.columns), count = rows * once;
-  return {std::move(name), weighted_rows(tile, dtype),
+  return {std::move(name),
+          weighted_rows(tile, dtype),
           {TestArgument::filled(dtype, count, whole), TestArgument::filled(dtype, once, wave),
            TestArgument::filled(i64, rows, [=](std::size_t i) { return static_cast<double>(7919 * i % once); }),
            TestArgument::empty(dtype, count), TestArgument::empty(f32, rows), TestArgument::scalar(static_cast<double>(tile.columns))},
@@ -248,33 +258,42 @@ Sample rows_of_a_cluster(std::string name, Shape2 tile, DType dtype) {
 
 Sample row_in_shared_memory(std::string name, std::int64_t columns, DType dtype, bool guarded) {
   const auto once = static_cast<std::size_t>(columns), count = 2 * once;
-  return {std::move(name), weighted_softmax(columns, dtype),
+  return {std::move(name),
+          weighted_softmax(columns, dtype),
           {TestArgument::filled(dtype, count, whole), TestArgument::filled(dtype, once, wave), TestArgument::empty(dtype, count),
            TestArgument::empty(f32, 2), TestArgument::scalar(static_cast<double>(columns))},
-          {.grids = {{2, 1, 1}}}, guarded};
+          {.grids = {{2, 1, 1}}},
+          guarded};
 }
 
 Sample early_product(std::string name, DType dtype, bool guarded) {
   const auto small = [](int m) { return [=](std::size_t k) { return static_cast<double>(k % static_cast<std::size_t>(m)) - 2; }; };
-  return {std::move(name), product_of_a_row(dtype, true),
+  return {std::move(name),
+          product_of_a_row(dtype, true),
           {TestArgument::filled(dtype, kProductRows, small(5)), TestArgument::filled(dtype, kProductRows * 2 * kProductColumns, small(7)),
            TestArgument::filled(dtype, 2 * kProductColumns, small(3)), TestArgument::empty(dtype, 2 * kProductColumns)},
-          {.grids = {{2, 1, 1}}}, guarded};
+          {.grids = {{2, 1, 1}}},
+          guarded};
 }
 
 Sample sums_of_columns(std::string name, std::int64_t width, bool guarded) {
   constexpr std::int64_t kRows = 70;
-  return {std::move(name), column_sums(16, 256),
-          {TestArgument::filled(f32, static_cast<std::size_t>(kRows * width), whole), TestArgument::empty(f32, static_cast<std::size_t>(width)),
-           TestArgument::scalar(kRows), TestArgument::scalar(static_cast<double>(width)), TestArgument::scalar(5)},
-          {.grids = {{2, 1, 1}}}, guarded};
+  return {
+      std::move(name),
+      column_sums(16, 256),
+      {TestArgument::filled(f32, static_cast<std::size_t>(kRows * width), whole), TestArgument::empty(f32, static_cast<std::size_t>(width)),
+       TestArgument::scalar(kRows), TestArgument::scalar(static_cast<double>(width)), TestArgument::scalar(5)},
+      {.grids = {{2, 1, 1}}},
+      guarded};
 }
 
 Sample walk_over_rows(std::string name, Shape2 tile, DType dtype) {
   constexpr std::int64_t kTiles = 5;
   const auto count = static_cast<std::size_t>(kTiles * tile.rows * tile.columns), columns = static_cast<std::size_t>(tile.columns);
-  return {std::move(name), walked_rows(tile.rows, tile.columns, dtype),
-          {TestArgument::filled(dtype, count, whole), TestArgument::filled(dtype, count, [](std::size_t i) { return static_cast<double>(i % 5) - 1; }),
+  return {std::move(name),
+          walked_rows(tile.rows, tile.columns, dtype),
+          {TestArgument::filled(dtype, count, whole),
+           TestArgument::filled(dtype, count, [](std::size_t i) { return static_cast<double>(i % 5) - 1; }),
            TestArgument::empty(f32, count), TestArgument::empty(f32, columns), TestArgument::empty(f32, columns),
            TestArgument::scalar(static_cast<double>(tile.columns)), TestArgument::scalar(kTiles)}};
 }
@@ -283,8 +302,8 @@ Sample walk_over_rows(std::string name, Shape2 tile, DType dtype) {
 Sample carried_lines() {
   constexpr std::int64_t kLines = 9, kColumns = 300, kPitch = 304;
   Builder b("carried_lines");
-  const Value in = b.pointer("in0", f32, false), out = b.pointer("out1", f32, true), lines = b.scalar("n0", i64), pitch = b.scalar("s0", i64),
-              columns = b.scalar("n1", i64);
+  const Value in = b.pointer("in0", f32, false), out = b.pointer("out1", f32, true), lines = b.scalar("n0", i64),
+              pitch = b.scalar("s0", i64), columns = b.scalar("n1", i64);
   const Value column = tile::row(b.arange(0, 512)), mask = column < columns, one = count_of(b, 1);
   const Value last = (lines - one) * pitch;
   const auto ends = b.for_(count_of(b, 0), lines, one, {in + column, in + (column + last), out + column, count_of(b, 7)},
@@ -293,7 +312,8 @@ Sample carried_lines() {
                              return {now[0] + pitch, now[1] - pitch, now[2] + pitch, now[3] + 3};
                            });
   b.store(out + (lines * pitch + b.arange(0, 1)), broadcast(cast(ends[3], f32), {1}));
-  return {"carried_lines", b.finish(),
+  return {"carried_lines",
+          b.finish(),
           {TestArgument::filled(f32, kLines * kPitch, whole), TestArgument::empty(f32, kLines * kPitch + 8), TestArgument::scalar(kLines),
            TestArgument::scalar(kPitch), TestArgument::scalar(kColumns)}};
 }
@@ -323,20 +343,23 @@ Sample words() {
   const Value at = tile::row(b.program_id(0) * 1024 + b.arange(0, 1024)), mask = at < n, bits = random_bits(seed, at);
   b.check(at >= 0, at, 5);
   b.store(out + at, bits + cast(at / 3 + at % 3, i32), mask);
-  return {"words", b.finish(), {TestArgument::empty(i32, 1500), TestArgument::scalar(77), TestArgument::scalar(1500)}, {.grids = {{2, 1, 1}}}};
+  return {
+      "words", b.finish(), {TestArgument::empty(i32, 1500), TestArgument::scalar(77), TestArgument::scalar(1500)}, {.grids = {{2, 1, 1}}}};
 }
 
 Sample attention_sample() {
   constexpr std::int64_t kLength = 21;
   const auto small = [](std::size_t i) { return static_cast<double>(i * 37 % 3) - 1; };
-  return {"attention", attention(),
-          {TestArgument::filled(f32, kLength * 8, small), TestArgument::filled(f32, kLength * 8, small), TestArgument::filled(f32, kLength * 8, whole),
-           TestArgument::empty(f32, kLength * 8), TestArgument::scalar(kLength)},
+  return {"attention",
+          attention(),
+          {TestArgument::filled(f32, kLength * 8, small), TestArgument::filled(f32, kLength * 8, small),
+           TestArgument::filled(f32, kLength * 8, whole), TestArgument::empty(f32, kLength * 8), TestArgument::scalar(kLength)},
           {.grids = {{2, 1, 1}}}};
 }
 
 Sample shapes_sample() {
-  return {"shapes", shapes(),
+  return {"shapes",
+          shapes(),
           {TestArgument::filled(f32, 8 * 28, whole), TestArgument::empty(f32, 8 * 24), TestArgument::empty(f32, 2 * 24 + 8 * 28),
            TestArgument::empty(i64, 7), TestArgument::scalar(28)}};
 }

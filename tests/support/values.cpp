@@ -18,7 +18,8 @@ void compare(const Elements& got, const Elements& expected, double absolute, dou
   const auto fail = [&](const std::string& why) {
     ADD_FAILURE_AT(where.file_name(), static_cast<int>(where.line())) << what << (what.empty() ? "" : ": ") << why;
   };
-  if (got.shape && expected.shape && *got.shape != *expected.shape) return fail("got " + to_string(*got.shape) + ", expected " + to_string(*expected.shape));
+  if (got.shape && expected.shape && *got.shape != *expected.shape)
+    return fail("got " + to_string(*got.shape) + ", expected " + to_string(*expected.shape));
   if (got.values.size() != expected.values.size()) {
     return fail("got " + std::to_string(got.values.size()) + " elements, expected " + std::to_string(expected.values.size()));
   }

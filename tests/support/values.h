@@ -24,7 +24,7 @@ std::vector<double> random_numbers(std::size_t count, std::mt19937& engine, doub
 /// Elements in f64; a tensor without a value is computed.
 struct Elements {
   template <class T>
-    requires std::convertible_to<T, tegula::Tensor>
+  requires std::convertible_to<T, tegula::Tensor>
   Elements(const T& x) : Elements(tegula::Tensor(x), 0) {}
   template <class T>
   Elements(const std::vector<T>& x) : values(x.begin(), x.end()) {}

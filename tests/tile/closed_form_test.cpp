@@ -51,15 +51,17 @@ struct Move {
 };
 
 std::vector<Move> moves() {
-  return {{"a number", [](Builder&, Value x, Value, Value) { return x + 12; }, [](auto x, auto, auto) { return x + 12; }},
-          {"from the left", [](Builder&, Value x, Value, Value by) { return by + x; }, [](auto x, auto, auto by) { return by + x; }},
-          {"down", [](Builder&, Value x, Value, Value by) { return x - by; }, [](auto x, auto, auto by) { return x - by; }},
-          {"a product", [](Builder&, Value x, Value, Value by) { return x + by * 6; }, [](auto x, auto, auto by) { return x + by * 6; }},
-          {"twice", [](Builder&, Value x, Value, Value by) { return x + by - by * by; }, [](auto x, auto, auto by) { return x + by - by * by; }},
-          {"not at all", [](Builder&, Value x, Value, Value) { return x; }, [](auto x, auto, auto) { return x; }},
-          {"what turns round", [](Builder&, Value x, Value, Value by) { return by - x; }, [](auto x, auto, auto by) { return by - x; }, false},
-          {"by the counter", [](Builder&, Value x, Value i, Value) { return x + i; }, [](auto x, auto i, auto) { return x + i; }, false},
-          {"by itself", [](Builder&, Value x, Value, Value) { return x + x; }, [](auto x, auto, auto) { return x + x; }, false}};
+  return {
+      {"a number", [](Builder&, Value x, Value, Value) { return x + 12; }, [](auto x, auto, auto) { return x + 12; }},
+      {"from the left", [](Builder&, Value x, Value, Value by) { return by + x; }, [](auto x, auto, auto by) { return by + x; }},
+      {"down", [](Builder&, Value x, Value, Value by) { return x - by; }, [](auto x, auto, auto by) { return x - by; }},
+      {"a product", [](Builder&, Value x, Value, Value by) { return x + by * 6; }, [](auto x, auto, auto by) { return x + by * 6; }},
+      {"twice", [](Builder&, Value x, Value, Value by) { return x + by - by * by; },
+       [](auto x, auto, auto by) { return x + by - by * by; }},
+      {"not at all", [](Builder&, Value x, Value, Value) { return x; }, [](auto x, auto, auto) { return x; }},
+      {"what turns round", [](Builder&, Value x, Value, Value by) { return by - x; }, [](auto x, auto, auto by) { return by - x; }, false},
+      {"by the counter", [](Builder&, Value x, Value i, Value) { return x + i; }, [](auto x, auto i, auto) { return x + i; }, false},
+      {"by itself", [](Builder&, Value x, Value, Value) { return x + x; }, [](auto x, auto, auto) { return x + x; }, false}};
 }
 
 TEST(ClosedForm, NumbersThatMoveAreWhatTheyWere) {
@@ -73,7 +75,8 @@ TEST(ClosedForm, NumbersThatMoveAreWhatTheyWere) {
           std::int64_t sum = -1, last = -1;
           interpret_with(program, 1, &sum, &last, n, by);
           EXPECT_EQ((std::array{sum, last}), reference(move.plain, begin, step, n, by))
-              << move.name << " from " << begin << " by " << step << " to " << n << "\n" << to_string(program);
+              << move.name << " from " << begin << " by " << step << " to " << n << "\n"
+              << to_string(program);
         }
       }
     }
@@ -104,9 +107,8 @@ TEST(ClosedForm, WhatMovesByWhatMovesIsCarried) {
 TEST(ClosedForm, ShortIntegersWrap) {
   Builder b("wraps");
   const Value out = b.pointer("out0", i32, true), n = b.scalar("n0", i64), large = b.constant(std::int64_t{2'000'000'000}, i32);
-  const auto last = b.for_(number(0, n), n, number(1, n), {large}, [&](Value, std::span<const Value> now) {
-    return std::vector<Value>{now[0] + large};
-  });
+  const auto last =
+      b.for_(number(0, n), n, number(1, n), {large}, [&](Value, std::span<const Value> now) { return std::vector<Value>{now[0] + large}; });
   b.store(out, last[0]);
   const Program program = b.finish();
   EXPECT_EQ(count(program, Word::For), 0);
@@ -118,9 +120,8 @@ TEST(ClosedForm, ShortIntegersWrap) {
 TEST(ClosedForm, FloatsStayCarried) {
   Builder b("floats");
   const Value out = b.pointer("out0", f32, true), n = b.scalar("n0", i64);
-  const auto last = b.for_(number(0, n), n, number(1, n), {b.constant(0.0, f32)}, [&](Value, std::span<const Value> now) {
-    return std::vector<Value>{now[0] + 0.1};
-  });
+  const auto last = b.for_(number(0, n), n, number(1, n), {b.constant(0.0, f32)},
+                           [&](Value, std::span<const Value> now) { return std::vector<Value>{now[0] + 0.1}; });
   b.store(out, last[0]);
   EXPECT_EQ(carried(b.finish()), 1u);
 }
@@ -131,9 +132,9 @@ Program nested() {
   const Value in = b.pointer("in0", f32, false), out = b.pointer("out1", f32, true), n = b.scalar("n0", i64), pitch = b.scalar("s0", i64);
   const Value lane = b.arange(0, 8), zero = number(0, n), one = number(1, n);
   const auto rows = b.for_(zero, n, one, {in + lane, out + lane, lane}, [&](Value i, std::span<const Value> outer) -> std::vector<Value> {
-    const auto parts = b.for_(i, n, number(2, n), {outer[0], b.full({8}, 0, f32)}, [&](Value, std::span<const Value> now) -> std::vector<Value> {
-      return {now[0] + 1, now[1] + b.load(now[0])};
-    });
+    const auto parts =
+        b.for_(i, n, number(2, n), {outer[0], b.full({8}, 0, f32)},
+               [&](Value, std::span<const Value> now) -> std::vector<Value> { return {now[0] + 1, now[1] + b.load(now[0])}; });
     b.store(outer[1], parts[1] + cast(outer[2], f32));
     return {outer[0] + pitch, outer[1] + pitch, outer[2] + lane * 2};
   });
@@ -149,8 +150,9 @@ TEST(ClosedForm, PointersOfLoopsInLoops) {
   }
   constexpr std::int64_t kRows = 5, kPitch = 24;
   const auto small = [](std::size_t i) { return static_cast<double>(i * 37 % 7) - 3; };
-  EXPECT_TRUE(host::agrees(program, {host::TestArgument::filled(f32, kRows * kPitch, small), host::TestArgument::empty(f32, (kRows + 1) * kPitch),
-                                     host::TestArgument::scalar(kRows), host::TestArgument::scalar(kPitch)}));
+  EXPECT_TRUE(
+      host::agrees(program, {host::TestArgument::filled(f32, kRows * kPitch, small), host::TestArgument::empty(f32, (kRows + 1) * kPitch),
+                             host::TestArgument::scalar(kRows), host::TestArgument::scalar(kPitch)}));
   std::vector<float> in(kRows * kPitch), out((kRows + 1) * kPitch, -1);
   std::iota(in.begin(), in.end(), 0.0f);
   interpret_with(program, 1, in.data(), out.data(), std::int64_t{kRows}, std::int64_t{kPitch});

@@ -63,9 +63,7 @@ TEST(DeadCode, WhatNobodyNeedsIsNoLongerCarriedNorGiven) {
       EXPECT_EQ(self.regions[0].parameters.size(), 3u);
       EXPECT_EQ(self.regions[0].results.size(), 2u);
     }
-    if (self.word == Word::If) {
-      EXPECT_EQ(self.regions[1].results.size(), 1u);
-    }
+    if (self.word == Word::If) { EXPECT_EQ(self.regions[1].results.size(), 1u); }
   }
 }
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "tegula/core/error.h"
-#include "tegula/tile/builder.h"
 #include "tegula/runtime/interpreter.h"
+#include "tegula/tile/builder.h"
 
 namespace tegula::tile {
 

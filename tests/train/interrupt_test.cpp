@@ -6,8 +6,8 @@
 
 #include "tegula/core/interrupt.h"
 #include "tegula/core/warning.h"
-#include "tegula/optim/optimizers.h"
 #include "tegula/ops/rows/loss.h"
+#include "tegula/optim/optimizers.h"
 #include "tegula/train/trainer.h"
 #include "tests/io/files.h"
 #include "tests/train/support.h"

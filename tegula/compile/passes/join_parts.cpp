@@ -37,9 +37,7 @@ class Joiner {
  private:
   const Graph& out() const { return rewriter_.out(); }
 
-  static const Embeds* embeds(const Item& item) {
-    return item.role() == Role::Kernel ? item.as<KernelOp>().embedding() : nullptr;
-  }
+  static const Embeds* embeds(const Item& item) { return item.role() == Role::Kernel ? item.as<KernelOp>().embedding() : nullptr; }
 
   void cut(Item& sum) {
     if (sum.inputs.size() <= kMostTerms || sum.role() != Role::Elementwise) return;

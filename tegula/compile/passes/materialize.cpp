@@ -268,7 +268,9 @@ class Materializer {
     const Layout a = layout(item.inputs[0]), b = layout(item.inputs[1]);
     const bool fits = item.as<LibraryOp>().accepts(device_, 0, a) && item.as<LibraryOp>().accepts(device_, 1, b);
     if (!fits || b.is_dense() || !is_memory(item.inputs[1])) return;
-    if (products_.at(operand) * saved_by_rows(item.dtype, a, b, layout_of(item)) < static_cast<double>(numel(b.shape)) / transposed_per_second_) return;
+    if (products_.at(operand) * saved_by_rows(item.dtype, a, b, layout_of(item)) <
+        static_cast<double>(numel(b.shape)) / transposed_per_second_)
+      return;
     item.inputs[1] = copy(item.inputs[1]);
     rows_.emplace(operand, item.inputs[1]);
   }

@@ -100,8 +100,7 @@ class Raiser {
   /// True if the reader is a view of a part of the item that only elementwise items read.
   bool is_slice(int reader, const Item& item) const {
     const Item& view = graph_[reader];
-    if (view.role() != Role::View || leaves_[index(reader)] || numel(view.shape) >= numel(item.shape))
-      return false;
+    if (view.role() != Role::View || leaves_[index(reader)] || numel(view.shape) >= numel(item.shape)) return false;
     if (!view.as<ViewOp>().apply(marked(item.shape))) return false;
     return std::ranges::all_of(readers(reader), [&](int next) { return graph_[next].role() == Role::Elementwise; });
   }

@@ -51,8 +51,7 @@ class Sinker {
 
   bool shows_all_in_order(int input) const {
     const Access access = access_of(out_, input);
-    return access.layout.is_dense() && numel(access.layout.shape) == numel(out_[access.base].shape) &&
-           !out_[access.base].shows_input();
+    return access.layout.is_dense() && numel(access.layout.shape) == numel(out_[access.base].shape) && !out_[access.base].shows_input();
   }
 
   Rewriter rewriter_;

@@ -230,7 +230,8 @@ class Storer {
   /// True if the call reads it there as its input k as fast as from memory of its own.
   bool reads(const Item& call, std::size_t k, const SlicePlace& slice) const {
     const bool is_last = k + 1 == call.inputs.size();
-    const bool is_beside = (call.epilogue.bias && k == 2) || (is_last && (call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None));
+    const bool is_beside =
+        (call.epilogue.bias && k == 2) || (is_last && (call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None));
     return !is_beside && takes_slice(call, static_cast<int>(k), slice);
   }
 

@@ -265,7 +265,8 @@ class Checker {
       const bool is_result = producer_of(graph_, buffer.index) == i && buffer.integer == 0;
       const bool is_input = std::ranges::any_of(item(i).inputs, [&](int input) {
         const Access access = access_of(graph_, input);
-        return access.base == buffer.index && access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype)) == buffer.integer;
+        return access.base == buffer.index &&
+               access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype)) == buffer.integer;
       });
       if (step.part()->accesses[b] == runtime::Access::Reads ? !is_input && !is_result : !is_result)
         fail(i, "has a step that touches byte " + std::to_string(buffer.integer) + " of " + text(buffer.index), "its inputs and results");

@@ -54,7 +54,8 @@ class Ranges {
     // A Variable's new value lies where the old one does.
     if (storage.kind == Storage::Kind::Update)
       storage = {Storage::Kind::Leaf, plan_.graph.updates[static_cast<std::size_t>(storage.index)].leaf, 0};
-    const std::size_t bytes = storage.kind == Storage::Kind::Leaf ? 1 : std::max<std::size_t>(plan_.values[static_cast<std::size_t>(spot.root)].bytes(), 1);
+    const std::size_t bytes =
+        storage.kind == Storage::Kind::Leaf ? 1 : std::max<std::size_t>(plan_.values[static_cast<std::size_t>(spot.root)].bytes(), 1);
     const auto first = static_cast<std::size_t>(spot.first), last = static_cast<std::size_t>(std::max(spot.last, spot.first + 1));
     to.push_back({storage.kind, storage.index, {storage.offset, storage.offset + bytes}, spot.root, {first, last}});
   }

@@ -109,9 +109,9 @@ void begin_early(Plan& plan, const runtime::Device& device) {
     for (std::size_t a = 0; a < launch->program.parameters.size(); ++a) {
       tile::Parameter& parameter = launch->program.parameters[a];
       parameter.unwritten = parameter.pointer && !parameter.writable && std::ranges::all_of(launch->sets, [&](const LaunchSet& set) {
-                           const Reference& from = set.arguments[a];
-                           return from.kind == Reference::Kind::Value && unwritten[index(from.index)];
-                         });
+                              const Reference& from = set.arguments[a];
+                              return from.kind == Reference::Kind::Value && unwritten[index(from.index)];
+                            });
     }
     launch->structure = tile::structure(launch->program);
   }

@@ -66,7 +66,9 @@ class ProgramKey : GroupPortion {
       if (reads_partial(i)) continue;
       switch (from.kind) {
         case Operand::Kind::Inside: add(number_.at(from.base)); break;
-        case Operand::Kind::Scalar: add(constants_.try_emplace(from.base, constants_.size()).first->second), add(item(from.base).dtype); break;
+        case Operand::Kind::Scalar:
+          add(constants_.try_emplace(from.base, constants_.size()).first->second), add(item(from.base).dtype);
+          break;
         default: add(nest_.stream_of.at({i, static_cast<int>(k)}));
       }
     }

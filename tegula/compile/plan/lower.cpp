@@ -293,7 +293,7 @@ void note_values(Plan& plan) {
   plan.values.clear();
   plan.values.reserve(graph.items.size());
   for (int i = 0; i < graph.size(); ++i) {
-    const Item& item = graph[i], &producer = graph[producer_of(graph, i)];
+    const Item &item = graph[i], &producer = graph[producer_of(graph, i)];
     plan.values.push_back({.name = std::string(producer.op->name()),
                            .shape = item.shape,
                            .dtype = item.dtype,

@@ -55,7 +55,8 @@ class Lowering : GroupPortion {
     } else {
       store_all(results(portion_ == Portion::Combination && across() ? Space::Across : Space::Reduced));
     }
-    KnownProgram out{.program = builder_.finish(), .structure = {}, .last_load = std::move(last_load_), .first_store = std::move(first_store_)};
+    KnownProgram out{
+        .program = builder_.finish(), .structure = {}, .last_load = std::move(last_load_), .first_store = std::move(first_store_)};
     out.program.many_sizes = plan_.tiles.ladder.on;
     out.structure = tile::structure(out.program);
     return out;
@@ -388,7 +389,9 @@ class Lowering : GroupPortion {
     Step step;
     step.name = own.program.name;
     Launch& launch = *step.launch();
-    const std::int64_t instances = portion_ != Portion::Partials ? nest_.instances : across() ? nest_.splits : nest_.splits * nest_.instances;
+    const std::int64_t instances = portion_ != Portion::Partials ? nest_.instances
+                                   : across()                    ? nest_.splits
+                                                                 : nest_.splits * nest_.instances;
     launch.sets.push_back({arguments_, {instances, 1, 1}});
     step.check_items = check_items_;
     step.origin = item(group_.items.back()).origin;
@@ -458,7 +461,9 @@ void lower_group(Plan& plan, int number, KnownPrograms& known, runtime::Device& 
   const FusedGroup& group = plan.fusion.groups[static_cast<std::size_t>(number)];
   if (!group.has_reduction && numel(group.domain) == 0) return;
   const runtime::TilePreference& tiles = plan.tiles;
-  const auto lowering = [&](const LoopNest& nest, Portion portion) { return Lowering(plan, group, nest, portion, device.traits().numbers_in_memory); };
+  const auto lowering = [&](const LoopNest& nest, Portion portion) {
+    return Lowering(plan, group, nest, portion, device.traits().numbers_in_memory);
+  };
   LoopNest nest = make_loop_nest(plan, group);
   choose_tiles(nest, tiles);
   const auto follow = [&](const LoopNest& cut) {

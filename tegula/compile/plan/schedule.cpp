@@ -111,8 +111,8 @@ class Merger {
     for (const auto word : step.launch()->structure) hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
     for (auto [it, end] = buckets_.equal_range(hash); it != end; ++it) {
       const Step& first = plan_.steps[index(firsts_[index(it->second)])];
-      if (first.launch()->structure == step.launch()->structure && owner_of(first) == owner_of(step) && first.check_items == step.check_items &&
-          behind_[index(firsts_[index(it->second)])] == behind)
+      if (first.launch()->structure == step.launch()->structure && owner_of(first) == owner_of(step) &&
+          first.check_items == step.check_items && behind_[index(firsts_[index(it->second)])] == behind)
         return it->second;
     }
     buckets_.emplace(hash, static_cast<int>(firsts_.size()));

@@ -31,7 +31,7 @@ struct Reference {
     Update,
     Nothing /* a result of a call that nobody wants */
   } kind = Kind::Value;
-  int index = -1;            // item, scratch buffer, constant or updated Variable
+  int index = -1;  // item, scratch buffer, constant or updated Variable
   std::int64_t integer = 0;  // Integer; for Value the offset in bytes
   double real = 0;
 };
@@ -53,7 +53,7 @@ struct Launch {
 struct Called {
   std::vector<Reference> buffers;
   std::shared_ptr<const runtime::Call> bound;
-  int item = -1;       // that it computes
+  int item = -1;  // that it computes
   int workspace = -1;  // the scratch buffer that is its scratch memory (RunOptions); -1: none
 };
 
@@ -63,8 +63,8 @@ struct LibraryCall : Called {
   struct Part {
     int number = -1, count = 0;
     bool operator==(const Part&) const = default;
-  } part = {};                             // step `number` of the `count` steps of the described call (runtime/call_steps.h); -1: the whole call
-  std::vector<runtime::Access> accesses;   // only of such a step: its access to each buffer
+  } part = {};  // step `number` of the `count` steps of the described call (runtime/call_steps.h); -1: the whole call
+  std::vector<runtime::Access> accesses;  // only of such a step: its access to each buffer
 };
 
 /// A loop. Its buffers are the loop's inputs and results, dense; its scratch memory holds the places of the schedule, then the arena of the body.
@@ -74,19 +74,19 @@ struct SubPlan : Called {
 };
 
 struct Step {
-  std::string name;                          // for people
+  std::string name;  // for people
   std::variant<Launch, LibraryCall, SubPlan> what;
 
-  std::vector<int> reads, writes;            // items
-  std::vector<int> scratch;                  // scratch buffers used
+  std::vector<int> reads, writes;  // items
+  std::vector<int> scratch;  // scratch buffers used
   std::vector<std::pair<int, int>>
-      in_place; // (written item, read item) that may share memory: read only where and before it is written, or by a call that says so
-  double bytes = 0, operations = 0;          // what the step must move and do
-  bool checks = false;                       // may fail: comes before any state is changed
-  bool guarded = false;                      // changes state: does nothing after a failed check, where those are not waited for
-  bool exchanges = false;                    // other processes take part in it
-  int check_item = -1;                       // the item whose checks these are; -1: the check's number tells (Builder::set_check_scope)
-  std::vector<int> check_items;              // by the check's number, where it counts within the step
+      in_place;  // (written item, read item) that may share memory: read only where and before it is written, or by a call that says so
+  double bytes = 0, operations = 0;  // what the step must move and do
+  bool checks = false;  // may fail: comes before any state is changed
+  bool guarded = false;  // changes state: does nothing after a failed check, where those are not waited for
+  bool exchanges = false;  // other processes take part in it
+  int check_item = -1;  // the item whose checks these are; -1: the check's number tells (Builder::set_check_scope)
+  std::vector<int> check_items;  // by the check's number, where it counts within the step
   Origin origin;
   int threads = 1;
   bool streaming = false;
@@ -110,7 +110,9 @@ struct Step {
   /// The call that runs, once it is bound; null for a launch.
   const runtime::Call* call() const { return is_call() ? called()->bound.get() : nullptr; }
   /// Empty for a launch.
-  std::span<const Reference> buffers() const { return is_call() ? std::span<const Reference>(called()->buffers) : std::span<const Reference>(); }
+  std::span<const Reference> buffers() const {
+    return is_call() ? std::span<const Reference>(called()->buffers) : std::span<const Reference>();
+  }
   /// Empty for a call or loop.
   std::span<const LaunchSet> sets() const { return launch() ? std::span<const LaunchSet>(launch()->sets) : std::span<const LaunchSet>(); }
 };

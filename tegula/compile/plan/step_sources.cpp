@@ -32,7 +32,8 @@ class Orderer {
       const auto& items = plan.fusion.groups[static_cast<std::size_t>(g)].items;
       if (items.empty()) continue;
       for (int i : items) unit_of(i) = static_cast<int>(candidates_.size());
-      candidates_.push_back({.source = {.group = g}, .last = items.back(), .key = steps == Steps::Launches ? launch_key(items) : items.back()});
+      candidates_.push_back(
+          {.source = {.group = g}, .last = items.back(), .key = steps == Steps::Launches ? launch_key(items) : items.back()});
     }
     for (int i = 0; i < plan.graph.size(); ++i) {
       if (plan.graph[i].role() != Role::Library && plan.graph[i].role() != Role::Kernel) continue;

@@ -33,7 +33,8 @@ Executable::Executable(Plan plan, runtime::Device& device, Kept kept, ArenaOf ar
   }
   if (device_.traits().queues) prepare_queue();
   prepare();
-  if (!poisons_ && word_set("TEGULA_OVERLAP", {"on", "off"}, "compile").value_or(0) == 0) overlap_ = overlap(plan_, device_.traits().queues);
+  if (!poisons_ && word_set("TEGULA_OVERLAP", {"on", "off"}, "compile").value_or(0) == 0)
+    overlap_ = overlap(plan_, device_.traits().queues);
   if (device_.traits().queues) return;
   show_kernels(plan_, launches());
 }
@@ -210,10 +211,8 @@ void Executable::walk(const Bindings& bindings) {
     if (!overlap_.waits.empty()) in_flight.finish(overlap_.waits[s]);
     if (const runtime::Call* const call = step.call()) {
       runtime::Failure failure;
-      const runtime::RunOptions options{.scratch = prepared.scratch,
-                                        .threads = step.threads,
-                                        .failure = step.checks ? &failure : nullptr,
-                                        .line = line_of(s, bindings)};
+      const runtime::RunOptions options{
+          .scratch = prepared.scratch, .threads = step.threads, .failure = step.checks ? &failure : nullptr, .line = line_of(s, bindings)};
       if (!overlap_.begins.empty() && overlap_.begins[s] && call->begins()) {
         in_flight.add(static_cast<int>(s), [call, ticket = call->begin(prepared.buffers, options)] { call->finish(ticket); });
       } else {

@@ -49,9 +49,10 @@ class Meaning {
     append(words_, item.shape);
     append(words_, item.order);
     const auto& e = item.epilogue;
-    for (const std::uint64_t word : {static_cast<std::uint64_t>(item.dtype), std::uint64_t{item.rounds},
-                                     static_cast<std::uint64_t>(item.precision), std::uint64_t{e.bias}, std::uint64_t{e.addend},
-                                     static_cast<std::uint64_t>(e.activation), static_cast<std::uint64_t>(e.arithmetic), static_cast<std::uint64_t>(e.gradient)})
+    for (const std::uint64_t word :
+         {static_cast<std::uint64_t>(item.dtype), std::uint64_t{item.rounds}, static_cast<std::uint64_t>(item.precision),
+          std::uint64_t{e.bias}, std::uint64_t{e.addend}, static_cast<std::uint64_t>(e.activation),
+          static_cast<std::uint64_t>(e.arithmetic), static_cast<std::uint64_t>(e.gradient)})
       words_.push_back(word);
     if (item.role() == Role::Leaf) {
       const std::uint64_t identity = identities_.leaves[static_cast<std::size_t>(item.slot)];
@@ -106,8 +107,8 @@ KeptBatch::KeptBatch(std::unique_ptr<Executable> plan, std::vector<std::uint64_t
   }
 }
 
-KeptBatch::KeptBatch(std::function<std::unique_ptr<Executable>()> make, std::vector<std::uint64_t> constants, std::vector<Ref<Buffer>> values,
-                     std::vector<std::uint64_t> versions)
+KeptBatch::KeptBatch(std::function<std::unique_ptr<Executable>()> make, std::vector<std::uint64_t> constants,
+                     std::vector<Ref<Buffer>> values, std::vector<std::uint64_t> versions)
     : make_(std::move(make)),
       sources_(versions.size()),
       constants_(std::move(constants)),

@@ -15,8 +15,8 @@ std::string to_dot(const Plan& plan) {
     if (step.sets().size() > 1) label += " x" + std::to_string(step.sets().size());
     label += "\n" + bytes_text(static_cast<std::size_t>(step.bytes));
     if (const std::string where = tegula::to_string(step.origin.where); !where.empty()) label += "\n" + where;
-    text +=
-        "  s" + std::to_string(s) + " [label=" + dot_quoted(label) + ", fillcolor=" + (step.is_call() ? "\"#F6D5B8\"" : "\"#CBE3F3\"") + "];\n";
+    text += "  s" + std::to_string(s) + " [label=" + dot_quoted(label) + ", fillcolor=" + (step.is_call() ? "\"#F6D5B8\"" : "\"#CBE3F3\"") +
+            "];\n";
     for (const int earlier : after[s]) text += "  s" + std::to_string(earlier) + " -> s" + std::to_string(s) + ";\n";
   }
   return text + "}\n";

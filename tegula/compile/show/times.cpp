@@ -80,8 +80,8 @@ std::string times_table(std::span<const TimelineEvent> events) {
     add(row.name, fixed(count, count == std::floor(count) ? 0 : 1), static_cast<double>(row.nanoseconds), row.where);
   }
   add("between steps", "", all - steps, "");
-  return fixed(1e-6 * all / runs, digits) + " ms a run, " + fixed(calls / runs, 0) + " steps; of " + fixed(runs, 0) + (runs == 1 ? " run\n" : " runs\n") +
-         table.text(2);
+  return fixed(1e-6 * all / runs, digits) + " ms a run, " + fixed(calls / runs, 0) + " steps; of " + fixed(runs, 0) +
+         (runs == 1 ? " run\n" : " runs\n") + table.text(2);
 }
 
 }  // namespace tegula::compile

@@ -34,7 +34,8 @@ std::vector<Candidate> ways(const Convolution& d) {
   // what they are on a GPU.
   Convolution best = d;
   if (d.dtype() == bf16) best = d.in(f32);
-  if (convolution_prefers_channels_last(d)) best.input.layout = Layout::channels_last(d.input.layout.shape), best.output.layout = Layout::channels_last(d.output.layout.shape);
+  if (convolution_prefers_channels_last(d))
+    best.input.layout = Layout::channels_last(d.input.layout.shape), best.output.layout = Layout::channels_last(d.output.layout.shape);
   if (best == d) return {{d}};
   return {{best}, {d}};
 }

@@ -42,7 +42,11 @@ bool image_gradient(const Convolution& d) {
 
 }  // namespace
 
-Geometry::Geometry(const Convolution& d) : n(d.input.layout.shape[0]), c(d.input.layout.shape[1]), k(d.output.layout.shape[1]), groups(d.groups) {
+Geometry::Geometry(const Convolution& d)
+    : n(d.input.layout.shape[0]),
+      c(d.input.layout.shape[1]),
+      k(d.output.layout.shape[1]),
+      groups(d.groups) {
   input = {d.input.layout.strides[0], d.input.layout.strides[1]};
   output = {d.output.layout.strides[0], d.output.layout.strides[1]};
   const int spatial = d.input.layout.shape.rank() - 2;

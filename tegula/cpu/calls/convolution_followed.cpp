@@ -18,7 +18,10 @@ using runtime::Convolution;
 
 class FollowedConvolution : public runtime::Call {
  public:
-  explicit FollowedConvolution(const Convolution& d) : description_(d), inner_(make_convolution(alone(d))), most_threads_(library_threads()) {
+  explicit FollowedConvolution(const Convolution& d)
+      : description_(d),
+        inner_(make_convolution(alone(d))),
+        most_threads_(library_threads()) {
     const Layout& y = d.output.layout;
     for (const int axis : axes_by_stride(y)) sizes_.push_back(y.shape[axis]), strides_.push_back(y.strides[axis]);
     if (sizes_.empty()) sizes_ = {1}, strides_ = {1};

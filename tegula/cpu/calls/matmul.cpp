@@ -260,7 +260,8 @@ class MatmulCall : public runtime::Call {
       if (onednn_) return onednn_product(p, o, threads);
     }
     parallel(threads, [&](int thread, int count) {
-      own_product(p, o, cut(p.m, p.n, thread, count, p.panel == 0 ? kGemmColumns : p.panel), scratch + gemm_bytes_ * static_cast<std::size_t>(thread));
+      own_product(p, o, cut(p.m, p.n, thread, count, p.panel == 0 ? kGemmColumns : p.panel),
+                  scratch + gemm_bytes_ * static_cast<std::size_t>(thread));
     });
   }
 
@@ -385,7 +386,9 @@ constexpr Way<runtime::Matmul> kWays[] = {
      [](const runtime::Matmul& d) -> std::unique_ptr<runtime::Call> { return std::make_unique<MatmulCall>(d); }, own_forms},
 };
 
-std::vector<runtime::Candidate> matmul_candidates(const runtime::Matmul& description) { return forms_of_first<runtime::Matmul>(kWays, description); }
+std::vector<runtime::Candidate> matmul_candidates(const runtime::Matmul& description) {
+  return forms_of_first<runtime::Matmul>(kWays, description);
+}
 
 std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description) {
   check_layouts(description);

@@ -105,8 +105,8 @@ std::unique_ptr<runtime::Call> make_packing(const Packing& description) {
   const Blocked& blocks = description.blocks;
   if (description.dtype != f32 || !blocks || blocks.any || description.weight.shape != blocks.shape) {
     throw Error({.op = "pack",
-                 .got = "a weight " + to_string(description.weight.shape) + " of " + std::string(name(description.dtype)) + " in blocks of " +
-                        to_string(blocks.shape),
+                 .got = "a weight " + to_string(description.weight.shape) + " of " + std::string(name(description.dtype)) +
+                        " in blocks of " + to_string(blocks.shape),
                  .expected = "f32, and blocks of the weight's axes"});
   }
   return std::make_unique<PackingCall>(description);

@@ -53,7 +53,11 @@ struct Lanes {
 template <class T>
 class PoolingCall : public runtime::Call {
  public:
-  explicit PoolingCall(const Pooling& d) : d_(d), n_(d.input.layout.shape[0]), c_(d.input.layout.shape[1]), most_threads_(library_threads()) {
+  explicit PoolingCall(const Pooling& d)
+      : d_(d),
+        n_(d.input.layout.shape[0]),
+        c_(d.input.layout.shape[1]),
+        most_threads_(library_threads()) {
     input_ = {d.input.layout.strides[0], d.input.layout.strides[1]};
     output_ = {d.output.layout.strides[0], d.output.layout.strides[1]};
     const Layout& taps = d.taps_layout();
@@ -362,7 +366,7 @@ class PoolingCall : public runtime::Call {
   bool over_channels_ = false, by_vectors_ = false;
   std::int64_t in_step_ = 1, out_step_ = 1, taps_step_ = 1, channels_per_item_ = 1;
   std::vector<std::int64_t> inside_;  // taps inside the input, per output of the last axis
-  Range full_{0, 0};                   // outputs of the last axis that have all taps inside the input
+  Range full_{0, 0};  // outputs of the last axis that have all taps inside the input
   std::vector<Range> outputs_of_tap_;  // of the last axis
   std::vector<std::int64_t> offset_of_tap_;  // in the input, from where the window begins
 };

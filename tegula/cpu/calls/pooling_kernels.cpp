@@ -73,7 +73,8 @@ HWY_INLINE void each_window(const WindowLanes& w, std::int64_t run, std::int64_t
       std::int32_t number = w.first_number + static_cast<std::int32_t>(i) * w.number[0] + static_cast<std::int32_t>(j) * w.number[1];
       for (std::int64_t k = 0; k < w.taps[2]; ++k, from += w.distance[2], number += w.number[2]) {
         if (is_first) {
-          TEGULA_UNROLL for (int v = 0; v < NV; ++v) state[v].first(load(from + v * all * w.step, w.lanes - lane - v * all, w.step), number);
+          TEGULA_UNROLL for (int v = 0; v < NV; ++v) state[v].first(load(from + v * all * w.step, w.lanes - lane - v * all, w.step),
+                                                                    number);
           is_first = false;
         } else {
           TEGULA_UNROLL for (int v = 0; v < NV; ++v) state[v].next(load(from + v * all * w.step, w.lanes - lane - v * all, w.step), number);

@@ -24,7 +24,10 @@ const Way<Description>& first_way(std::span<const Way<Description>> ways, const 
   for (const Way<Description>& way : ways) {
     if (way.suits(description)) return way;
   }
-  throw Error({.op = "cpu", .got = "a call that none of its ways suits", .expected = "a last way that suits all", .advice = "this is a bug in Tegula"});
+  throw Error({.op = "cpu",
+               .got = "a call that none of its ways suits",
+               .expected = "a last way that suits all",
+               .advice = "this is a bug in Tegula"});
 }
 
 template <class Description>

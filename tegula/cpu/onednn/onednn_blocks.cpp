@@ -23,7 +23,8 @@ std::optional<Blocked> blocked_of(const memory::desc& layout) {
   for (int i = 0; i < data.ndims; ++i) out.shape.push_back(data.dims[i]), out.strides.push_back(blocking.strides[i]);
   for (int i = 0; i < blocking.inner_nblks; ++i) out.axes.push_back(blocking.inner_idxs[i]), out.sizes.push_back(blocking.inner_blks[i]);
 #endif
-  if (runtime::elements(out) * static_cast<std::int64_t>(sizeof(float)) != static_cast<std::int64_t>(layout.get_size())) return std::nullopt;
+  if (runtime::elements(out) * static_cast<std::int64_t>(sizeof(float)) != static_cast<std::int64_t>(layout.get_size()))
+    return std::nullopt;
   return out;
 }
 

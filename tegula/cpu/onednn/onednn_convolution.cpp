@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "tegula/core/error.h"
 #include "tegula/core/memory_rows.h"
 #include "tegula/cpu/calls/convolution.h"
-#include "tegula/core/error.h"
 #include "tegula/cpu/calls/epilogue.h"
 #include "tegula/cpu/onednn/onednn_blocks.h"
 #include "tegula/cpu/onednn/onednn_primitive.h"
@@ -76,7 +76,9 @@ struct Description {
   }
 };
 
-bool is_within(const Convolution& d) { return d.addend || !d.behind.words.empty() || (d.activation == runtime::Activation::Relu && !d.keeps_nan); }
+bool is_within(const Convolution& d) {
+  return d.addend || !d.behind.words.empty() || (d.activation == runtime::Activation::Relu && !d.keeps_nan);
+}
 
 memory::desc number(const Description& d) { return d.plain(memory::dims(d.output.size(), 1)); }
 
@@ -156,7 +158,8 @@ Activations choose_activations(const Convolution& description) {
 /// `weight`: the layout in which it comes.
 std::vector<OneDnnTensor> tensors(const Convolution& description, const Description& d, const memory::desc& weight) {
   const bool bias = description.bias;
-  const std::int64_t input = 4 * description.input.layout.strides[0], output = 4 * description.output.layout.strides[0];  // bytes of an image
+  const std::int64_t input = 4 * description.input.layout.strides[0],
+                     output = 4 * description.output.layout.strides[0];  // bytes of an image
   const int numbers = static_cast<int>(description.behind.words.size()), others = (bias ? 1 : 0) + numbers + (description.addend ? 1 : 0);
   const int ahead = (description.addend ? 1 : 0) + (description.activation == runtime::Activation::Relu ? 1 : 0);
   const auto of_post_op = [](int index) { return DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1; };

@@ -13,7 +13,6 @@ namespace {
 
 using tile::Word;
 
-
 template <double (*f)(double)>
 struct Unary {
   template <class T>

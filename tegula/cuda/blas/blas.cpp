@@ -195,8 +195,9 @@ class MatmulCall : public runtime::Call {
   bool keeps_nan(const Choice& choice) const {
     if (is_recording(context_)) return false;
     try {
-      const std::size_t element = size_of(d_.dtype()), a_bytes = extent_bytes(d_.dtype(), d_.a.layout), b_bytes = extent_bytes(d_.dtype(), d_.b.layout),
-                        c_bytes = extent_bytes(d_.dtype(), d_.c.layout), bias_bytes = element * static_cast<std::size_t>(d_.c.layout.shape.back());
+      const std::size_t element = size_of(d_.dtype()), a_bytes = extent_bytes(d_.dtype(), d_.a.layout),
+                        b_bytes = extent_bytes(d_.dtype(), d_.b.layout), c_bytes = extent_bytes(d_.dtype(), d_.c.layout),
+                        bias_bytes = element * static_cast<std::size_t>(d_.c.layout.shape.back());
       const auto a = allocate(context_, a_bytes), b = allocate(context_, b_bytes), c = allocate(context_, c_bytes),
                  bias = allocate(context_, bias_bytes), workspace = allocate(context_, kBlasWorkspace);
       const auto fill = [&](const Ref<Buffer>& buffer, unsigned char byte, std::size_t bytes) {

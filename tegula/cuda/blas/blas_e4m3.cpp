@@ -28,17 +28,17 @@ std::unique_ptr<runtime::Call> make_matmul_e4m3(Context& context, const runtime:
   const auto bytes = [](const BlasMatrix& matrix, std::size_t element) {
     return static_cast<std::size_t>(matrix.columns * matrix.leading) * element;
   };
-  return make_library_call(context, {.form = form_of(d),
-                                     .product = product,
-                                     .bytes = {bytes(product.right, 1), bytes(product.left, 1), sizeof(float), sizeof(float),
-                                               bytes(product.result, size_of(d.dtype()))},
-                                     .addresses =
-                                         [](std::span<void* const> x) {
-                                           return LtAddresses{
-                                               .left = x[1], .right = x[0], .result = x[4], .left_factor = x[3], .right_factor = x[2]};
-                                         },
-                                     .text = "e4m3 to " + std::string(name(d.dtype())) + " " + to_string(product),
-                                     .advice = "use Precision::bf16 here"});
+  return make_library_call(
+      context,
+      {.form = form_of(d),
+       .product = product,
+       .bytes = {bytes(product.right, 1), bytes(product.left, 1), sizeof(float), sizeof(float), bytes(product.result, size_of(d.dtype()))},
+       .addresses =
+           [](std::span<void* const> x) {
+             return LtAddresses{.left = x[1], .right = x[0], .result = x[4], .left_factor = x[3], .right_factor = x[2]};
+           },
+       .text = "e4m3 to " + std::string(name(d.dtype())) + " " + to_string(product),
+       .advice = "use Precision::bf16 here"});
 }
 
 }  // namespace tegula::gpu

@@ -53,7 +53,8 @@ bool prefers_gradient(Context& context, const runtime::Matmul& d) {
   if (!without) return false;
   // The kernel would read both and write one; but what it may add up meanwhile, as a bias' gradient is, has to be read again.
   const double moved = 2 * static_cast<double>(extent_bytes(d.dtype(), d.c.layout));
-  return *with < *without + 1e6 * costs().launch_seconds + 1e6 * moved / (costs().share_of_peak * find_properties(context).bytes_per_second);
+  return *with <
+         *without + 1e6 * costs().launch_seconds + 1e6 * moved / (costs().share_of_peak * find_properties(context).bytes_per_second);
 }
 
 std::unique_ptr<runtime::Call> make_gradient_matmul(Context& context, const runtime::Matmul& d) {

@@ -28,7 +28,8 @@ constexpr const char* kName = "attention";
 
 /// What may be kept beside the tensors: a few times as much.
 std::size_t workspace_bound(const Attention& d) {
-  const auto bytes = static_cast<std::size_t>(numel(d.q.layout.shape) + numel(d.k.layout.shape) + numel(d.v.layout.shape)) * size_of(d.dtype());
+  const auto bytes =
+      static_cast<std::size_t>(numel(d.q.layout.shape) + numel(d.k.layout.shape) + numel(d.v.layout.shape)) * size_of(d.dtype());
   return std::max(16 * bytes, std::size_t{64} << 20);
 }
 
@@ -243,7 +244,8 @@ class AttentionCall final : public runtime::Call {
 }  // namespace
 
 bool attends(Context& context, const Attention& d) {
-  if (!describes_flash_attention(d) || static_cast<double>(d.q.layout.shape[2] * d.k.layout.shape[2]) < costs().attention_scores) return false;
+  if (!describes_flash_attention(d) || static_cast<double>(d.q.layout.shape[2] * d.k.layout.shape[2]) < costs().attention_scores)
+    return false;
   if (d.lengths) return false;  // of a sample without keys cuDNN 9.19 writes neither results nor gradients
   static auto* mutex = new std::mutex;
   static auto* known = new std::map<std::string, bool>;

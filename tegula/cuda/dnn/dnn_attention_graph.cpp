@@ -206,7 +206,8 @@ class Builder {
   void add_backward() {
     const Shape &q = d_.q.layout.shape, &v = d_.v.layout.shape;
     const Shape places{q[0], q[1], q[2], v[3]};
-    const Value o = memory(AttentionTensor::O, by_head(d_.o.layout)), dy = memory(AttentionTensor::OGradient, by_head(d_.o_gradient.layout));
+    const Value o = memory(AttentionTensor::O, by_head(d_.o.layout)),
+                dy = memory(AttentionTensor::OGradient, by_head(d_.o_gradient.layout));
     const Value sums = memory(AttentionTensor::Sums, Layout::dense(rows_), CUDNN_DATA_FLOAT);
     const Value product = between({places, {q[1] * q[2] * v[3], q[2] * v[3], q[1] * v[3], 1}});
     add_pointwise({CUDNN_POINTWISE_MUL}, dy, o, {}, product);

@@ -37,7 +37,8 @@ constexpr const char* kNoEngine = "none";
 
 /// Up to eight times the tensors themselves, within 32 MiB and 1 GiB.
 std::size_t workspace_bound(const Convolution& d) {
-  const std::size_t tensors = extent_bytes(d.dtype(), d.input.layout) + extent_bytes(d.dtype(), d.weight.layout) + extent_bytes(d.dtype(), d.output.layout);
+  const std::size_t tensors =
+      extent_bytes(d.dtype(), d.input.layout) + extent_bytes(d.dtype(), d.weight.layout) + extent_bytes(d.dtype(), d.output.layout);
   return std::clamp(8 * tensors, std::size_t{32} << 20, std::size_t{1} << 30);
 }
 
@@ -317,7 +318,8 @@ class ConvolutionChoice {
     const StepOperand parts = sums ? temporary(to, few_->scratch) : described(result_);
     operands.push_back(parts), tensors.push_back(sums ? AlignedTensor{} : tensor(result_));
     const std::string text = "kernel for few channels, " + few_->name + ": " + key_of(d_, attempt_);
-    to.steps.push_back({"", aligned_call(context_, kernel_call(context_, few_->kernel, kName, text), std::move(tensors)), std::move(operands)});
+    to.steps.push_back(
+        {"", aligned_call(context_, kernel_call(context_, few_->kernel, kName, text), std::move(tensors)), std::move(operands)});
     if (!sums) return;
     auto sum = aligned_call(context_, kernel_call(context_, *few_->sum, kName), {AlignedTensor{}, tensor(result_)});
     to.steps.push_back({"sum of the parts", std::move(sum), {read(parts), described(result_)}});
@@ -334,7 +336,8 @@ class ConvolutionChoice {
       }
       const StepOperand staged = temporary(to, extent_bytes(d_.dtype(), operands_[i].seen));
       operands.push_back(i == result_ ? staged : read(staged)), tensors.push_back({});
-      if (i != result_) add_kernel(to, std::string(folds(i) ? "fold" : "copy") + " of the " + kNames[i], staging(i), {described(i), staged});
+      if (i != result_)
+        add_kernel(to, std::string(folds(i) ? "fold" : "copy") + " of the " + kNames[i], staging(i), {described(i), staged});
     }
     const bool with_bias = attempt_.fused && d_.bias, with_addend = attempt_.fused && d_.addend;
     if (with_bias) add_bias(to, operands, tensors);
@@ -343,7 +346,8 @@ class ConvolutionChoice {
     auto engine = aligned_call(context_, engine_call(context_, plan_, key_of(d_, attempt_), with_bias, with_addend), std::move(tensors));
     to.steps.push_back({"", std::move(engine), std::move(operands)});
     if (result.kind == StepOperand::Kind::Temporary)
-      add_kernel(to, std::string(folds(result_) ? "unfolding" : "copy") + " of the " + kNames[result_], staging(result_), {read(result), described(result_)});
+      add_kernel(to, std::string(folds(result_) ? "unfolding" : "copy") + " of the " + kNames[result_], staging(result_),
+                 {read(result), described(result_)});
     if (has_epilogue(d_) && !attempt_.fused) add_epilogue(to, {d_.dtype(), d_.output.layout, d_.bias ? 1 : -1, d_.addend, d_.activation});
   }
   // For each of the outputs that became one.

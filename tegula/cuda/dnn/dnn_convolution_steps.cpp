@@ -13,7 +13,11 @@ constexpr const char* kName = "convolution";
 class EngineCall final : public runtime::Call {
  public:
   EngineCall(Context& context, std::shared_ptr<const ChosenEngine> engine, std::string text, bool bias, bool addend)
-      : context_(context), engine_(std::move(engine)), text_(std::move(text)), bias_(bias), addend_(addend) {}
+      : context_(context),
+        engine_(std::move(engine)),
+        text_(std::move(text)),
+        bias_(bias),
+        addend_(addend) {}
 
   std::size_t scratch_bytes() const override { return engine_->plan.workspace(); }
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
@@ -42,7 +46,11 @@ class EngineCall final : public runtime::Call {
 
 class RepeatingCall final : public runtime::Call {
  public:
-  RepeatingCall(Context& context, std::size_t bytes, std::size_t times) : context_(context), blocks_(context, 0), bytes_(bytes), times_(times) {}
+  RepeatingCall(Context& context, std::size_t bytes, std::size_t times)
+      : context_(context),
+        blocks_(context, 0),
+        bytes_(bytes),
+        times_(times) {}
   void run(std::span<void* const> buffers, const runtime::RunOptions&) const override {
     context_.enter();
     for (std::size_t i = 0; i < times_; ++i) blocks_.copy(static_cast<char*>(buffers[1]) + i * bytes_, buffers[0], bytes_, kName);
@@ -58,7 +66,9 @@ class RepeatingCall final : public runtime::Call {
 class AlignedCall final : public runtime::Call {
  public:
   AlignedCall(Context& context, std::unique_ptr<runtime::Call> call, std::vector<AlignedTensor> tensors)
-      : call_(std::move(call)), tensors_(std::move(tensors)), blocks_(context, tensors_.size()) {}
+      : call_(std::move(call)),
+        tensors_(std::move(tensors)),
+        blocks_(context, tensors_.size()) {}
 
   std::size_t scratch_bytes() const override { return call_->scratch_bytes(); }
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
@@ -86,7 +96,8 @@ class AlignedCall final : public runtime::Call {
 
 }  // namespace
 
-std::unique_ptr<runtime::Call> engine_call(Context& context, std::shared_ptr<const ChosenEngine> engine, std::string text, bool bias, bool addend) {
+std::unique_ptr<runtime::Call> engine_call(Context& context, std::shared_ptr<const ChosenEngine> engine, std::string text, bool bias,
+                                           bool addend) {
   return std::make_unique<EngineCall>(context, std::move(engine), std::move(text), bias, addend);
 }
 

@@ -17,7 +17,8 @@ struct ChosenEngine {
 };
 
 /// Runs the engine: (input, weight, output[, bias][, addend]). Workspace is its scratch memory.
-std::unique_ptr<runtime::Call> engine_call(Context& context, std::shared_ptr<const ChosenEngine> engine, std::string text, bool bias, bool addend);
+std::unique_ptr<runtime::Call> engine_call(Context& context, std::shared_ptr<const ChosenEngine> engine, std::string text, bool bias,
+                                           bool addend);
 
 /// (from) -> to: `times` copies, one behind the other.
 std::unique_ptr<runtime::Call> repeating_call(Context& context, std::size_t bytes, std::size_t times);

@@ -82,11 +82,14 @@ std::optional<Layout> ordered_slice(const Layout& layout, ChannelOrder order, DT
 }
 
 bool has_slices(const Convolution& d, ChannelOrder order) {
-  return std::ranges::any_of(std::array{&d.input.layout, &d.output.layout},
-                             [&](const Layout* layout) { return !lies_ordered(*layout, order) && ordered_slice(*layout, order, d.dtype()); });
+  return std::ranges::any_of(std::array{&d.input.layout, &d.output.layout}, [&](const Layout* layout) {
+    return !lies_ordered(*layout, order) && ordered_slice(*layout, order, d.dtype());
+  });
 }
 
-bool uses_tensor_cores(const Convolution& d) { return is_half(d.dtype()) || (d.dtype() == f32 && d.arithmetic == runtime::Arithmetic::TF32); }
+bool uses_tensor_cores(const Convolution& d) {
+  return is_half(d.dtype()) || (d.dtype() == f32 && d.arithmetic == runtime::Arithmetic::TF32);
+}
 
 DnnProblem dnn_problem(const Convolution& d, const DnnAttempt& attempt) {
   const int rank = d.input.layout.shape.rank();
@@ -179,7 +182,8 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   // Elements that need no copy in this order.
   const auto fitting = [&](ChannelOrder order) {
     std::int64_t count = 0;
-    for (const Layout* layout : {&d.input.layout, &d.output.layout}) count += ordered_slice(*layout, order, d.dtype()) ? numel(layout->shape) : 0;
+    for (const Layout* layout : {&d.input.layout, &d.output.layout})
+      count += ordered_slice(*layout, order, d.dtype()) ? numel(layout->shape) : 0;
     return count;
   };
   const std::int64_t first = fitting(ChannelOrder::First), last = fitting(ChannelOrder::Last);

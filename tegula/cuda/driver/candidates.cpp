@@ -51,7 +51,9 @@ std::vector<Candidate> ways(Context&, const Convolution& d) {
   return out;
 }
 
-std::vector<Candidate> ways(Context& context, const runtime::Attention& d) { return std::vector<Candidate>(attends(context, d) ? 1 : 0, {d}); }
+std::vector<Candidate> ways(Context& context, const runtime::Attention& d) {
+  return std::vector<Candidate>(attends(context, d) ? 1 : 0, {d});
+}
 std::vector<Candidate> ways(Context&, const std::monostate&) { return {}; }
 std::vector<Candidate> ways(Context&, const runtime::Packing&) { return {}; }
 template <class Description>

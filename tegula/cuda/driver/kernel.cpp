@@ -203,7 +203,8 @@ const Function* Kernel::remember(const Specialisation& variant, const Function* 
 /// TEGULA_PRINT=decide says what is decided about it first.
 Generated Kernel::generate_variant(const Specialisation& variant) const {
   const int architecture = context_.card.architecture;
-  if (listed("TEGULA_PRINT", "decide")) show_text("print.decide", "// " + program_.name + "\n" + decisions_of(program_, variant, architecture));
+  if (listed("TEGULA_PRINT", "decide"))
+    show_text("print.decide", "// " + program_.name + "\n" + decisions_of(program_, variant, architecture));
   return generate(program_, variant, architecture);
 }
 

@@ -93,7 +93,10 @@ namespace {
 class KernelCall final : public runtime::Call {
  public:
   KernelCall(Context& context, const PlainKernel& kernel, const char* op, std::string text)
-      : context_(context), kernel_(context, kernel), op_(op), text_(text.empty() ? "kernel " + kernel.name : std::move(text)) {}
+      : context_(context),
+        kernel_(context, kernel),
+        op_(op),
+        text_(text.empty() ? "kernel " + kernel.name : std::move(text)) {}
   void run(std::span<void* const> buffers, const runtime::RunOptions&) const override {
     context_.enter();
     kernel_.launch(buffers);

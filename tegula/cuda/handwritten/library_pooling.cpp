@@ -36,7 +36,8 @@ class PoolingCall : public runtime::Call {
   }
   std::string describe() const override {
     return std::string(pieces_ ? "kernel over pieces, " : "plain kernel ") + (d_.kind == PoolingKind::Max ? "max" : "average") +
-           (d_.backward ? " pooling backward " : " pooling ") + to_string(d_.input.layout.shape) + " -> " + to_string(d_.output.layout.shape);
+           (d_.backward ? " pooling backward " : " pooling ") + to_string(d_.input.layout.shape) + " -> " +
+           to_string(d_.output.layout.shape);
   }
 
  private:

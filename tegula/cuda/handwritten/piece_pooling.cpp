@@ -23,7 +23,8 @@ std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d) {
   const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype()));
   const Shape &x = d.input.layout.shape, &y = d.output.layout.shape;
   if (d.kind != runtime::PoolingKind::Max || x.rank() != 4 || x[1] % piece != 0 || numel(x) == 0 || numel(y) == 0) return std::nullopt;
-  const auto input = ordered_slice(d.input.layout, ChannelOrder::Last, d.dtype()), output = ordered_slice(d.output.layout, ChannelOrder::Last, d.dtype());
+  const auto input = ordered_slice(d.input.layout, ChannelOrder::Last, d.dtype()),
+             output = ordered_slice(d.output.layout, ChannelOrder::Last, d.dtype());
   if (!input || !output || ((d.backward || d.wants_taps) && !lies_ordered(d.taps_layout(), ChannelOrder::Last))) return std::nullopt;
   if (d.window[0] * d.window[1] > 64) return std::nullopt;
   constexpr std::int64_t kMostPixels = 4;  // their sums are in registers
@@ -59,8 +60,8 @@ std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d) {
   if (d.wants_taps) {
     source.add(kFirstTap);
   } else if (is_half(d.dtype())) {
-    source.add(kPairs + std::string(kMaximum),
-               {{"PAIR", d.dtype() == bf16 ? "bf16x2" : "f16x2"}, {"LEAST", d.dtype() == bf16 ? "0xff80ff80" : "0xfc00fc00"}});  // -inf twice
+    source.add(kPairs + std::string(kMaximum), {{"PAIR", d.dtype() == bf16 ? "bf16x2" : "f16x2"},
+                                                {"LEAST", d.dtype() == bf16 ? "0xff80ff80" : "0xfc00fc00"}});  // -inf twice
   } else {
     source.add(kElements + std::string(kMaximum));
   }

@@ -19,7 +19,18 @@ class Nccl {
     char internal[128];
   };
   static constexpr Result kSuccess = 0, kInProgress = 7;
-  enum Type : int { Int8 = 0, Uint8 = 1, Int32 = 2, Uint32 = 3, Int64 = 4, Uint64 = 5, Float16 = 6, Float32 = 7, Float64 = 8, BFloat16 = 9 };
+  enum Type : int {
+    Int8 = 0,
+    Uint8 = 1,
+    Int32 = 2,
+    Uint32 = 3,
+    Int64 = 4,
+    Uint64 = 5,
+    Float16 = 6,
+    Float32 = 7,
+    Float64 = 8,
+    BFloat16 = 9
+  };
   enum Operation : int { Sum = 0, Max = 2, Average = 4 };
 
   /// Opened by the first who asks. Throws Error naming the library.

@@ -42,8 +42,7 @@ std::vector<Tensor> in_buckets(const std::vector<Tensor>& tensors, std::int64_t 
 }
 
 std::vector<std::vector<Tensor>> several_in_buckets(const std::vector<Tensor>& tensors, std::int64_t most,
-                                                    const std::function<std::vector<Tensor>(const Tensor&)>& exchange,
-                                                    const Line& where) {
+                                                    const std::function<std::vector<Tensor>(const Tensor&)>& exchange, const Line& where) {
   std::vector<std::vector<Tensor>> out(tensors.size());
   for (const auto& bucket : buckets_of(tensors, most_in_one(tensors, most))) {
     std::vector<Tensor> members;

@@ -17,7 +17,6 @@ std::vector<Tensor> in_buckets(const std::vector<Tensor>& tensors, std::int64_t 
 
 /// The same where an exchange has several results: those of each tensor.
 std::vector<std::vector<Tensor>> several_in_buckets(const std::vector<Tensor>& tensors, std::int64_t most,
-                                                    const std::function<std::vector<Tensor>(const Tensor&)>& exchange,
-                                                    const Line& where);
+                                                    const std::function<std::vector<Tensor>(const Tensor&)>& exchange, const Line& where);
 
 }  // namespace tegula::dist

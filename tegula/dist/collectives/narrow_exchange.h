@@ -1,7 +1,6 @@
 #pragma once
 // Reductions of which less travels than the tensors have.
 
-
 #include "tegula/core/line.h"
 #include "tegula/dist/exchange/exchange.h"
 #include "tegula/graph/tensor.h"

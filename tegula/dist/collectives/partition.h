@@ -56,12 +56,8 @@ class NestedPartition : public Partition {
   bool writes() const override { return group_.rank() == 0 && (!within_ || within_->writes()); }
 
  protected:
-  Tensor whole_of_within(const Tensor& part, const Line& where) const {
-    return within_ ? within_->whole(part, where) : part;
-  }
-  Tensor part_of_within(const Tensor& whole, const Line& where) const {
-    return within_ ? within_->part(whole, where) : whole;
-  }
+  Tensor whole_of_within(const Tensor& part, const Line& where) const { return within_ ? within_->whole(part, where) : part; }
+  Tensor part_of_within(const Tensor& whole, const Line& where) const { return within_ ? within_->part(whole, where) : whole; }
 
   Group group_;
   Shape shape_;

@@ -248,8 +248,8 @@ void require_member(const Group& group, const Collective& collective, const Line
 }
 
 /// `timeline`: where it is recorded, or null; as a part of the run of a plan.
-void carry_out_now(Group::State& state, const Collective& collective, const void* in, void* out, void* scratch,
-                   const Line& where, runtime::Timeline* timeline, std::int64_t run) {
+void carry_out_now(Group::State& state, const Collective& collective, const void* in, void* out, void* scratch, const Line& where,
+                   runtime::Timeline* timeline, std::int64_t run) {
   const std::lock_guard lock(state.world->exchanging);
   if (state.world->failure) std::rethrow_exception(state.world->failure);
   try {

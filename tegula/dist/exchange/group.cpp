@@ -55,12 +55,12 @@ struct Process {
     const std::optional<RankSettings> settings = find_rank();
     if (!settings) return;
     std::shared_ptr<Transport> transport = settings->engine == "mpi" ? mpi_transport(*settings)
-                                                                  : meet({.address = settings->rendezvous,
-                                                                          .rank = settings->rank,
-                                                                          .size = settings->size,
-                                                                          .secret = settings->secret,
-                                                                          .patience = settings->patience,
-                                                                          .timeout = settings->timeout});
+                                                                     : meet({.address = settings->rendezvous,
+                                                                             .rank = settings->rank,
+                                                                             .size = settings->size,
+                                                                             .secret = settings->secret,
+                                                                             .patience = settings->patience,
+                                                                             .timeout = settings->timeout});
     of_process = transport.get();
     terminate_before = std::set_terminate(terminate_and_tell);
     group = group_over(std::move(transport));

@@ -33,9 +33,7 @@ class ShardPartition final : public NestedPartition {
   Tensor whole(const Tensor& part, const Line& where) const override {
     return whole_of_within(from_rows(all_gather(Arg(part, where), group_), shape_, where), where);
   }
-  Tensor part(const Tensor& whole, const Line& where) const override {
-    return own_part(part_of_within(whole, where), group_, where);
-  }
+  Tensor part(const Tensor& whole, const Line& where) const override { return own_part(part_of_within(whole, where), group_, where); }
 };
 
 /// A cell whose value all ranks have together.

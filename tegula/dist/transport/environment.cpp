@@ -103,7 +103,8 @@ std::optional<RankSettings> find_rank(const Environment& environment) {
       if (engine != "sockets" && engine != "mpi" && engine != "nccl") refuse("TEGULA_ENGINE=" + engine, "sockets, mpi or nccl");
       if (engine != "nccl") settings.engine = engine;  // beside NCCL, which is the devices' (engines.h), ranks exchange as ever
     }
-    if (settings.engine == "sockets" && settings.rendezvous.empty()) settings.rendezvous = usual_rendezvous(environment, settings.started_by);
+    if (settings.engine == "sockets" && settings.rendezvous.empty())
+      settings.rendezvous = usual_rendezvous(environment, settings.started_by);
     if (settings.engine == "sockets" && settings.rendezvous.empty()) {
       refuse("rank " + std::to_string(rank) + " of " + std::to_string(size) + " (" + starter.name +
                  "), and no word about where rank 0 listens",

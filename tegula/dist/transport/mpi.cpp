@@ -61,8 +61,8 @@ class MpiTransport final : public Transport {
       throw Error({.op = "dist", .got = failure, .expected = "mpirun to have started this rank"});
     if (rank_ != settings.rank || size_ != settings.size) {
       throw Error({.op = "dist",
-                   .got = "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " by MPI, rank " + std::to_string(settings.rank) +
-                          " of " + std::to_string(settings.size) + " by the environment",
+                   .got = "rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " by MPI, rank " +
+                          std::to_string(settings.rank) + " of " + std::to_string(settings.size) + " by the environment",
                    .expected = "the same",
                    .advice = "libtegula_mpi.so was built for another MPI than this mpirun's"});
     }

@@ -304,7 +304,7 @@ class SocketTransport final : public Transport {
   std::vector<pollfd> polled_;
   std::string broken_;  // why nothing can be exchanged any more
   bool asked_ = false;  // the others know what this rank waits for
-  std::mutex control_;        // of outboxes, and of
+  std::mutex control_;  // of outboxes, and of
   std::vector<Note> notes_;  // those that nobody has asked for yet
   std::atomic<bool> told_{false};  // that this rank has stopped, or finished
   std::atomic<bool> gave_up_{false};

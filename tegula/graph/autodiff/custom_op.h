@@ -14,9 +14,7 @@ class CustomOp final : public SameOp {
   std::string_view name() const override { return name_; }
   std::string_view class_name() const override { return "custom_function"; }
   /// The name and the gradient are none of them: files have those beside the op.
-  void attributes(Attributes& a) override {
-    a.options("options", options_);
-  }
+  void attributes(Attributes& a) override { a.options("options", options_); }
   const NamedOptions& options() const { return options_; }
   const Vjp& vjp() const { return vjp_; }
 

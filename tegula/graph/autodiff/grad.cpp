@@ -237,8 +237,7 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
     std::vector<Tensor> dys;
     if (!node->results().empty()) dys = totals(of_results, node);
     else if (!gradients[node].empty()) dys = {total(gradients, node)};
-    if (std::any_of(dys.begin(), dys.end(), [](const Tensor& dy) { return dy.defined(); }))
-      parts = gradients_of(*node, dys, wanted);
+    if (std::any_of(dys.begin(), dys.end(), [](const Tensor& dy) { return dy.defined(); })) parts = gradients_of(*node, dys, wanted);
     for (std::size_t i = 0; i < parts.size(); ++i) {
       if (!wanted[i]) continue;
       auto& terms = gradients[node->inputs()[i].get()];

@@ -80,8 +80,7 @@ class Walk {
   /// Does not depend on a stand-in, and costs nothing inside.
   bool is_free(const Node& node) const {
     const Role role = node.op().role();
-    return node.sequence() >= oldest_ && !depends(node) && !node.has_value() &&
-           (role == Role::Index || role == Role::View);
+    return node.sequence() >= oldest_ && !depends(node) && !node.has_value() && (role == Role::Index || role == Role::View);
   }
   const std::vector<Ref<Node>>& order() const { return order_; }
 

@@ -268,8 +268,8 @@ std::vector<OpCase> activation_cases() {
 void add_activation_ops(OpTable& table) {
   add_formulas<formula::Relu, formula::LeakyRelu, formula::Elu, formula::Selu, formula::Celu, formula::Gelu, formula::GeluTanh,
                formula::Softplus, formula::Softsign, formula::Silu, formula::Mish, formula::LogSigmoid, formula::Tanhshrink,
-               formula::Hardtanh, formula::Hardsigmoid, formula::Hardswish, formula::Hardshrink, formula::Softshrink,
-               formula::Threshold>(table);
+               formula::Hardtanh, formula::Hardsigmoid, formula::Hardswish, formula::Hardshrink, formula::Softshrink, formula::Threshold>(
+      table);
 }
 
 }  // namespace tegula

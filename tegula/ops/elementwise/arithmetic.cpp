@@ -332,15 +332,20 @@ Arg bound_for(const Arg& x, const Arg& bound) {
 
 }  // namespace
 
-Tensor minimum(Arg a, Arg b) { return both_boolean("minimum", a, b) ? logical_and(a, b) : elementwise<formula::Minimum>(bound_for(b, a), bound_for(a, b)); }
-Tensor maximum(Arg a, Arg b) { return both_boolean("maximum", a, b) ? logical_or(a, b) : elementwise<formula::Maximum>(bound_for(b, a), bound_for(a, b)); }
+Tensor minimum(Arg a, Arg b) {
+  return both_boolean("minimum", a, b) ? logical_and(a, b) : elementwise<formula::Minimum>(bound_for(b, a), bound_for(a, b));
+}
+Tensor maximum(Arg a, Arg b) {
+  return both_boolean("maximum", a, b) ? logical_or(a, b) : elementwise<formula::Maximum>(bound_for(b, a), bound_for(a, b));
+}
 Tensor clamp(Arg x, Arg low, Arg high) { return elementwise<formula::Clamp>(x, bound_for(x, low), bound_for(x, high)); }
 Tensor clamp(Arg x, const ClampBounds& bounds) {
   const auto given = [&](const Number& bound) { return bound.whole() ? Arg(bound.integer(), x.loc) : Arg(bound.real(), x.loc); };
   if (bounds.low && bounds.high) return clamp(x, given(*bounds.low), given(*bounds.high));
   if (bounds.low) return clamp_min(x, given(*bounds.low));
   if (bounds.high) return clamp_max(x, given(*bounds.high));
-  throw Error({.op = "clamp", .got = "no bound", .expected = ".low, .high or both", .advice = "write clamp(x, {.low = 0})", .where = x.loc});
+  throw Error(
+      {.op = "clamp", .got = "no bound", .expected = ".low, .high or both", .advice = "write clamp(x, {.low = 0})", .where = x.loc});
 }
 Tensor clamp_min(Arg x, Arg low) { return elementwise<formula::ClampMin>(x, bound_for(x, low)); }
 Tensor clamp_max(Arg x, Arg high) { return elementwise<formula::ClampMax>(x, bound_for(x, high)); }

@@ -255,9 +255,9 @@ class ElementwiseGradient final : public ElementwiseOp {
     return mask;
   }
   static formula::Factor factor() {
-    static const formula::Factor found = formula::keeps_zeros(emitted())    ? formula::Factor::Safe
-                                         : formula::has_poles<F, I>() ? formula::Factor::Pole
-                                                                      : formula::Factor::Value;
+    static const formula::Factor found = formula::keeps_zeros(emitted()) ? formula::Factor::Safe
+                                         : formula::has_poles<F, I>()    ? formula::Factor::Pole
+                                                                         : formula::Factor::Value;
     return found;
   }
 

@@ -68,7 +68,8 @@ enum class Operands : std::uint8_t {
 
 /// Of what compares, chooses and classifies.
 constexpr bool takes_float8(Operands operands) {
-  return operands == Operands::Compared || operands == Operands::Ordered || operands == Operands::Classified || operands == Operands::Chosen;
+  return operands == Operands::Compared || operands == Operands::Ordered || operands == Operands::Classified ||
+         operands == Operands::Chosen;
 }
 
 /// What a formula says about itself: `static constexpr OpInfo info{"gelu", "x * Phi(x)"};`.

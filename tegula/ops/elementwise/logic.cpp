@@ -265,7 +265,9 @@ std::vector<OpCase> logic_cases() {
   for (OpCase& one : cases) {
     one.gradient = false;
     const bool shift = one.op.ends_with("shift"), bits = one.op.starts_with("bitwise");
-    one.dtypes = shift || one.op == "bitwise_not" ? kIntegers : bits ? std::vector<DType>{i64, i32, i16, i8, u64, u32, u16, u8, boolean} : kEverything;
+    one.dtypes = shift || one.op == "bitwise_not" ? kIntegers
+                 : bits                           ? std::vector<DType>{i64, i32, i16, i8, u64, u32, u16, u8, boolean}
+                                                  : kEverything;
     if (one.op == "bitwise_not") one.dtypes = {i64, i32, i16, i8};
   }
   const auto choose = [](const std::vector<Tensor>& x) { return where(x[0], x[1], x[2]); };

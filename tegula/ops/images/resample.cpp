@@ -96,8 +96,6 @@ Tensor ops::resample(const Tensor& x, int axis, const Band& matrix, const Band& 
   return graph::reshape(y, shape, where);
 }
 
-void add_resample_ops(OpTable& table) {
-  table.add_class<ResampleOp>("resample", 5);
-}
+void add_resample_ops(OpTable& table) { table.add_class<ResampleOp>("resample", 5); }
 
 }  // namespace tegula

@@ -243,7 +243,8 @@ std::optional<std::vector<Tensor>> attention_decode(const AttentionForm& form, s
                                                     const runtime::Device& device) {
   const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
   const bool is_empty = q.rank() != 4 || numel(q) == 0 || numel(k) == 0 || numel(v) == 0;
-  if (is_empty || !describes_attention_decode(form) || !form.start || q[2] > kFewQueries || !device.traits().many_instances) return std::nullopt;
+  if (is_empty || !describes_attention_decode(form) || !form.start || q[2] > kFewQueries || !device.traits().many_instances)
+    return std::nullopt;
   return attention_decode_nodes(form, inputs);
 }
 

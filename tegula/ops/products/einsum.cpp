@@ -39,9 +39,7 @@ struct Term {
 
 class Summation {
  public:
-  Summation(std::string_view equation, const std::vector<Tensor>& operands, const Line& where)
-      : equation_(equation),
-        where_(where) {
+  Summation(std::string_view equation, const std::vector<Tensor>& operands, const Line& where) : equation_(equation), where_(where) {
     parse();
     if (inputs_.size() != operands.size()) {
       refuse(std::to_string(operands.size()) + " operands", std::to_string(inputs_.size()) + ", one for each group of letters");
@@ -308,8 +306,7 @@ Tensor einsum_of(std::string_view equation, std::span<const Arg> operands, const
 }  // namespace
 
 Tensor einsum(std::string_view equation, std::initializer_list<Arg> operands) {
-  return einsum_of(equation, std::span(operands.begin(), operands.size()),
-                   operands.size() > 0 ? operands.begin()->loc : Line{});
+  return einsum_of(equation, std::span(operands.begin(), operands.size()), operands.size() > 0 ? operands.begin()->loc : Line{});
 }
 
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Line where) {

@@ -62,7 +62,8 @@ class MatmulOp final : public LibraryOp {
     shape[rank - 1] = other[rank - 1];
     other[rank - 2] = left[rank - 2];
     const DType dtype = node->results[0].dtype;
-    a.require(node->results[0].shape == shape && other == shape && node->inputs[0].dtype == dtype && node->inputs[1].dtype == dtype, "shape");
+    a.require(node->results[0].shape == shape && other == shape && node->inputs[0].dtype == dtype && node->inputs[1].dtype == dtype,
+              "shape");
     bias_axis_ = rank - 1;
   }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const override;
@@ -364,8 +365,6 @@ std::vector<OpCase> matmul_cases() {
   return cases;
 }
 
-void add_matmul_ops(OpTable& table) {
-  table.add_class<MatmulOp>("matmul", 2, 2);
-}
+void add_matmul_ops(OpTable& table) { table.add_class<MatmulOp>("matmul", 2, 2); }
 
 }  // namespace tegula

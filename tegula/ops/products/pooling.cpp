@@ -59,17 +59,17 @@ class PoolingOp final : public LibraryOp {
     const Layout& small = backward_ ? inputs.back() : output;
     const Layout& large = backward_ ? output : inputs[0];
     return runtime::Pooling{.kind = kind_,
-                           .backward = backward_,
-                           .input = {setting.dtype, settle(large)},
-                           .output = {setting.dtype, settle(small)},
-                           .window = window_.size,
-                           .stride = window_.stride,
-                           .dilation = window_.dilation,
-                           .pad_low = window_.low,
-                           .pad_high = window_.high,
-                           .wants_values = (setting.unwanted & 1) == 0,
-                           .wants_taps = has_taps() && !backward_ && (setting.unwanted & 2) == 0,
-                           .taps = {u8, has_taps() && backward_ ? settle(inputs[0]) : of_their_own(settle(small))}};
+                            .backward = backward_,
+                            .input = {setting.dtype, settle(large)},
+                            .output = {setting.dtype, settle(small)},
+                            .window = window_.size,
+                            .stride = window_.stride,
+                            .dilation = window_.dilation,
+                            .pad_low = window_.low,
+                            .pad_high = window_.high,
+                            .wants_values = (setting.unwanted & 1) == 0,
+                            .wants_taps = has_taps() && !backward_ && (setting.unwanted & 2) == 0,
+                            .taps = {u8, has_taps() && backward_ ? settle(inputs[0]) : of_their_own(settle(small))}};
   }
   DType input_dtype(int index, DType result) const override { return backward_ && has_taps() && index == 0 ? u8 : result; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }

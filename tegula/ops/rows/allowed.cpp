@@ -67,8 +67,6 @@ Tensor check_allowed(std::string_view op, const Tensor& x, const Tensor& of, All
 
 namespace tegula {
 
-void add_allowed_ops(OpTable& table) {
-  table.add_class<ops::CheckAllowedOp>("check_allowed", 3, "", ops::Allowed::Probability, "", "");
-}
+void add_allowed_ops(OpTable& table) { table.add_class<ops::CheckAllowedOp>("check_allowed", 3, "", ops::Allowed::Probability, "", ""); }
 
 }  // namespace tegula

@@ -242,8 +242,6 @@ std::vector<OpCase> loss_cases() {
   return cases;
 }
 
-void add_loss_ops(OpTable& table) {
-  add_formulas<formula::BinaryCrossEntropy>(table);
-}
+void add_loss_ops(OpTable& table) { add_formulas<formula::BinaryCrossEntropy>(table); }
 
 }  // namespace tegula

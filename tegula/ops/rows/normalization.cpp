@@ -51,9 +51,7 @@ struct Constants {
   Tensor scaled(const Tensor& x) const { return scale == 1 ? x : x * factor; }
   Tensor unscaled(const Tensor& x) const { return scale == 1 ? x : x * inverse; }
   /// x - y, scaled, for as many operations as it has without.
-  Tensor scaled_difference(const Tensor& x, const Tensor& y) const {
-    return scale == 1 ? x - y : multiply_add(x, factor, -scaled(y));
-  }
+  Tensor scaled_difference(const Tensor& x, const Tensor& y) const { return scale == 1 ? x - y : multiply_add(x, factor, -scaled(y)); }
   /// Over axes that stay with size 1.
   Tensor mean(const Tensor& x) const { return sum(x, axes, Keep::Yes) * share; }
   /// x², scaled, of what is not: a product, which is rounded once with the sum that it is added to.
@@ -99,9 +97,7 @@ Tensor inverse_deviation(const Tensor& x, const Constants& c, MomentsOf moments_
 
 /// mean(dy * (x - mean(x))), of the scaled differences that the variance is made of. Its gradients are not scaled: of cotangents of 1e30 they would be no numbers.
 Tensor mean_product(const Tensor& dy, const Tensor& x, const Constants& c, const Line& where) {
-  const auto forward = [=](const std::vector<Tensor>& in) {
-    return c.unscaled(c.mean(in[0] * c.scaled_difference(in[1], c.mean(in[1]))));
-  };
+  const auto forward = [=](const std::vector<Tensor>& in) { return c.unscaled(c.mean(in[0] * c.scaled_difference(in[1], c.mean(in[1])))); };
   const auto backward = [=](const std::vector<Tensor>& in, const Tensor&, const Tensor& g) {
     const Tensor each = g * c.share;
     return std::vector<Tensor>{each * (in[1] - c.mean(in[1])), each * (in[0] - c.mean(in[0]))};

@@ -52,7 +52,8 @@ Tensor log_softmax(Arg arg, int axis) {
   const auto backward = [axis](const std::vector<Tensor>&, const Tensor& y, const Tensor& dy) {
     return std::vector<Tensor>{dy - exp(y) * sum(dy, axis, Keep::Yes)};
   };
-  return ops::narrow(custom_function("log_softmax", {{"axis", std::int64_t{axis}}}, forward, backward, {ops::widen(given)}, arg.loc), given.dtype());
+  return ops::narrow(custom_function("log_softmax", {{"axis", std::int64_t{axis}}}, forward, backward, {ops::widen(given)}, arg.loc),
+                     given.dtype());
 }
 
 std::vector<OpCase> softmax_cases() {

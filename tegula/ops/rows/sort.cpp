@@ -302,8 +302,6 @@ std::vector<OpCase> sort_cases() {
   return cases;
 }
 
-void add_sort_ops(OpTable& table) {
-  table.add_several<SortOp>("sort", 1, Order::Ascending, 0, 0);
-}
+void add_sort_ops(OpTable& table) { table.add_several<SortOp>("sort", 1, Order::Ascending, 0, 0); }
 
 }  // namespace tegula

@@ -33,8 +33,7 @@ int axis_of(std::string_view op, std::int64_t axis, const Shape& shape, const Li
 Dims axes_of(std::string_view op, const Axes& axes, const Shape& shape, const Line& where);
 
 /// Throws Error: `op` got `got`, expected `expected`.
-[[noreturn]] void refuse(std::string_view op, std::string got, std::string expected, const Line& where,
-                         std::string advice = "");
+[[noreturn]] void refuse(std::string_view op, std::string got, std::string expected, const Line& where, std::string advice = "");
 
 }  // namespace ops
 }  // namespace tegula

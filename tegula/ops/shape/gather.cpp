@@ -139,7 +139,8 @@ class PlaceOp final : public ElementwiseOp {
   }
   Value emit(tile::Builder& builder, std::span<const Value> x, DType) const override {
     // What i64 does not hold is beyond every end.
-    const Value held = x[0].dtype() == u64 ? tile::binary(tile::Word::Min, x[0], builder.constant(std::numeric_limits<std::int64_t>::max(), u64)) : x[0];
+    const Value held =
+        x[0].dtype() == u64 ? tile::binary(tile::Word::Min, x[0], builder.constant(std::numeric_limits<std::int64_t>::max(), u64)) : x[0];
     const Value given = tile::cast(held, i64), length = builder.constant(length_, i64);
     const Value place = tile::select(given < 0, given + length, given);
     builder.check(place >= 0 && place < (count_ == 1 ? length : builder.constant(length_ - count_ + 1, i64)), given, 0);

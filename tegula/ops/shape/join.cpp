@@ -388,8 +388,6 @@ std::vector<OpCase> join_cases() {
   return cases;
 }
 
-void add_join_ops(OpTable& table) {
-  table.add_class<ConcatOp>("concat", OpTable::kAnyInputs, 0);
-}
+void add_join_ops(OpTable& table) { table.add_class<ConcatOp>("concat", OpTable::kAnyInputs, 0); }
 
 }  // namespace tegula

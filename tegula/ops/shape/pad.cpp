@@ -220,8 +220,6 @@ Tensor pad(Arg x, std::initializer_list<PadWidth> widths, const PadOptions& opti
   return pad(x, std::span(widths.begin(), widths.size()), options);
 }
 
-void add_pad_ops(OpTable& table) {
-  table.add_class<PadOp>("pad", 1, Dims(), Dims(), Number());
-}
+void add_pad_ops(OpTable& table) { table.add_class<PadOp>("pad", 1, Dims(), Dims(), Number()); }
 
 }  // namespace tegula

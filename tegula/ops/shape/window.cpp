@@ -40,10 +40,8 @@ void Window::attributes(Attributes& a) {
   constexpr std::int64_t kMost = std::int64_t{1} << 31;  // as PerAxis::expand says
   for (const Dims* one : {&size, &stride, &dilation})
     a.require(std::ranges::all_of(*one, [](std::int64_t v) { return v >= 0 && v < kMost; }), "window");
-  for (const Dims* one : {&stride, &dilation})
-    a.require(std::ranges::all_of(*one, [](std::int64_t v) { return v > 0; }), "stride");
-  for (const Dims* one : {&low, &high})
-    a.require(std::ranges::all_of(*one, [](std::int64_t v) { return v > -kMost && v < kMost; }), "low");
+  for (const Dims* one : {&stride, &dilation}) a.require(std::ranges::all_of(*one, [](std::int64_t v) { return v > 0; }), "stride");
+  for (const Dims* one : {&low, &high}) a.require(std::ranges::all_of(*one, [](std::int64_t v) { return v > -kMost && v < kMost; }), "low");
 }
 
 Window make_window(const Dims& input, const Dims& size, const PerAxis& stride, const Padding& padding, const PerAxis& dilation,

@@ -79,7 +79,8 @@ std::vector<Hint> cache_hints(const Analysis& analysis) {
     if (root < 0) return hints;
     uses[static_cast<std::size_t>(root)] |= use;
   }
-  for (std::size_t i = 0; i < uses.size(); ++i) hints[i] = uses[i] == kRead ? Hint::Lasting : uses[i] == kWritten ? Hint::Passing : Hint::None;
+  for (std::size_t i = 0; i < uses.size(); ++i)
+    hints[i] = uses[i] == kRead ? Hint::Lasting : uses[i] == kWritten ? Hint::Passing : Hint::None;
   return hints;
 }
 

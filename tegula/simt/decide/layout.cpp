@@ -19,8 +19,7 @@ constexpr std::int64_t kBytesOfThread = 64, kResidentThreads = 1024;
 constexpr std::int64_t kBytesInRegisters = 32 * 1024, kBytesBesideOthers = 15 * 1024,  // longer rows are staged
     kBytesOfFewThreads = 24 * 1024;
 constexpr std::int64_t kSharedBytes = 224 * 1024;
-constexpr std::int64_t kSharingThreads = 256, kSharingThreadsOfProcessor = 1536,
-                       kThreadsOfProcessor = 2048;
+constexpr std::int64_t kSharingThreads = 256, kSharingThreadsOfProcessor = 1536, kThreadsOfProcessor = 2048;
 constexpr std::int64_t kRegistersOfProcessor = 65536;
 constexpr std::int64_t kRegistersOfThread = 16, kRegistersOfRow = 8;  // that the last pass over staged rows takes
 constexpr int kMaxThreads = 1024, kWarp = 32;
@@ -116,9 +115,11 @@ bool worth_staging(const TileUse& use) {
 }
 
 bool programs_are_faster(const runtime::Matmul& d) {
-  const bool plain = !d.bias && d.activation == runtime::Activation::None && d.gradient == runtime::Activation::None && !d.multiplies_codes();
+  const bool plain =
+      !d.bias && d.activation == runtime::Activation::None && d.gradient == runtime::Activation::None && !d.multiplies_codes();
   const std::int64_t results = numel(d.c.layout.shape), terms = d.a.layout.shape.back();
-  return plain && results > 0 && terms > 0 && static_cast<double>(results * terms) <= (terms <= 128 ? costs().few_terms_product : costs().many_terms_product);
+  return plain && results > 0 && terms > 0 &&
+         static_cast<double>(results * terms) <= (terms <= 128 ? costs().few_terms_product : costs().many_terms_product);
 }
 
 ThreadGrid choose_threads(const TileUse& use) {

@@ -29,7 +29,8 @@ bool follows_counter(const Values& v, const tile::Region& body, Id id) {
   const tile::Instruction& self = v.at(id);
   if (id == body.parameters[0]) return true;
   if (std::find(body.parameters.begin(), body.parameters.end(), id) != body.parameters.end()) return false;
-  if (std::find(body.body.begin(), body.body.end(), id) == body.body.end()) return self.word != Word::Result || v.analysis().resolve(id) == id;
+  if (std::find(body.body.begin(), body.body.end(), id) == body.body.end())
+    return self.word != Word::Result || v.analysis().resolve(id) == id;
   if (!is_address_word(self.word)) return false;
   return std::all_of(self.operands.begin(), self.operands.end(), [&](Id operand) { return follows_counter(v, body, operand); });
 }

@@ -42,7 +42,11 @@ bool is_cheap(Word word) {
 class Scheduler {
  public:
   Scheduler(const Values& values, const Decisions& decisions)
-      : v_(values), a_(values.analysis()), grid_(values.grid()), d_(decisions), waits_(decisions.wait.within) {}
+      : v_(values),
+        a_(values.analysis()),
+        grid_(values.grid()),
+        d_(decisions),
+        waits_(decisions.wait.within) {}
 
   Schedule run() {
     region(a_.program().body);
@@ -253,7 +257,8 @@ class Scheduler {
     need(from(id));
     if (!reductions_.empty()) {
       const Id other = reductions_.front();
-      if (v_.spread(other) != v_.spread(id) || a_.type(from(other)).shape != a_.type(from(id)).shape || v_.crossing(other) != v_.crossing(id))
+      if (v_.spread(other) != v_.spread(id) || a_.type(from(other)).shape != a_.type(from(id)).shape ||
+          v_.crossing(other) != v_.crossing(id))
         flush_reductions();
     }
     reductions_.push_back(id);
@@ -280,12 +285,12 @@ class Scheduler {
   const Decisions& d_;
   Schedule s_;
   std::vector<Step>* steps_ = nullptr;  // of the region that is open
-  std::vector<SharedLoop> loops_;       // that wait
-  std::vector<Id> reductions_;          // that wait for each other
-  std::map<Id, Id> deferred_;           // words of sums that open loops bring together behind them -> the first reduction
-  int repeats_ = 0, depth_ = 0;         // loops of the program that are open; regions
-  bool leaves_ = false;                 // the code before this place has left where the kernel is stopped
-  bool waits_;                          // the launch ahead has still to be waited for
+  std::vector<SharedLoop> loops_;  // that wait
+  std::vector<Id> reductions_;  // that wait for each other
+  std::map<Id, Id> deferred_;  // words of sums that open loops bring together behind them -> the first reduction
+  int repeats_ = 0, depth_ = 0;  // loops of the program that are open; regions
+  bool leaves_ = false;  // the code before this place has left where the kernel is stopped
+  bool waits_;  // the launch ahead has still to be waited for
 };
 
 }  // namespace
@@ -304,7 +309,8 @@ bool compares_halves(const Values& v, const Decisions& decisions, Id id) {
 
 bool counts_in_fours(const Values& v, Id id) {
   const Spread own = v.spread(id);
-  return (own == Spread::Column || own == Spread::Full) && v.grid().vector % 4 == 0 && v.analysis().counts_up(v.at(id).operands[1], false) >= 4;
+  return (own == Spread::Column || own == Spread::Full) && v.grid().vector % 4 == 0 &&
+         v.analysis().counts_up(v.at(id).operands[1], false) >= 4;
 }
 
 Schedule schedule_of(const Values& values, const Decisions& decisions) { return Scheduler(values, decisions).run(); }

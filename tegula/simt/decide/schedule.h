@@ -20,23 +20,23 @@ struct SharedLoop {
   Spread spread{};
   std::int64_t count = 0;  // elements of the tile, of flat ones
   std::vector<tile::Id> ids;  // in order; what is computed again elsewhere is none of them
-  std::set<tile::Id> kept;    // that have registers behind the loop; the others live in it
+  std::set<tile::Id> kept;  // that have registers behind the loop; the others live in it
 };
 
 /// Reductions that go together.
 struct SharedReductions {
   std::vector<tile::Id> ids;
-  int parts = 1;        // sums beside each other in a thread
+  int parts = 1;  // sums beside each other in a thread
   bool by_rows = false;  // which of them follows the row, else the element
 };
 
 struct Step {
   enum class Kind : std::uint8_t {
-    Word,        // `id` on its own; its regions have steps of their own
-    Loop,        // loops[index]
+    Word,  // `id` on its own; its regions have steps of their own
+    Loop,  // loops[index]
     Reductions,  // reductions[index]
-    Leave,       // who is stopped leaves
-    Wait,        // for the launch ahead
+    Leave,  // who is stopped leaves
+    Wait,  // for the launch ahead
   };
   Kind kind = Kind::Word;
   tile::Id id = -1;

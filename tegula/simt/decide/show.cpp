@@ -24,7 +24,8 @@ class Lines {
     if (grid.staged) line("staged", str(d_.staging.bytes) + " bytes of a column: " + names(d_.staging.staged));
     if (!d_.staging.direct.empty()) line("direct", str(d_.staging.direct_bytes) + " bytes of a column: " + names(d_.staging.direct));
     if (grid.ahead > 0) line("ahead", str(grid.ahead) + " vectors before the last exchange");
-    for (const auto& [digits, bits] : {std::pair{Digits::Brief, "8 bits: "}, std::pair{Digits::Half, "11 bits: "}}) digits_line(digits, bits);
+    for (const auto& [digits, bits] : {std::pair{Digits::Brief, "8 bits: "}, std::pair{Digits::Half, "11 bits: "}})
+      digits_line(digits, bits);
     if (d_.walkers > 0) line("walkers", str(d_.walkers) + " blocks over all instances in turn");
     hints();
     if (d_.wait.within) {

@@ -83,8 +83,8 @@ template <class T>
 class Box {
  public:
   Box() = default;
-  Box(T value) : value_(new (Arena::take(sizeof(T))) T(std::move(value))) {}
-  Box(const Box& other) : value_(other.value_ ? new (Arena::take(sizeof(T))) T(*other.value_) : nullptr) {}
+  Box(T value) : value_(new(Arena::take(sizeof(T))) T(std::move(value))) {}
+  Box(const Box& other) : value_(other.value_ ? new(Arena::take(sizeof(T))) T(*other.value_) : nullptr) {}
   Box(Box&& other) noexcept : value_(std::exchange(other.value_, nullptr)) {}
   Box& operator=(Box other) noexcept { return std::swap(value_, other.value_), *this; }
   ~Box() {

@@ -54,7 +54,14 @@ struct Operation {
 };
 
 /// Which of a thread's registers of a tile: that of the loops over rows (r), vectors (c) and their elements (k) that are open.
-enum class Place : std::uint8_t { One, Row /* [r] */, Vector /* [c] */, VectorOfRow /* [r][c] */, Column /* [c][k] */, Full /* [r][c][k] */ };
+enum class Place : std::uint8_t {
+  One,
+  Row /* [r] */,
+  Vector /* [c] */,
+  VectorOfRow /* [r][c] */,
+  Column /* [c][k] */,
+  Full /* [r][c][k] */
+};
 
 struct Expression;
 using Expressions = std::vector<Expression, InArena<Expression>>;

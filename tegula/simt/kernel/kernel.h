@@ -91,13 +91,13 @@ struct EachOfVector {
 /// What a loop fetches ahead into a ring of stages in shared memory (passes/fetch_ahead.h).
 struct Ring {
   struct Fetched {
-    Name value;             // that the load leaves
+    Name value;  // that the load leaves
     tile::Id pointer = -1;  // the same of its Touch
     DType dtype = DType::f32;
     std::size_t place = 0, bytes = 0;  // where its part of a stage begins; of what a thread copies at once
-    bool rows = false;                 // a number for each row
-    std::int64_t column_steps = 0;     // vectors of a row, of a tile of rows and columns
-    bool further = false;              // one iteration further ahead than the others
+    bool rows = false;  // a number for each row
+    std::int64_t column_steps = 0;  // vectors of a row, of a tile of rows and columns
+    bool further = false;  // one iteration further ahead than the others
   };
   /// A number that can be computed for a later iteration.
   struct Address {
@@ -105,7 +105,7 @@ struct Ring {
     Line where;
   };
   int stages = 0, ahead = 0;  // `ahead`: iterations
-  bool waits_first = false;   // an iteration waits for its own before it fetches
+  bool waits_first = false;  // an iteration waits for its own before it fetches
   std::size_t stage_bytes = 0;
   std::string layout;  // where in the ring a thread's own bytes lie
   std::vector<Fetched> loads;
@@ -119,9 +119,9 @@ struct For {
   Block body;
   struct OfProgram {
     std::set<tile::Id> moving;  // pointers whose tiles never meet in two iterations
-    std::string ring;           // the layout of what is fetched ahead; empty: nothing is
-    Box<Ring> fetches;          // what a pass has fetched ahead
-    std::size_t own = 0;        // statements of the body, from the first on, that are an iteration's own: the others carry values on
+    std::string ring;  // the layout of what is fetched ahead; empty: nothing is
+    Box<Ring> fetches;  // what a pass has fetched ahead
+    std::size_t own = 0;  // statements of the body, from the first on, that are an iteration's own: the others carry values on
   };
   std::optional<OfProgram> program;  // nothing: a part of one word
 };
@@ -208,9 +208,9 @@ struct WaitForCopies {
 /// Brings together what threads hold in `registers` (addresses of `held` numbers each).
 struct Combine {
   enum class How : std::uint8_t {
-    Columns,       // across a row of threads, and the blocks of a cluster
-    Rows,          // across a column of threads
-    RowsAlike,     // where all threads of a row hold the same
+    Columns,  // across a row of threads, and the blocks of a cluster
+    Rows,  // across a column of threads
+    RowsAlike,  // where all threads of a row hold the same
     RowsForFirst,  // for the first row of threads only
   };
   enum class Place : std::uint8_t { None, Scratch, Parts, Ring };
@@ -219,14 +219,14 @@ struct Combine {
   int row_threads = 1, column_threads = 1, cluster = 1;
   std::int64_t held = 1;
   std::int64_t at_once = 0;  // of Rows, where it is not as the prelude has it
-  bool again = false;        // its memory is used again before all threads have met elsewhere
+  bool again = false;  // its memory is used again before all threads have met elsewhere
   Expressions registers;
   Place place = Place::None;
-  std::size_t part_bytes = 0;          // that it needs among the parts
-  bool counted = false;                // blocks count what has arrived instead of meeting
-  std::size_t offset = 0;              // among the parts (place_shared)
+  std::size_t part_bytes = 0;  // that it needs among the parts
+  bool counted = false;  // blocks count what has arrived instead of meeting
+  std::size_t offset = 0;  // among the parts (place_shared)
   std::optional<std::size_t> counter;  // the same of the counter
-  bool meets = false;                  // all threads of the block have been at this place when it is over
+  bool meets = false;  // all threads of the block have been at this place when it is over
 };
 /// Before the first exchange through this counter.
 struct BeginExchange {
@@ -294,10 +294,9 @@ struct Statement {
   template <class T>
   static constexpr bool kBoxed = sizeof(T) > 2 * sizeof(Expression) + 8;
   using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
-      AwaitLaunchAhead,
-                            Box<LoadWide>, Box<StoreWide>, StoreOne, AtomicAdd, Box<WriteInOrder>, Report, Box<Philox>, CopyAsync, AwaitCopies,
-                            Box<CopyAhead>, CloseCopies, WaitForCopies,
-                            Combine, BeginExchange, Scan, Sort, Box<Shuffle>, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+                            AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, AtomicAdd, Box<WriteInOrder>, Report, Box<Philox>,
+                            CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, Combine, BeginExchange, Scan, Sort,
+                            Box<Shuffle>, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   What what;
   Box<Expression> when;  // nothing: always
 

@@ -14,7 +14,8 @@ void for_each_block(S& statement, F&& f) {
       [&](auto& held) {
         auto& what = unboxed(held);
         using T = std::remove_const_t<std::remove_reference_t<decltype(what)>>;
-        if constexpr (std::is_same_v<T, Loop> || std::is_same_v<T, EachOfVector> || std::is_same_v<T, For> || std::is_same_v<T, Scope>) f(what.body);
+        if constexpr (std::is_same_v<T, Loop> || std::is_same_v<T, EachOfVector> || std::is_same_v<T, For> || std::is_same_v<T, Scope>)
+          f(what.body);
         if constexpr (std::is_same_v<T, Branch>) f(what.then), f(what.otherwise);
       },
       statement.what);

@@ -83,8 +83,11 @@ Columns common(const Columns& a, const Columns& b) {
 
 /// The words of the elements, as coordinates in a basis: those that lanes tell apart come first, in banks.
 Columns words_of(const Linear& from, const Linear& to, int bits, std::size_t element_bytes) {
-  const std::size_t lanes = element_bytes > 4 ? Linear::kLaneBits - 1 : Linear::kLaneBits;  // half a warp at a time moves words of eight bytes
-  const auto together = [&](const Columns& all) { return independent_of({}, Columns(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(lanes))); };
+  const std::size_t lanes =
+      element_bytes > 4 ? Linear::kLaneBits - 1 : Linear::kLaneBits;  // half a warp at a time moves words of eight bytes
+  const auto together = [&](const Columns& all) {
+    return independent_of({}, Columns(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(lanes)));
+  };
   const Columns written = together(from.lanes()), read = together(to.lanes());
   Columns basis = common(written, read);
   const Columns only_written = independent_of(basis, written), only_read = independent_of(basis, read);
@@ -128,7 +131,8 @@ Conversion conversion_of(const Linear& from, const Linear& to, int bits, std::si
 }
 
 Conversion through_shared(const Linear& from, const Linear& to, int bits, std::size_t element_bytes) {
-  return {.way = Conversion::Way::Shared, .of_registers = {}, .of_lanes = {}, .of_warps = {}, .words = words_of(from, to, bits, element_bytes)};
+  return {
+      .way = Conversion::Way::Shared, .of_registers = {}, .of_lanes = {}, .of_warps = {}, .words = words_of(from, to, bits, element_bytes)};
 }
 
 }  // namespace tegula::simt

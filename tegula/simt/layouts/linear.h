@@ -35,7 +35,10 @@ class Linear {
   static constexpr int kLaneBits = 5;
 
   Linear() = default;
-  Linear(Columns registers, Columns lanes, Columns warps) : registers_(std::move(registers)), lanes_(std::move(lanes)), warps_(std::move(warps)) {}
+  Linear(Columns registers, Columns lanes, Columns warps)
+      : registers_(std::move(registers)),
+        lanes_(std::move(lanes)),
+        warps_(std::move(warps)) {}
 
   Bits element(const Spot& spot) const { return product(registers_, spot.reg) ^ product(lanes_, spot.lane) ^ product(warps_, spot.warp); }
   const Columns& registers() const { return registers_; }

@@ -24,7 +24,8 @@ void Lowering::accumulate(const std::vector<std::pair<Id, Expression>>& reductio
   const Shape& shape = a_.type(first).shape;
   std::vector<Id> taken;
   for (const auto& [id, sum] : reductions) taken.push_back(at(id).operands[0]);
-  if (std::all_of(reductions.begin(), reductions.end(), [&](const auto& reduction) { return compares_halves(*this, decided_, reduction.first); })) {
+  if (std::all_of(reductions.begin(), reductions.end(),
+                  [&](const auto& reduction) { return compares_halves(*this, decided_, reduction.first); })) {
     return loops(own, shape, Step::Vectors, taken, [&] {
       for (const auto& [id, sum] : reductions) {
         const Operation op{at(id).kind, DType::f32};
@@ -224,7 +225,8 @@ void Lowering::arg_reduce(Id id) {
   loops(own, self.type.shape, Step::Elements, [&] { assign(held(name, own), simt::nothing(best)); });
   loops(source, a_.type(from).shape, Step::Elements, [&] {
     const Expression position = across == Crossing::None ? Expression(0) : across == Crossing::Columns ? "col" : "row";
-    assign(held(name, own), simt::fold(best, held(name, own), simt::tuple(element(from, source), position)), inside(source, a_.type(from).shape));
+    assign(held(name, own), simt::fold(best, held(name, own), simt::tuple(element(from, source), position)),
+           inside(source, a_.type(from).shape));
   });
   combine_across(best, name, across == Crossing::Columns, across == Crossing::Rows, own, 2 * std::max<std::size_t>(4, size_of(dtype)));
   declare(id);

@@ -81,9 +81,7 @@ void Lowering::combine_deferred(const DeferredSums& all, std::size_t idle_bytes)
   for (const auto& deferred : all) {
     if (!deferred) continue;
     const Id parameter = deferred->parameter;
-    Sum sum{.parameter = parameter,
-            .op = {at(deferred->chain[0]).kind, a_.type(parameter).dtype},
-            .name = Name("a", parameter)};
+    Sum sum{.parameter = parameter, .op = {at(deferred->chain[0]).kind, a_.type(parameter).dtype}, .name = Name("a", parameter)};
     for (const Id reduce : deferred->chain) {
       sum.columns = sum.columns || crossing(reduce) == Crossing::Columns;
       sum.rows = sum.rows || crossing(reduce) == Crossing::Rows;
@@ -109,9 +107,8 @@ void Lowering::combine_deferred(const DeferredSums& all, std::size_t idle_bytes)
     while (!alike.empty() && !combine_rows_for_first(sum.op, alike, own, size_of(type.dtype), idle_bytes)) alike.pop_back();
     for (std::size_t j = 0; j < alike.size(); ++j) done[which[j]] = true;
     if (!done[i]) combine_across(sum.op, sum.name, sum.columns, sum.rows, own, size_of(type.dtype), idle_bytes);
-    loops(own, type.shape, Step::Elements, [&] {
-      assign(held(sum.parameter, own), simt::fold(sum.op, held(sum.parameter, own), held(sum.name, own)));
-    });
+    loops(own, type.shape, Step::Elements,
+          [&] { assign(held(sum.parameter, own), simt::fold(sum.op, held(sum.parameter, own), held(sum.name, own))); });
   }
 }
 

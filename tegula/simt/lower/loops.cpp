@@ -44,16 +44,25 @@ Expression Lowering::column() const {
 
 void Lowering::row_loop(const Body& body) {
   add(simt::Loop{.name = "r", .end = grid_.row_steps, .unroll = 0, .body = block_of([&] {
-                   let(kInt, "row", grid_.row_threads == 1 ? Expression("r") : Expression("r") * grid_.row_threads + "tr");
-                   body();
-                 })});
+                                                                     let(kInt, "row",
+                                                                         grid_.row_threads == 1
+                                                                             ? Expression("r")
+                                                                             : Expression("r") * grid_.row_threads + "tr");
+                                                                     body();
+                                                                   })});
 }
 
 void Lowering::column_loop(Spread spread, Step step, const std::vector<Id>& values, const Body& body) {
   const std::set<Id> vectors = vectors_of(values);
   if (grid_.staged && !vectors.empty()) await_staged();
   const bool alone = grid_.resident <= 1, one_row = grid_.row_steps == 1, one_step = grid_.row_steps > 2;
-  simt::Loop loop{.name = "c", .end = grid_.column_steps, .unroll = !grid_.staged || reads_ahead_ ? 0 : alone ? 4 : one_row ? 2 : 1, .body = {}};
+  simt::Loop loop{.name = "c",
+                  .end = grid_.column_steps,
+                  .unroll = !grid_.staged || reads_ahead_ ? 0
+                            : alone                       ? 4
+                            : one_row                     ? 2
+                                                          : 1,
+                  .body = {}};
   const auto elements = [&] {
     if (step == Step::Elements) each_of_vector(body);
     else body();
@@ -84,9 +93,9 @@ void Lowering::column_loop(Spread spread, Step step, const std::vector<Id>& valu
     }
     if (step == Step::Vectors) return let(kInt, "col", column()), body();
     add(simt::Loop{.name = "k", .end = grid_.vector, .unroll = 0, .body = block_of([&] {
-                     let(kInt, "col", grid_.vector > 1 ? column() + "k" : column());
-                     body();
-                   })});
+                                                                    let(kInt, "col", grid_.vector > 1 ? column() + "k" : column());
+                                                                    body();
+                                                                  })});
   });
   add(std::move(loop));
 }
@@ -95,10 +104,11 @@ void Lowering::loops(Spread spread, const Shape& shape, Step step, const std::ve
   switch (spread) {
     case Spread::Uniform: return body();
     case Spread::Flat:
-      return add(simt::Loop{.name = "c", .end = grid_.held(shape), .unroll = 0, .body = block_of([&] {
-                              let(kInt, "e", Expression("c") * grid_.threads() + simt::thread_index());
-                              body();
-                            })});
+      return add(simt::Loop{
+          .name = "c", .end = grid_.held(shape), .unroll = 0, .body = block_of([&] {
+                                                                let(kInt, "e", Expression("c") * grid_.threads() + simt::thread_index());
+                                                                body();
+                                                              })});
     case Spread::Row: return row_loop(body);
     case Spread::Column: return column_loop(spread, step, values, body);
     case Spread::Full:

@@ -17,8 +17,7 @@ namespace tegula::gpu {
 
 class Lowering : private Values {
  public:
-  Lowering(const Analysis& analysis, const Decisions& decisions)
-      : Values(analysis, decisions.grid), decided_(decisions) {}
+  Lowering(const Analysis& analysis, const Decisions& decisions) : Values(analysis, decisions.grid), decided_(decisions) {}
 
   /// Fills in what every instance begins with, the statements of the program's body, and the shared memory they use.
   void lower(simt::Kernel& kernel);
@@ -80,9 +79,7 @@ class Lowering : private Values {
   void let(simt::Type type, Name name, Expression value) {
     add(simt::Declare{.what = {name, type, {}}, .value = std::move(value), .constant = true});
   }
-  void declare(Name name, simt::Type type, simt::Sizes sizes = {}) {
-    add(simt::Declare{.what = {name, type, sizes}});
-  }
+  void declare(Name name, simt::Type type, simt::Sizes sizes = {}) { add(simt::Declare{.what = {name, type, sizes}}); }
   void declare(Id id) { declare(variable(id), simt::type_of(a_.type(id)), sizes(spread(id), a_.type(id).shape)); }
   void assign(Expression target, Expression value, When when = {}) {
     add({simt::Assign{.target = std::move(target), .value = std::move(value)}, std::move(when)});

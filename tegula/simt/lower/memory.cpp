@@ -95,8 +95,7 @@ void Lowering::load(Id id) {
       load.target = simt::held(variable(id), vector_place(own));
       if (!access->limits.empty() || !access->on.empty())
         load.limited = {.limit = inside(*access, grid_.vector), .substitute = substitute(), .whole = access->whole};
-      else
-        load.pointer = source(pointer, std::move(load.pointer));
+      else load.pointer = source(pointer, std::move(load.pointer));
       add(std::move(load));
     });
   }
@@ -189,8 +188,8 @@ void Lowering::atomic_add(Id id) {
   if (in_turn() || !is_integer(type.dtype) || size_of(type.dtype) < 4) return write_in_order(id);
   const Spread own = spread(pointer);
   loops(own, type.shape, Step::Elements, [&] {
-    When on = simt::all_of(
-        {self.operands.size() > 2 ? When(box_element(a_.box(self.operands[2]), own, type.shape)) : When(), inside(own, type.shape), acts(own)});
+    When on = simt::all_of({self.operands.size() > 2 ? When(box_element(a_.box(self.operands[2]), own, type.shape)) : When(),
+                            inside(own, type.shape), acts(own)});
     add({simt::AtomicAdd{.dtype = type.dtype, .pointer = place_in(pointer, own), .value = element(self.operands[1], own)}, std::move(on)});
   });
 }

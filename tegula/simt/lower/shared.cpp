@@ -114,7 +114,8 @@ void Lowering::sort(Id id) {
     let_shared("tile", simt::type_of(source));
     let_shared("order", kInt, static_cast<std::size_t>(keys));
     to_shared(from, "tile");
-    add(simt::Sort{.name = "sorted", .count = count, .length = length, .stride = stride, .descending = tile::SortOrder::of(self).descending});
+    add(simt::Sort{
+        .name = "sorted", .count = count, .length = length, .stride = stride, .descending = tile::SortOrder::of(self).descending});
     const Expression index = linear(spread(id), self.type.shape), place = simt::element("sorted", index);
     if (self.word == Word::ArgSort) return from_shared(id, place);
     from_shared(id, simt::element("tile", index + simt::group(place - index / stride % length) * stride));

@@ -21,9 +21,8 @@ void Lowering::stage(Id id) {
   const std::int64_t share = std::int64_t{grid_.column_steps} * grid_.threads() * grid_.vector;
   const std::int64_t places = !one_row ? grid_.row_steps * share : grid_.cluster == 1 ? grid_.columns : share;
   staged_bytes_ += (static_cast<std::size_t>(places) * size_of(a_.type(pointer).dtype) + 127) / 128 * 128;
-  loops(spread(id), at(id).type.shape, Step::Vectors, [&] {
-    add(simt::CopyAsync{.source = place_in(pointer, spread(id)), .place = simt::element(name, staged_place(id))});
-  });
+  loops(spread(id), at(id).type.shape, Step::Vectors,
+        [&] { add(simt::CopyAsync{.source = place_in(pointer, spread(id)), .place = simt::element(name, staged_place(id))}); });
   awaits_staged_ = true;
 }
 
@@ -69,13 +68,13 @@ void Lowering::read_ahead(Id reduction) {
     const Name name("ahead", id);
     declare(name, wide_type(pointer), {grid_.ahead});
     add(simt::Loop{.name = "c", .end = grid_.ahead, .unroll = 0, .body = block_of([&] {
-                     let(simt::computed(DType::i32), "col", column());
-                     add({simt::LoadWide{.wide = widest(pointer),
-                                         .count = grid_.vector,
-                                         .pointer = place_in(pointer, Spread::Column),
-                                         .target = simt::element(name, "c")},
-                          grid_.columns_fit() ? When() : Expression("col") < grid_.columns});
-                   })});
+                                                                   let(simt::computed(DType::i32), "col", column());
+                                                                   add({simt::LoadWide{.wide = widest(pointer),
+                                                                                       .count = grid_.vector,
+                                                                                       .pointer = place_in(pointer, Spread::Column),
+                                                                                       .target = simt::element(name, "c")},
+                                                                        grid_.columns_fit() ? When() : Expression("col") < grid_.columns});
+                                                                 })});
   }
 }
 

@@ -112,7 +112,8 @@ Expression Lowering::word(Id id, Spread loops) {
     case Word::Neg: return simt::unary("-", x(0));
     case Word::Not: return simt::unary(first.dtype == DType::boolean ? "!" : "~", x(0));
     case Word::Select: return simt::choose(x(0), x(1), x(2));
-    case Word::Cast: return self.type.dtype == DType::boolean ? simt::binary(x(0), "!=", 0) : simt::cast(simt::computed(self.type.dtype), x(0));
+    case Word::Cast:
+      return self.type.dtype == DType::boolean ? simt::binary(x(0), "!=", 0) : simt::cast(simt::computed(self.type.dtype), x(0));
     case Word::Narrow: return simt::rounded(static_cast<DType>(self.attribute), x(0));
     case Word::Bitcast: return simt::call("same_bits", x(0), simt::zero(self.type.dtype));
     case Word::Fma:

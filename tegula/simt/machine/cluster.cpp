@@ -8,8 +8,15 @@ namespace tegula::simt {
 
 using What = Instruction::What;
 
-Cluster::Cluster(const Kernel& kernel, const Code& code, const MachineLaunch& launch, const MachineOptions& options, std::int64_t blocks, Observed& observed)
-    : kernel_(kernel), code_(code), launch_(launch), options_(options), observed_(observed), memory_(kernel, options, observed), blocks_(blocks),
+Cluster::Cluster(const Kernel& kernel, const Code& code, const MachineLaunch& launch, const MachineOptions& options, std::int64_t blocks,
+                 Observed& observed)
+    : kernel_(kernel),
+      code_(code),
+      launch_(launch),
+      options_(options),
+      observed_(observed),
+      memory_(kernel, options, observed),
+      blocks_(blocks),
       warps_of_block_((kernel.threads() + kLanes - 1) / kLanes) {
   warps_.resize(static_cast<std::size_t>(kernel.cluster * warps_of_block_));
   for (Warp& warp : warps_) {
@@ -209,8 +216,12 @@ void arrive(const Warp::Copy& copy) {
 void Cluster::begin_copies(Warp& warp, const Access& to, const std::uint64_t* from, const std::int64_t* there) {
   for (std::uint32_t left = to.mask; left != 0; left &= left - 1) {
     const int lane = std::countr_zero(left);
-    Warp::Copy copy{.to = to.addresses[lane] + to.offset, .from = from[lane], .there = static_cast<std::size_t>(there[lane]), .bytes = to.bytes,
-                    .lane = lane, .group = warp.groups[lane]};
+    Warp::Copy copy{.to = to.addresses[lane] + to.offset,
+                    .from = from[lane],
+                    .there = static_cast<std::size_t>(there[lane]),
+                    .bytes = to.bytes,
+                    .lane = lane,
+                    .group = warp.groups[lane]};
     Access source = to;
     source.addresses = from, source.offset = 0, source.bytes = copy.there;
     if (copy.there > 0 && from[lane] % to.bytes != 0) memory_.find(Finding::Kind::Misaligned, source, lane);
@@ -232,7 +243,8 @@ void Cluster::await_copies(Warp& warp, int unfinished) {
     if (options_.uneven) arrive(copy);
     std::uint64_t addresses[kLanes];
     addresses[copy.lane] = copy.to;
-    memory_.end_copy({.block = warp.block, .first_thread = warp.first_thread, .addresses = addresses, .bytes = copy.bytes, .said = &place}, copy.lane);
+    memory_.end_copy({.block = warp.block, .first_thread = warp.first_thread, .addresses = addresses, .bytes = copy.bytes, .said = &place},
+                     copy.lane);
     return true;
   });
 }

@@ -11,7 +11,8 @@ namespace tegula::simt {
 
 class Cluster {
  public:
-  Cluster(const Kernel& kernel, const Code& code, const MachineLaunch& launch, const MachineOptions& options, std::int64_t blocks, Observed& observed);
+  Cluster(const Kernel& kernel, const Code& code, const MachineLaunch& launch, const MachineOptions& options, std::int64_t blocks,
+          Observed& observed);
 
   /// False where threads wait for each other for ever.
   bool run(std::uint32_t first_block);

@@ -54,12 +54,12 @@ struct Warp {
 
   int block = 0, first_thread = 0;
   std::uint32_t alive = 0, mask = 0;  // lanes
-  std::size_t next = 0;               // instruction
+  std::size_t next = 0;  // instruction
   Wait wait = Wait::Nothing;
-  int counter = 0;       // of an exchange that it waits for
+  int counter = 0;  // of an exchange that it waits for
   bool arrived = false;  // at the cluster's barrier
   std::int64_t instance = 0, set = 0;  // of a walk over all
-  std::vector<std::uint32_t> masks;   // that were put aside
+  std::vector<std::uint32_t> masks;  // that were put aside
   std::vector<std::int64_t> counters;
   std::vector<Copy> copies;
   int groups[kLanes] = {};  // of copies, closed
@@ -83,19 +83,19 @@ using Native = std::function<void(Cluster&, Warp&)>;
 
 struct Instruction {
   enum class What : std::uint8_t {
-    Compute,      // run(out, in…): of the active lanes if `masked`
-    Native,       // code[number]
-    Undefine,     // `number` granules from out on
-    Save,         // mask -> masks[number]
-    Restore,      // and back, of who is alive
-    Narrow,       // to lanes in which in[0] is true; to the others if `masked`
-    JumpIfNone,   // to `target`, where no lane is active
+    Compute,  // run(out, in…): of the active lanes if `masked`
+    Native,  // code[number]
+    Undefine,  // `number` granules from out on
+    Save,  // mask -> masks[number]
+    Restore,  // and back, of who is alive
+    Narrow,  // to lanes in which in[0] is true; to the others if `masked`
+    JumpIfNone,  // to `target`, where no lane is active
     Jump,
-    Count,        // counter[number] = 0
-    CountOn,      // ++counter[number]; to `target` where it is below `limit`
-    Remainder,    // counter[number] = (out as a number) % limit
-    Leave,        // the active lanes
-    Meet,         // all threads of the block; the rest is the same of clusters
+    Count,  // counter[number] = 0
+    CountOn,  // ++counter[number]; to `target` where it is below `limit`
+    Remainder,  // counter[number] = (out as a number) % limit
+    Leave,  // the active lanes
+    Meet,  // all threads of the block; the rest is the same of clusters
     MeetCluster,
     Arrive,
     AwaitArrived,

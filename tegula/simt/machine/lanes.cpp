@@ -51,18 +51,23 @@ T shifted(T a, T b, bool left) {
 
 template <class T>
 constexpr Function kArithmetic[] = {
-    entry<[](T a, T b) { return sum_of(a, b); }>("+"),         entry<[](T a, T b) { return difference_of(a, b); }>("-"),
-    entry<[](T a, T b) { return product_of(a, b); }>("*"),     entry<[](T a, T b) { return quotient_of(a, b); }>("/"),
+    entry<[](T a, T b) { return sum_of(a, b); }>("+"),
+    entry<[](T a, T b) { return difference_of(a, b); }>("-"),
+    entry<[](T a, T b) { return product_of(a, b); }>("*"),
+    entry<[](T a, T b) { return quotient_of(a, b); }>("/"),
     entry<[](T a) { return std::is_floating_point_v<T> ? static_cast<T>(-a) : difference_of<T>(0, a); }>("0-"),
-    entry<[](T a, T b) { return a == b; }>("=="),              entry<[](T a, T b) { return a != b; }>("!="),
-    entry<[](T a, T b) { return a < b; }>("<"),                entry<[](T a, T b) { return a <= b; }>("<="),
-    entry<[](T a, T b) { return (a > b); }>(">"),              entry<[](T a, T b) { return (a >= b); }>(">="),
+    entry<[](T a, T b) { return a == b; }>("=="),
+    entry<[](T a, T b) { return a != b; }>("!="),
+    entry<[](T a, T b) { return a < b; }>("<"),
+    entry<[](T a, T b) { return a <= b; }>("<="),
+    entry<[](T a, T b) { return (a > b); }>(">"),
+    entry<[](T a, T b) { return (a >= b); }>(">="),
     entry<[](bool when, T a, T b) { return when ? a : b; }>("?")};
 template <class T>
 constexpr Function kBits[] = {
-    entry<[](T a, T b) { return remainder_of(a, b); }>("%"),   entry<[](T a, T b) { return static_cast<T>(a & b); }>("&"),
+    entry<[](T a, T b) { return remainder_of(a, b); }>("%"),    entry<[](T a, T b) { return static_cast<T>(a & b); }>("&"),
     entry<[](T a, T b) { return static_cast<T>(a | b); }>("|"), entry<[](T a, T b) { return static_cast<T>(a ^ b); }>("^"),
-    entry<[](T a) { return static_cast<T>(~a); }>("~"),        entry<[](T a, T b) { return shifted(a, b, true); }>("<<"),
+    entry<[](T a) { return static_cast<T>(~a); }>("~"),         entry<[](T a, T b) { return shifted(a, b, true); }>("<<"),
     entry<[](T a, T b) { return shifted(a, b, false); }>(">>")};
 
 template <class T>
@@ -209,7 +214,8 @@ std::size_t bytes_of(const Type& type) {
 
 std::span<const Function> operators() {
   static const std::vector<Function> all = [] {
-    std::vector<Function> functions{entry<[](bool x) { return !x; }>("!"), entry<[](bool when, bool a, bool b) { return when ? a : b; }>("?"),
+    std::vector<Function> functions{entry<[](bool x) { return !x; }>("!"),
+                                    entry<[](bool when, bool a, bool b) { return when ? a : b; }>("?"),
                                     entry<[](std::uint64_t p, std::int64_t n, std::int64_t bytes) {
                                       return p + static_cast<std::uint64_t>(n) * static_cast<std::uint64_t>(bytes);
                                     }>("advance")};

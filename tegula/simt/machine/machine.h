@@ -21,13 +21,13 @@ struct Code;
 /// What a kernel did that it must not do.
 struct Finding {
   enum class Kind : std::uint8_t {
-    Race,         // two threads reach a place, one of them writes, and no barrier is between them; or two instances do, which no barrier orders
-    Undefined,    // what nobody has written decides, is an address, or reaches memory
-    Outside,      // an address that belongs to no memory
-    Misaligned,   // an access of several bytes at an address that is no multiple of them
-    OnItsWay,     // memory that a copy has not filled yet is read or written
-    Apart,        // threads of a warp, or warps, wait at different places
-    NotBegun,     // a write into a block of the cluster that may not run yet
+    Race,  // two threads reach a place, one of them writes, and no barrier is between them; or two instances do, which no barrier orders
+    Undefined,  // what nobody has written decides, is an address, or reaches memory
+    Outside,  // an address that belongs to no memory
+    Misaligned,  // an access of several bytes at an address that is no multiple of them
+    OnItsWay,  // memory that a copy has not filled yet is read or written
+    Apart,  // threads of a warp, or warps, wait at different places
+    NotBegun,  // a write into a block of the cluster that may not run yet
   };
   Kind kind{};
   std::string sentence;  // with the place in the kernel, the block and the thread
@@ -35,7 +35,7 @@ struct Finding {
 
 /// Accesses of warps to shared memory. A bank hands out four bytes at a time.
 struct Banks {
-  std::int64_t accesses = 0;   // of warps, in parts of 128 bytes
+  std::int64_t accesses = 0;  // of warps, in parts of 128 bytes
   std::int64_t conflicts = 0;  // how often one of them had to wait for a bank
 };
 

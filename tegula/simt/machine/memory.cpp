@@ -25,8 +25,14 @@ const char* const kInstances = ", of two instances";
 }  // namespace
 
 Memory::Memory(const Kernel& kernel, const MachineOptions& options, Observed& observed)
-    : threads_(kernel.threads()), blocks_(kernel.cluster), bytes_(kernel.shared_bytes()), pitch_((bytes_ + 255) / 128 * 128), instances_meet_(options.instances_meet),
-      observed_(observed), memory_(pitch_ * static_cast<std::size_t>(blocks_) + 128), clocks_(static_cast<std::size_t>(blocks_)) {
+    : threads_(kernel.threads()),
+      blocks_(kernel.cluster),
+      bytes_(kernel.shared_bytes()),
+      pitch_((bytes_ + 255) / 128 * 128),
+      instances_meet_(options.instances_meet),
+      observed_(observed),
+      memory_(pitch_ * static_cast<std::size_t>(blocks_) + 128),
+      clocks_(static_cast<std::size_t>(blocks_)) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data());
   for (const auto& one : options.memory) {
     const auto first = reinterpret_cast<std::uintptr_t>(one.data());
@@ -58,8 +64,9 @@ void Memory::find(Finding::Kind kind, const Access& access, int lane, const std:
   constexpr std::size_t kMost = 20;
   const std::string place = access.said ? *access.said : "?";
   if (observed_.findings.size() >= kMost || !found_.emplace(kind, place).second) return;
-  observed_.findings.push_back({kind, sentence_of(kind) + place + more + " (block " + std::to_string(first_block_ + static_cast<unsigned>(access.block)) +
-                                          ", thread " + std::to_string(access.first_thread + lane) + ")"});
+  observed_.findings.push_back({kind, sentence_of(kind) + place + more + " (block " +
+                                          std::to_string(first_block_ + static_cast<unsigned>(access.block)) + ", thread " +
+                                          std::to_string(access.first_thread + lane) + ")"});
 }
 
 /// What is known of the first byte; nullptr outside of shared memory.
@@ -137,8 +144,7 @@ void Memory::note_write(Byte& byte, int by, int block, const Access& access, int
   const bool own = by / threads_ == block;
   const Clock& clock = clocks_[static_cast<std::size_t>(block)];
   const bool both_atomic = atomic && byte.atomic;
-  if (!both_atomic && byte.writer != kNobody && byte.writer != me &&
-      !is_before(byte.write_time, byte.write_meeting, byte.writer, block))
+  if (!both_atomic && byte.writer != kNobody && byte.writer != me && !is_before(byte.write_time, byte.write_meeting, byte.writer, block))
     find(Finding::Kind::Race, access, lane);
   const bool read_is_before = own ? byte.read_time < clock.time : byte.read_time < clock.meeting;
   if (byte.reader != kNobody && byte.reader != me && !read_is_before) find(Finding::Kind::Race, access, lane);

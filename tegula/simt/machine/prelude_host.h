@@ -58,10 +58,13 @@ inline long long __double_as_longlong(double x) {
   std::memcpy(&y, &x, 8);
   return y;
 }
-inline unsigned int __umulhi(unsigned int a, unsigned int b) { return static_cast<unsigned int>(static_cast<unsigned long long>(a) * b >> 32); }
+inline unsigned int __umulhi(unsigned int a, unsigned int b) {
+  return static_cast<unsigned int>(static_cast<unsigned long long>(a) * b >> 32);
+}
 
 #include "tegula/simt/prelude.cuh"
 #include "tegula/simt/prelude_words.cuh"
+
 #include "tegula/simt/prelude_across.cuh"
 
 }  // namespace tegula::simt::prelude

@@ -12,7 +12,10 @@ using What = Instruction::What;
 Code translated(const Kernel& kernel) { return Translator(kernel).translate(); }
 
 void Translator::unknown(const std::string& what) const {
-  throw Error({.op = "simt::Machine", .got = what + " in a kernel of " + k_.program, .expected = "what tegula/simt/machine knows", .advice = "add it there"});
+  throw Error({.op = "simt::Machine",
+               .got = what + " in a kernel of " + k_.program,
+               .expected = "what tegula/simt/machine knows",
+               .advice = "add it there"});
 }
 
 Code Translator::translate() {

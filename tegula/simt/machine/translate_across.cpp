@@ -118,8 +118,7 @@ void Translator::combine_columns(const Combine& combine) {
     meet();
     for (std::int64_t i = 0; i < count; ++i) {
       const Expression mine = lane() % among;
-      assign(simt::element(x, i),
-             choose(mine < warps, simt::element(kParts, group(first + mine) * count + i), nothing(op)));
+      assign(simt::element(x, i), choose(mine < warps, simt::element(kParts, group(first + mine) * count + i), nothing(op)));
       across_warp(op, simt::element(x, i), among / 2, 1);
     }
   }
@@ -130,7 +129,8 @@ void Translator::combine_columns(const Combine& combine) {
   if (combine.again) add({.what = Instruction::What::MeetCluster});
   where(column < combine.cluster, [&] {
     for (std::int64_t i = 0; i < count; ++i)
-      write_to(Expression(kParts) + group(totals + group(row * combine.cluster + "block") * count + i), column, lanes(simt::element(x, i)), 0);
+      write_to(Expression(kParts) + group(totals + group(row * combine.cluster + "block") * count + i), column, lanes(simt::element(x, i)),
+               0);
   });
   add({.what = Instruction::What::MeetCluster});
   for (std::int64_t i = 0; i < count; ++i) {
@@ -153,7 +153,8 @@ void Translator::combine_pair(const Combine& combine) {
   const Value kept = selected(is_second, other, first), given = selected(is_second, first, other);
   assign("(mine)", folded(op, kept, exchanged(given, 16)));
   across_warp(op, "(mine)", 8, 1);
-  where(equals(lane() % 16, 0), [&] { assign(simt::element(kParts, begin + group(warp() % warps) * 2 + lane() / 16), Expression("(mine)")); });
+  where(equals(lane() % 16, 0),
+        [&] { assign(simt::element(kParts, begin + group(warp() % warps) * 2 + lane() / 16), Expression("(mine)")); });
   meet();
   Value all{type_for(op), allocate(width(type_for(op)) * 2 * warps), {2 * warps}};
   declare("(all)", all);
@@ -177,19 +178,23 @@ void Translator::combine_counted(const Combine& combine) {
   code_.exchanges.push_back(offset);
   const int exchange = static_cast<int>(code_.exchanges.size());
   where(equals("threadIdx.x", 0), [&] {
-    native([exchange, all = combine.row_threads * parts * count * bytes](Cluster& cluster, Warp& warp) { cluster.expect(warp.block, exchange, all); });
+    native([exchange, all = combine.row_threads * parts * count * bytes](Cluster& cluster, Warp& warp) {
+      cluster.expect(warp.block, exchange, all);
+    });
   });
   const Expression begin = group(warp() / warps) * (parts * count);
   where(lane() < combine.cluster, [&] {
     for (std::int64_t i = 0; i < count; ++i)
-      write_to(Expression(kParts) + group(begin + group(Expression("block") * warps + warp() % warps) * count + i), lane(), lanes(simt::element(x, i)), exchange);
+      write_to(Expression(kParts) + group(begin + group(Expression("block") * warps + warp() % warps) * count + i), lane(),
+               lanes(simt::element(x, i)), exchange);
   });
   native([exchange](Cluster&, Warp& one) { one.wait = Warp::Wait::Counter, one.counter = exchange; });
   for (std::int64_t i = 0; i < count; ++i) {
     assign(simt::element(x, i), nothing_of(op));
     for (int first = 0; first < parts; first += among) {
       const Expression part = lane() % among + first;
-      where(part < parts, [&] { assign(simt::element(x, i), fold(op, simt::element(x, i), simt::element(kParts, begin + group(part) * count + i))); });
+      where(part < parts,
+            [&] { assign(simt::element(x, i), fold(op, simt::element(x, i), simt::element(kParts, begin + group(part) * count + i))); });
     }
   }
   for (std::int64_t i = 0; i < count; ++i) across_warp(op, simt::element(x, i), among / 2, 1);
@@ -201,15 +206,21 @@ void Translator::write_to(const Expression& place, const Expression& rank, const
   const bool with_place = value.type.kind == Type::Kind::Placed;
   const Type first = computed(value.type.dtype);
   const auto part = [&](const Type& type, std::int64_t granule, std::size_t offset) {
-    native([=, to = address.slot, there = block.slot, from = value.slot, store = storing(type), bytes = bytes_of(type), sentence = said(text(place))](
-               Cluster& cluster, Warp& warp) {
+    native([=, to = address.slot, there = block.slot, from = value.slot, store = storing(type), bytes = bytes_of(type),
+            sentence = said(text(place))](Cluster& cluster, Warp& warp) {
       const std::size_t source = warp.at(from) + static_cast<std::size_t>(granule);
       for (int lane = 0; lane < kLanes; ++lane) {
         if ((warp.mask >> lane & 1) == 0) continue;
         std::uint64_t addresses[kLanes];
         addresses[lane] = warp.lanes<std::uint64_t>(to)[lane] + offset;
         const int target = warp.lanes<std::int32_t>(there)[lane];
-        cluster.memory().write_to({.block = warp.block, .first_thread = warp.first_thread, .addresses = addresses, .mask = 1u << lane, .bytes = bytes, .element = bytes, .said = sentence},
+        cluster.memory().write_to({.block = warp.block,
+                                   .first_thread = warp.first_thread,
+                                   .addresses = addresses,
+                                   .mask = 1u << lane,
+                                   .bytes = bytes,
+                                   .element = bytes,
+                                   .said = sentence},
                                   target, warp.defined[source], exchange);
         addresses[lane] += static_cast<std::uint64_t>(cluster.memory().shared(target) - cluster.memory().shared(warp.block));
         store(warp.lanes(source), addresses, 1u << lane, 0);
@@ -269,7 +280,8 @@ void Translator::combine_rows(const Combine& combine) {
       meet();
       where(equals(group(binary(thread_index(), "&", idle)), 0), [&] {
         for (std::int64_t i = 0; i < kept; ++i)
-          assign(simt::element(kParts, row / warp_rows * pitch + group(Expression("(held)") + i) * Expression(columns) + column), simt::element(x, first + i));
+          assign(simt::element(kParts, row / warp_rows * pitch + group(Expression("(held)") + i) * Expression(columns) + column),
+                 simt::element(x, first + i));
       });
     } else {
       meet();
@@ -327,10 +339,12 @@ void Translator::combine_rows_alike(const Combine& combine) {
 void Translator::combine_rows_for_first(const Combine& combine) {
   const Operation& op = combine.operation;
   const std::int64_t columns = combine.column_threads, count = combine.held, arrays = static_cast<std::int64_t>(combine.registers.size());
-  const std::int64_t most = 16 / static_cast<std::int64_t>(bytes_of(type_for(op))), wide = count % most == 0 ? most : 1, places = count / wide * columns;
+  const std::int64_t most = 16 / static_cast<std::int64_t>(bytes_of(type_for(op))), wide = count % most == 0 ? most : 1,
+                     places = count / wide * columns;
   const std::int64_t warp_rows = columns < 32 ? 32 / columns : 1, lines = combine.row_threads / warp_rows;
   const Expression row = group(thread_index() / columns), column = thread_index() % columns;
-  for (std::int64_t array = 0; array < arrays; ++array) combine_rows_of_warp(combine, array_name(static_cast<std::size_t>(array)), 0, count);
+  for (std::int64_t array = 0; array < arrays; ++array)
+    combine_rows_of_warp(combine, array_name(static_cast<std::size_t>(array)), 0, count);
   const auto each = [&](auto&& f) {
     for (std::int64_t array = 0; array < arrays; ++array)
       for (std::int64_t i = 0; i < count; ++i) f(array, i, simt::element(array_name(static_cast<std::size_t>(array)), i));
@@ -338,12 +352,19 @@ void Translator::combine_rows_for_first(const Combine& combine) {
   meet();
   where(equals(row % warp_rows, 0), [&] {
     each([&](std::int64_t array, std::int64_t i, const Expression& x) {
-      assign(simt::element(kParts, group(group(row / warp_rows * arrays + array) * places + i / wide * columns + column) * wide + i % wide), x);
+      assign(simt::element(kParts, group(group(row / warp_rows * arrays + array) * places + i / wide * columns + column) * wide + i % wide),
+             x);
     });
   });
   meet();
   const std::int64_t threads = combine.row_threads * columns;
-  For share{.type = computed(DType::i32), .name = "(place)", .begin = thread_index(), .end = arrays * places, .step = threads, .body = {}, .program = {}};
+  For share{.type = computed(DType::i32),
+            .name = "(place)",
+            .begin = thread_index(),
+            .end = arrays * places,
+            .step = threads,
+            .body = {},
+            .program = {}};
   for (std::int64_t k = 0; k < wide; ++k) {
     Expression total = simt::element(kParts, "(place)" * Expression(wide) + k);
     for (std::int64_t line = 1; line < lines; ++line)
@@ -376,9 +397,16 @@ void Translator::operator()(const Scan& scan) {
   for (std::int64_t reach = 1; reach < scan.length; reach *= 2) {
     const Expression position = group("(i)" / Expression(scan.stride)) % scan.length;
     const auto at = [&](Expression index) { return simt::element(from, std::move(index)); };
-    For all{.type = computed(DType::i32), .name = "(i)", .begin = thread_index(), .end = scan.count, .step = k_.threads(), .body = {}, .program = {}};
+    For all{.type = computed(DType::i32),
+            .name = "(i)",
+            .begin = thread_index(),
+            .end = scan.count,
+            .step = k_.threads(),
+            .body = {},
+            .program = {}};
     all.body.push_back(Assign{.target = simt::element(to, "(i)"),
-                              .value = choose(binary(position, ">=", reach), fold(scan.operation, at(Expression("(i)") - reach * scan.stride), at("(i)")), at("(i)"))});
+                              .value = choose(binary(position, ">=", reach),
+                                              fold(scan.operation, at(Expression("(i)") - reach * scan.stride), at("(i)")), at("(i)"))});
     (*this)(all);
     meet();
     std::swap(from, to);
@@ -398,11 +426,19 @@ void Translator::operator()(const Sort& sort) {
     return type;
   }();
   const auto each = [&](Block body) {
-    For all{.type = integer, .name = "(i)", .begin = thread_index(), .end = sort.count, .step = k_.threads(), .body = std::move(body), .program = {}};
+    For all{.type = integer,
+            .name = "(i)",
+            .begin = thread_index(),
+            .end = sort.count,
+            .step = k_.threads(),
+            .body = std::move(body),
+            .program = {}};
     (*this)(all);
     meet();
   };
-  const auto let = [](Block& block, Type type, const char* name, Expression value) { block.push_back(Declare{.what = {name, type, {}}, .value = std::move(value)}); };
+  const auto let = [](Block& block, Type type, const char* name, Expression value) {
+    block.push_back(Declare{.what = {name, type, {}}, .value = std::move(value)});
+  };
   const Expression position = group("(i)" / Expression(stride)) % length;
   each({Assign{.target = simt::element(from, "(i)"), .value = position}});
   for (std::int64_t run = 1; run < length; run *= 2) {
@@ -430,11 +466,13 @@ void Translator::operator()(const Sort& sort) {
     step.otherwise.push_back(Assign{.target = "high", .value = "half"});
     search.push_back(std::move(step));
     // Each turn halves what is left.
-    For turns{.type = integer, .name = "(turn)", .begin = 0, .end = run + 1, .step = group(Expression("(turn)") + 1), .body = {}, .program = {}};
+    For turns{
+        .type = integer, .name = "(turn)", .begin = 0, .end = run + 1, .step = group(Expression("(turn)") + 1), .body = {}, .program = {}};
     turns.body.push_back(Branch{.when = Expression("low") < "high", .then = std::move(search)});
     body.push_back(std::move(turns));
     const Expression own = Expression("position") - group(choose("first", "begin", "middle"));
-    const Expression place = Expression("line") + group(Expression("begin") + group(own) + group(Expression("low") - "other_begin")) * stride;
+    const Expression place =
+        Expression("line") + group(Expression("begin") + group(own) + group(Expression("low") - "other_begin")) * stride;
     body.push_back(Assign{.target = simt::element(to, place), .value = simt::element(from, "(i)")});
     each(std::move(body));
     std::swap(from, to);

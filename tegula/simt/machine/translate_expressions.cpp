@@ -29,7 +29,8 @@ Number promoted(Number number) { return number == Number::Boolean ? Number::I32 
 // ---- Instructions.
 
 void Translator::compute(LaneFunction run, const Value& out, std::initializer_list<Slot> in, bool masked) {
-  Instruction instruction{.masked = masked, .inputs = static_cast<std::uint8_t>(in.size()), .width = static_cast<std::uint8_t>(width(out.type)), .run = run};
+  Instruction instruction{
+      .masked = masked, .inputs = static_cast<std::uint8_t>(in.size()), .width = static_cast<std::uint8_t>(width(out.type)), .run = run};
   instruction.out = out.slot;
   std::ranges::copy(in, instruction.in);
   add(instruction);
@@ -97,12 +98,14 @@ Translator::Value Translator::called(std::span<const Function> table, const std:
     Number of_all = Number::Boolean;
     for (const Value& operand : operands) of_all = common(of_all, number_of(operand.type));
     found = std::ranges::find_if(table, [&](const Function& one) { return takes(one, [&](Number a, Number) { return a == of_all; }); });
-    if (found == table.end()) found = std::ranges::find_if(table, [&](const Function& one) { return takes(one, [](Number, Number) { return true; }); });
+    if (found == table.end())
+      found = std::ranges::find_if(table, [&](const Function& one) { return takes(one, [](Number, Number) { return true; }); });
   }
   if (found == table.end()) unknown("the function " + name);
   for (std::size_t i = 0; i < operands.size(); ++i) operands[i] = converted(operands[i], found->operands[i]);
   const Value result = temporary(type_of(found->result));
-  Instruction instruction{.inputs = static_cast<std::uint8_t>(operands.size()), .width = static_cast<std::uint8_t>(width(result.type)), .run = found->run};
+  Instruction instruction{
+      .inputs = static_cast<std::uint8_t>(operands.size()), .width = static_cast<std::uint8_t>(width(result.type)), .run = found->run};
   instruction.out = result.slot;
   for (std::size_t i = 0; i < operands.size(); ++i) instruction.in[i] = operands[i].slot;
   add(instruction);
@@ -244,9 +247,11 @@ Translator::Value Translator::folded(const Operation& operation, const Value& a,
   const std::int64_t value = width(computed(operation.dtype));
   const LaneFunction run = best(operation);
   native([run, x = a.slot, x_at = a.slot + value, y = b.slot, y_at = b.slot + value, out = first.slot](Cluster&, Warp& warp) {
-    const std::byte* const operands[] = {warp.lanes<std::byte>(x), warp.lanes<std::byte>(x_at), warp.lanes<std::byte>(y), warp.lanes<std::byte>(y_at)};
+    const std::byte* const operands[] = {warp.lanes<std::byte>(x), warp.lanes<std::byte>(x_at), warp.lanes<std::byte>(y),
+                                         warp.lanes<std::byte>(y_at)};
     run(warp.lanes<std::byte>(out), operands);
-    warp.defined[warp.at(out)] = warp.defined[warp.at(x)] & warp.defined[warp.at(x_at)] & warp.defined[warp.at(y)] & warp.defined[warp.at(y_at)];
+    warp.defined[warp.at(out)] =
+        warp.defined[warp.at(x)] & warp.defined[warp.at(x_at)] & warp.defined[warp.at(y)] & warp.defined[warp.at(y_at)];
   });
   return selected(first, a, b);
 }
@@ -315,7 +320,9 @@ Translator::Value Translator::lanes(const Expression& e) {
       return load(pointer, type, text(e.operands[0]));
     }
     case Kind::Fold: {
-      const auto operand = [&](std::size_t i) { return e.operands[i].kind == Kind::Tuple ? placed(e.operands[i], e.operation.dtype) : lanes(e.operands[i]); };
+      const auto operand = [&](std::size_t i) {
+        return e.operands[i].kind == Kind::Tuple ? placed(e.operands[i], e.operation.dtype) : lanes(e.operands[i]);
+      };
       const Value a = operand(0), b = operand(1);
       return folded(e.operation, a, b);
     }

@@ -16,7 +16,11 @@ using Lanes = std::uint32_t;
 
 /// Lanes of the mask whose address is known.
 Access access_of(Cluster& cluster, const Warp& warp, const Slot& address, const std::string* said) {
-  Access access{.block = warp.block, .first_thread = warp.first_thread, .addresses = warp.lanes<std::uint64_t>(address), .mask = warp.mask, .said = said};
+  Access access{.block = warp.block,
+                .first_thread = warp.first_thread,
+                .addresses = warp.lanes<std::uint64_t>(address),
+                .mask = warp.mask,
+                .said = said};
   if (const Lanes unknown = warp.mask & ~warp.defined[warp.at(address)]; unknown != 0) {
     cluster.memory().find(Finding::Kind::Undefined, access, std::countr_zero(unknown), " (its address)");
     access.mask &= ~unknown;
@@ -56,7 +60,8 @@ Translator::Value Translator::load(const Value& address, const Type& type, const
   const Value result = temporary(kept);
   const std::size_t each = bytes_of(one);
   const std::int64_t step = width(kept) / count;
-  native([=, from = address.slot, out = result.slot, load = loading(one), place = said(sentence), bytes = bytes_of(type)](Cluster& cluster, Warp& warp) {
+  native([=, from = address.slot, out = result.slot, load = loading(one), place = said(sentence), bytes = bytes_of(type)](Cluster& cluster,
+                                                                                                                          Warp& warp) {
     Access access = access_of(cluster, warp, from, place);
     access.bytes = bytes, access.element = each;
     Lanes defined = 0;
@@ -71,11 +76,13 @@ void Translator::store(const Value& address, const Type& type, const Value& valu
   if (type.pointers == 0 && type.kind == Type::Kind::Placed) {
     const Type first = computed(type.dtype);
     store(address, first, {first, value.slot}, sentence);
-    const Value place = pointer_sum({pointer_to({.kind = Type::Kind::Byte}), address.slot}, constant(Number::I64, size_of(type.dtype) == 8 ? 8 : 4));
+    const Value place =
+        pointer_sum({pointer_to({.kind = Type::Kind::Byte}), address.slot}, constant(Number::I64, size_of(type.dtype) == 8 ? 8 : 4));
     return store(place, computed(DType::i32), {computed(DType::i32), value.slot + width(first)}, sentence);
   }
   const Value x = type.pointers > 0 ? value : converted(value, number_of(type));
-  native([=, to = address.slot, from = x.slot, store = storing(type), place = said(sentence), bytes = bytes_of(type)](Cluster& cluster, Warp& warp) {
+  native([=, to = address.slot, from = x.slot, store = storing(type), place = said(sentence), bytes = bytes_of(type)](Cluster& cluster,
+                                                                                                                      Warp& warp) {
     Access access = access_of(cluster, warp, to, place);
     access.bytes = access.element = bytes;
     const std::size_t granule = warp.at(from);
@@ -91,14 +98,15 @@ void Translator::operator()(const LoadWide& load) {
   const Type held = packed ? computed(tile::compute_type(target.type.dtype)) : target.type;
   const Value inside = load.limited ? lanes(load.limited->limit, Number::I32) : integer(load.count);
   const Value substitute = load.limited && !packed ? converted(lanes(load.limited->substitute), held) : constant(number_of(held), 0);
-  native([=, from = pointer.slot, out = target.slot, limit = inside.slot, other = substitute.slot, load_one = loading(one), each = bytes_of(one),
-          step = width(held), wide = load.wide, count = load.count, whole = !load.limited || load.limited->whole,
+  native([=, from = pointer.slot, out = target.slot, limit = inside.slot, other = substitute.slot, load_one = loading(one),
+          each = bytes_of(one), step = width(held), wide = load.wide, count = load.count, whole = !load.limited || load.limited->whole,
           convert = conversion(number_of(one), number_of(held)), place = said(text(load.pointer))](Cluster& cluster, Warp& warp) {
     Access access = access_of(cluster, warp, from, place);
     access.element = each;
     const Lanes active = access.mask;
     const auto* const numbers = warp.lanes<std::int32_t>(limit);
-    if ((active & ~warp.defined[warp.at(limit)]) != 0) cluster.memory().find(Finding::Kind::Undefined, access, std::countr_zero(active), " (its limit)");
+    if ((active & ~warp.defined[warp.at(limit)]) != 0)
+      cluster.memory().find(Finding::Kind::Undefined, access, std::countr_zero(active), " (its limit)");
     const std::size_t first = warp.at(out), bytes = static_cast<std::size_t>(step) * 4, gap = warp.at(other);
     const auto take = [&](int element, Lanes lanes, Lanes allowed, Lanes defined) {
       const std::size_t granule = first + static_cast<std::size_t>(element * step);
@@ -111,7 +119,9 @@ void Translator::operator()(const LoadWide& load) {
         const std::byte* const operands[] = {raw};
         convert(wanted, operands);
         for (int lane = 0; lane < kLanes; ++lane)
-          if ((allowed >> lane & 1) != 0) std::memcpy(warp.lanes(granule) + static_cast<std::size_t>(lane) * bytes, wanted + static_cast<std::size_t>(lane) * bytes, bytes);
+          if ((allowed >> lane & 1) != 0)
+            std::memcpy(warp.lanes(granule) + static_cast<std::size_t>(lane) * bytes, wanted + static_cast<std::size_t>(lane) * bytes,
+                        bytes);
       }
       warp.defined[granule] = (warp.defined[granule] & ~lanes) | (defined & lanes);
     };
@@ -132,7 +142,9 @@ void Translator::operator()(const LoadWide& load) {
         const std::size_t granule = first + static_cast<std::size_t>(i * step);
         const Lanes absent = active & ~full & ~there;
         for (int lane = 0; lane < kLanes; ++lane)
-          if ((absent >> lane & 1) != 0) std::memcpy(warp.lanes(granule) + static_cast<std::size_t>(lane) * bytes, warp.lanes(gap) + static_cast<std::size_t>(lane) * bytes, bytes);
+          if ((absent >> lane & 1) != 0)
+            std::memcpy(warp.lanes(granule) + static_cast<std::size_t>(lane) * bytes,
+                        warp.lanes(gap) + static_cast<std::size_t>(lane) * bytes, bytes);
         warp.defined[granule] = (warp.defined[granule] & ~absent) | (warp.defined[gap] & absent);
       }
     }
@@ -148,12 +160,14 @@ void Translator::operator()(const StoreWide& store) {
   const bool alike = number_of(one) == number_of(source.type);
   if (!alike) unknown("a store of " + text(store.source) + " as another number");
   native([=, to = pointer.slot, from = source.slot, limit = inside.slot, store_one = storing(one), each = bytes_of(one), wide = store.wide,
-          count = store.count, whole = !store.limited || store.limited->whole, place = said(text(store.pointer))](Cluster& cluster, Warp& warp) {
+          count = store.count, whole = !store.limited || store.limited->whole,
+          place = said(text(store.pointer))](Cluster& cluster, Warp& warp) {
     Access access = access_of(cluster, warp, to, place);
     access.element = each;
     const Lanes active = access.mask;
     const auto* const numbers = warp.lanes<std::int32_t>(limit);
-    if ((active & ~warp.defined[warp.at(limit)]) != 0) cluster.memory().find(Finding::Kind::Undefined, access, std::countr_zero(active), " (its limit)");
+    if ((active & ~warp.defined[warp.at(limit)]) != 0)
+      cluster.memory().find(Finding::Kind::Undefined, access, std::countr_zero(active), " (its limit)");
     const auto granule = [&](int element) { return warp.at(from) + static_cast<std::size_t>(element * step); };
     for (int j = 0; j < count; j += wide) {
       const Lanes full = above(numbers, j + wide - 1, active);
@@ -205,9 +219,9 @@ void Translator::operator()(const WriteInOrder& write) {
   Type value = values.type, target = places.type;
   --value.pointers, target.pointers -= 2;
   const LaneFunction sum = write.adds ? folding({.kind = tile::Reduction::Sum, .dtype = value.dtype}) : nullptr;
-  native([=, at = places.slot, of = values.slot, n = count.slot, all = owners.slot, mine = owner.slot, load_value = loading(value), each = bytes_of(value),
-          load_there = loading(target), store_there = storing(target), bytes = bytes_of(target), place = said("places"), there = said("*places[i]")](
-             Cluster& cluster, Warp& warp) {
+  native([=, at = places.slot, of = values.slot, n = count.slot, all = owners.slot, mine = owner.slot, load_value = loading(value),
+          each = bytes_of(value), load_there = loading(target), store_there = storing(target), bytes = bytes_of(target),
+          place = said("places"), there = said("*places[i]")](Cluster& cluster, Warp& warp) {
     if (warp.mask == 0) return;
     const Lanes mask = warp.mask, one = mask & -mask;  // what all read is noted for one of them
     std::uint64_t addresses[kLanes], pointers[kLanes] = {};
@@ -271,8 +285,8 @@ void Translator::operator()(const Philox& philox) {
 // ---- Copies into shared memory.
 
 /// `bytes` at an offset from both ends; of them the elements from `first` on that are inside.
-void Translator::copy(const Value& to, const Value& from, const Value& inside, std::size_t offset, std::size_t bytes, std::size_t element, std::size_t first,
-                      const std::string& sentence) {
+void Translator::copy(const Value& to, const Value& from, const Value& inside, std::size_t offset, std::size_t bytes, std::size_t element,
+                      std::size_t first, const std::string& sentence) {
   native([=, target = to.slot, source = from.slot, limit = inside.slot, place = said(sentence)](Cluster& cluster, Warp& warp) {
     Access access = access_of(cluster, warp, target, place);
     access.offset = offset, access.bytes = bytes, access.element = element;
@@ -292,7 +306,8 @@ void Translator::operator()(const CopyAsync& one) {
   const Reference to = reference(one.place);
   if (!to.in_memory) unknown("a copy to " + text(one.place));
   const std::size_t element = size_of(to.type.dtype), bytes = bytes_of(to.type);
-  for (std::size_t offset = 0; offset < bytes; offset += 16) copy(to.value, from, integer(1 << 30), offset, 16, element, 0, text(one.place));
+  for (std::size_t offset = 0; offset < bytes; offset += 16)
+    copy(to.value, from, integer(1 << 30), offset, 16, element, 0, text(one.place));
 }
 
 void Translator::operator()(const CopyAhead& ahead) {

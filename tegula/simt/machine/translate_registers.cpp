@@ -98,7 +98,8 @@ Translator::Reference Translator::reference(const Expression& e) {
       const Slot out = lanes.slot;
       native([counter, out](Cluster&, Warp& warp) {
         const std::size_t granule = warp.at(out);
-        std::fill_n(reinterpret_cast<std::int32_t*>(warp.lanes(granule)), kLanes, static_cast<std::int32_t>(warp.counters[static_cast<std::size_t>(counter)]));
+        std::fill_n(reinterpret_cast<std::int32_t*>(warp.lanes(granule)), kLanes,
+                    static_cast<std::int32_t>(warp.counters[static_cast<std::size_t>(counter)]));
         warp.defined[granule] = ~0u;
       });
       return {.value = lanes, .type = lanes.type};

@@ -32,8 +32,8 @@ class Translator {
   /// What an expression names: registers, or a place in memory.
   struct Reference {
     bool in_memory = false;
-    Value value;    // the registers, or the address
-    Type type;      // of what is there
+    Value value;  // the registers, or the address
+    Type type;  // of what is there
   };
   using Values = std::vector<Value>;
 
@@ -88,8 +88,8 @@ class Translator {
   void operator()(const WaitForCopies& wait);
   Value load(const Value& address, const Type& type, const std::string& said);
   void store(const Value& address, const Type& type, const Value& value, const std::string& said);
-  void copy(const Value& to, const Value& from, const Value& inside, std::size_t offset, std::size_t bytes, std::size_t element, std::size_t first,
-            const std::string& said);
+  void copy(const Value& to, const Value& from, const Value& inside, std::size_t offset, std::size_t bytes, std::size_t element,
+            std::size_t first, const std::string& said);
 
   // ---- translate_across.cpp
   void declare_two(const char* first, std::int64_t count);

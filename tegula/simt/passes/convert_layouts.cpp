@@ -37,7 +37,7 @@ Expression moved_bits(const Columns& columns) {
   return all ? *std::move(all) : Expression(0);
 }
 
-Columns columns_of(const std::vector<Spot>& spots, Bits Spot::*part) {
+Columns columns_of(const std::vector<Spot>& spots, Bits Spot::* part) {
   Columns columns;
   for (const Spot& spot : spots) columns.push_back(spot.*part);
   return columns;
@@ -91,13 +91,15 @@ class Converter {
     if (exchanges && other != 0) out_.push_back(Declare{.what = {"other", c_.target.type, {}}});
     for (Bits number = 0; number < static_cast<Bits>(c_.to.held()); ++number) {
       const Spot source = how_.source_of({number, 0, 0});
-      const Expression target = numbered(c_.target, number), first = numbered(c_.source, source.reg), second = numbered(c_.source, source.reg ^ other);
+      const Expression target = numbered(c_.target, number), first = numbered(c_.source, source.reg),
+                       second = numbered(c_.source, source.reg ^ other);
       if (!exchanges) {
         const Expression one = binary("choice", "==", 0);
         out_.push_back(Assign{.target = target, .value = other != 0 ? choose(one, first, second) : first});
         continue;
       }
-      const Expression distance = source.lane == 0 ? Expression("distance") : binary("distance", "^", static_cast<std::int64_t>(source.lane));
+      const Expression distance =
+          source.lane == 0 ? Expression("distance") : binary("distance", "^", static_cast<std::int64_t>(source.lane));
       out_.push_back(Shuffle{.target = target, .source = first, .distance = distance});
       if (other == 0) continue;
       out_.push_back(Shuffle{.target = "other", .source = second, .distance = distance});
@@ -118,7 +120,8 @@ class Converter {
       Bits of_threads = 0;
       for (const Bits column : layout.threads()) of_threads |= column;
       // A sum where that is the same: it is part of the address of an access.
-      return element("moved", bits == 0 ? Expression(place) : binary(place, bits & of_threads ? "^" : "+", static_cast<std::int64_t>(bits)));
+      return element("moved",
+                     bits == 0 ? Expression(place) : binary(place, bits & of_threads ? "^" : "+", static_cast<std::int64_t>(bits)));
     };
     Condition first;
     if (again != 0) first = binary(group(binary("thread", "&", static_cast<std::int64_t>(again))), "==", 0);

@@ -11,7 +11,9 @@ namespace {
 
 using Kind = Expression::Kind;
 
-bool names(const Expression& e, Name name) { return (e.kind == Kind::Name || e.kind == Kind::Held || e.kind == Kind::Element) && e.name == name; }
+bool names(const Expression& e, Name name) {
+  return (e.kind == Kind::Name || e.kind == Kind::Held || e.kind == Kind::Element) && e.name == name;
+}
 
 /// The innermost statement that loads the value; nothing where the statement loads something else.
 Statement* load_of(Statement& statement, Name value) {
@@ -138,12 +140,15 @@ class Fetcher {
     out.push_back(std::move(branch));
     out.push_back(CloseCopies{});
   }
-  Statement let(Name name, Expression value) const { return Declare{.what = {name, loop_.type, {}}, .value = std::move(value), .constant = true}; }
+  Statement let(Name name, Expression value) const {
+    return Declare{.what = {name, loop_.type, {}}, .value = std::move(value), .constant = true};
+  }
 
   /// The copies that begin before the loop.
   void begin(Block& out) {
     const bool further = two_ways();
-    out.push_back(Note{"Fetched " + std::to_string(ring_.ahead) + (further ? " or " + std::to_string(ring_.ahead + 1) : "") + " iterations ahead."});
+    out.push_back(
+        Note{"Fetched " + std::to_string(ring_.ahead) + (further ? " or " + std::to_string(ring_.ahead + 1) : "") + " iterations ahead."});
     out.push_back(Declare{.what = {"stage", computed(DType::i32), {}}, .value = 0});
     if (further) {  // the first of them, before all others
       Block block{let("later", loop_.begin)};

@@ -18,7 +18,8 @@ void for_each_part_within(const Statement& statement, F&& f) {
 template <class F>
 bool any_within(const Statement& statement, F&& holds) {
   bool found = holds(statement);
-  for_each_block(statement, [&](const Block& inner) { for_each_statement(inner, [&](const Statement& one) { found = found || holds(one); }); });
+  for_each_block(statement,
+                 [&](const Block& inner) { for_each_statement(inner, [&](const Statement& one) { found = found || holds(one); }); });
   return found;
 }
 
@@ -75,12 +76,14 @@ class Keeper {
   };
 
   bool read_later(Name name) const {
-    return std::ranges::any_of(
-        behind_, [&](const Rest& rest) { return std::any_of(rest.first, rest.last, [&](const Statement& one) { return reads(one, name); }); });
+    return std::ranges::any_of(behind_, [&](const Rest& rest) {
+      return std::any_of(rest.first, rest.last, [&](const Statement& one) { return reads(one, name); });
+    });
   }
 
   void follow(Statement& statement, Block& out) {
-    if (const auto* declare = statement.as<Declare>(); declare && declare->what.type.kind == Type::Kind::Packed) packed_.push_back({declare->what.name});
+    if (const auto* declare = statement.as<Declare>(); declare && declare->what.type.kind == Type::Kind::Packed)
+      packed_.push_back({declare->what.name});
     auto* const loop = statement.as<For>();
     const auto* const branch = statement.as<Branch>();
     if ((loop && loop->program) || (branch && branch->of_program) || statement.as<Scope>()) {

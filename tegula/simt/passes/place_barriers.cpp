@@ -138,9 +138,9 @@ class Placement {
   }
 
   int cluster_;
-  Touched read_, written_;     // since all threads have met
+  Touched read_, written_;  // since all threads have met
   bool read_by_many_ = false;  // since then: the same place by several threads
-  std::string ring_;           // its layout in the last loop that had it, unless all threads have met since
+  std::string ring_;  // its layout in the last loop that had it, unless all threads have met since
   bool ring_is_read_ = false;
   int rings_open_ = 0;
   bool cluster_runs_ = false;

@@ -31,7 +31,8 @@ void place_shared(Kernel& kernel) {
       if (!statement.as<Loop>()) for_each_block(statement, [&](Block& inner) { again(again, inner); });
   };
   drop(drop, kernel.body);
-  if (!exchanges.empty()) kernel.body.insert(kernel.body.begin(), Branch{.when = binary("threadIdx.x", "==", 0), .then = std::move(exchanges)});
+  if (!exchanges.empty())
+    kernel.body.insert(kernel.body.begin(), Branch{.when = binary("threadIdx.x", "==", 0), .then = std::move(exchanges)});
 }
 
 }  // namespace tegula::simt

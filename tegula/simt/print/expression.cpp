@@ -85,7 +85,9 @@ void put(std::string& out, const Type& type) {
     case Type::Kind::Computed: out += computed_name(type.dtype); break;
     case Type::Kind::Stored: out += stored_name(type.dtype); break;
     case Type::Kind::Wide:
-    case Type::Kind::Packed: out += "Wide<", out += stored_name(type.dtype), out += ", ", put(out, std::int64_t{type.count}), out += ">"; break;
+    case Type::Kind::Packed:
+      out += "Wide<", out += stored_name(type.dtype), out += ", ", put(out, std::int64_t{type.count}), out += ">";
+      break;
     case Type::Kind::Placed: out += "Placed<", out += computed_name(type.dtype), out += ">"; break;
     case Type::Kind::Unsigned: out += size_of(type.dtype) == 4 ? "unsigned int" : "unsigned long long"; break;
     case Type::Kind::Byte: out += "unsigned char"; break;
@@ -123,9 +125,7 @@ void put(std::string& out, const Expression& e) {
       return;
     case Kind::Unary: e.name.append_to(out), put(out, e.operands[0]); return;
     case Kind::Binary: put(out, e.operands[0]), out += " ", e.name.append_to(out), out += " ", put(out, e.operands[1]); return;
-    case Kind::Choose:
-      put(out, e.operands[0]), out += " ? ", put(out, e.operands[1]), out += " : ", put(out, e.operands[2]);
-      return;
+    case Kind::Choose: put(out, e.operands[0]), out += " ? ", put(out, e.operands[1]), out += " : ", put(out, e.operands[2]); return;
     case Kind::Call: e.name.append_to(out), out += "(", put_list(out, e.operands), out += ")"; return;
     case Kind::Cast: out += "static_cast<", put(out, e.type), out += ">(", put(out, e.operands[0]), out += ")"; return;
     case Kind::Reinterpret: out += "reinterpret_cast<", put(out, e.type), out += ">(", put(out, e.operands[0]), out += ")"; return;

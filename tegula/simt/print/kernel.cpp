@@ -66,7 +66,8 @@ class Head {
     };
     if (k_.walkers > 0) {
       // Every block goes over all instances in order and keeps to its own places.
-      put("  const unsigned int walkers = gridDim.x < ", k_.walkers, "u ? gridDim.x : ", k_.walkers, "u;\n  if (blockIdx.x >= walkers) return;\n");
+      put("  const unsigned int walkers = gridDim.x < ", k_.walkers, "u ? gridDim.x : ", k_.walkers,
+          "u;\n  if (blockIdx.x >= walkers) return;\n");
       put("  const unsigned int owners = walkers * blockDim.x, owner = blockIdx.x * blockDim.x + threadIdx.x;\n");
       if (k_.many_sets) {
         put("  for (int set = 0; set < count; ++set) {\n  const auto& a = sets[set].a;\n");
@@ -88,7 +89,7 @@ class Head {
       put("  const long long id0 = instance, id1 = 0, id2 = 0;\n");
     } else {
       put("  const long long id0 = remainder_of(instance, g0), id1 = remainder_of(divided(instance, g0), g1), id2 = divided(instance, g0 * "
-           "g1);\n");
+          "g1);\n");
     }
     put("  (void)id0, (void)id1, (void)id2;\n");
   }
@@ -105,7 +106,8 @@ class Head {
     if (given.pointer) {
       const char* const hints[] = {"", "lasting(", "passing("};
       const bool hinted = parameter.hint != KernelParameter::Hint::None;
-      put("  ", type, " const ", parameter.name, " = ", hints[static_cast<std::size_t>(parameter.hint)], "a.", parameter.name, hinted ? ");\n" : ";\n");
+      put("  ", type, " const ", parameter.name, " = ", hints[static_cast<std::size_t>(parameter.hint)], "a.", parameter.name,
+          hinted ? ");\n" : ";\n");
     } else if (given.dtype == DType::boolean) {
       put("  const bool ", parameter.name, " = a.", parameter.name, " != 0;\n");
     } else {

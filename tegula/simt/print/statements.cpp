@@ -157,7 +157,9 @@ class Printer {
     say(")");
     end();
   }
-  void operator()(const StoreOne& store) { line("narrow(static_cast<", computed(store.computed), ">(", store.value, "), *(", store.pointer, "))"); }
+  void operator()(const StoreOne& store) {
+    line("narrow(static_cast<", computed(store.computed), ">(", store.value, "), *(", store.pointer, "))");
+  }
   void operator()(const AtomicAdd& add) {
     const Type word{.kind = Type::Kind::Unsigned, .dtype = add.dtype};
     line("atomicAdd(reinterpret_cast<", pointer_to(word), ">(", add.pointer, "), static_cast<", word, ">(", add.value, "))");
@@ -206,12 +208,12 @@ class Printer {
   }
   void operator()(const BeginExchange& exchange) { line("begin_exchange(shared + parts + ", exchange.counter, ")"); }
   void operator()(const Scan& scan) {
-    line("const ", computed(scan.operation.dtype), "* const ", scan.name, " = scan_shared<", scan.operation, ">(tile, tile + ", scan.count, ", ", scan.count,
-         ", ", scan.length, ", ", scan.stride, ")");
+    line("const ", computed(scan.operation.dtype), "* const ", scan.name, " = scan_shared<", scan.operation, ">(tile, tile + ", scan.count,
+         ", ", scan.count, ", ", scan.length, ", ", scan.stride, ")");
   }
   void operator()(const Sort& sort) {
-    line("const int* const ", sort.name, " = sort_shared(tile, order, order + ", sort.count, ", ", sort.count, ", ", sort.length, ", ", sort.stride, ", ",
-         truth(sort.descending), ")");
+    line("const int* const ", sort.name, " = sort_shared(tile, order, order + ", sort.count, ", ", sort.count, ", ", sort.length, ", ",
+         sort.stride, ", ", truth(sort.descending), ")");
   }
 
   void operator()(const Shuffle& one) { line(one.target, " = exchanged(", one.source, ", ", one.distance, ")"); }

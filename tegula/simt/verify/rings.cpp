@@ -25,7 +25,9 @@ class Thread {
       : loop_(loop),
         faults_(faults),
         step_(loop.step.kind == Kind::Number ? loop.step.integer : 1),
-        begin_(loop.begin.kind == Kind::Number ? loop.begin.integer : loop.begin == loop.step ? step_ : 0) {}
+        begin_(loop.begin.kind == Kind::Number ? loop.begin.integer
+               : loop.begin == loop.step       ? step_
+                                               : 0) {}
 
   /// The block that has the loop.
   void run(const Block& block) {
@@ -61,7 +63,8 @@ class Thread {
       if (one->target.kind == Kind::Name && !statement.when) learn(one->target.name, one->value);
     } else if (const auto* loop = statement.as<Loop>()) {
       const bool counts_stages = loop->name == "s";
-      for (std::int64_t i = loop->begin; i < (counts_stages ? loop->end : loop->begin + 1); ++i) known_[loop->name.str()] = i, walk(loop->body);
+      for (std::int64_t i = loop->begin; i < (counts_stages ? loop->end : loop->begin + 1); ++i)
+        known_[loop->name.str()] = i, walk(loop->body);
     } else {
       const auto before = known_;
       for_each_block(statement, [&](const Block& inner) { walk(inner); });
@@ -101,7 +104,8 @@ class Thread {
     switch (e.kind) {
       case Kind::Name:
         if (const auto known = known_.find(e.name.str()); known != known_.end()) return known->second;
-        return e.is_name("ring") || e.is_name("r") || e.is_name("c") || e.is_name("threadIdx.x") ? std::optional<std::int64_t>(0) : std::nullopt;
+        return e.is_name("ring") || e.is_name("r") || e.is_name("c") || e.is_name("threadIdx.x") ? std::optional<std::int64_t>(0)
+                                                                                                 : std::nullopt;
       case Kind::Integer: return e.integer;
       case Kind::Number: return is_float(e.type.dtype) ? std::nullopt : std::optional(e.integer);
       case Kind::Group:

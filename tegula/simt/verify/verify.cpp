@@ -18,8 +18,9 @@ constexpr std::size_t kBytesOfThread = 512 << 10;  // of local memory, where wha
 
 /// What the head of every kernel declares.
 const std::set<std::string>& given_names() {
-  static const std::set<std::string> names{"threadIdx.x", "tr", "tc", "block", "failure", "id0", "id1", "id2", "g0", "g1", "g2", "shared", "ring",
-                                           "held", "parts", "guards", "guard_count", "owners", "owner", "nullptr"};
+  static const std::set<std::string> names{"threadIdx.x", "tr",     "tc",          "block",  "failure", "id0",    "id1",
+                                           "id2",         "g0",     "g1",          "g2",     "shared",  "ring",   "held",
+                                           "parts",       "guards", "guard_count", "owners", "owner",   "nullptr"};
   return names;
 }
 
@@ -66,7 +67,8 @@ class Verifier {
     for (std::size_t i = 0; i < indices.size(); ++i) {
       const Variable* const counter = find(indices[i]);
       if (!counter) fault(text(e) + " stands outside of the loop over " + indices[i]);
-      else if (counter->count > array->sizes[i]) fault(text(e) + " is beyond its end where " + indices[i] + " is " + std::to_string(counter->count - 1));
+      else if (counter->count > array->sizes[i])
+        fault(text(e) + " is beyond its end where " + indices[i] + " is " + std::to_string(counter->count - 1));
     }
   }
   void check_element(const Expression& e) {

@@ -17,10 +17,10 @@ namespace tegula::tile {
 /// One condition of a mask; all of a mask's conditions must hold.
 struct Condition {
   enum class Kind : std::uint8_t {
-    Below,    // coordinate < limit
+    Below,  // coordinate < limit
     AtLeast,  // coordinate >= limit
     Uniform,  // a boolean scalar: value
-    Tile,     // elements of a boolean tile: value
+    Tile,  // elements of a boolean tile: value
   };
   Kind kind = Kind::Uniform;
   int axis = 0;  // of the coordinate; -1: the coordinate 0

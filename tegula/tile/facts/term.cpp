@@ -25,7 +25,9 @@ std::int64_t wrapped(std::uint64_t value) { return static_cast<std::int64_t>(val
 Term Term::number(std::int64_t value) {
   const int twos = value == 0 ? kManyTwos : std::min(kManyTwos, std::countr_zero(static_cast<std::uint64_t>(value)));
   const bool least = value == std::numeric_limits<std::int64_t>::min();
-  return {.value = value, .twos = twos, .bits = least ? kAnyBits : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::abs(value))))};
+  return {.value = value,
+          .twos = twos,
+          .bits = least ? kAnyBits : static_cast<int>(std::bit_width(static_cast<std::uint64_t>(std::abs(value))))};
 }
 
 Term Term::scalar(Id id, int twos, int bits) { return {.kind = Kind::Scalar, .id = id, .twos = twos, .bits = bits}; }

@@ -12,7 +12,8 @@ using language::Content, language::said, language::Within;
 namespace {
 
 [[noreturn]] void refuse(std::string_view word, std::string got, std::string expected, const Line& where, std::string advice = "") {
-  throw Error({.op = std::string(word), .got = std::move(got), .expected = std::move(expected), .advice = std::move(advice), .where = where});
+  throw Error(
+      {.op = std::string(word), .got = std::move(got), .expected = std::move(expected), .advice = std::move(advice), .where = where});
 }
 
 std::string type_text(const Content& x) {
@@ -72,8 +73,7 @@ Tile dot_of(const TileArg& a, const TileArg& b, const TileArg* accumulator, cons
   const Shape shape = shape_of_product("dot", x, y, x.value.shape(), y.value.shape(), a.where);
   const Content before =
       accumulator ? tile_of("dot", *accumulator) : Content{broadcast(a.builder().constant(std::int64_t{0}, *sums), shape), *sums};
-  if (before.value.shape() != shape)
-    refuse("dot", "an accumulator of type " + type_text(before), "shape " + to_string(shape), a.where);
+  if (before.value.shape() != shape) refuse("dot", "an accumulator of type " + type_text(before), "shape " + to_string(shape), a.where);
   const Value result = product(converted(x, *sums), converted(y, *sums), converted(before, *sums), options.input_precision);
   return said(stored(result, *sums, options.out_dtype.value_or(before.dtype)), a.where);
 }
@@ -128,7 +128,8 @@ Value as_f32(const Operand& o) {
   const DType wanted = kTypes[static_cast<std::size_t>(o.format)];
   const bool codes = x.dtype == u8 && (is_float8(wanted) || wanted == u8);
   if (x.dtype != wanted && !codes)
-    refuse("dot_scaled", type_text(x), "a tile of " + std::string(name(wanted)) + (is_float8(wanted) ? ", or of u8, its codes" : ""), o.x.where);
+    refuse("dot_scaled", type_text(x), "a tile of " + std::string(name(wanted)) + (is_float8(wanted) ? ", or of u8, its codes" : ""),
+           o.x.where);
   if (o.format == ScaledFormat::E2M1) {
     const int rank = x.value.shape().rank();
     return unpacked(o.x.builder(), x.value, o.k_pack != o.is_right ? rank - 1 : rank - 2);
@@ -149,7 +150,8 @@ Value scaled(Value x, const Operand& o) {
   Shape expected = shape;
   expected[rank - 2] = shape[rows], expected[rank - 1] = shape[along] / kBlock;
   if (codes.dtype != u8 || codes.value.shape() != expected || shape[along] % kBlock != 0)
-    refuse("dot_scaled", "scales " + type_text(codes) + " for " + to_string(x.type()), "u8" + to_string(expected) + ": one for each 32 elements along K", given.where);
+    refuse("dot_scaled", "scales " + type_text(codes) + " for " + to_string(x.type()),
+           "u8" + to_string(expected) + ": one for each 32 elements along K", given.where);
   Value code = codes.value;
   if (o.is_right) code = rank == 2 ? transpose(code) : permute(Tile(codes, given.where), {0, 2, 1}).get(given.where).value;
   Shape blocks = code.shape(), spread = blocks;
@@ -167,7 +169,8 @@ Tile scaled_dot(const Operand& a, const Operand& b, const TileArg* accumulator, 
   const Shape shape = shape_of_product("dot_scaled", {x, f32}, {y, f32}, x.shape(), y.shape(), where);
   const Content before =
       accumulator ? tile_of("dot_scaled", *accumulator) : Content{broadcast(a.x.builder().constant(0.0, f32), shape), f32};
-  if (before.value.shape() != shape) refuse("dot_scaled", "an accumulator of type " + type_text(before), "shape " + to_string(shape), where);
+  if (before.value.shape() != shape)
+    refuse("dot_scaled", "an accumulator of type " + type_text(before), "shape " + to_string(shape), where);
   const Value result = dot(scaled(x, a), scaled(y, b), converted(before, f32));
   return said(stored(result, f32, options.out_dtype.value_or(before.dtype)), where);
 }
@@ -177,13 +180,15 @@ Tile scaled_dot(const Operand& a, const Operand& b, const TileArg* accumulator, 
 Tile dot(TileArg a, TileArg b, const DotOptions& options) { return dot_of(a, b, nullptr, options); }
 Tile dot(TileArg a, TileArg b, TileArg accumulator, const DotOptions& options) { return dot_of(a, b, &accumulator, options); }
 
-Tile dot_scaled(TileArg lhs, const ScaleArg& lhs_scale, ScaledFormat lhs_format, TileArg rhs, const ScaleArg& rhs_scale, ScaledFormat rhs_format,
-                const ScaledOptions& options) {
-  return scaled_dot({lhs, lhs_scale, lhs_format, options.lhs_k_pack, false}, {rhs, rhs_scale, rhs_format, options.rhs_k_pack, true}, nullptr, options);
+Tile dot_scaled(TileArg lhs, const ScaleArg& lhs_scale, ScaledFormat lhs_format, TileArg rhs, const ScaleArg& rhs_scale,
+                ScaledFormat rhs_format, const ScaledOptions& options) {
+  return scaled_dot({lhs, lhs_scale, lhs_format, options.lhs_k_pack, false}, {rhs, rhs_scale, rhs_format, options.rhs_k_pack, true},
+                    nullptr, options);
 }
-Tile dot_scaled(TileArg lhs, const ScaleArg& lhs_scale, ScaledFormat lhs_format, TileArg rhs, const ScaleArg& rhs_scale, ScaledFormat rhs_format,
-                TileArg accumulator, const ScaledOptions& options) {
-  return scaled_dot({lhs, lhs_scale, lhs_format, options.lhs_k_pack, false}, {rhs, rhs_scale, rhs_format, options.rhs_k_pack, true}, &accumulator, options);
+Tile dot_scaled(TileArg lhs, const ScaleArg& lhs_scale, ScaledFormat lhs_format, TileArg rhs, const ScaleArg& rhs_scale,
+                ScaledFormat rhs_format, TileArg accumulator, const ScaledOptions& options) {
+  return scaled_dot({lhs, lhs_scale, lhs_format, options.lhs_k_pack, false}, {rhs, rhs_scale, rhs_format, options.rhs_k_pack, true},
+                    &accumulator, options);
 }
 
 }  // namespace tegula::tile

@@ -12,7 +12,7 @@ namespace tegula::tile {
 enum class InputPrecision : std::uint8_t { IEEE, TF32, TF32x3 };
 struct DotOptions {
   InputPrecision input_precision = InputPrecision::IEEE;  // Triton's default is TF32
-  std::optional<DType> out_dtype = {};                    // of the result; none: that of the sums
+  std::optional<DType> out_dtype = {};  // of the result; none: that of the sums
 };
 
 /// a (M, K) times b (K, N), plus an accumulator (M, N); or of rank 3, (B, M, K) times (B, K, N), product by product. Operands of one dtype, or two of floats
@@ -37,9 +37,9 @@ struct ScaledOptions {
 };
 /// Triton's: lhs (…, M, K) and rhs (…, K, N), each element times its scale, multiplied; lhs_scale (…, M, K / 32), rhs_scale (…, N, K / 32). Of rank 2 or
 /// 3. The products and sums are f32. Throws Error for other shapes and dtypes.
-Tile dot_scaled(TileArg lhs, const ScaleArg& lhs_scale, ScaledFormat lhs_format, TileArg rhs, const ScaleArg& rhs_scale, ScaledFormat rhs_format,
-                const ScaledOptions& options = {});
-Tile dot_scaled(TileArg lhs, const ScaleArg& lhs_scale, ScaledFormat lhs_format, TileArg rhs, const ScaleArg& rhs_scale, ScaledFormat rhs_format,
-                TileArg accumulator, const ScaledOptions& options = {});
+Tile dot_scaled(TileArg lhs, const ScaleArg& lhs_scale, ScaledFormat lhs_format, TileArg rhs, const ScaleArg& rhs_scale,
+                ScaledFormat rhs_format, const ScaledOptions& options = {});
+Tile dot_scaled(TileArg lhs, const ScaleArg& lhs_scale, ScaledFormat lhs_format, TileArg rhs, const ScaleArg& rhs_scale,
+                ScaledFormat rhs_format, TileArg accumulator, const ScaledOptions& options = {});
 
 }  // namespace tegula::tile

@@ -20,7 +20,8 @@ std::vector<Tile> philox_of(DType word, TileArg seed, TileArg c0, TileArg c1, Ti
   };
   const Tile whole = cast_to(seed, u64);
   Tile key_a = cast_to(whole, word), key_b = is_short ? cast_to(whole >> 32, word) : constant(0);
-  const Tile raise_a = constant(keys.raise_a), raise_b = constant(keys.raise_b), a = constant(keys.multiply_a), b = constant(keys.multiply_b);
+  const Tile raise_a = constant(keys.raise_a), raise_b = constant(keys.raise_b), a = constant(keys.multiply_a),
+             b = constant(keys.multiply_b);
   Tile x = cast_to(c0, word), y = cast_to(c1, word), z = cast_to(c2, word), w = cast_to(c3, word);
   for (int round = 0; round < rounds; ++round) {
     const Tile before_x = x, before_z = z;

@@ -12,7 +12,8 @@ std::vector<Tile> philox_of(DType word, TileArg seed, TileArg c0, TileArg c1, Ti
 /// Counters of other dtypes are taken modulo 2^32 or 2^64. (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011.)
 template <class T = std::uint32_t>
 std::vector<Tile> philox(TileArg seed, TileArg c0, TileArg c1, TileArg c2, TileArg c3, int rounds = 10) {
-  static_assert(std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std::uint64_t>, "philox has words of std::uint32_t and of std::uint64_t");
+  static_assert(std::is_same_v<T, std::uint32_t> || std::is_same_v<T, std::uint64_t>,
+                "philox has words of std::uint32_t and of std::uint64_t");
   return philox_of(dtype_of<T>(), seed, c0, c1, c2, c3, rounds);
 }
 

@@ -189,7 +189,11 @@ Tile umulhi(TileArg a, TileArg b) {
   a.builder();
   const DType dtype = common_dtype(Word::MulHi, a, b);
   if (!is_integer(dtype) || size_of(dtype) < 4) {
-    throw Error({.op = "umulhi", .got = std::string(name(dtype)), .expected = "i32, i64, u32 or u64", .advice = "cast the operands", .where = a.where});
+    throw Error({.op = "umulhi",
+                 .got = std::string(name(dtype)),
+                 .expected = "i32, i64, u32 or u64",
+                 .advice = "cast the operands",
+                 .where = a.where});
   }
   return said({binary(Word::MulHi, in_dtype(a, dtype).value, in_dtype(b, dtype).value), dtype}, a.where);
 }

@@ -180,9 +180,7 @@ class ClosedForms {
   }
 
   /// counter - begin.
-  Id offset(Id loop, Id counter, std::vector<Id>& to) {
-    return emit(Word::Sub, scalar(i64), {counter, now(at(loop).operands[0])}, to);
-  }
+  Id offset(Id loop, Id counter, std::vector<Id>& to) { return emit(Word::Sub, scalar(i64), {counter, now(at(loop).operands[0])}, to); }
 
   /// The number of iterations times the step.
   Id span(Id loop, std::vector<Id>& to) {

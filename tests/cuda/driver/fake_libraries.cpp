@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
-#include <cstdlib>
 
 namespace {
 
@@ -119,7 +118,8 @@ cudnnStatus_t CUDNNWINAPI cudnnBackendGetAttribute(cudnnBackendDescriptor_t, cud
                        name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX || name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE;
   if (count) *count = has_one ? 1 : 0;
   const std::int64_t number = name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX ? 1 : 8192;
-  if (most > 0 && (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX || name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE)) std::memcpy(values, &number, sizeof number);
+  if (most > 0 && (name == CUDNN_ATTR_ENGINE_GLOBAL_INDEX || name == CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE))
+    std::memcpy(values, &number, sizeof number);
   return engine_status();
 }
 #endif

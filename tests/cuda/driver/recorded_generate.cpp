@@ -15,8 +15,10 @@
 namespace tegula::gpu {
 
 #define TEGULA_GENERATE "_ZN6tegula3gpu8generateERKNS_4tile7ProgramERKNS0_14SpecialisationEi"
-Generated real_generate(const tile::Program& program, const Specialisation& specialisation, int architecture) __asm__("__real_" TEGULA_GENERATE);
-Generated recorded_generate(const tile::Program& program, const Specialisation& specialisation, int architecture) __asm__("__wrap_" TEGULA_GENERATE);
+Generated real_generate(const tile::Program& program, const Specialisation& specialisation,
+                        int architecture) __asm__("__real_" TEGULA_GENERATE);
+Generated recorded_generate(const tile::Program& program, const Specialisation& specialisation,
+                            int architecture) __asm__("__wrap_" TEGULA_GENERATE);
 
 Generated recorded_generate(const tile::Program& program, const Specialisation& specialisation, int architecture) {
   static std::mutex mutex;

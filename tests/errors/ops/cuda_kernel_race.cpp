@@ -3,6 +3,7 @@
 using namespace tegula;
 
 void cuda_kernel_race() {
-  const char* const text = "__global__ void f(float* y) {\n  __shared__ float s[64];\n  s[threadIdx.x] = 1;\n  y[threadIdx.x] = s[63 - threadIdx.x];\n}";
+  const char* const text =
+      "__global__ void f(float* y) {\n  __shared__ float s[64];\n  s[threadIdx.x] = 1;\n  y[threadIdx.x] = s[63 - threadIdx.x];\n}";
   eval(cuda_kernel("f", text, {cuda_out({64})}, {.block = {64}})[0]);  // here
 }

@@ -123,7 +123,7 @@ TEST(Building, GradientNodesKeepOnlyWhatTheyUse) {
   ASSERT_EQ(inputs.size(), 2u);  // the result and its gradient, not x
   EXPECT_EQ(inputs[0], y.node());
   EXPECT_EQ(inputs[1], dy.node());
-  EXPECT_EQ(vjp({x + 1}, {dy}, {x})[0].node(), dy.node());          // a derivative of 1
+  EXPECT_EQ(vjp({x + 1}, {dy}, {x})[0].node(), dy.node());  // a derivative of 1
   EXPECT_EQ(vjp({x * 3}, {dy}, {x})[0].node()->op().name(), "multiply");
 }
 

@@ -42,8 +42,7 @@ std::vector<Way> ways() {
       {.name = "clamp", .through = [](const Tensor& y) { return sum(clamp(y, 7e3, 8e3), -1); }},
       {.name = "matmul", .through = [](const Tensor& y) { return matmul(y, weight_for(y)); }, .finite = true},
       {.name = "checkpoint",
-       .through =
-           [](const Tensor& y) { return checkpoint([](const std::vector<Tensor>& x) { return sum(x[0] * x[0], -1); }, {y}); }},
+       .through = [](const Tensor& y) { return checkpoint([](const std::vector<Tensor>& x) { return sum(x[0] * x[0], -1); }, {y}); }},
   };
 }
 
@@ -207,11 +206,9 @@ TEST(Choices, OfAMaskedSoftmaxAndOfSteps) {
   // A step that is left out of a recurrence.
   const Tensor inputs = tensor({1.0, kNaN, 4.0, 0.0}), seen = tensor({true, false, true, false}), start = ones({}, f64);
   const auto last = [](const Tensor& start, const Tensor& inputs, const Tensor& seen) {
-    return scan(
-               [](const std::vector<Tensor>& h, const std::vector<Tensor>& x) {
-                 return Scanned{{where(x[1], h[0] + sqrt(x[0]), h[0])}, {}};
-               },
-               {start}, {inputs, seen})
+    return scan([](const std::vector<Tensor>& h,
+                   const std::vector<Tensor>& x) { return Scanned{{where(x[1], h[0] + sqrt(x[0]), h[0])}, {}}; },
+                {start}, {inputs, seen})
         .carry[0];
   };
   EXPECT_EQ(grad(last(start, inputs, seen), inputs).to_host<double>(), (Doubles{0.5, 0, 0.25, 0}));

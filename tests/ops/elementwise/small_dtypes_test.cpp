@@ -19,7 +19,8 @@ constexpr DType kSmallIntegers[] = {i16, u16, i8, u8};
 HostArray all_codes(DType dtype) {
   const std::int64_t count = std::int64_t{1} << 8 * size_of(dtype);
   const HostArray out = HostArray::empty(dtype, {count});
-  for (std::int64_t i = 0; i < count; ++i) std::memcpy(static_cast<std::byte*>(out.buffer->data()) + i * static_cast<std::int64_t>(size_of(dtype)), &i, size_of(dtype));
+  for (std::int64_t i = 0; i < count; ++i)
+    std::memcpy(static_cast<std::byte*>(out.buffer->data()) + i * static_cast<std::int64_t>(size_of(dtype)), &i, size_of(dtype));
   return out;
 }
 double value_of(DType dtype, std::int64_t code) {
@@ -46,7 +47,8 @@ TEST(SmallDTypes, EveryCodeStandsForItsNumber) {
     for (const DType from : list) {
       const HostArray wide = cast(from_array(all_codes(from)), f64).to_array();
       for (std::int64_t code = 0; code < wide.size(); ++code)
-        expect_same(wide.values<double>()[static_cast<std::size_t>(code)], value_of(from, code), std::string(name(from)) + " " + std::to_string(code));
+        expect_same(wide.values<double>()[static_cast<std::size_t>(code)], value_of(from, code),
+                    std::string(name(from)) + " " + std::to_string(code));
     }
   }
 }
@@ -81,10 +83,12 @@ TEST(SmallDTypes, F32IsRoundedToNearestEvenAtEveryBoundary) {
       add(here);
       add(std::isfinite(next) ? (here + next) / 2 : here + (here - test::value_of(format, code - 1)) / 2);
     }
-    for (const float more : {HUGE_VALF, std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min(), std::nanf("")}) x.push_back(more), x.push_back(-more);
+    for (const float more : {HUGE_VALF, std::numeric_limits<float>::max(), std::numeric_limits<float>::denorm_min(), std::nanf("")})
+      x.push_back(more), x.push_back(-more);
     const HostArray got = cast(cast(tensor(x), to), f64).to_array();
     for (std::size_t i = 0; i < x.size(); ++i)
-      expect_same(got.values<double>()[i], test::nearest(format, static_cast<double>(x[i])), "f32 " + std::to_string(x[i]) + " to " + std::string(name(to)));
+      expect_same(got.values<double>()[i], test::nearest(format, static_cast<double>(x[i])),
+                  "f32 " + std::to_string(x[i]) + " to " + std::string(name(to)));
   }
 }
 
@@ -95,7 +99,8 @@ TEST(UnsignedDTypes, WrapAroundDivideAndShiftByRulesOfTheirOwn) {
     const Tensor x = tensor(a), y = tensor(b);
     const auto expect = [&](const Tensor& got, auto f, const char* what) {
       ASSERT_EQ(got.dtype(), dtype_of<T>()) << what;
-      for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(got.to_host<T>()[i], f(a[i], b[i])) << what << " " << name(dtype_of<T>()) << " " << i;
+      for (std::size_t i = 0; i < a.size(); ++i)
+        EXPECT_EQ(got.to_host<T>()[i], f(a[i], b[i])) << what << " " << name(dtype_of<T>()) << " " << i;
     };
     expect(x + y, [](T p, T q) { return static_cast<T>(p + q); }, "+");
     expect(y - x, [](T p, T q) { return static_cast<T>(q - p); }, "-");
@@ -133,7 +138,8 @@ TEST(UnsignedDTypes, WrapAroundDivideAndShiftByRulesOfTheirOwn) {
 TEST(UnsignedDTypes, AreConvertedExactlyWhereTheOtherHoldsThem) {
   constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
   const std::vector<std::uint64_t> all{0, 1, 0xffffffff, std::uint64_t{1} << 63, kMost};
-  EXPECT_EQ(cast(tensor(all), i64).to_host<std::int64_t>(), (std::vector<std::int64_t>{0, 1, 0xffffffff, std::numeric_limits<std::int64_t>::min(), -1}));
+  EXPECT_EQ(cast(tensor(all), i64).to_host<std::int64_t>(),
+            (std::vector<std::int64_t>{0, 1, 0xffffffff, std::numeric_limits<std::int64_t>::min(), -1}));
   EXPECT_EQ(cast(tensor(all), u32).to_host<std::uint32_t>(), (std::vector<std::uint32_t>{0, 1, 0xffffffff, 0, 0xffffffff}));
   EXPECT_EQ(cast(tensor(all), f64).to_host<double>(), (std::vector<double>{0, 1, 4294967295.0, 0x1p63, 0x1p64}));
   EXPECT_EQ(cast(tensor(std::vector<std::int32_t>{-1, 5}), u64).to_host<std::uint64_t>(), (std::vector<std::uint64_t>{kMost, 5}));
@@ -191,7 +197,8 @@ TEST(Float8, PassesDerivativesThroughCheckpointsAndFromSeveralDtypes) {
   const Tensor rows = arange(12) * 0.37f, wide_rows = reshape(cast(rows, f32), {4, 3});
   EXPECT_EQ(grad(sum(cast(expand(narrow, {4, 3}), f32) * wide_rows), {x})[0].to_host(), sum(wide_rows, 0).to_host());
   const Tensor twice = tensor<std::int64_t>({2, 0, 2}, {3});
-  EXPECT_EQ(grad(sum(cast(take(narrow, twice), f32) * factor), {x})[0].to_host(), take(tensor({2.1f, 0.f, 1000.3f + 0.12f}), arange(3)).to_host());
+  EXPECT_EQ(grad(sum(cast(take(narrow, twice), f32) * factor), {x})[0].to_host(),
+            take(tensor({2.1f, 0.f, 1000.3f + 0.12f}), arange(3)).to_host());
   EXPECT_EQ(vjp({expand(narrow, {2, 3})}, {ones({2, 3}, e4m3)}, {x})[0].to_host(), (ones({3}) * 2).to_host());
   EXPECT_EQ(grad(sum(cast(narrow, f32) * factor) + sum(cast(narrow, f64) * cast(factor, f64)), {x})[0].to_host(), (factor * 2).to_host());
 }

@@ -41,12 +41,8 @@ void expect_equal(const ops::AttentionForm& form, const std::vector<Tensor>& inp
 
 double tolerance_of(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 2e-5 : dtype == f16 ? 2e-3 : 1.6e-2; }
 
-const Problem kProblems[] = {{2, 3, 3, 1, 40, 8, 8},
-                             {1, 4, 2, 1, 700, 16, 16},
-                             {3, 2, 1, 2, 33, 5, 7},
-                             {1, 1, 1, 4, 9, 64, 64},
-                             {1, 2, 2, 1, 1, 3, 1},
-                             {1, 2, 1, 1, 9001, 16, 5}};  // so many keys that several instances share them
+const Problem kProblems[] = {{2, 3, 3, 1, 40, 8, 8}, {1, 4, 2, 1, 700, 16, 16}, {3, 2, 1, 2, 33, 5, 7}, {1, 1, 1, 4, 9, 64, 64},
+                             {1, 2, 2, 1, 1, 3, 1},  {1, 2, 1, 1, 9001, 16, 5}};  // so many keys that several instances share them
 
 TEST(AttentionDecode, IsThePlainOpsInEveryDType) {
   manual_seed(3);

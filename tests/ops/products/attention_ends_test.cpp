@@ -43,8 +43,8 @@ bool is_on_cpu() { return &default_device() == &cpu(); }
 /// … and all keys in cuDNN's call, of halves without mask, lengths and start.
 bool is_call_of_cudnn(const AttentionOptions& options, DType dtype) {
   const Layout heads = Layout::dense({1, 1, 128, 64});
-  return !is_on_cpu() && default_device().takes(runtime::Attention{.q = {bf16, heads}, .k = {bf16, heads}, .v = {bf16, heads}}) && is_half(dtype) && !options.mask.defined() &&
-         !options.bias.defined() && !options.lengths.defined() && !options.start.defined();
+  return !is_on_cpu() && default_device().takes(runtime::Attention{.q = {bf16, heads}, .k = {bf16, heads}, .v = {bf16, heads}}) &&
+         is_half(dtype) && !options.mask.defined() && !options.bias.defined() && !options.lengths.defined() && !options.start.defined();
 }
 
 TEST(AttentionEnds, HiddenKeysMayHoldAnything) {
@@ -191,8 +191,8 @@ TEST(AttentionEnds, PlacesMayLieBeyondAllKeys) {
   for (const std::int64_t far : {kMost, kMost - 10, kMost / 2}) {
     const Tensor start = tensor<std::int64_t>({far}, {1});
     expect_close(scaled_dot_product_attention(q, k, v, {.causal = true, .start = start}), all, rounding, "causal");
-    expect_close(scaled_dot_product_attention(q, k, v, {.causal = true, .window = kMost, .start = tensor<std::int64_t>({100}, {1})}), all, rounding,
-                "window");
+    expect_close(scaled_dot_product_attention(q, k, v, {.causal = true, .window = kMost, .start = tensor<std::int64_t>({100}, {1})}), all,
+                 rounding, "window");
     EXPECT_EQ(max(abs(scaled_dot_product_attention(q, k, v, {.window = 5, .start = start}))).item(), 0);
     ops::AttentionForm form{.causal = true, .scale = 1 / std::sqrt(8.0), .start = true};
     const std::vector<Tensor> in{q, k, v, start};

@@ -54,7 +54,8 @@ TEST(Attention, IsItsFormulaPlainAndInAJitWithGradients) {
 
 TEST(Attention, HoldsNoScoresWhereTheDeviceHasACall) {
   const Layout heads = Layout::dense({1, 1, 128, 64});
-  if (!default_device().takes(runtime::Attention{.q = {bf16, heads}, .k = {bf16, heads}, .v = {bf16, heads}})) GTEST_SKIP() << "plain ops hold them";
+  if (!default_device().takes(runtime::Attention{.q = {bf16, heads}, .k = {bf16, heads}, .v = {bf16, heads}}))
+    GTEST_SKIP() << "plain ops hold them";
   const std::int64_t length = 2048;
   const Tensor q = drawn({1, 2, length, 16}), k = drawn({1, 2, length, 16}), v = drawn({1, 2, length, 16});
   auto step =

@@ -107,9 +107,10 @@ TEST(Convolution, ErrorsSayWhatDoesNotFit) {
   EXPECT_NE(refused({2, 3, 8, 8}, {4, 3, 3, 3}, {.padding = -1}).find("padding (-1,)"), std::string::npos);
   EXPECT_NE(refused({2, 3, 8, 8}, {4, 3, 3, 3}, {.stride = {1, 2, 3}}).find("one for each of 2 spatial axes"), std::string::npos);
   EXPECT_NE(refused({2, 4, 8, 8}, {5, 2, 3, 3}, {.groups = 2}).find("O divisible by groups = 2"), std::string::npos);
-  EXPECT_NE(
-      message_of([] { conv2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), tensor(std::vector<int>(4), {1, 1, 2, 2})); }).find("float tensors"),
-      std::string::npos);
+  EXPECT_NE(message_of([] {
+              conv2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), tensor(std::vector<int>(4), {1, 1, 2, 2}));
+            }).find("float tensors"),
+            std::string::npos);
   EXPECT_NE(message_of([] {
               conv2d(random_tensor({1, 1, 4, 4}, 1), random_tensor({2, 1, 2, 2}, 2), random_tensor({3}, 3));
             }).find("2 output channels"),

@@ -74,10 +74,10 @@ TEST(Depthwise, IsTheConvolutionInEveryPassAndDType) {
       const Window window = make_window(spatial, p.window, p.options.stride, p.options.padding, p.options.dilation, "test", {});
       const double tolerance = tolerance_of(dtype);
       expect_near_largest(ops::depthwise(ConvolutionPass::Forward, window, x, weight, y64.shape()), cast(y64, dtype), tolerance, "forward");
-      expect_near_largest(ops::depthwise(ConvolutionPass::BackwardData, window, dy, weight, x.shape()), cast(gradients[0], dtype), tolerance,
-                  "data");
-      expect_near_largest(ops::depthwise(ConvolutionPass::BackwardWeight, window, x, dy, weight.shape()), cast(gradients[1], dtype), tolerance,
-                  "weight");
+      expect_near_largest(ops::depthwise(ConvolutionPass::BackwardData, window, dy, weight, x.shape()), cast(gradients[0], dtype),
+                          tolerance, "data");
+      expect_near_largest(ops::depthwise(ConvolutionPass::BackwardWeight, window, x, dy, weight.shape()), cast(gradients[1], dtype),
+                          tolerance, "weight");
     }
   }
 }
@@ -102,7 +102,8 @@ class ChannelsLast : public test::QueuedDevice {
     const auto* const asked = std::get_if<runtime::Convolution>(&d);
     if (!asked || asked->dtype() == f64 || !runtime::cpu().takes(d)) return QueuedDevice::candidates(d);
     runtime::Convolution best = *asked;
-    best.input.layout = Layout::channels_last(best.input.layout.shape), best.output.layout = Layout::channels_last(best.output.layout.shape);
+    best.input.layout = Layout::channels_last(best.input.layout.shape),
+    best.output.layout = Layout::channels_last(best.output.layout.shape);
     return {{best}, {d}};
   }
 };
@@ -152,7 +153,7 @@ TEST(Depthwise, TakesThePlaceOfCallsWhereKernelsAreMade) {
     const auto found = step(in[0], in[1], in[2], in[3], in[4]);
     for (std::size_t k = 0; k < found.size(); ++k)
       expect_near_largest(found[k], cast(expected[k], f32), precision == Precision::fp32 ? 1e-5 : 3e-2,
-                  k + 1 == found.size() ? "loss" : "gradient");
+                          k + 1 == found.size() ? "loss" : "gradient");
     if (compile::forced_ladder().on) continue;  // there a program of its own for each size is what is to be avoided: all are calls
     const std::string plan = step.print_plan();
     EXPECT_EQ(test::occurrences(plan, "call convolution"), 3) << plan;  // those of 1 x 1: forward, and its two gradients

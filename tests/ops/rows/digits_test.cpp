@@ -28,17 +28,18 @@ TEST(Digits, OfLongSumsOfEqualNumbersAreKept) {
   for (const float value : kNumbers) {
     const double v = value, n = kMany;
     const Tensor x = equal_numbers(value, {kMany});
-    const std::map<std::string, double> got{{"sum", sum(x).item<double>() / (n * v)},
-                                            {"mean", mean(x).item<double>() / v},
-                                            {"mean square", mean(x * x).item<double>() / (v * v)},
-                                            {"norm", norm(x).item<double>() / (v * std::sqrt(n))},
-                                            {"norm 1", norm(x, 1).item<double>() / (v * n)},
-                                            {"logsumexp", logsumexp(x).item<double>() / (v + std::log(n))},
-                                            {"cumsum", last(cumsum(x, 0)) / (n * v)},
-                                            {"columns", last(sum(reshape(x, {kMany / 16, 16}), 0)) / (n / 16 * v)},
-                                            {"wide columns", last(sum(reshape(slice(x, 0, {0, 10'000'000}), {10'000, 1'000}), 0)) / 1e4 / v},
-                                            {"strided", sum(slice(reshape(x, {kMany / 4, 4}), 1, {0, 3})).item<double>() / (n / 4 * 3 * v)},
-                                            {"rows", last(sum(reshape(x, {2, kMany / 2}), 1)) / (n / 2 * v)}};
+    const std::map<std::string, double> got{
+        {"sum", sum(x).item<double>() / (n * v)},
+        {"mean", mean(x).item<double>() / v},
+        {"mean square", mean(x * x).item<double>() / (v * v)},
+        {"norm", norm(x).item<double>() / (v * std::sqrt(n))},
+        {"norm 1", norm(x, 1).item<double>() / (v * n)},
+        {"logsumexp", logsumexp(x).item<double>() / (v + std::log(n))},
+        {"cumsum", last(cumsum(x, 0)) / (n * v)},
+        {"columns", last(sum(reshape(x, {kMany / 16, 16}), 0)) / (n / 16 * v)},
+        {"wide columns", last(sum(reshape(slice(x, 0, {0, 10'000'000}), {10'000, 1'000}), 0)) / 1e4 / v},
+        {"strided", sum(slice(reshape(x, {kMany / 4, 4}), 1, {0, 3})).item<double>() / (n / 4 * 3 * v)},
+        {"rows", last(sum(reshape(x, {2, kMany / 2}), 1)) / (n / 2 * v)}};
     for (const auto& [name, ratio] : got) EXPECT_NEAR(ratio, 1, kDigits) << name << " of " << value;
   }
 }

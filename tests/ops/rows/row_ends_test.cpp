@@ -86,9 +86,7 @@ TEST(RowEnds, OfLogSoftmax) {
 
 TEST(RowEnds, OfCrossEntropy) {
   const auto of = [](std::int64_t label) {
-    return [label](const Tensor& x) {
-      return cross_entropy(x, label + zeros({x.size(0)}, i64), {.reduction = LossReduction::None});
-    };
+    return [label](const Tensor& x) { return cross_entropy(x, label + zeros({x.size(0)}, i64), {.reduction = LossReduction::None}); };
   };
   expect_rows("cross_entropy at 1", of(1),
               {{{-1e9f, 0, -kFloatInf}, {0}, {0, 0, 0}},

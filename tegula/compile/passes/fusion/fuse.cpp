@@ -309,7 +309,9 @@ class Fuser {
   bool may_become_across(const FusedGroup& x, const FusedGroup& y, int number_of_x, int number_of_y) const {
     if (!y.across.empty()) return false;
     int count = 0;
-    const auto member = [&](int item) -> const Membership& { return fusion_.members[static_cast<std::size_t>(look_through(graph_, item).base)]; };
+    const auto member = [&](int item) -> const Membership& {
+      return fusion_.members[static_cast<std::size_t>(look_through(graph_, item).base)];
+    };
     for (int item : y.items) {
       const bool reduction = graph_[item].role() == Role::Reduce, full = member(item).space == Space::Full;
       if (full && late_[static_cast<std::size_t>(item)]) return false;

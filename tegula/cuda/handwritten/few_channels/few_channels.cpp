@@ -14,9 +14,11 @@ using runtime::Convolution;
 using runtime::ConvolutionPass;
 
 bool suits(const Convolution& d) {
-  if (d.dtype() != f32 || d.arithmetic != runtime::Arithmetic::TF32 || d.groups != 1 || d.addend || d.input.layout.shape.rank() != 4) return false;
+  if (d.dtype() != f32 || d.arithmetic != runtime::Arithmetic::TF32 || d.groups != 1 || d.addend || d.input.layout.shape.rank() != 4)
+    return false;
   for (const Layout* layout : {&d.input.layout, &d.weight.layout, &d.output.layout}) {
-    const bool any_order = layout == &d.weight.layout && d.pass == ConvolutionPass::BackwardWeight && lies_ordered(d.weight.layout, ChannelOrder::First);
+    const bool any_order =
+        layout == &d.weight.layout && d.pass == ConvolutionPass::BackwardWeight && lies_ordered(d.weight.layout, ChannelOrder::First);
     if ((!any_order && !lies_ordered(*layout, ChannelOrder::Last)) || numel(layout->shape) == 0 || numel(layout->shape) >= 1 << 28)
       return false;
   }
