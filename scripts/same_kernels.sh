@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Whether a change of the code generator leaves every kernel as it is: a kernel's name is the hash of its text, and equal lists of names are equal kernels.
+# Whether a change of the code generator leaves every kernel as it is: a kernel's name is the hash of its text without comments, and equal lists of names are equal kernels.
 # usage: scripts/same_kernels.sh BUILD_DIR record FOLDER [--graphs N] [--seed S]
 #          what the declared cases of all ops, the models and N random graphs (200) ask the generator for, into FOLDER; no GPU is needed
 #        scripts/same_kernels.sh BUILD_DIR list FOLDER > NAMES     a line for each distinct kernel (seconds)

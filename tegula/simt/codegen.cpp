@@ -80,13 +80,12 @@ std::string nameless(const Program& program) {
   return name + kNameless;
 }
 
-/// Named by what is written: programs and specialisations that come to the same text are one kernel, which is compiled once.
+/// Named by what is compiled: programs and specialisations that come to the same code are one kernel, which is compiled once, whatever lines of the
+/// user's program its comments name.
 void name_by_text(Generated& code) {
   char digits[24];
-  const std::size_t length = code.source.size();
-  code.source += std::to_string(code.shared_bytes);
-  std::snprintf(digits, sizeof digits, "_%016llx", static_cast<unsigned long long>(text_hash(code.source)));
-  code.source.resize(length);
+  const std::string hashed = without_comments(code.source) + std::to_string(code.shared_bytes);
+  std::snprintf(digits, sizeof digits, "_%016llx", static_cast<unsigned long long>(text_hash(hashed)));
   const std::string before = code.name;
   code.name.replace(code.name.size() - std::strlen(kNameless), std::string::npos, digits);
   for (std::size_t at = code.source.find(before); at != std::string::npos; at = code.source.find(before, at))
@@ -94,6 +93,16 @@ void name_by_text(Generated& code) {
 }
 
 }  // namespace
+
+std::string without_comments(const std::string& source) {
+  std::string out;
+  out.reserve(source.size());
+  for (std::size_t at = 0, end; at < source.size(); at = end) {
+    end = std::min(source.find('\n', at), source.size() - 1) + 1;
+    if (source.compare(std::min(source.find_first_not_of(' ', at), end), 2, "//") != 0) out.append(source, at, end - at);
+  }
+  return out;
+}
 
 Specialisation specialise(const Program& program, std::span<const runtime::ArgumentSet> sets) {
   Specialisation result;

@@ -47,7 +47,7 @@ struct Specialisation {
 Specialisation specialise(const tile::Program& program, std::span<const runtime::ArgumentSet> sets);
 
 struct Generated {
-  std::string name;  // of the __global__ function; carries a hash of the source, so that units can be joined
+  std::string name;  // of the __global__ function; carries a hash of the source without comments, so that units can be joined
   std::string source;  // without the prelude
   int threads = 128;  // of a block
   int cluster = 1;  // blocks that run one instance
@@ -62,6 +62,9 @@ Generated generate(const tile::Program& program, const Specialisation& specialis
 simt::Kernel make_kernel(const tile::Program& program, const Specialisation& specialisation, int architecture);
 /// What is decided before anything is written: lines for people.
 std::string decisions_of(const tile::Program& program, const Specialisation& specialisation, int architecture);
+
+/// The text without the lines that are comments: what is compiled. They name lines of the user's program, which say nothing about the kernel.
+std::string without_comments(const std::string& source);
 
 /// What generated sources need in front of them; no toolkit header is included.
 std::string prelude();

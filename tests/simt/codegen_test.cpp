@@ -305,6 +305,26 @@ TEST(Codegen, EqualTextIsOneKernelWhateverIsKnownOfTheArguments) {
   EXPECT_NE(known(4, 0).source.find(" " + known(4, 0).name + "("), std::string::npos);
 }
 
+TEST(Codegen, LinesOfTheUsersProgramDoNotNameAKernel) {
+  const auto written_at = [](Line where) {
+    Builder b("fill");
+    const Value in = b.pointer("in0", f32, false), out = b.pointer("out1", f32, true), at = b.arange(0, 1024);
+    const Value x = b.load(in + at, {}, {}, where);
+    b.store(out + at, x, {}, where);
+    return generate(b.finish(), {{4, 4}, false}, 90);
+  };
+  const Generated here = written_at({"user.cpp", 3}), below = written_at({"user.cpp", 4});
+  EXPECT_NE(here.source, below.source);
+  EXPECT_EQ(here.name, below.name);
+  EXPECT_EQ(without_comments(here.source), without_comments(below.source));
+}
+
+TEST(Codegen, CommentsAreWholeLines) {
+  EXPECT_EQ(without_comments("// a\nint b;  // c\n  // d\n\n  e();\n    // f"), "int b;  // c\n\n  e();\n");
+  EXPECT_EQ(without_comments(""), "");
+  EXPECT_EQ(without_comments("a();\n  "), "a();\n  ");
+}
+
 /// What is divided is up to 2^32 - 1; more, less than 0 and what is not known take the general way.
 TEST(Codegen, ShortNumbersAreDividedInShort) {
   Builder b("quotients");

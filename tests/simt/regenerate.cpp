@@ -1,5 +1,5 @@
 // regenerate FOLDER [TEXTS]: generates the kernel of each request in FOLDER's *.jsonl files and prints a line for each distinct kernel: its name, which
-// is a hash of its text, its threads, blocks, bytes of shared memory, and whether it waits for the launch ahead by itself. Equal output before and after
+// is a hash of its text without comments, its threads, blocks, bytes of shared memory, and whether it waits for the launch ahead by itself. Equal output before and after
 // a change of the generator: the change changes no kernel. With TEXTS each text is left in a file of that folder. The processor time goes to stderr.
 
 #include <algorithm>

@@ -57,7 +57,7 @@ struct Compiled {
   void (*body)(void*) = nullptr;
 };
 
-/// What was compiled, by source: once per process.
+/// What was compiled, by source without comments: once per process.
 std::map<std::string, Compiled>& known() {
   static std::map<std::string, Compiled> all;
   return all;
@@ -71,7 +71,7 @@ void compile(const std::vector<Variant>& variants) {
   std::string unit;
   std::vector<const Generated*> missing;
   for (const auto& [code, specialisation] : variants) {
-    if (!known().try_emplace(code.source).second) continue;
+    if (!known().try_emplace(without_comments(code.source)).second) continue;
     unit += code.source + entry(code, specialisation);
     missing.push_back(&code);
   }
@@ -79,9 +79,9 @@ void compile(const std::vector<Variant>& variants) {
   try {
     const emulator::Image& image = image_of(before + unit);
     for (const Generated* code : missing)
-      known()[code->source] = {&image, reinterpret_cast<void (*)(void*)>(image.find("call_" + code->name))};
+      known()[without_comments(code->source)] = {&image, reinterpret_cast<void (*)(void*)>(image.find("call_" + code->name))};
   } catch (...) {
-    for (const Generated* code : missing) known().erase(code->source);
+    for (const Generated* code : missing) known().erase(without_comments(code->source));
     throw;
   }
 }
@@ -155,7 +155,8 @@ class EmulatedKernel final : public runtime::Kernel {
                       failure,
                       launch_options.guards.data(),
                       static_cast<int>(launch_options.guards.size())};
-    run(code.name, known()[code.source], &call, instances * code.cluster, code.cluster, code.threads, code.shared_bytes, launch, uneven);
+    run(code.name, known()[without_comments(code.source)], &call, instances * code.cluster, code.cluster, code.threads, code.shared_bytes,
+        launch, uneven);
   }
 
   std::string listing() const override {

@@ -91,25 +91,25 @@ std::vector<const Function*> CodeCache::compile(const std::vector<Generated>& wa
   std::vector<const Function*> found;
   found.reserve(wanted.size());
   for (const Generated& generated : wanted) {
-    if (const auto begun = begun_.find(generated.source); begun != begun_.end()) {
+    if (const auto begun = begun_.find(generated.name); begun != begun_.end()) {
       const std::shared_ptr<const Unit> unit = begun->second;
-      for (const Generated& kernel : unit->kernels) begun_.erase(kernel.source);
+      for (const Generated& kernel : unit->kernels) begun_.erase(kernel.name);
       finish(*unit);
     }
-    found.push_back(&functions_.at(generated.source));
+    found.push_back(&functions_.at(generated.name));
   }
   return found;
 }
 
-void CodeCache::Unit::add(const Generated& kernel, std::string key) {
+void CodeCache::Unit::add(const Generated& kernel, const std::string& code, std::string key) {
   kernels.push_back(kernel);
   keys.push_back(std::move(key));
-  size += kernel.source.size();
+  source += "\n" + code;
 }
 
-std::string CodeCache::key_of(const Generated& kernel) const {
+std::string CodeCache::key_of(const std::string& kernel, const std::string& code) const {
   static const std::string words = code_key("prelude", prelude(), 0, Products::Rounded);
-  return code_key(kernel.name, words + "\n" + kernel.source, context_.card.architecture, Products::Rounded);
+  return code_key(kernel, words + "\n" + code, context_.card.architecture, Products::Rounded);
 }
 
 /// Units of a bounded size. What lies in one depends on the list alone, so that the cache on disk knows it again. Brought code is a unit as it comes.
@@ -117,34 +117,31 @@ void CodeCache::start(const std::vector<Generated>& wanted) {
   std::vector<std::shared_ptr<Unit>> units;
   std::map<const std::vector<char>*, std::shared_ptr<Unit>> brought_units;
   for (const Generated& generated : wanted) {
-    if (functions_.contains(generated.source) || begun_.contains(generated.source)) continue;
-    std::string key = key_of(generated);
+    if (functions_.contains(generated.name) || begun_.contains(generated.name)) continue;
+    const std::string text = without_comments(generated.source);
+    std::string key = key_of(generated.name, text);
     if (const Code code = brought(key); code.valid()) {
       auto& unit = brought_units[&code.get()];
       if (!unit) unit = std::make_shared<Unit>(), unit->cubin = code, unit->is_brought = true;
-      unit->add(generated, std::move(key));
-      begun_.emplace(generated.source, unit);
+      unit->add(generated, text, std::move(key));
+      begun_.emplace(generated.name, unit);
       continue;
     }
-    if (units.empty() || units.back()->size + generated.source.size() > kUnitCharacters) units.push_back(std::make_shared<Unit>());
-    units.back()->add(generated, std::move(key));
-    begun_.emplace(generated.source, units.back());
+    if (units.empty() || units.back()->source.size() + text.size() > kUnitCharacters) units.push_back(std::make_shared<Unit>());
+    units.back()->add(generated, text, std::move(key));
+    begun_.emplace(generated.name, units.back());
   }
-  for (const auto& unit : units) {
-    std::string source = prelude();
-    for (const Generated& generated : unit->kernels) source += "\n" + generated.source;
-    unit->cubin = compile_cubin_later(std::move(source), context_.card.architecture);
-  }
+  for (const auto& unit : units) unit->cubin = compile_cubin_later(prelude() + std::exchange(unit->source, {}), context_.card.architecture);
   note(wanted);
 }
 
 void CodeCache::note(const std::vector<Generated>& wanted) {
   for (const Generated& generated : wanted) {
-    if (const auto found = functions_.find(generated.source); found != functions_.end()) {
+    if (const auto found = functions_.find(generated.name); found != functions_.end()) {
       note(found->second);
     } else {
-      const Unit& unit = *begun_.at(generated.source);
-      const auto place = std::ranges::find(unit.kernels, generated.source, &Generated::source) - unit.kernels.begin();
+      const Unit& unit = *begun_.at(generated.name);
+      const auto place = std::ranges::find(unit.kernels, generated.name, &Generated::name) - unit.kernels.begin();
       asked_.note(unit.keys[static_cast<std::size_t>(place)], unit.cubin);
     }
   }
@@ -177,7 +174,7 @@ void CodeCache::finish(const Unit& unit) {
 #if CUDA_VERSION >= 12040
     check(cuFuncLoad(function.handle), name);  // now, not within a recording
 #endif
-    functions_.emplace(generated.source, std::move(function));
+    functions_.emplace(generated.name, std::move(function));
   }
 }
 

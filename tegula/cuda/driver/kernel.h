@@ -25,7 +25,7 @@ struct Function {
   CUfunction handle = nullptr;
 };
 
-/// All machine code of one device, by source: equal sources are compiled once. Thread-safe. Never destroyed.
+/// All machine code of one device, by the name of the kernel, which is a hash of its code: equal code is compiled once. Thread-safe. Never destroyed.
 class CodeCache {
  public:
   explicit CodeCache(Context& context) : context_(context) {}
@@ -41,23 +41,23 @@ class CodeCache {
   struct Unit {
     std::vector<Generated> kernels;
     std::vector<std::string> keys;
-    std::size_t size = 0;
+    std::string source;  // until it is compiled
     Code cubin;
     bool is_brought = false;
-    void add(const Generated& kernel, std::string key);
+    void add(const Generated& kernel, const std::string& code, std::string key);
   };
   void start(const std::vector<Generated>& wanted);
   void finish(const Unit& unit);
   CUmodule module_of(const Unit& unit);
   void note(const std::vector<Generated>& wanted);
-  std::string key_of(const Generated& kernel) const;
+  std::string key_of(const std::string& kernel, const std::string& code) const;
 
   Context& context_;
   AskedCode asked_;
   std::map<const std::vector<char>*, CUmodule> brought_modules_;  // by image
   std::mutex mutex_;
   std::map<std::string, Function> functions_;
-  std::map<std::string, std::shared_ptr<const Unit>> begun_;  // by source, those without a function
+  std::map<std::string, std::shared_ptr<const Unit>> begun_;  // by name, those without a function
 };
 
 class Kernel final : public runtime::Kernel {

@@ -68,12 +68,12 @@ std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The kernels of a unit behind its prelude: each begins with a comment and the struct of its arguments.
+/// The kernels of a unit behind its prelude: each begins with the struct of its arguments.
 std::vector<std::string> kernels_of(const std::string& body) {
-  static const std::regex head("// [^\n]*\nstruct Arguments_");
+  static const std::regex head("\nstruct Arguments_");
   std::vector<std::size_t> begins;
   for (std::sregex_iterator at(body.begin(), body.end(), head), end; at != end; ++at)
-    begins.push_back(static_cast<std::size_t>(at->position()));
+    begins.push_back(static_cast<std::size_t>(at->position() + 1));
   std::vector<std::string> kernels;
   for (std::size_t i = 0; i < begins.size(); ++i) {
     std::string text = body.substr(begins[i], i + 1 < begins.size() ? begins[i + 1] - begins[i] : std::string::npos);
