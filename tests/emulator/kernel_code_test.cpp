@@ -89,9 +89,9 @@ int main(void) {
 #endif
 
 TEST_F(KernelCode, SaysWhichKernelsThereAre) {
-  const Tensor both = kernels::add(
-      {1}, added(), cuda_kernel("f", "__global__ void f(float* y) { y[threadIdx.x] = 1; }", {cuda_out({1000})}, {.block = {1000}})[0],
-      tile::out({1000}), 1000, 1, 1024)[0];
+  const Tensor first = added(),
+               second = cuda_kernel("f", "__global__ void f(float* y) { y[threadIdx.x] = 1; }", {cuda_out({1000})}, {.block = {1000}})[0];
+  const Tensor both = kernels::add({1}, first, second, tile::out({1000}), 1000, 1, 1024)[0];
   EXPECT_EQ(kernels_in({both}), (std::vector<std::string>{"add", "f"}));
   EXPECT_THROW(show_kernel(both), Error);
   EXPECT_TRUE(contains(show_kernel(both, {.kernel = "f", .architecture = 80}), ".target sm_80"));
