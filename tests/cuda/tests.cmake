@@ -69,8 +69,9 @@ endif()
 # What build_kernel writes is compiled and run over the driver of the tests.
 if(TARGET test_emulator)
   add_dependencies(test_emulator fake_cuda_driver)
+  list(GET CUDAToolkit_INCLUDE_DIRS 0 cuda_include)  # some toolkits name several folders
   set_source_files_properties(emulator/kernel_code_test.cpp PROPERTIES COMPILE_DEFINITIONS
-    "TEGULA_CUDA_INCLUDE=\"${CUDAToolkit_INCLUDE_DIRS}\";TEGULA_DRIVER_FOLDER=\"${driver_dir}\"")
+    "TEGULA_CUDA_INCLUDE=\"${cuda_include}\";TEGULA_DRIVER_FOLDER=\"${driver_dir}\"")
 endif()
 
 # A copy of the program in a folder without the library.
