@@ -2,7 +2,7 @@
 //
 // Tegula's ops become tile programs; a program may be written by hand, too. The language is Triton's (Tillet et al., 2019), in C++: the same lambda runs once
 // for each point of a grid, an *instance*, and works on *tiles*, blocks of numbers or of pointers. What lies outside of a tensor is masked. On the CPU an
-// instance runs on a thread, on a GPU it is a block of threads: TEGULA_PRINT=kernel shows what it became. docs/tile.md says more.
+// instance runs on a thread, on a GPU it is a block of threads: TEGULA_PRINT=kernel shows what it became. docs/tile.md says more, examples/tile/ has Triton's tutorials and others.
 
 #include <tegula/tile.h>
 
@@ -76,7 +76,21 @@ const auto count_labels =
       atomic_add(counts + label, 1.0, i < n && valid);
     });
 
-// --- 6. What a kernel does wrong ----------------------------------------------------------------------------------------------------------------
+// --- 6. Tensors with sizes and strides, and sizes of tiles that are measured ---------------------------------------------------------------------
+// A TensorOf brings them along. It may lie in any way: a transposed matrix is read where it lies, a Ptr would be given a copy.
+const auto row_sums = jit("row_sums", [](TensorOf<float, 2> x, Out<float> y, Const<int, "BLOCK"> BLOCK) {
+  auto j = arange(0, BLOCK);
+  auto sums = zeros<float>({BLOCK});
+  for (auto first : range(0, x.size(1), BLOCK)) {
+    auto at = first + j;
+    sums += load(x + (program_id(0) * x.stride(0) + at * x.stride(1)), at < x.size(1), 0.0);
+  }
+  store(y + program_id(0), sum(sums, 0));
+});
+// The first launch with tensors of some shape tries both, later ones know the faster one, in this process and the next.
+const auto tuned_row_sums = row_sums.tune({{.constants = {{"BLOCK", 32}}}, {.constants = {{"BLOCK", 256}}}}, {.seconds = 1});
+
+// --- 7. What a kernel does wrong ----------------------------------------------------------------------------------------------------------------
 // The mask of the store is missing. kernel.check() runs the lambda itself, instance by instance: a debugger stops in it, and this is an Error with its line.
 // TEGULA_CHECK=tile in the environment checks every kernel.
 const auto careless = jit("careless", [](Ptr<float> x, Out<float> y, Int n, Const<int, "BLOCK"> BLOCK) {
@@ -147,6 +161,12 @@ void count() {
   assert(stopped);
 }
 
+void sum_rows() {
+  const Tensor x = uniform({300, 70}), sums = kernels::tuned_row_sums({70}, transpose(x), out({70}))[0];  // BLOCK is decided by tune()
+  std::printf("row sums: %g away from sum(x)\n", difference(sums, sum(x, 0)));
+  assert(difference(sums, sum(x, 0)) < 1e-3f);
+}
+
 void check() {
   [[maybe_unused]] const bool found = refused([] { kernels::careless.check()({1}, ones({100}), out({100}), 100, 128); });
   assert(found);
@@ -161,5 +181,6 @@ int main() {
   multiply();
   dropout_with_gradient();
   count();
+  sum_rows();
   check();
 }

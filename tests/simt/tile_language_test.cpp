@@ -12,8 +12,10 @@
 #include "tegula/ops/random.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/ops/tile_kernel_op.h"
+#include "tegula/tile/passes/parameters.h"
 #include "tests/support/emulated_check.h"
 #include "tests/support/tile_kernels.h"
+#include "tests/support/tile_parameter_kernels.h"
 #include "tests/support/tile_shape_kernels.h"
 #include "tests/support/tile_type_kernels.h"
 
@@ -158,6 +160,38 @@ TEST(TileTypesOnAGpu, WordsAndProductsAreTheSame) {
   EXPECT_TRUE(same_on_a_gpu(types::scaled<ScaledFormat::E4M3, ScaledFormat::E2M1>(
                                 {1}, codes, scales, reshape(slice(codes, 0, {0, 8}), {32, 16}), scales, out({16, 16})),
                             {1, 1, 1}, {}, 64));
+}
+
+TEST(TileLanguageOnAGpu, TensorsAreReadAsTheirStridesSay) {
+  const auto launched = kernels::copied({5, 3}, transpose(normal({45, 70})), out({70, 45}), 16);
+  tile::Program program = TileKernelOp::of(kernel_node(launched).op())->program().program;
+  constexpr std::int64_t kFirstStride = 6;  // behind two tensors and their sizes
+  const auto element = [](std::size_t i) { return static_cast<double>(i % 97); };
+  const std::vector<TestArgument> arguments{TestArgument::filled(f32, 45 * 70, element),
+                                            TestArgument::filled(f32, 70 * 45, element),
+                                            TestArgument::scalar(70),
+                                            TestArgument::scalar(45),
+                                            TestArgument::scalar(70),
+                                            TestArgument::scalar(45),
+                                            TestArgument::scalar(1),
+                                            TestArgument::scalar(70)};
+  EXPECT_TRUE(emulation_agrees(program, arguments, {.grids = {{5, 3, 1}}}));
+  tile::fix_parameter(program, kFirstStride, 1);
+  EXPECT_TRUE(emulation_agrees(program, arguments, {.grids = {{5, 3, 1}}}));
+}
+
+TEST(TileLanguageOnAGpu, WhatIsUpdatedInPlaceIsOneParameter) {
+  Variable w(zeros({100}));
+  const auto element = [](std::size_t i) { return static_cast<double>(i); };
+  const Tensor x = arange(100.0f);
+  const std::vector<Tensor> results =
+      tile_kernel("grown", &tile::language::record<std::remove_cvref_t<decltype(kernels::kGrown)>>, {w.read(), x},
+                  {.grid = {2}, .outputs = {{.shape = {100}, .dtype = f32, .begins_as = 0}}, .numbers = {100}, .constants = {64}});
+  tile::Program program = TileKernelOp::of(kernel_node(results).op())->program().program;
+  tile::drop_parameter(program, 0);
+  EXPECT_TRUE(emulation_agrees(
+      program, {TestArgument::filled(f32, 100, element), TestArgument::filled(f32, 100, element), TestArgument::scalar(100)},
+      {.grids = {{2, 1, 1}}}));
 }
 
 }  // namespace
