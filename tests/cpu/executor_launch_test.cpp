@@ -54,9 +54,16 @@ TEST(ExecutorAcross, EveryKindDTypeAndAxis) {
 }
 
 TEST(ExecutorAcross, DotOfAllSizes) {
-  for (const DType dtype : {f32, f64}) {
-    for (const auto& [m, k, n] :
-         {std::array<std::int64_t, 3>{1, 1, 1}, {4, 8, 32}, {5, 3, 33}, {7, 11, 5}, {16, 16, 16}, {9, 4, 70}, {2, 64, 1}}) {
+  for (const DType dtype : {f32, f64, i32}) {
+    for (const auto& [m, k, n] : {std::array<std::int64_t, 3>{1, 1, 1},
+                                  {4, 8, 32},
+                                  {5, 3, 33},
+                                  {7, 11, 5},
+                                  {16, 16, 16},
+                                  {9, 4, 70},
+                                  {2, 64, 1},
+                                  {15, 20, 64},
+                                  {45, 300, 177}}) {
       Builder b("dot");
       const Value pa = b.pointer("a", dtype, false), pb = b.pointer("b", dtype, false), out = b.pointer("c", dtype, true);
       const auto tile = [&](Value p, std::int64_t r, std::int64_t c) { return reshape(b.load(p + b.arange(0, r * c)), {r, c}); };

@@ -6,70 +6,104 @@
 #include "hwy/foreach_target.h"
 #include "tegula/cpu/simd/vector_map-inl.h"
 
+#include <algorithm>
+
 #include "tegula/core/philox.h"
+#include "tegula/cpu/simd/unroll.h"
 #include "tegula/cpu/simd/vector.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
+/// The result is made in blocks of kRows x two vectors, whose sums stay in registers while the inner axis passes: of each element they are added in its order.
 template <class T>
 struct Dot {
   using D = Lanes<T>;
   static constexpr std::int64_t N = static_cast<std::int64_t>(hn::MaxLanes(D()));
-  static constexpr int kRows = 4;  // with two vectors a row, eight sums are in flight
+  // As many sums as there is room for in 32 registers, or in 16.
+  static constexpr int kRows = HWY_MAX_BYTES == 64 ? 8 : 6;
 
   static HWY_INLINE hn::Vec<D> multiply_add(hn::Vec<D> x, hn::Vec<D> y, hn::Vec<D> sum) {
     if constexpr (std::is_integral_v<T>) return hn::Add(hn::Mul(x, y), sum);
     else return hn::MulAdd(x, y, sum);
   }
 
-  /// kRows x (2 or 1 vectors, or part of one) of the result.
-  template <int kHeight, int kWidth>
-  static HWY_INLINE void block(const DotStep& step, const T* a, const T* b, const T* c, T* out, std::int64_t part) {
+  struct Operands {
+    const T *a, *b, *c;
+    T* out;
+    std::int64_t inner, row;  // elements between rows of a, and of the others
+    std::int64_t columns;  // that are left
+  };
+
+  /// A block of kHeight rows and kVectors vectors, or with kVectors = 0 of part of one.
+  template <int kHeight, int kVectors>
+  static HWY_INLINE void block(const Operands& o) {
     const D d;
-    const auto n = static_cast<std::size_t>(part);
-    const std::int64_t columns = step.columns;
-    hn::Vec<D> s0[kHeight], s1[kHeight];
+    const auto load = [&](const T* from) {
+      if constexpr (kVectors == 0) return load_part(d, from, static_cast<std::size_t>(o.columns));
+      else return hn::LoadU(d, from);
+    };
+    hn::Vec<D> first[kHeight], second[kHeight];
+    TEGULA_UNROLL
     for (int r = 0; r < kHeight; ++r) {
-      s0[r] = part < N ? load_part(d, c + r * columns, n) : hn::LoadU(d, c + r * columns);
-      if constexpr (kWidth == 2) s1[r] = hn::LoadU(d, c + r * columns + N);
+      first[r] = load(o.c + r * o.row);
+      if constexpr (kVectors == 2) second[r] = load(o.c + r * o.row + N);
     }
-    for (std::int64_t k = 0; k < step.inner; ++k) {
-      const T* row = b + k * columns;
-      const auto b0 = part < N ? load_part(d, row, n) : hn::LoadU(d, row);
-      const auto b1 = kWidth == 2 ? hn::LoadU(d, row + (kWidth - 1) * N) : b0;
+    for (std::int64_t k = 0; k < o.inner; ++k) {
+      const auto b0 = load(o.b + k * o.row);
+      const auto b1 = kVectors == 2 ? hn::LoadU(d, o.b + k * o.row + N) : b0;
+      TEGULA_UNROLL
       for (int r = 0; r < kHeight; ++r) {
-        const auto x = hn::Set(d, a[r * step.inner + k]);
-        s0[r] = multiply_add(x, b0, s0[r]);
-        if constexpr (kWidth == 2) s1[r] = multiply_add(x, b1, s1[r]);
+        const auto x = hn::Set(d, o.a[r * o.inner + k]);
+        first[r] = multiply_add(x, b0, first[r]);
+        if constexpr (kVectors == 2) second[r] = multiply_add(x, b1, second[r]);
       }
     }
+    TEGULA_UNROLL
     for (int r = 0; r < kHeight; ++r) {
-      if (part < N) store_part(s0[r], d, out + r * columns, n);
-      else hn::StoreU(s0[r], d, out + r * columns);
-      if constexpr (kWidth == 2) hn::StoreU(s1[r], d, out + r * columns + N);
+      T* const to = o.out + r * o.row;
+      if constexpr (kVectors == 0) store_part(first[r], d, to, static_cast<std::size_t>(o.columns));
+      else hn::StoreU(first[r], d, to);
+      if constexpr (kVectors == 2) hn::StoreU(second[r], d, to + N);
     }
   }
 
-  template <int kHeight>
-  static HWY_INLINE void rows(const DotStep& step, const T* a, const T* b, const T* c, T* out) {
-    std::int64_t j = 0;
-    for (; j + 2 * N <= step.columns; j += 2 * N) block<kHeight, 2>(step, a, b + j, c + j, out + j, N);
-    for (; j < step.columns; j += N) block<kHeight, 1>(step, a, b + j, c + j, out + j, step.columns - j < N ? step.columns - j : N);
+  template <int kHeight, int kVectors>
+  static HWY_INLINE void blocks(Operands& o, std::int64_t& rows) {
+    for (; rows >= kHeight; rows -= kHeight) {
+      block<kHeight, kVectors>(o);
+      o.a += kHeight * o.inner, o.c += kHeight * o.row, o.out += kHeight * o.row;
+    }
+  }
+  /// All rows of some columns.
+  template <int kVectors>
+  static HWY_INLINE void down(Operands o, std::int64_t rows) {
+    blocks<kRows, kVectors>(o, rows);
+    blocks<kRows / 2, kVectors>(o, rows);
+    blocks<1, kVectors>(o, rows);
+  }
+
+  static void product(const DotStep& step, Operands o) {
+    const auto advance = [&](std::int64_t columns) { o.b += columns, o.c += columns, o.out += columns, o.columns -= columns; };
+    for (; o.columns >= 2 * N; advance(2 * N)) down<2>(o, step.rows);
+    if (o.columns >= N) down<1>(o, step.rows), advance(N);
+    if (o.columns > 0) down<0>(o, step.rows);
   }
 
   static const Step* run(const Step* at, Frame& frame) {
     const auto& step = *static_cast<const DotStep*>(at);
-    const T* a = reinterpret_cast<const T*>(frame.slots[step.a].pointer);
-    const T* b = reinterpret_cast<const T*>(frame.slots[step.b].pointer);
-    const T* c = reinterpret_cast<const T*>(frame.slots[step.accumulator].pointer);
-    T* out = reinterpret_cast<T*>(frame.slots[step.out].pointer);
+    const auto pointer = [&](std::int32_t slot) { return reinterpret_cast<T*>(frame.slots[slot].pointer); };
+    Operands o{.a = pointer(step.a),
+               .b = pointer(step.b),
+               .c = pointer(step.accumulator),
+               .out = pointer(step.out),
+               .inner = step.inner,
+               .row = step.columns,
+               .columns = step.columns};
     for (std::int64_t left = step.products; left > 0; --left) {
-      std::int64_t i = 0;
-      for (; i + kRows <= step.rows; i += kRows) rows<kRows>(step, a + i * step.inner, b, c + i * step.columns, out + i * step.columns);
-      for (; i < step.rows; ++i) rows<1>(step, a + i * step.inner, b, c + i * step.columns, out + i * step.columns);
-      a += step.rows * step.inner, b += step.inner * step.columns, c += step.rows * step.columns, out += step.rows * step.columns;
+      product(step, o);
+      o.a += step.rows * step.inner, o.b += step.inner * step.columns, o.c += step.rows * step.columns, o.out += step.rows * step.columns;
     }
     return following(step);
   }
