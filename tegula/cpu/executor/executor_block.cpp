@@ -144,6 +144,23 @@ std::int64_t elements(const BlockStep& step, const Slot* slots) {
   return count;
 }
 
+/// Fills what the region leaves out of a tile: what is before and behind it, where its elements lie beside each other; else all.
+void fill_outside(const BlockStep& step, const Slot* slots, const Region& region, std::byte* tile) {
+  const MoveRows& rows = *step.fill_rows;
+  const std::int64_t all = elements(step, slots), first = region.tile_offset / rows.tile_bytes;
+  std::int64_t count = 1, span = 1;
+  for (int i = 0; i < region.rank; ++i) {
+    count *= region.axes[i].count;
+    span += (region.axes[i].count - 1) * region.axes[i].tile / rows.tile_bytes;
+  }
+  const bool together = !region.empty && count == span;
+  const auto fill = [&](std::int64_t begin, std::int64_t end) {
+    if (begin < end) rows.repeat(tile + begin * rows.tile_bytes, &slots[step.fill], end - begin);
+  };
+  fill(0, together ? first : all);
+  if (together) fill(first + count, all);
+}
+
 /// Moves tiles home that lie in memory which is about to be overwritten.
 void protect(const BlockStep& step, Slot* slots, const Region& region) {
   if (step.protected_count == 0 || region.empty) return;
@@ -185,7 +202,7 @@ const Step* load_block(const Step* at, Frame& frame) {
   Region region(step, slots);
   std::byte* tile = slots[step.home].pointer;
   slots[step.tile].pointer = tile;
-  if (!region.full && step.fill >= 0) step.fill_rows->repeat(tile, &slots[step.fill], elements(step, slots));
+  if (!region.full && step.fill >= 0) fill_outside(step, slots, region, tile);
   if (!region.empty) move(region, tile + region.tile_offset, *step.rows, false);
   return following(step);
 }

@@ -259,7 +259,9 @@ class Rows {
       if (head >= count) return store(to, from, count);
       auto* out = static_cast<Stored*>(to);
       const auto* in = static_cast<const Tile*>(from);
-      if (head > 0) store(out, in, head);
+      // The lines at the ends are not whole: they are fetched while the others are written, and stored to last. A store that waits would hold up all others.
+      if (head > 0) __builtin_prefetch(out, 1);
+      if ((count - head) % N > 0) __builtin_prefetch(out + count - 1, 1);
       std::int64_t i = head;
       for (; i + 4 * N <= count; i += 4 * N) {
         const auto v0 = hn::LoadU(D(), in + i), v1 = hn::LoadU(D(), in + i + N);
@@ -268,6 +270,7 @@ class Rows {
         hn::Stream(v2, D(), out + i + 2 * N), hn::Stream(v3, D(), out + i + 3 * N);
       }
       for (; i + N <= count; i += N) hn::Stream(hn::LoadU(D(), in + i), D(), out + i);
+      if (head > 0) store(out, in, head);
       if (i < count) store(out + i, in + i, count - i);
     } else {  // half-width vectors: through a small buffer so that whole lines are written
       constexpr std::int64_t kPiece = 1024;
