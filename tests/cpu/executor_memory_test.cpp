@@ -34,11 +34,12 @@ TestArgument numbers(DType dtype, std::size_t count) {
   });
 }
 
-enum class Mask { None, Rows, Columns, Both, Inside, Empty, Dense };
+enum class Mask { None, Rows, MiddleRows, Columns, Both, Inside, Empty, Dense };
 
 Value mask_of(Builder& b, Mask kind, Value r, Value c) {
   switch (kind) {
     case Mask::Rows: return broadcast(col(r < 13), {kRows, kColumns});
+    case Mask::MiddleRows: return broadcast(col(r > 2) && col(r <= 11), {kRows, kColumns});
     case Mask::Columns: return broadcast(row(c < 18), {kRows, kColumns});
     case Mask::Both: return col(r < 20) && row(c < 33);
     case Mask::Inside: return (col(r > 2) && row(c >= 5)) && (col(r <= 11) && row(c < 30));
@@ -48,7 +49,7 @@ Value mask_of(Builder& b, Mask kind, Value r, Value c) {
   }
   (void)b;
 }
-constexpr Mask kMasks[] = {Mask::None, Mask::Rows, Mask::Columns, Mask::Both, Mask::Inside, Mask::Empty, Mask::Dense};
+constexpr Mask kMasks[] = {Mask::None, Mask::Rows, Mask::MiddleRows, Mask::Columns, Mask::Both, Mask::Inside, Mask::Empty, Mask::Dense};
 
 TEST(ExecutorMemory, LoadsOfEveryDTypeLayoutAndMask) {
   for (const DType dtype : kAllDTypes) {
