@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <string_view>
 #include <unordered_set>
 
@@ -133,6 +134,14 @@ bool multiplies(const Node& node) { return node.op().numerics() == Numerics::Ten
 /// Kernels whose elements are sums or products of many.
 bool accumulates(std::string_view op) {
   return op == "cumsum" || op == "cumprod" || op == "logcumsumexp" || op == "scatter_add" || op.starts_with("conv");
+}
+
+/// How often the most frequent number is there: the terms of the longest sum by index.
+double most_often(const std::vector<double>& index) {
+  std::map<double, double> times;
+  double most = 0;
+  for (const double place : index) most = std::max(most, ++times[place]);
+  return most;
 }
 
 }  // namespace
@@ -343,10 +352,13 @@ Reference::Values Reference::loops(const Node& node, const O& op, bool sums) con
     if (held != node.dtype() && multiplies(node) && is_float(in.dtype())) {
       for (double& value : moved[i]) value = as_half(value, held);
     }
-    const double terms =
+    double terms =
         out.empty() ? 1 : std::max(1.0, static_cast<double>(moved[i].size()) / static_cast<double>(std::min(out.size(), rows(in.shape()))));
+    const bool by_index = op.name() == "scatter_add";
+    if (by_index) terms = std::max(terms, most_often(moved[0]));
     if (sums && noise_ != 0 && is_float(in.dtype())) {
-      for (std::size_t n = 0; n < moved[i].size(); ++n) moved[i][n] = of_sum(moved[i][n], node.dtype(), n + 1, terms);
+      // Equal numbers that are added one after the other are all rounded to one side: they move together.
+      for (std::size_t n = 0; n < moved[i].size(); ++n) moved[i][n] = of_sum(moved[i][n], node.dtype(), by_index ? 1 : n + 1, terms);
     }
     x.emplace_back(moved[i]);
     shapes.push_back(in.shape());
