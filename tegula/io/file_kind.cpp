@@ -84,7 +84,9 @@ FileKind zip_kind(std::string_view text) {
 /// Protocol buffers have no magic number: their first fields tell.
 FileKind protobuf_kind(std::string_view text) {
   const unsigned first = byte_at(text, 1), second = byte_at(text, 2), third = byte_at(text, 3);
-  if (text.starts_with('\x08') && first == 1 && second == 0x12) return FileKind::SavedModel;  // saved_model_schema_version, meta_graphs
+  // saved_model_schema_version and meta_graphs; or ir_version and producer, a name, of the first ONNX files.
+  if (text.starts_with('\x08') && first == 1 && second == 0x12)
+    return std::isalpha(static_cast<int>(byte_at(text, 4))) ? FileKind::Onnx : FileKind::SavedModel;
   if (text.starts_with('\x08') && first >= 2 && first <= 20 && (second == 0x12 || second == 0x3a))
     return FileKind::Onnx;  // ir_version, producer
   if (text.starts_with('\x0a') && second == 0x0a && third + 2 <= first && byte_at(text, 4 + third) == 0x15) return FileKind::SentencePiece;
@@ -183,9 +185,7 @@ std::string_view name_of(FileKind kind) {
 std::string_view advice_for(FileKind kind) {
   switch (kind) {
     case FileKind::PyTorch: return "load_state(path) and io::read_pytorch(path) read it";
-    case FileKind::Onnx:
-      return "in Python: safetensors.numpy.save_file({t.name: onnx.numpy_helper.to_array(t) for t in onnx.load(path).graph.initializer}, "
-             "...)";
+    case FileKind::Onnx: return "tegula/onnx.h reads it: onnx::load(path) is the whole model, and state_dict of it the weights";
     case FileKind::Keras:
     case FileKind::Hdf5:
       return "in Python: numpy.savez(\"weights.npz\", **{w.path: w.numpy() for w in model.weights}), or h5py for other data";

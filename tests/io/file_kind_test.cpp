@@ -45,6 +45,7 @@ TEST(FileKind, IsToldByTheFirstBytes) {
       {zip_with("metadata.json"), FileKind::Keras},
       {zip_with("[Content_Types].xml"), FileKind::Office},
       {kOnnx, FileKind::Onnx},
+      {"\x08\x01\x12\x07pytorch"s, FileKind::Onnx},
       {"\x08\x01\x12\xff\x01", FileKind::SavedModel},
       {"\x0a\x0e\x0a\x05<unk>\x15\0\0\0\0\x18\x02"s, FileKind::SentencePiece},
       {kHdf5, FileKind::Hdf5},

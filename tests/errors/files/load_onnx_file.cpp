@@ -1,5 +1,5 @@
 // expect: ^safetensors: got file: an ONNX file, expected a safetensors file
-// expect: hint: in Python: safetensors\.numpy\.save_file
+// expect: hint: tegula/onnx\.h reads it: onnx::load
 #include <tegula/tegula.h>
 
 #include "tests/errors/files.h"
