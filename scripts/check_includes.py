@@ -56,11 +56,14 @@ RULES |= {room: USER_ROOMS for room in ("train", "models", "serve", "formats", "
 CORE = USER_ROOMS + ["train", "models", "serve", "formats", "bench"]
 # The library tegula_text: what knows texts, which nothing in the library tegula includes. A folder within a room may be a room of its own.
 RULES["models/text"] = CORE + ["text"]
-RULES["app"] = CORE + ["text", "models/text"]
+# The library tegula_onnx: models in files of ONNX.
+RULES["onnx"] = ["core", "graph", "nn", "ops", "io"]
+RULES["app"] = CORE + ["text", "models/text", "onnx"]
 # The front pages: each includes what its library has.
 RULES["tegula.h"] = RULES["models.h"] = RULES["dist.h"] = RULES["tile.h"] = RULES["bench.h"] = CORE
 RULES["text.h"] = CORE + ["text", "models/text"]
-FRONT_PAGES = ("tegula.h", "models.h", "dist.h", "tile.h", "bench.h", "text.h")
+RULES["onnx.h"] = CORE + ["onnx"]
+FRONT_PAGES = ("tegula.h", "models.h", "dist.h", "tile.h", "bench.h", "text.h", "onnx.h")
 
 # What the front pages keep away from their users, for their compile time.
 HEAVY = {"iostream", "sstream", "fstream", "ranges", "chrono", "random", "filesystem", "thread", "mutex", "future", "regex"}
