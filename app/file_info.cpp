@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "app/own/tables.h"
 #include "app/progress.h"
@@ -20,6 +21,7 @@
 #include "tegula/io/npy.h"
 #include "tegula/io/pytorch.h"
 #include "tegula/io/safetensors.h"
+#include "tegula/onnx/model.h"
 #include "tegula/text/lines.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 #include "tegula/text/vectors/word_vectors.h"
@@ -116,6 +118,37 @@ std::string safetensors_text(const std::string& path, std::int64_t most) {
   if (model != file.metadata.end()) what += "the model " + shortened(model->second, 40) + ", ";
   return what + counted(file.tensors.size(), "tensor", "tensors") + " of " + quantity(numbers) + " numbers\n" + rows.text() +
          metadata_text(file.metadata, most);
+}
+
+std::string onnx_text(const std::string& path, std::int64_t most) {
+  const onnx::File file = onnx::read_file(path);
+  std::map<std::string, std::size_t> operators;
+  for (const onnx::Node& node : file.graph.nodes) ++operators[(node.domain.empty() ? "" : node.domain + "::") + node.type];
+  Rows rows(most), used(most), missing(most);
+  const auto add = [&](const char* what, const onnx::ValueType& one) {
+    std::string sizes;
+    for (std::size_t i = 0; i < one.sizes.size(); ++i) {
+      const std::string symbol = one.symbols[i].empty() ? "?" : one.symbols[i];
+      sizes += (i ? ", " : "") + (one.sizes[i] < 0 ? symbol : std::to_string(one.sizes[i]));
+    }
+    const bool is_tensor = one.kind == onnx::ValueType::Kind::Tensor;
+    rows.add({what, printable(one.name), (is_tensor ? "" : "a list of ") + onnx::name_of(one.element),
+              one.has_shape ? printable("(" + sizes + ")") : ""});
+  };
+  double numbers = 0;
+  for (const auto& one : file.graph.initializers)
+    if (one.array.buffer) numbers += static_cast<double>(one.array.size());
+  for (const auto& one : file.graph.inputs)
+    if (std::ranges::none_of(file.graph.initializers, [&](const auto& array) { return array.name == one.name; })) add("input", one);
+  for (const auto& one : file.graph.outputs) add("output", one);
+  for (const auto& [name, count] : operators) used.add({printable(name), std::to_string(count)});
+  for (const onnx::Finding& one : onnx::check(file)) missing.add({one.node, one.problem});
+  std::string out = counted(file.graph.nodes.size(), "node", "nodes") + ", " +
+                    counted(file.graph.initializers.size(), "tensor", "tensors") + " of " + quantity(numbers) + " numbers, operator set " +
+                    std::to_string(file.opsets.at("")) + (file.producer.empty() ? "" : ", by " + shortened(file.producer, 40)) + "\n" +
+                    rows.text() + "operators:\n" + used.text();
+  const std::string lacks = missing.text();
+  return out + (lacks.empty() ? "all of it can be built (onnx::load)\n" : "what cannot be built:\n" + lacks);
 }
 
 std::string array_text(const io::NpyHeader& header) {
@@ -290,6 +323,7 @@ std::string contents_text(const std::string& path, FileKind kind, std::int64_t m
     case FileKind::Npz: return npz_text(path, most);
     case FileKind::Gguf: return gguf_text(path, most);
     case FileKind::PyTorch: return pytorch_text(path, most);
+    case FileKind::Onnx: return onnx_text(path, most);
     case FileKind::Idx: {
       const HostArray array = data::read_idx(path);
       return std::string(name(array.dtype)) + " " + to_string(array.shape) + "\n";

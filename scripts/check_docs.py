@@ -5,7 +5,7 @@ A ```cpp block runs when it contains `int main` or is marked ```cpp complete. Wh
 two contain "prints", it is what the program must print; a line may use … for what changes from run to run.
 A ```cpp rows block declares what the lines of the next table use: the code in the second cell of each of its rows is a scope of its own, and all of them
 are one program that runs (`| `torch.exp(x)` | `exp(x)` |`; in code a bar is written \\|). Cells that begin with a dash are words.
-A program that includes tegula/text.h, as the rows of ```cpp rows text do, is linked with tegula::text; all others with tegula::tegula alone.
+A program that includes tegula/text.h, as the rows of ```cpp rows text do, is linked with tegula::text, one that includes tegula/onnx.h with tegula::onnx; all others with tegula::tegula alone.
 A ```cpp block marked file=NAME is written to that name for the later blocks of the page, which may include it.
 """
 import argparse
@@ -39,7 +39,8 @@ class Block:
     def __init__(self, page, line, code, expected):
         self.page, self.line, self.code, self.expected = page, line, code, expected
         self.name = f"{page.stem.lower()}_{line}"
-        self.library = "tegula::text" if "<tegula/text.h>" in code else "tegula::tegula"
+        rooms = [room for room in ("text", "onnx") if f"<tegula/{room}.h>" in code]
+        self.library = " ".join(f"tegula::{room}" for room in rooms or ["tegula"])
 
     def __str__(self):
         return f"{self.page}:{self.line}"
@@ -83,7 +84,7 @@ def same(printed, expected):
 def write_project(folder, pages):
     """One CMake project with one program per block."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ["cmake_minimum_required(VERSION 3.22)", "project(docs LANGUAGES CXX)", "find_package(tegula REQUIRED COMPONENTS text)"]
+    lines = ["cmake_minimum_required(VERSION 3.22)", "project(docs LANGUAGES CXX)", "find_package(tegula REQUIRED COMPONENTS text onnx)"]
     for page, (programs, files) in pages.items():
         page_folder = folder / page.stem
         page_folder.mkdir(exist_ok=True)
