@@ -10,14 +10,12 @@
 #include "tegula/ops/op_families.h"
 #include "tegula/ops/products/convolution_problem.h"
 #include "tegula/ops/products/spatial.h"
-#include "tegula/ops/rows/row_kernel.h"
+#include "tegula/ops/rows/tile_launch.h"
 
 namespace tegula {
 namespace {
 
-using tile::col;
-using tile::row;
-using tile::Value;
+using ops::TileLaunch, tile::Tile, tile::arange, tile::program_id, tile::range;
 
 constexpr ConvolutionAlgorithm kAlgorithms[] = {ConvolutionAlgorithm::Direct, ConvolutionAlgorithm::Tiled, ConvolutionAlgorithm::Unrolled,
                                                 ConvolutionAlgorithm::ImplicitGemm, ConvolutionAlgorithm::Library};
@@ -79,26 +77,12 @@ class LadderOp final : public KernelOp {
     double operations() const { return 2.0 * static_cast<double>(n * o * pixels()) * static_cast<double>(taps()); }
   };
 
-  /// A launch with what all of these need. Extents are its arguments; the window is part of the program.
-  struct Kernel : ops::KernelLaunch {
-    Kernel(KernelContext& context, const std::string& name) : KernelLaunch(context, name) {}
-    Value constant(std::int64_t value) { return builder_.constant(value, DType::i64); }
-    Value zeros(const Shape& shape) { return builder_.full(shape, 0, tile::compute_type(context_.output().dtype)); }
-    /// position = id * size + [0, size)
-    Value positions(int axis, std::int64_t size) { return builder_.program_id(axis) * constant(size) + builder_.arange(0, size); }
-    /// body(i, sum) for i = 0, step, … below `end`.
-    template <class F>
-    Value sum(Value end, std::int64_t step, Value initial, F&& body) {
-      return builder_.for_(constant(0), end, constant(step), {initial},
-                           [&](Value i, std::span<const Value> carried) { return std::vector<Value>{body(i, carried[0])}; })[0];
-    }
-  };
-  static Value inside(Value at, Value size) { return at >= 0 && at < size; }
+  // What follows is written in the tile language. Extents are arguments of a launch; the window is part of the program.
+  static Tile inside(const Tile& at, const Tile& size) { return at >= 0 && at < size; }
 
   /// Where the window's tap meets the input, along spatial axis 0 or 1.
-  Value input_place(int axis, Value output, Value tap) const {
-    return output * static_cast<double>(window_.stride[axis]) +
-           (tap * static_cast<double>(window_.dilation[axis]) - static_cast<double>(window_.low[axis]));
+  Tile input_place(int axis, const Tile& output, const Tile& tap) const {
+    return output * window_.stride[axis] + (tap * window_.dilation[axis] - window_.low[axis]);
   }
 
   /// The tile of pixels that an instance of `direct` and `unroll` works on: rows and columns of one map.
@@ -111,24 +95,23 @@ class LadderOp final : public KernelOp {
   void direct(KernelContext& context) const {
     const Sizes s(context);
     const auto [rows, columns] = pixel_tile(context, s);
-    Kernel k(context, "convolution_direct");
-    tile::Builder& b = k.builder();
-    const Value x = k.input(0), weight = k.input(1), y = k.output();
-    const Value c = k.number(s.c), h = k.number(s.h), w = k.number(s.w), o = k.number(s.o), p = k.number(s.p), q = k.number(s.q);
-    const Value kh = k.constant(s.kh), kw = k.constant(s.kw);
-    const Value map = b.program_id(0), image = map / o, filter = map % o;
-    const Value at_p = col(k.positions(1, rows)), at_q = row(k.positions(2, columns));  // (rows, 1), (1, columns)
-    const Value total = k.sum(c, 1, k.zeros({rows, columns}), [&](Value channel, Value sum) {
-      return k.sum(kh, 1, sum, [&](Value i, Value sum_c) {
-        return k.sum(kw, 1, sum_c, [&](Value j, Value sum_i) {
-          const Value at_h = input_place(0, at_p, i), at_w = input_place(1, at_q, j);
-          const Value factor = b.load(weight + (((filter * c + channel) * kh + i) * kw + j));
-          const Value values = b.load(x + (((image * c + channel) * h + at_h) * w + at_w), inside(at_h, h) && inside(at_w, w));
-          return tile::fma(values, factor, sum_i);
-        });
-      });
-    });
-    b.store(y + ((map * p + at_p) * q + at_q), total, at_p < p && at_q < q);
+    TileLaunch k(context, "convolution_direct");
+    auto x = k.input(0), weight = k.input(1), y = k.output();
+    auto c = k.number(s.c), h = k.number(s.h), w = k.number(s.w), o = k.number(s.o), p = k.number(s.p), q = k.number(s.q);
+    auto map = program_id(0), image = map / o, filter = map % o;
+    auto at_p = col(k.positions(1, rows)), at_q = row(k.positions(2, columns));  // (rows, 1), (1, columns)
+    auto total = k.zeros({rows, columns});
+    for (auto channel : range(0, c)) {
+      for (auto i : range(0, s.kh)) {
+        for (auto j : range(0, s.kw)) {
+          auto at_h = input_place(0, at_p, i), at_w = input_place(1, at_q, j);
+          auto factor = load(weight + (((filter * c + channel) * s.kh + i) * s.kw + j));
+          auto values = load(x + (((image * c + channel) * h + at_h) * w + at_w), inside(at_h, h) && inside(at_w, w));
+          total = fma(values, factor, total);
+        }
+      }
+    }
+    store(y + ((map * p + at_p) * q + at_q), total, at_p < p && at_q < q);
     k.launch({s.n * s.o, blocks(s.p, rows), blocks(s.q, columns)}, s.operations());
   }
 
@@ -136,26 +119,25 @@ class LadderOp final : public KernelOp {
   void tiled(KernelContext& context) const {
     const Sizes s(context);
     const std::int64_t filters = block(s.o, kLongest), channels = block(s.c, kDeepest), columns = block(s.q, kLongest);
-    Kernel k(context, "convolution_tiled");
-    tile::Builder& b = k.builder();
-    const Value x = k.input(0), weight = k.input(1), y = k.output();
-    const Value c = k.number(s.c), h = k.number(s.h), w = k.number(s.w), o = k.number(s.o), p = k.number(s.p), q = k.number(s.q);
-    const Value kh = k.constant(s.kh), kw = k.constant(s.kw);
-    const Value image = b.program_id(0) / p, at_p = b.program_id(0) % p;
-    const Value at_q = row(k.positions(1, columns)), filter = col(k.positions(2, filters));  // (1, columns), (filters, 1)
-    const Value total = k.sum(kh, 1, k.zeros({filters, columns}), [&](Value i, Value sum) {
-      const Value at_h = input_place(0, at_p, i), inside_h = inside(at_h, h);
-      return k.sum(kw, 1, sum, [&](Value j, Value sum_i) {
-        const Value at_w = input_place(1, at_q, j), inside_w = inside(at_w, w);
-        return k.sum(c, channels, sum_i, [&](Value first, Value sum_j) {
-          const Value channel = first + b.arange(0, channels);  // (channels)
-          const Value factors = b.load(weight + (((filter * c + row(channel)) * kh + i) * kw + j), filter < o && row(channel) < c);
-          const Value values = b.load(x + (((image * c + col(channel)) * h + at_h) * w + at_w), col(channel) < c && inside_w && inside_h);
-          return tile::dot(factors, values, sum_j);
-        });
-      });
-    });
-    b.store(y + (((image * o + filter) * p + at_p) * q + at_q), total, filter < o && at_q < q);
+    TileLaunch k(context, "convolution_tiled");
+    auto x = k.input(0), weight = k.input(1), y = k.output();
+    auto c = k.number(s.c), h = k.number(s.h), w = k.number(s.w), o = k.number(s.o), p = k.number(s.p), q = k.number(s.q);
+    auto image = program_id(0) / p, at_p = program_id(0) % p;
+    auto at_q = row(k.positions(1, columns)), filter = col(k.positions(2, filters));  // (1, columns), (filters, 1)
+    auto total = k.zeros({filters, columns});
+    for (auto i : range(0, s.kh)) {
+      auto at_h = input_place(0, at_p, i), inside_h = inside(at_h, h);
+      for (auto j : range(0, s.kw)) {
+        auto at_w = input_place(1, at_q, j), inside_w = inside(at_w, w);
+        for (auto first : range(0, c, channels)) {
+          auto channel = first + arange(0, channels);  // (channels)
+          auto factors = load(weight + (((filter * c + row(channel)) * s.kh + i) * s.kw + j), filter < o && row(channel) < c);
+          auto values = load(x + (((image * c + col(channel)) * h + at_h) * w + at_w), col(channel) < c && inside_w && inside_h);
+          total = dot(factors, values, total);
+        }
+      }
+    }
+    store(y + (((image * o + filter) * p + at_p) * q + at_q), total, filter < o && at_q < q);
     k.launch({s.n * s.p, blocks(s.q, columns), blocks(s.o, filters)}, s.operations());
   }
 
@@ -171,37 +153,33 @@ class LadderOp final : public KernelOp {
 
   void unroll(KernelContext& context, const Sizes& s, std::int64_t image, int matrix) const {
     const auto [rows, columns] = pixel_tile(context, s);
-    Kernel k(context, "unroll");
-    tile::Builder& b = k.builder();
-    const Value x = k.input(0), out = k.scratch(matrix, context.output().dtype, true);
-    const Value n = k.number(image), c = k.number(s.c), h = k.number(s.h), w = k.number(s.w), p = k.number(s.p), q = k.number(s.q);
-    const Value channel = b.program_id(0), at_p = col(k.positions(1, rows)), at_q = row(k.positions(2, columns));
-    const Value kh = k.constant(s.kh), kw = k.constant(s.kw), zero = k.constant(0), one = k.constant(1);
-    b.for_(zero, kh, one, {}, [&](Value i, std::span<const Value>) {
-      b.for_(zero, kw, one, {}, [&](Value j, std::span<const Value>) {
-        const Value at_h = input_place(0, at_p, i), at_w = input_place(1, at_q, j);
-        const Value values = b.load(x + (((n * c + channel) * h + at_h) * w + at_w), inside(at_h, h) && inside(at_w, w));
-        b.store(out + ((((channel * kh + i) * kw + j) * p + at_p) * q + at_q), values, at_p < p && at_q < q);
-        return std::vector<Value>{};
-      });
-      return std::vector<Value>{};
-    });
+    TileLaunch k(context, "unroll");
+    auto x = k.input(0), out = k.scratch(matrix, context.output().dtype, true);
+    auto n = k.number(image), c = k.number(s.c), h = k.number(s.h), w = k.number(s.w), p = k.number(s.p), q = k.number(s.q);
+    auto channel = program_id(0), at_p = col(k.positions(1, rows)), at_q = row(k.positions(2, columns));
+    for (auto i : range(0, s.kh)) {
+      for (auto j : range(0, s.kw)) {
+        auto at_h = input_place(0, at_p, i), at_w = input_place(1, at_q, j);
+        auto values = load(x + (((n * c + channel) * h + at_h) * w + at_w), inside(at_h, h) && inside(at_w, w));
+        store(out + ((((channel * s.kh + i) * s.kw + j) * p + at_p) * q + at_q), values, at_p < p && at_q < q);
+      }
+    }
     k.launch({s.c, blocks(s.p, rows), blocks(s.q, columns)}, static_cast<double>(s.taps() * s.pixels()));
   }
 
   void multiply(KernelContext& context, const Sizes& s, std::int64_t image, int matrix) const {
     const std::int64_t filters = block(s.o, kLongest), depth = block(s.taps(), kDeepest), width = block(s.pixels(), kLongest);
-    Kernel k(context, "gemm");
-    tile::Builder& b = k.builder();
-    const Value weight = k.input(1), windows = k.scratch(matrix, context.output().dtype, false), y = k.output();
-    const Value n = k.number(image), o = k.number(s.o), taps = k.number(s.taps()), pixels = k.number(s.pixels());
-    const Value pixel = row(k.positions(0, width)), filter = col(k.positions(1, filters));
-    const Value total = k.sum(taps, depth, k.zeros({filters, width}), [&](Value first, Value sum) {
-      const Value tap = first + b.arange(0, depth);
-      const Value factors = b.load(weight + (filter * taps + row(tap)), filter < o && row(tap) < taps);
-      return tile::dot(factors, b.load(windows + (col(tap) * pixels + pixel), col(tap) < taps && pixel < pixels), sum);
-    });
-    b.store(y + ((n * o + filter) * pixels + pixel), total, filter < o && pixel < pixels);
+    TileLaunch k(context, "gemm");
+    auto weight = k.input(1), windows = k.scratch(matrix, context.output().dtype, false), y = k.output();
+    auto n = k.number(image), o = k.number(s.o), taps = k.number(s.taps()), pixels = k.number(s.pixels());
+    auto pixel = row(k.positions(0, width)), filter = col(k.positions(1, filters));
+    auto total = k.zeros({filters, width});
+    for (auto first : range(0, taps, depth)) {
+      auto tap = first + arange(0, depth);
+      auto factors = load(weight + (filter * taps + row(tap)), filter < o && row(tap) < taps);
+      total = dot(factors, load(windows + (col(tap) * pixels + pixel), col(tap) < taps && pixel < pixels), total);
+    }
+    store(y + ((n * o + filter) * pixels + pixel), total, filter < o && pixel < pixels);
     k.launch({blocks(s.pixels(), width), blocks(s.o, filters), 1}, s.operations() / static_cast<double>(s.n));
   }
 
@@ -210,26 +188,24 @@ class LadderOp final : public KernelOp {
     const Sizes s(context);
     const std::int64_t all = s.n * s.pixels();
     const std::int64_t filters = block(s.o, kLongest), depth = block(s.taps(), kDeepest), width = block(all, kLongest);
-    Kernel k(context, "convolution_implicit_gemm");
-    tile::Builder& b = k.builder();
-    const Value x = k.input(0), weight = k.input(1), y = k.output();
-    const Value c = k.number(s.c), h = k.number(s.h), w = k.number(s.w), o = k.number(s.o), q = k.number(s.q);
-    const Value pixels = k.number(s.pixels()), end = k.number(all), taps = k.number(s.taps());
-    const auto kh = static_cast<double>(s.kh), kw = static_cast<double>(s.kw);
-    const Value column = k.positions(0, width), filter = col(k.positions(1, filters));  // (width), (filters, 1)
-    const Value image = column / pixels, pixel = column % pixels, zero = k.constant(0);
-    const Value corner_h = input_place(0, pixel / q, zero), corner_w = input_place(1, pixel % q, zero);
-    const Value corner = row((image * c * h + corner_h) * w + corner_w);
-    const Value total = k.sum(taps, depth, k.zeros({filters, width}), [&](Value first, Value sum) {
-      const Value tap = first + b.arange(0, depth), channel = tap / (kh * kw);
-      const Value down = tap / kw % kh * static_cast<double>(window_.dilation[0]),
-                  right = tap % kw * static_cast<double>(window_.dilation[1]);
-      const Value factors = b.load(weight + (filter * taps + row(tap)), filter < o && row(tap) < taps);
-      const Value inside_x = inside(row(corner_h) + col(down), h) && inside(row(corner_w) + col(right), w);
-      const Value values = b.load(x + (corner + col((channel * h + down) * w + right)), inside_x && (col(tap) < taps && row(column) < end));
-      return tile::dot(factors, values, sum);
-    });
-    b.store(y + (row(image * o * pixels + pixel) + filter * pixels), total, filter < o && row(column) < end);
+    TileLaunch k(context, "convolution_implicit_gemm");
+    auto x = k.input(0), weight = k.input(1), y = k.output();
+    auto c = k.number(s.c), h = k.number(s.h), w = k.number(s.w), o = k.number(s.o), q = k.number(s.q);
+    auto pixels = k.number(s.pixels()), end = k.number(all), taps = k.number(s.taps());
+    auto column = k.positions(0, width), filter = col(k.positions(1, filters));  // (width), (filters, 1)
+    auto image = column / pixels, pixel = column % pixels;
+    auto corner_h = input_place(0, pixel / q, 0), corner_w = input_place(1, pixel % q, 0);
+    auto corner = row((image * c * h + corner_h) * w + corner_w);
+    auto total = k.zeros({filters, width});
+    for (auto first : range(0, taps, depth)) {
+      auto tap = first + arange(0, depth), channel = tap / (s.kh * s.kw);
+      auto down = tap / s.kw % s.kh * window_.dilation[0], right = tap % s.kw * window_.dilation[1];
+      auto factors = load(weight + (filter * taps + row(tap)), filter < o && row(tap) < taps);
+      auto inside_x = inside(row(corner_h) + col(down), h) && inside(row(corner_w) + col(right), w);
+      auto values = load(x + (corner + col((channel * h + down) * w + right)), inside_x && (col(tap) < taps && row(column) < end));
+      total = dot(factors, values, total);
+    }
+    store(y + (row(image * o * pixels + pixel) + filter * pixels), total, filter < o && row(column) < end);
     k.launch({blocks(all, width), blocks(s.o, filters), 1}, s.operations());
   }
 

@@ -34,7 +34,11 @@ std::string type_text(const Content& content) {
 
 }  // namespace
 
-Trace::Trace(Builder& builder, Machine* machine) : machine_(machine), before_(current_trace()), serial_(next_serial()) {
+Trace::Trace(Builder& builder, Machine* machine, Lines lines)
+    : machine_(machine),
+      lines_(lines),
+      before_(current_trace()),
+      serial_(next_serial()) {
   levels_.push_back({.builder = &builder});
   current_trace() = this;
 }
@@ -67,7 +71,7 @@ Builder& Trace::builder(const Line& where) {
                  .advice = "a tile cannot stop a recorded loop: use if_, while_ or a mask",
                  .where = broken_at_});
   }
-  levels_.back().builder->set_location(said_at(where));
+  locate(*levels_.back().builder, said_at(where));
   return *levels_.back().builder;
 }
 
@@ -149,8 +153,8 @@ Content Trace::content_at(int slot, int level) {
 void Trace::open(const Line& where) {
   Level level{.own = std::make_unique<Builder>("level"), .where = where};
   level.builder = level.own.get();
-  level.builder->set_location(where);
-  level.builder->locate_each_access();
+  locate(*level.builder, where);
+  if (lines_ == Lines::Said) level.builder->locate_each_access();
   levels_.push_back(std::move(level));
 }
 
@@ -201,7 +205,7 @@ void Trace::close_loop(Value begin, Value end, Value step) {
     for (const int slot : carried) next.push_back(known.at(body.last.at(slot).value.id()));
     return next;
   });
-  b.set_location(body.level.where);
+  locate(b, body.level.where);
   for (std::size_t k = 0; k < carried.size(); ++k) assign(carried[k], {results[k], body.last.at(carried[k]).dtype}, body.level.where);
 }
 
@@ -243,7 +247,7 @@ void Trace::branch(Value condition, const std::function<void()>& then, const std
     return results;
   };
   const auto results = b.if_(condition, [&] { return said_again(sides[0]); }, [&] { return said_again(sides[1]); });
-  b.set_location(where);
+  locate(b, where);
   std::size_t k = 0;
   for (const auto& [slot, dtype] : changed) assign(slot, {results[k++], dtype}, where);
 }

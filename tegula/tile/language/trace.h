@@ -4,6 +4,7 @@
 // words are said again to the builder around it, with the loop's parameters in place of the placeholders: that builder sees the loop complete, and shares
 // and folds as if the loop had been written by hand. So a body is run once, and what a loop carries is what was assigned in it.
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -47,10 +48,13 @@ class Machine {
   virtual void print(const std::string& label, const Content& content, const Line& where) = 0;
 };
 
+/// Whether the program's words bear the lines where they are said.
+enum class Lines : std::uint8_t { Said, Unsaid };
+
 /// The recording of one kernel, on this thread.
 class Trace {
  public:
-  explicit Trace(Builder& builder, Machine* machine = nullptr);
+  explicit Trace(Builder& builder, Machine* machine = nullptr, Lines lines = Lines::Said);
   ~Trace();
   Trace(const Trace&) = delete;
   Trace& operator=(const Trace&) = delete;
@@ -105,12 +109,16 @@ class Trace {
 
   static std::size_t index(int slot) { return static_cast<std::size_t>(slot); }
   int depth() const { return static_cast<int>(levels_.size()) - 1; }
+  void locate(Builder& builder, const Line& where) const {
+    if (lines_ == Lines::Said) builder.set_location(where);
+  }
   void open(const Line& where);
   Closed close();
   Content content_at(int slot, int level);
   std::map<int, Value> values_outside(const Level& level);
 
   Machine* machine_;
+  Lines lines_;
   Trace* before_;
   std::uint64_t serial_;
   std::vector<Level> levels_;
