@@ -127,7 +127,8 @@ std::string unplaced(const CLI::App& app, const std::vector<std::string>& argume
 
 /// --config may stand behind the command, where people write it; CLI11 wants it in front.
 std::vector<std::string> with_config_first(std::vector<std::string> arguments) {
-  if (!arguments.empty() && arguments[0] == "launch") return arguments;  // it belongs to the program that is launched
+  if (!arguments.empty() && (arguments[0] == "launch" || arguments[0] == "debug"))
+    return arguments;  // it belongs to the program that is run
   for (std::size_t i = 0; i < arguments.size() && arguments[i] != "--"; ++i) {
     const bool apart = arguments[i] == "--config";
     if (!apart && !arguments[i].starts_with("--config=")) continue;

@@ -25,6 +25,7 @@ void add_kernel(Command& app);
 void add_tokenize(Command& app);
 void add_words(Command& app);
 void add_launch(Command& app);
+void add_debug(Command& app);
 void add_train_text(Command& train);  // what `tegula train` trains on texts: word vectors, tokenizers …
 void add_train_language(Command& train);  // … language models
 void add_train_classifier(Command& train);  // … classifiers of texts

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
     app::add_words(root);
     app::add_translate(root);
     app::add_launch(root);
+    app::add_debug(root);
     root.for_each([](app::Command command) {
       command
           .option(

@@ -1,6 +1,6 @@
 # CUDA text that NVRTC compiles at run time lives in .cuh files, read and formatted as code. x.cuh becomes x.cuh.h in the build folder, in which
 # each `#pragma region Name` … `#pragma endregion` is `constexpr const char* kName`, in a namespace without a name: one source includes it.
-# What C++ includes as well has the pragmas in comments, `// #pragma region Name`.
+# What C++ includes as well has the pragmas in comments, `// #pragma region Name`. Texts of other kinds, where the pragma is a comment, are embedded the same way.
 #
 # As a script (-D FROM=x.cuh -D TO=x.cuh.h -P) it writes one such header; included, tegula_embed_cuda(target sources…) does for a target's sources.
 if(CMAKE_SCRIPT_MODE_FILE)

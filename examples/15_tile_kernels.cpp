@@ -2,7 +2,8 @@
 //
 // Tegula's ops become tile programs; a program may be written by hand, too. The language is Triton's (Tillet et al., 2019), in C++: the same lambda runs once
 // for each point of a grid, an *instance*, and works on *tiles*, blocks of numbers or of pointers. What lies outside of a tensor is masked. On the CPU an
-// instance runs on a thread, on a GPU it is a block of threads: TEGULA_PRINT=kernel shows what it became. docs/tile.md says more, examples/tile/ has Triton's tutorials and others.
+// instance runs on a thread, on a GPU it is a block of threads: TEGULA_PRINT=kernel shows what it became. docs/tile.md says more; examples/tile/ has
+// Triton's tutorials and others as whole programs, docs/from_triton.md a kernel of Triton's line by line.
 
 #include <tegula/tile.h>
 
@@ -91,8 +92,8 @@ const auto row_sums = jit("row_sums", [](TensorOf<float, 2> x, Out<float> y, Con
 const auto tuned_row_sums = row_sums.tune({{.constants = {{"BLOCK", 32}}}, {.constants = {{"BLOCK", 256}}}}, {.seconds = 1});
 
 // --- 7. What a kernel does wrong ----------------------------------------------------------------------------------------------------------------
-// The mask of the store is missing. kernel.check() runs the lambda itself, instance by instance: a debugger stops in it, and this is an Error with its line.
-// TEGULA_CHECK=tile in the environment checks every kernel.
+// The mask of the store is missing. kernel.check() runs the lambda itself, instance by instance, and this is an Error with its line. TEGULA_CHECK=tile in the
+// environment checks every kernel, and `tegula debug ./program` stops in one and shows its tiles.
 const auto careless = jit("careless", [](Ptr<float> x, Out<float> y, Int n, Const<int, "BLOCK"> BLOCK) {
   auto i = program_id(0) * BLOCK + arange(0, BLOCK);
   store(y + i, load(x + i, i < n) * 2);

@@ -1,3 +1,5 @@
+
+#pragma region GdbTiles
 """gdb prints the tiles of a kernel: `source scripts/gdb_tiles.py`. It reads memory and calls nothing in the program.
 
 A tile has elements where the kernel runs at once (kernel.check(), TEGULA_CHECK=tile); elsewhere it is part of a program that is being recorded.
@@ -27,10 +29,13 @@ class TilePrinter:
         count = 1
         for size in sizes:
             count *= size
-        field = "real" if view["is_float"] else "integer"
-        shown = [str(view["elements"][i][field]) for i in range(min(count, MOST))]
-        shape = str(sizes) if sizes else ""
-        return f"{view['dtype'].string()}{shape} {{{', '.join(shown)}{', …' if count > MOST else ''}}}"
+        dtype = view["dtype"].string()
+        digits = ".16g" if dtype == "f64" else ".7g"
+        shown = [
+            format(float(view["elements"][i]["real"]), digits) if view["is_float"] else str(view["elements"][i]["integer"])
+            for i in range(min(count, MOST))
+        ]
+        return f"{dtype}{sizes if sizes else ''} {{{', '.join(shown)}{', …' if count > MOST else ''}}}"
 
 
 def printers():
@@ -41,3 +46,4 @@ def printers():
 
 
 gdb.printing.register_pretty_printer(gdb.current_objfile(), printers(), replace=True)
+#pragma endregion
