@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -50,18 +51,22 @@ inline const auto kernel = jit("whole", [](Ptr<Any> p0, Ptr<Any> p1, Ptr<Any> p2
   for (std::size_t k = 0; k < results.size(); ++k) store(*outs[k] + places(shapes[k]), results[k]);
 });
 
-/// At most three inputs, at most four results of these shapes and dtypes. `at_once`: run by kernel.check().
-inline std::vector<tegula::Tensor> run(std::vector<tegula::Tensor> in, std::vector<OutShape> out, Words words, bool at_once = false) {
-  const std::size_t results = out.size();
+/// At most three inputs, at most four results of these shapes and dtypes. The tensors of all four: the other ones are scalars that nobody stores.
+inline std::vector<tegula::Tensor> launched(std::vector<tegula::Tensor> in, std::vector<OutShape> out, Words words, bool at_once = false) {
   in.resize(3, tegula::zeros({}));
-  out.resize(4, OutShape{{}, 0, tegula::f32});
+  out.resize(4, OutShape{{}, at_once ? std::optional<tegula::Number>(0) : std::nullopt, tegula::f32});
   words_by_number().push_back(std::move(words));
   const auto launch = [&](const auto& k) {
     return k({1}, in[0], in[1], in[2], out[0], out[1], out[2], out[3], packed(in[0].shape()), packed(in[1].shape()), packed(in[2].shape()),
              packed(out[0].shape), packed(out[1].shape), packed(out[2].shape), packed(out[3].shape),
              static_cast<int>(words_by_number().size()) - 1);
   };
-  std::vector<tegula::Tensor> all = at_once ? launch(kernel.check()) : launch(kernel);
+  return at_once ? launch(kernel.check()) : launch(kernel);
+}
+/// Those that were asked for.
+inline std::vector<tegula::Tensor> run(std::vector<tegula::Tensor> in, std::vector<OutShape> out, Words words, bool at_once = false) {
+  const std::size_t results = out.size();
+  std::vector<tegula::Tensor> all = launched(std::move(in), std::move(out), std::move(words), at_once);
   all.resize(results);
   return all;
 }
