@@ -17,6 +17,7 @@
 #include "tegula/simt/passes/keep_packed.h"
 #include "tegula/simt/passes/place_barriers.h"
 #include "tegula/simt/passes/place_shared.h"
+#include "tegula/simt/passes/wait_late.h"
 #include "tegula/simt/print/print.h"
 #include "tegula/simt/text_hash.h"
 #include "tegula/simt/verify/verify.h"
@@ -159,6 +160,7 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
 simt::Kernel make_kernel(const Program& program, const Specialisation& specialisation, int architecture) {
   const Analysis analysis(program, specialisation);
   simt::Kernel kernel = lowered(analysis, decide(analysis, architecture), specialisation);
+  simt::wait_late(kernel);
   simt::fetch_ahead(kernel);
   simt::keep_packed(kernel);
   simt::convert_layouts(kernel);

@@ -182,7 +182,6 @@ Decisions decide(const Analysis& analysis, int architecture) {
   decisions.digits = digits_of_words(values);
   decisions.walkers = !ordered_sums(program) ? 0 : stores(program) ? 1 : 256;
   decisions.hints = cache_hints(analysis);
-  decisions.wait = early_wait(values, decisions.walkers > 0);
   Regions(values, decisions).visit(program.body, {});
   decisions.changes = layout_changes(values);
   decisions.schedule = schedule_of(values, decisions);

@@ -43,13 +43,6 @@ struct DeferredSum {
 };
 using DeferredSums = std::vector<std::optional<DeferredSum>>;  // of a loop's carried values
 
-/// Where a program that begins early waits for the launch ahead.
-struct EarlyWait {
-  bool within = false;          // at a place of its own; else where the kernel begins, if at all
-  tile::Id before = -1;         // the word that it waits in front of; -1: behind all
-  std::vector<tile::Id> begun;  // words that are lowered ahead of the wait, before their turn
-};
-
 /// A tile that changes its layout: what is element e in `to` is element e in `from`. It has 2^bits elements in `from`.
 struct LayoutChange {
   simt::Linear from, to;
@@ -67,8 +60,6 @@ struct Decisions {
   int walkers = 0;
   /// Hints of what is only read and only written, by parameter. Read by the printer. H200: weights stay in the L2 beside streams.
   std::vector<simt::KernelParameter::Hint> hints;
-  /// Read by lower/early.cpp. H200: a decoder's launches of 2 us overlap.
-  EarlyWait wait;
   /// By loop. Read by lower/prefetch.cpp. Bytes on their way: measured on an H200 (decide/rings.cpp).
   std::map<tile::Id, RingPlan> rings;
   /// By loop. Read by lower/deferred.cpp. Sixteen numbers to a conversion: conversions cost as much as many additions.
@@ -79,8 +70,8 @@ struct Decisions {
   /// Tiles that other threads hold under their new shape, where both layouts are linear. Read by lower/shared.cpp. No measurement: fewer barriers.
   std::map<tile::Id, LayoutChange> changes;
 
-  /// Which words share a loop, which are computed again where they are needed, how sums are split, and where it waits for the launch ahead. Read by
-  /// lower/control.cpp, sharing.cpp, across.cpp. Splits of sums: measured on an H200.
+  /// Which words share a loop, which are computed again where they are needed, and how sums are split. Read by lower/control.cpp, sharing.cpp,
+  /// across.cpp. Splits of sums: measured on an H200.
   Schedule schedule;
 
   std::size_t ring_bytes() const;

@@ -15,7 +15,5 @@ RingPlan plan_ring(const Values& values, const tile::Region& body);
 std::optional<DeferredSum> deferrable(const Values& values, const tile::Region& body, std::size_t k);
 /// rearranged.cpp: tiles that other threads hold under their new shape.
 std::map<tile::Id, LayoutChange> layout_changes(const Values& values);
-/// early.cpp
-EarlyWait early_wait(const Values& values, bool in_turn);
 
 }  // namespace tegula::gpu

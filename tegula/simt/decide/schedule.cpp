@@ -41,12 +41,7 @@ bool is_cheap(Word word) {
 
 class Scheduler {
  public:
-  Scheduler(const Values& values, const Decisions& decisions)
-      : v_(values),
-        a_(values.analysis()),
-        grid_(values.grid()),
-        d_(decisions),
-        waits_(decisions.wait.within) {}
+  Scheduler(const Values& values, const Decisions& decisions) : v_(values), a_(values.analysis()), grid_(values.grid()), d_(decisions) {}
 
   Schedule run() {
     region(a_.program().body);
@@ -63,19 +58,10 @@ class Scheduler {
   void region(const tile::Region& region) {
     std::vector<Step> steps;
     std::vector<Step>* const around = std::exchange(steps_, &steps);
-    for (const Id id : region.body) {
-      if (waits_ && id == d_.wait.before) wait();
-      if (!contains(d_.wait.begun, id)) word(id);
-    }
+    for (const Id id : region.body) word(id);
     flush();
-    if (around == nullptr && waits_) wait();
     steps_ = around;
     s_.steps[&region] = std::move(steps);
-  }
-  void wait() {
-    waits_ = false;
-    for (const Id id : d_.wait.begun) word(id);
-    add({Kind::Wait});
   }
   /// A guarded kernel asks for what it reads before it knows whether it may write.
   void leave_if_stopped() {
@@ -290,7 +276,6 @@ class Scheduler {
   std::map<Id, Id> deferred_;  // words of sums that open loops bring together behind them -> the first reduction
   int repeats_ = 0, depth_ = 0;  // loops of the program that are open; regions
   bool leaves_ = false;  // the code before this place has left where the kernel is stopped
-  bool waits_;  // the launch ahead has still to be waited for
 };
 
 }  // namespace

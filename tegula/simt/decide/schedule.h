@@ -36,7 +36,6 @@ struct Step {
     Loop,  // loops[index]
     Reductions,  // reductions[index]
     Leave,  // who is stopped leaves
-    Wait,  // for the launch ahead
   };
   Kind kind = Kind::Word;
   tile::Id id = -1;

@@ -28,10 +28,6 @@ class Lines {
       digits_line(digits, bits);
     if (d_.walkers > 0) line("walkers", str(d_.walkers) + " blocks over all instances in turn");
     hints();
-    if (d_.wait.within) {
-      const std::string place = d_.wait.before >= 0 ? "before " + name(d_.wait.before) : "at the end";
-      line("wait", place + (d_.wait.begun.empty() ? "" : ", behind " + names({d_.wait.begun.begin(), d_.wait.begun.end()})));
-    }
     for (const auto& [loop, ring] : d_.rings)
       if (ring.stages > 0) line("ring of " + name(loop), ring_text(ring));
     for (const auto& [loop, sums] : d_.deferred) deferred(loop, sums);

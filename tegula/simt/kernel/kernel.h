@@ -264,6 +264,8 @@ struct Touch {
   tile::Id root = -1, pointer = -1;
   bool writes = false;
   bool shared_place = false;  // several threads hold the same elements
+  bool steady = false;  // no launch of the plan writes there
+  bool next = true;  // else later statements do, each for itself
 };
 /// The next statements use so much of the scratch, between barriers.
 struct UseScratch {

@@ -64,6 +64,22 @@ void for_each_expression(S& statement, F&& f) {
       statement.what);
 }
 
+/// Calls f(expression) for each expression that names registers which the statement itself writes; what it declares has none.
+template <class S, class F>
+void for_each_target(S& statement, F&& f) {
+  std::visit(
+      [&](auto& held) {
+        auto& what = unboxed(held);
+        using T = std::remove_const_t<std::remove_reference_t<decltype(what)>>;
+        if constexpr (std::is_same_v<T, Assign> || std::is_same_v<T, LoadWide> || std::is_same_v<T, Philox> || std::is_same_v<T, Shuffle>)
+          f(what.target);
+        else if constexpr (std::is_same_v<T, Combine>) {
+          for (auto& one : what.registers) f(one);
+        }
+      },
+      statement.what);
+}
+
 /// Calls f(part) for the expression and all parts of it, the whole first.
 template <class E, class F>
 void for_each_part(E& expression, F&& f) {

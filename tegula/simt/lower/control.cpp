@@ -18,6 +18,13 @@ void Lowering::lower(simt::Kernel& kernel) {
   kernel.staged_bytes = staged_bytes_;
 }
 
+void Lowering::entry() {
+  if (a_.program().early) add(simt::AwaitLaunchAhead{});  // from where a pass moves it (passes/wait_late.h)
+  if (!a_.guarded()) return;
+  let(simt::computed(DType::boolean), "stopped", simt::call("any_failed", "guards", "guard_count"));
+  if (grid_.cluster > 1) add({simt::Leave{}, Expression("stopped")});  // blocks that work together leave together
+}
+
 void Lowering::body() {
   if (grid_.cluster > 1) add(simt::Barrier{.kind = simt::Barrier::Kind::ClusterArrive});
   region(a_.program().body);
@@ -32,7 +39,6 @@ void Lowering::region(const tile::Region& region) {
       case gpu::Step::Kind::Loop: shared_loop(decided_.schedule.loops[step.index]); break;
       case gpu::Step::Kind::Reductions: reductions(decided_.schedule.reductions[step.index]); break;
       case gpu::Step::Kind::Leave: add({simt::Leave{}, Expression("stopped")}); break;
-      case gpu::Step::Kind::Wait: wait_for_launch_ahead(); break;
     }
   }
 }

@@ -128,7 +128,7 @@ class Lowering : private Values {
   /// How many elements of the vector are there; the whole vector where nothing limits it.
   Expression inside(const Access& access, int count) const;
   simt::Type wide_type(Id pointer) const { return simt::wide(a_.type(pointer).dtype, grid_.vector); }
-  void touch(Id pointer, bool writes);
+  void touch(Id pointer, bool writes, bool next = true);
 
   // ---- staged.cpp: rows in shared memory.
   void stage(Id load);
@@ -174,10 +174,6 @@ class Lowering : private Values {
   void from_shared(Id id, const Expression& expression);
   void barrier() { add(simt::Barrier{}); }
   void use_shared(std::size_t bytes) { add(simt::UseScratch{bytes}); }
-
-  // ---- early.cpp: programs that begin while the launch ahead runs.
-  void wait_for_launch_ahead();
-  void guard();
 
   // ---- control.cpp
   void entry();

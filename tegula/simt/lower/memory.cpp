@@ -24,8 +24,13 @@ Expression least_of(const std::vector<Expression>& limits) {
 }  // namespace
 
 /// What follows touches memory there (passes/place_barriers.h).
-void Lowering::touch(Id pointer, bool writes) {
-  add(simt::Touch{.root = a_.root_of(pointer), .pointer = pointer, .writes = writes, .shared_place = held_by_many(spread(pointer))});
+void Lowering::touch(Id pointer, bool writes, bool next) {
+  add(simt::Touch{.root = a_.root_of(pointer),
+                  .pointer = pointer,
+                  .writes = writes,
+                  .shared_place = held_by_many(spread(pointer)),
+                  .steady = reads_unwritten(pointer),
+                  .next = next});
 }
 
 /// Whether every instance reads the same there, and none writes it: not even under another name, as a result in its operand's place does
@@ -74,10 +79,11 @@ void Lowering::load(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1,
            other = self.operands.size() > 2 ? self.operands[2] : -1;
-  touch(pointer, false);
+  const bool direct = decided_.staging.direct.contains(id);
+  touch(pointer, false, !direct);
   origin(id);
   const Spread own = spread(id);
-  if (decided_.staging.direct.contains(id)) return;  // its pass reads it
+  if (direct) return;  // its pass reads it
   if (decided_.staging.staged.contains(id)) return stage(id);
   const Shape& shape = self.type.shape;
   const auto access = other < 0 || spread(other) == Spread::Uniform ? wide_access(pointer, mask, own) : std::nullopt;
