@@ -67,6 +67,23 @@ TEST(TileTypes, EveryNumberOfEightOrSixteenBitsIsCastToEveryType) {
   for (const DType from : {e4m3, e5m2, i8, u8}) expect_casts(cast_by(types::casts.check(), from), from);
 }
 
+TEST(TileTypes, WhatLiesBetweenTwoNumbersGoesToTheNearerOneAndTheMiddleToTheEvenOne) {
+  for (const DType to : {f16, bf16, e4m3, e5m2}) {
+    const test::FloatFormat format = test::format_of(to);
+    const std::vector<float> x = test::between_neighbours(format, types::kBlock);
+    const auto count = static_cast<std::int64_t>(x.size());
+    for (const DType from : {f32, f64}) {
+      for (const bool at_once : {false, true}) {
+        if (at_once && size_of(to) > 1) continue;  // slow
+        const auto launch = [&](const auto& k) { return k({count / types::kBlock}, cast(tensor(x), from), OutShape{{count}, {}, to})[0]; };
+        const auto got = cast(at_once ? launch(types::narrowed.check()) : launch(types::narrowed), f64).to_host<double>();
+        for (std::size_t i = 0; i < x.size(); ++i)
+          ASSERT_EQ(got[i], test::nearest(format, static_cast<double>(x[i]))) << name(from) << " " << x[i] << " to " << name(to);
+      }
+    }
+  }
+}
+
 template <class T>
 std::vector<T> numbers(std::size_t first) {
   std::vector<T> out(types::kBlock);

@@ -13,6 +13,7 @@
 #include "tegula/ops/shape/shape.h"
 #include "tegula/ops/tile_kernel_op.h"
 #include "tegula/tile/passes/parameters.h"
+#include "tests/support/number_formats.h"
 #include "tests/support/same_on_a_gpu.h"
 #include "tests/support/tile_kernels.h"
 #include "tests/support/tile_parameter_kernels.h"
@@ -86,6 +87,16 @@ TEST(TileTypesOnAGpu, CastsGiveTheSameNumbers) {
                                            to(narrow ? u32 : f32), to(narrow ? u16 : f32), to(narrow ? u8 : f32)),
                               {blocks, 1, 1}, {}))
         << name(from);
+  }
+}
+
+TEST(TileTypesOnAGpu, WhatLiesBetweenTwoNumbersIsRoundedAlike) {
+  for (const DType to : {f16, e4m3, e5m2}) {
+    const std::vector<float> x = test::between_neighbours(test::format_of(to), types::kBlock);
+    const auto count = static_cast<std::int64_t>(x.size());
+    EXPECT_TRUE(same_on_a_gpu(types::narrowed({count / types::kBlock}, tensor(x), tile::OutShape{{count}, {}, to}),
+                              {count / types::kBlock, 1, 1}, {}))
+        << name(to);
   }
 }
 

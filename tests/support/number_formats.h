@@ -59,4 +59,16 @@ inline double nearest(const FloatFormat& f, double x) {
   return std::copysign(numbers[best], x);
 }
 
+/// Between each two neighbours of the format the middle, what f32 has below it and above it, with both signs; zeros up to a multiple of so many.
+inline std::vector<float> between_neighbours(const FloatFormat& f, std::size_t multiple) {
+  std::vector<float> all;
+  for (std::uint64_t code = 0; std::isfinite(value_of(f, code + 1)); ++code) {
+    const auto middle = static_cast<float>((value_of(f, code) + value_of(f, code + 1)) / 2);
+    for (const float one : {middle, std::nextafterf(middle, 0), std::nextafterf(middle, HUGE_VALF)})
+      all.push_back(one), all.push_back(-one);
+  }
+  all.resize((all.size() + multiple - 1) / multiple * multiple);
+  return all;
+}
+
 }  // namespace tegula::test

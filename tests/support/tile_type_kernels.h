@@ -17,6 +17,12 @@ inline const auto casts = jit("casts", [](Ptr<Any> x, Out<Any> a, Out<Any> b, Ou
   for (const Tile* to : {&a, &b, &c, &d, &e, &f, &g, &h, &k, &l, &m, &n, &o, &p}) store(*to + i, cast_to(v, to->dtype()));
 });
 
+/// Each element of x in the dtype of the result.
+inline const auto narrowed = jit("narrowed", [](Ptr<Any> x, Out<Any> y) {
+  auto i = program_id(0) * kBlock + arange(0, kBlock);
+  store(y + i, cast_to(load(x + i), y.dtype()));
+});
+
 /// Arithmetic of two tiles of one type, with results of that type.
 inline const auto arithmetic =
     jit("arithmetic", [](Ptr<Any> x, Ptr<Any> y, Out<Any> sum, Out<Any> difference, Out<Any> product, Out<Any> quotient, Out<Any> remainder,
