@@ -214,6 +214,7 @@ class OneDnnConvolution : public runtime::Call {
   std::size_t scratch_bytes() const override { return primitive_.scratch_bytes(); }
   std::string describe() const override { return "oneDNN " + primitive_.implementation() + " " + to_string(description_); }
   bool is_fast() const { return !primitive_.has("ref"); }
+  memory::desc wanted_weight() const { return primitive_.layout_for_all(DNNL_ARG_WEIGHTS); }
   bool is_product() const { return primitive_.has("gemm") || primitive_.has("x64:gemm"); }  // as the processor is
 
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
@@ -269,11 +270,15 @@ std::unique_ptr<OneDnnConvolution> make_fast(const Convolution& d) {
 }  // namespace
 
 runtime::Blocked onednn_weight_blocks(const Convolution& d) {
-  Convolution runs = d;
-  if (!make_fast(d)) runs.addend = false, runs.behind = {}, runs.activation = runtime::Activation::None;  // and is followed
-  if (!make_fast(runs)) return {};
-  const memory::desc wanted = wanted_weight(runs);
-  return wanted == Description(runs).user_weight ? runtime::Blocked() : blocked_of(wanted).value_or(runtime::Blocked());
+  auto call = make_fast(d);
+  if (!call) {  // it is followed
+    Convolution runs = d;
+    runs.addend = false, runs.behind = {}, runs.activation = runtime::Activation::None;
+    call = make_fast(runs);
+  }
+  if (!call) return {};
+  const memory::desc wanted = call->wanted_weight();
+  return wanted == Description(d).user_weight ? runtime::Blocked() : blocked_of(wanted).value_or(runtime::Blocked());
 }
 
 std::unique_ptr<runtime::Call> make_onednn_convolution(const Convolution& d) {

@@ -318,6 +318,10 @@ bool OneDnnPrimitive::has(std::string_view implementation) const {
   return false;
 }
 
+memory::desc OneDnnPrimitive::layout_for_all(int argument) const {
+  return variants_.front()->pieces.front().description.query_md(dnnl::query::exec_arg_md, argument);
+}
+
 void OneDnnPrimitive::run(std::span<void* const> buffers, void* scratch, int threads, const After& after) const {
   const OneThread alone;
   const HeldSignals held;

@@ -52,6 +52,8 @@ class OneDnnPrimitive {
   std::string implementation() const;
   /// Whether a piece is computed by an implementation whose name begins so: "ref" is oneDNN's plain loop.
   bool has(std::string_view implementation) const;
+  /// The layout in which the primitive for all units wants the tensor with this argument.
+  dnnl::memory::desc layout_for_all(int argument) const;
   /// `after(begin, end)` is called when these units of the batch have been written, by the thread that wrote them.
   using After = std::function<void(std::int64_t begin, std::int64_t end)>;
   void run(std::span<void* const> buffers, void* scratch, int threads, const After& after = {}) const;
