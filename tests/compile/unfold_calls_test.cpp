@@ -114,6 +114,21 @@ TEST(UnfoldCalls, ResultsAreThoseOfTheWholeCall) {
   }
 }
 
+TEST(UnfoldCalls, HalvesOfTheCpuAreWidenedAndRoundedInStepsOfThePlan) {
+  const DeviceScope scope(cpu());
+  const Checking plans(Check::Plan, true);
+  auto f = jit([](Tensor x, Tensor w) {
+    const Tensor y = max_pool2d(conv2d(x, w, {.padding = PaddingRule::Same}), 2);
+    return grad(sum(cast(y * y, f32)), {w});
+  });
+  f(ones({2, 4, 8, 8}, bf16), ones({6, 4, 3, 3}, bf16));
+  const std::string plan = f.print_plan(), memory = f.print_memory();
+  for (const char* step : {"widening of the input [512 from bf16]", "widening of the weight [216 from bf16]",
+                           "rounding of the output [768 to bf16]", "rounding of the weight [216 to bf16]"})
+    EXPECT_NE(plan.find(step), std::string::npos) << step << plan;
+  EXPECT_NE(memory.find("widening of the input"), std::string::npos) << memory;
+}
+
 TEST(UnfoldCalls, ACallRunsItsStepsWhereNoPlanDoes) {
   runtime::Matmul d = runtime::Matmul::of(f32, Layout::dense({2, 2}), Layout::dense({2, 2}), Layout::dense({2, 2}));
   d.activation = runtime::Activation::Relu;

@@ -108,5 +108,21 @@ TEST_F(CudaConvolutionSteps, APlanShowsThemAndHasTheirTemporariesInItsArena) {
   EXPECT_NE(memory.find("copy of the input"), std::string::npos) << memory;
 }
 
+TEST_F(CudaConvolutionSteps, ProductsOfCodesAreOneStepBehindThoseThatMakeTheCodes) {
+  const auto product = cuda().make(runtime::Matmul{.a = {u8, Layout::dense({64, 256}), runtime::Scale::Factor},
+                                                   .b = {u8, Layout{{256, 32}, {1, 256}}, runtime::Scale::Factor},
+                                                   .c = {bf16, Layout::dense({64, 32})}});
+  EXPECT_EQ(product->steps(), nullptr);
+  auto f = jit([](Tensor x, Tensor w) {
+    const PrecisionScope scope(Precision::fp8);
+    return linear(x, w);
+  });
+  f(zeros({64, 256}), zeros({32, 256}));
+  const std::string plan = f.print_plan();
+  const std::size_t codes = plan.find("e4m3_encode"), call = plan.find("call matmul_e4m3 [cuBLASLt e4m3 to ");
+  EXPECT_LT(codes, call) << plan;
+  EXPECT_NE(call, std::string::npos) << plan;
+}
+
 }  // namespace
 }  // namespace tegula

@@ -16,21 +16,23 @@ using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 
-/// The layouts of the buffers in their order, those that are read first.
 std::unique_ptr<runtime::Call> widened_convolution(Convolution d) {
   const DType dtype = d.dtype();
   d = d.in(f32);
-  std::vector<Layout> layouts;
+  const HalfBuffer input{"input", d.input.layout, d.pass == ConvolutionPass::BackwardData},
+      weight{"weight", d.weight.layout, d.pass == ConvolutionPass::BackwardWeight},
+      output{"output", d.output.layout, d.pass == ConvolutionPass::Forward},
+      bias{"bias", Layout::dense({d.output.layout.shape[1]}), d.pass != ConvolutionPass::Forward};
+  std::vector<HalfBuffer> buffers;  // in the order of the call
   switch (d.pass) {
-    case ConvolutionPass::Forward: layouts = {d.input.layout, d.weight.layout}; break;
-    case ConvolutionPass::BackwardData: layouts = {d.output.layout, d.weight.layout, d.input.layout}; break;
-    case ConvolutionPass::BackwardWeight: layouts = {d.input.layout, d.output.layout, d.weight.layout}; break;
+    case ConvolutionPass::Forward: buffers = {input, weight}; break;
+    case ConvolutionPass::BackwardData: buffers = {output, weight, input}; break;
+    case ConvolutionPass::BackwardWeight: buffers = {input, output, weight}; break;
   }
-  if (d.bias) layouts.push_back(Layout::dense({d.output.layout.shape[1]}));
-  const std::size_t read = d.pass == ConvolutionPass::Forward ? layouts.size() : 2;
-  if (d.pass == ConvolutionPass::Forward) layouts.push_back(d.output.layout);
+  if (d.bias) buffers.push_back(bias);
+  if (d.pass == ConvolutionPass::Forward) buffers.push_back(output);
   d.input.layout = widened_layout(d.input.layout), d.output.layout = widened_layout(d.output.layout);
-  return make_widened(make_convolution(d), dtype, layouts, read);
+  return make_widened(make_convolution(d), dtype, buffers);
 }
 
 /// The gradient of an image under a wide kernel: oneDNN's vectors of input channels would be nearly empty, a product with patches is

@@ -380,17 +380,17 @@ std::unique_ptr<runtime::Call> make_pooling(const Pooling& description) {
   Pooling inner = description.in(f32);
   inner.taps.layout = description.taps_layout();
   inner.input.layout = widened_layout(description.input.layout), inner.output.layout = widened_layout(description.output.layout);
-  const Layout no_floats;
   const bool taps = description.has_taps();
-  std::vector<Layout> layouts{description.input.layout, description.output.layout};
+  const HalfBuffer input{"input", description.input.layout, description.backward},
+      output{"output", description.output.layout, !description.backward}, bytes{"taps", {}, !description.backward};
+  std::vector<HalfBuffer> buffers{input, output};
   if (description.backward) {
-    layouts = {description.output.layout, description.input.layout};
-    if (description.kind == PoolingKind::Max) layouts.insert(layouts.begin(), taps ? no_floats : description.input.layout);
+    buffers = {output, input};
+    if (description.kind == PoolingKind::Max) buffers.insert(buffers.begin(), taps ? bytes : HalfBuffer{"input", description.input.layout});
   } else if (taps) {
-    layouts.push_back(no_floats);
+    buffers.push_back(bytes);
   }
-  const std::size_t read = description.backward ? layouts.size() - 1 : 1;
-  return make_widened(make_pooling(inner), description.dtype(), layouts, read);
+  return make_widened(make_pooling(inner), description.dtype(), buffers);
 }
 
 }  // namespace tegula::host

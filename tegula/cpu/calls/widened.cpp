@@ -1,7 +1,7 @@
 #include "tegula/cpu/calls/widened.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -9,88 +9,84 @@
 #include "tegula/core/memory_rows.h"
 #include "tegula/cpu/calls/epilogue.h"
 #include "tegula/cpu/parallel.h"
+#include "tegula/runtime/call_steps.h"
 
 namespace tegula::host {
 namespace {
 
-constexpr std::size_t kMostBuffers = 4;
+using runtime::Access;
+using runtime::StepOperand;
 
 MemoryRows rows_of(const Layout& layout) {
   if (const auto rows = memory_rows(layout)) return *rows;
   throw Error({.op = "a call of halves", .got = "strides " + to_string(layout.strides), .expected = "elements in rows"});
 }
 
-class WidenedCall : public runtime::Call {
+/// (halves in rows) -> f32 without room between them; or (f32) -> halves, unless nobody wants them.
+class ConvertCall final : public runtime::Call {
  public:
-  WidenedCall(std::unique_ptr<runtime::Call> inner, DType dtype, const std::vector<Layout>& layouts, std::size_t read)
-      : inner_(std::move(inner)),
-        dtype_(dtype),
-        read_(read),
-        most_threads_(library_threads()) {
-    for (const Layout& layout : layouts) rows_.push_back(layout.shape.rank() == 0 ? std::nullopt : std::optional(rows_of(layout)));
-  }
+  ConvertCall(DType dtype, const MemoryRows& rows, bool widens)
+      : dtype_(dtype),
+        rows_(rows),
+        widens_(widens),
+        most_threads_(library_threads()) {}
 
-  std::size_t scratch_bytes() const override {
-    std::size_t bytes = inner_->scratch_bytes();
-    for (const auto& rows : rows_) bytes += rows ? aligned(*rows) : 0;
-    return bytes;
+  std::string describe() const override {
+    return std::to_string(rows_.count * rows_.length) + (widens_ ? " from " : " to ") + std::string(name(dtype_));
   }
-  std::string describe() const override { return std::string(name(dtype_)) + " widened: " + inner_->describe(); }
 
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
-    const int threads = std::clamp(options.threads, 1, most_threads_);
-    std::array<void*, kMostBuffers> wide{};
-    char* at = static_cast<char*>(options.scratch);
-    const auto converted = [&](std::size_t i) { return rows_[i] && buffers[i]; };
-    for (std::size_t i = 0; i < buffers.size(); ++i) {
-      wide[i] = converted(i) ? at : buffers[i];
-      if (rows_[i]) at += aligned(*rows_[i]);
-    }
-    for (std::size_t i = 0; i < read_; ++i) {
-      if (!converted(i)) continue;
-      const auto* const from = static_cast<const std::uint16_t*>(buffers[i]);
-      auto* const to = static_cast<float*>(wide[i]);
-      each_piece(*rows_[i], threads,
-                 [&](std::int64_t lies, std::int64_t dense, std::int64_t count) { widen(dtype_, from + lies, to + dense, count); });
-    }
-    inner_->run({wide.data(), buffers.size()}, {.scratch = at, .threads = threads});
-    for (std::size_t i = read_; i < buffers.size(); ++i) {
-      if (!converted(i)) continue;
-      const auto* const from = static_cast<const float*>(wide[i]);
-      auto* const to = static_cast<std::uint16_t*>(buffers[i]);
-      each_piece(*rows_[i], threads,
-                 [&](std::int64_t lies, std::int64_t dense, std::int64_t count) { narrow(dtype_, from + dense, to + lies, count); });
-    }
-  }
-
- private:
-  static std::size_t aligned(const MemoryRows& rows) { return static_cast<std::size_t>((rows.count * rows.length + 15) / 16 * 64); }
-
-  /// visit(where elements lie, where they are without room, how many).
-  template <class Visit>
-  static void each_piece(const MemoryRows& rows, int threads, Visit visit) {
-    parallel(threads, [&](int thread, int count) {
-      if (rows.count == 1) {
-        const Range r = share(rows.length, thread, count);
-        return visit(r.begin, r.begin, r.end - r.begin);
-      }
-      const Range r = share(rows.count, thread, count);
-      for (std::int64_t row = r.begin; row < r.end; ++row) visit(row * rows.distance, row * rows.length, rows.length);
+    if (!buffers[1]) return;
+    each_piece(std::clamp(options.threads, 1, most_threads_), [&](std::int64_t lies, std::int64_t dense, std::int64_t count) {
+      if (widens_) widen(dtype_, static_cast<const std::uint16_t*>(buffers[0]) + lies, static_cast<float*>(buffers[1]) + dense, count);
+      else narrow(dtype_, static_cast<const float*>(buffers[0]) + dense, static_cast<std::uint16_t*>(buffers[1]) + lies, count);
     });
   }
 
-  std::unique_ptr<runtime::Call> inner_;
+ private:
+  /// visit(where elements lie, where they are without room, how many).
+  template <class Visit>
+  void each_piece(int threads, Visit visit) const {
+    parallel(threads, [&](int thread, int count) {
+      if (rows_.count == 1) {
+        const Range r = share(rows_.length, thread, count);
+        return visit(r.begin, r.begin, r.end - r.begin);
+      }
+      const Range r = share(rows_.count, thread, count);
+      for (std::int64_t row = r.begin; row < r.end; ++row) visit(row * rows_.distance, row * rows_.length, rows_.length);
+    });
+  }
+
   DType dtype_;
-  std::vector<std::optional<MemoryRows>> rows_;
-  std::size_t read_;
+  MemoryRows rows_;
+  bool widens_;
   int most_threads_;
 };
 
 }  // namespace
 
-std::unique_ptr<runtime::Call> make_widened(std::unique_ptr<runtime::Call> inner, DType dtype, const std::vector<Layout>& layouts,
-                                            std::size_t read) {
-  return std::make_unique<WidenedCall>(std::move(inner), dtype, layouts, read);
+std::unique_ptr<runtime::Call> make_widened(std::unique_ptr<runtime::Call> inner, DType dtype, const std::vector<HalfBuffer>& buffers) {
+  runtime::CallSteps all;
+  std::vector<runtime::CallStep> behind;
+  std::vector<StepOperand> operands;
+  for (int i = 0; i < static_cast<int>(buffers.size()); ++i) {
+    const auto& [name, layout, written] = buffers[static_cast<std::size_t>(i)];
+    if (layout.shape.rank() == 0) {
+      operands.push_back(written ? StepOperand::writes(i) : StepOperand::reads(i));
+      continue;
+    }
+    const MemoryRows rows = rows_of(layout);
+    const int wide = static_cast<int>(all.temporaries.size());
+    const auto to = StepOperand::temporary(wide, Access::Writes), from = StepOperand::temporary(wide, Access::Reads);
+    all.temporaries.push_back(static_cast<std::size_t>(rows.count * rows.length) * sizeof(float));
+    auto convert = std::make_unique<ConvertCall>(dtype, rows, !written);
+    if (written) behind.push_back({"rounding of the " + std::string(name), std::move(convert), {from, StepOperand::writes(i)}});
+    else all.steps.push_back({"widening of the " + std::string(name), std::move(convert), {StepOperand::reads(i), to}});
+    operands.push_back(written ? to : from);
+  }
+  all.steps.push_back({"", std::move(inner), std::move(operands)});
+  std::ranges::move(behind, std::back_inserter(all.steps));
+  return runtime::call_of(std::move(all), buffers.size());
 }
 
 Layout widened_layout(const Layout& layout) { return without_room(layout, rows_of(layout)); }

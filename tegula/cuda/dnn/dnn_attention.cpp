@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <memory>
@@ -17,12 +18,16 @@
 #include "tegula/cuda/dnn/dnn_blocks.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
+#include "tegula/runtime/call_steps.h"
 #include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
 namespace {
 
+using runtime::Access;
 using runtime::Attention;
+using runtime::CallSteps;
+using runtime::StepOperand;
 
 constexpr const char* kName = "attention";
 
@@ -79,21 +84,20 @@ bool reads(const Layout& x) {
   return x.shape.back() == 1 || x.strides[x.shape.rank() - 1] == 1;
 }
 
-class AttentionCall final : public runtime::Call {
+/// The engine: (q, k, v[, queries, keys of each sample], o, sums), backward with the gradient of o and those of q, k and v behind it. The description is as cuDNN sees it.
+/// Scratch memory holds the engine's workspace and what lies between its operations.
+class EngineCall final : public runtime::Call {
  public:
-  AttentionCall(Context& context, const Attention& d)
+  EngineCall(Context& context, const Attention& d, std::shared_ptr<const Chosen> chosen)
       : context_(context),
         d_(d),
-        seen_(d),
-        blocks_(context, 9),
+        chosen_(std::move(chosen)),
+        blocks_(context, 4),
         scale_(static_cast<float>(d.scale)),
         left_(static_cast<float>(d.window)),
         right_(static_cast<std::int32_t>(d.window - 1)) {
-    const auto where_it_lies = [](const Layout& x) { return reads(x); };
-    const auto dense = [](const Layout& x) { return x.is_dense(); };
-    if (!set_up(where_it_lies, where_it_lies) && !set_up(where_it_lies, dense) && !set_up(dense, dense)) {
-      throw Error({.op = kName, .got = "cuDNN: no engine for " + key_of(d), .expected = "one, as it has for dense tensors"});
-    }
+    take(chosen_->plan.workspace());
+    if (d.backward) means_ = take(4 * rows()), sum_ = take(4 * static_cast<std::size_t>(numel(d.q.layout.shape)));
   }
 
   std::size_t scratch_bytes() const override { return scratch_bytes_; }
@@ -105,140 +109,205 @@ class AttentionCall final : public runtime::Call {
       at.push_back({static_cast<std::int64_t>(tensor), const_cast<void*>(address)});
     };
     const auto part = [&](std::size_t offset) { return static_cast<char*>(options.scratch) + offset; };
-    const std::size_t rest = 3 + d_.lengths;
-    give(AttentionTensor::Q, operand(0, buffers[0], options.scratch));
-    give(AttentionTensor::K, operand(1, buffers[1], options.scratch));
-    give(AttentionTensor::V, operand(2, buffers[2], options.scratch));
+    const std::size_t rest = d_.lengths ? 5 : 3;
+    give(AttentionTensor::Q, buffers[0]);
+    give(AttentionTensor::K, buffers[1]);
+    give(AttentionTensor::V, buffers[2]);
     give(AttentionTensor::Scale, &scale_);
-    give(AttentionTensor::Sums, buffers[rest + 1] ? buffers[rest + 1] : blocks_.block(8, 4 * rows()));
+    give(AttentionTensor::Sums, buffers[rest + 1] ? buffers[rest + 1] : blocks_.block(3, 4 * rows()));
     if (d_.causal || d_.window > 0 || d_.lengths) give(AttentionTensor::Nothing, &nothing_);
     if (d_.window > 0) give(AttentionTensor::Left, &left_);
     if (d_.window > 0 && !d_.causal) give(AttentionTensor::Right, &right_);
     if (d_.lengths) {
-      queue_lengths(buffers[3], part(queries_), part(keys_));
-      give(AttentionTensor::Queries, part(queries_));
-      give(AttentionTensor::Keys, part(keys_));
+      give(AttentionTensor::Queries, buffers[3]);
+      give(AttentionTensor::Keys, buffers[4]);
     }
-    std::array<void*, 3> results{};
-    const std::size_t first = d_.backward ? rest + 3 : rest;
-    for (std::size_t i = 0; i < (d_.backward ? 3 : 1); ++i) results[i] = result(i, buffers[first + i]);
     if (d_.backward) {
-      give(AttentionTensor::O, operand(3, buffers[rest], options.scratch));
-      give(AttentionTensor::OGradient, operand(4, buffers[rest + 2], options.scratch));
+      give(AttentionTensor::O, buffers[rest]);
+      give(AttentionTensor::OGradient, buffers[rest + 2]);
       give(AttentionTensor::One, &one_);
       give(AttentionTensor::Means, part(means_));
       give(AttentionTensor::QGradientSum, part(sum_));
-      give(AttentionTensor::QGradient, results[0]);
-      give(AttentionTensor::KGradient, results[1]);
-      give(AttentionTensor::VGradient, results[2]);
+      constexpr AttentionTensor kGradients[] = {AttentionTensor::QGradient, AttentionTensor::KGradient, AttentionTensor::VGradient};
+      for (std::size_t i = 0; i < 3; ++i) {
+        void* const wanted = buffers[rest + 3 + i];
+        give(kGradients[i], wanted ? wanted : blocks_.block(i, extent_bytes(d_.dtype(), d_.gradient(static_cast<int>(i)))));
+      }
     } else {
-      give(AttentionTensor::O, results[0]);
+      const std::size_t bytes = size_of(d_.dtype()) * rows() * static_cast<std::size_t>(d_.v.layout.shape[3]);
+      give(AttentionTensor::O, buffers[rest] ? buffers[rest] : blocks_.block(0, bytes));
     }
     chosen_->plan.run(at, part(0));
-    for (std::size_t i = 0; i < 3; ++i) {
-      if (gradients_[i] && buffers[first + i]) gradients_[i]->launch({results[i], buffers[first + i]});
-    }
     context_.queued(kName);
   }
 
   std::string describe() const override {
     std::string text = "cuDNN engine " + chosen_->plan.engine();
     if (chosen_->plan.workspace() > 0) text += ", workspace " + std::to_string(chosen_->plan.workspace() >> 10) + " KiB";
-    const auto copies = std::ranges::count_if(operands_, [](const Operand& x) { return x.copy.has_value(); });
-    if (copies > 0) text += ", copies " + std::to_string(copies) + " operands";
     return text + ": " + key_of(d_);
   }
 
  private:
-  /// q, k, v, o and the gradient of o: as they lie, and as cuDNN sees them.
-  struct Operand {
-    runtime::Operand Attention::* which;
-    std::optional<LoadedKernel> copy = {};
-    std::size_t offset = 0;
-  };
-
-  /// With dense copies of what is not `taken`, and of gradients that are not `written`. False when cuDNN has no engine.
-  template <class Taken, class Written>
-  bool set_up(Taken taken, Written written) {
-    operands_.clear();
-    seen_ = d_;
-    for (std::size_t i = 0; i < 3; ++i) {
-      gradients_[i].reset();
-      const Layout lies = d_.gradient(static_cast<int>(i));
-      if (!d_.backward || lies.is_dense() || written(lies)) continue;
-      seen_.gradients[i] = {};
-      gradients_[i].emplace(context_, copy_kernel({d_.dtype(), Layout::dense(lies.shape), lies, Dims::filled(4, 0)}));
-    }
-    for (runtime::Operand Attention::* which : {&Attention::q, &Attention::k, &Attention::v, &Attention::o, &Attention::o_gradient}) {
-      Operand& x = operands_.emplace_back(Operand{which});
-      if (!d_.backward && operands_.size() > 3) break;
-      const Layout& given = (d_.*which).layout;
-      Layout& seen = (seen_.*which).layout;
-      seen.offset = 0;
-      if (!taken(given)) seen = Layout::dense(given.shape);
-      if (!taken(given)) x.copy.emplace(context_, copy_kernel({d_.dtype(), given, seen, Dims::filled(4, 0)}));
-    }
-    chosen_ = find_plan(context_, seen_);
-    if (!chosen_) return false;
-    scratch_bytes_ = 0;
-    take(chosen_->plan.workspace());
-    const Shape& q = d_.q.layout.shape;
-    if (d_.lengths) queries_ = take(4 * static_cast<std::size_t>(q[0])), keys_ = take(4 * static_cast<std::size_t>(q[0]));
-    if (d_.backward) means_ = take(4 * rows()), sum_ = take(4 * static_cast<std::size_t>(numel(q)));
-    for (Operand& x : operands_) {
-      if (x.copy) x.offset = take(extent_bytes(d_.dtype(), (seen_.*x.which).layout));
-    }
-    return true;
-  }
   /// Of scores: a query of a head.
   std::size_t rows() const { return static_cast<std::size_t>(d_.q.layout.shape[0] * d_.q.layout.shape[1] * d_.q.layout.shape[2]); }
   std::size_t take(std::size_t bytes) { return std::exchange(scratch_bytes_, scratch_bytes_ + align_scratch(bytes)); }
 
-  void* operand(std::size_t i, void* pointer, void* scratch) const {
-    const Operand& x = operands_[i];
-    if (x.copy) {
-      void* const copy = static_cast<char*>(scratch) + x.offset;
-      x.copy->launch({pointer, copy});
-      return copy;
-    }
-    const std::size_t bytes = extent_bytes(d_.dtype(), (d_.*x.which).layout);
-    void* const place = blocks_.aligned(i, pointer, bytes);
-    if (place != pointer) blocks_.copy(place, pointer, bytes, kName);
-    return place;
-  }
+  Context& context_;
+  Attention d_;
+  std::shared_ptr<const Chosen> chosen_;
+  DnnBlocks blocks_;  // for results that nobody wants, which are made all the same
+  std::size_t scratch_bytes_ = 0, means_ = 0, sum_ = 0;
+  float scale_, nothing_ = -std::numeric_limits<float>::infinity(), one_ = 1, left_;
+  std::int32_t right_;
+};
 
-  /// Where the i-th result goes; those that nobody wants are made all the same.
-  void* result(std::size_t i, void* pointer) const {
-    if (pointer && !gradients_[i]) return pointer;
-    const Layout* const like[] = {&d_.q.layout, &d_.k.layout, &d_.v.layout};
-    const std::size_t forward = rows() * static_cast<std::size_t>(d_.v.layout.shape[3]);
-    return blocks_.block(5 + i, size_of(d_.dtype()) * (d_.backward ? static_cast<std::size_t>(numel(like[i]->shape)) : forward));
-  }
-
-  /// (B) i64 as (B) i32: their lower halves.
-  void queue_lengths(const void* lengths, void* queries, void* keys) const {
-    const auto samples = static_cast<std::size_t>(d_.q.layout.shape[0]);
-    check(cuMemsetD32Async(device_pointer(queries), static_cast<unsigned>(d_.q.layout.shape[2]), samples, context_.stream()), kName);
+/// (lengths (B) i64) -> numbers of queries and of keys, (B) i32 each: all queries, and the lower halves of the lengths.
+class LengthsCall final : public runtime::Call {
+ public:
+  LengthsCall(Context& context, const Shape& q)
+      : context_(context),
+        samples_(static_cast<std::size_t>(q[0])),
+        queries_(static_cast<unsigned>(q[2])) {}
+  void run(std::span<void* const> buffers, const runtime::RunOptions&) const override {
+    context_.enter();
+    check(cuMemsetD32Async(device_pointer(buffers[1]), queries_, samples_, context_.stream()), kName);
     const CUDA_MEMCPY2D copy{.srcMemoryType = CU_MEMORYTYPE_DEVICE,
-                             .srcDevice = device_pointer(lengths),
+                             .srcDevice = device_pointer(buffers[0]),
                              .srcPitch = sizeof(std::int64_t),
                              .dstMemoryType = CU_MEMORYTYPE_DEVICE,
-                             .dstDevice = device_pointer(keys),
+                             .dstDevice = device_pointer(buffers[2]),
                              .dstPitch = sizeof(std::int32_t),
                              .WidthInBytes = sizeof(std::int32_t),
-                             .Height = samples};
+                             .Height = samples_};
     check(cuMemcpy2DAsync(&copy, context_.stream()), kName);
+  }
+  std::string describe() const override { return "lower halves of " + std::to_string(samples_) + " numbers"; }
+
+ private:
+  Context& context_;
+  std::size_t samples_;
+  unsigned queries_;
+};
+
+/// (from) -> to, unless nobody wants it.
+class WantedCopy final : public runtime::Call {
+ public:
+  explicit WantedCopy(std::unique_ptr<runtime::Call> copy) : copy_(std::move(copy)) {}
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    if (buffers[1]) copy_->run(buffers, options);
+  }
+  std::string describe() const override { return copy_->describe(); }
+
+ private:
+  std::unique_ptr<runtime::Call> copy_;
+};
+
+/// The engine that was chosen, and the steps around it: dense copies of what it does not read or write where it lies.
+class AttentionChoice {
+ public:
+  AttentionChoice(Context& context, const Attention& d) : context_(context), d_(d), seen_(d) {
+    const auto where_it_lies = [](const Layout& x) { return reads(x); };
+    const auto dense = [](const Layout& x) { return x.is_dense(); };
+    if (!set_up(where_it_lies, where_it_lies) && !set_up(where_it_lies, dense) && !set_up(dense, dense)) {
+      throw Error({.op = kName, .got = "cuDNN: no engine for " + key_of(d), .expected = "one, as it has for dense tensors"});
+    }
+  }
+
+  /// How many buffers the call has.
+  std::size_t buffers() const { return static_cast<std::size_t>(first_result() + (d_.backward ? 6 : 2)); }
+
+  CallSteps steps() const {
+    CallSteps all;
+    std::vector<StepOperand> operands;
+    std::vector<AlignedTensor> tensors;
+    const int rest = first_result();
+    for (int i = 0; i < 3; ++i) add_operand(all, operands, tensors, i, i);
+    if (d_.lengths) {
+      const std::size_t bytes = 4 * static_cast<std::size_t>(d_.q.layout.shape[0]);
+      const StepOperand queries = temporary(all, bytes), keys = temporary(all, bytes);
+      all.steps.push_back({"lengths", std::make_unique<LengthsCall>(context_, d_.q.layout.shape), {StepOperand::reads(3), queries, keys}});
+      operands.push_back(read(queries)), operands.push_back(read(keys));
+      tensors.resize(tensors.size() + 2);
+    }
+    std::vector<runtime::CallStep> behind;
+    if (d_.backward) {
+      add_operand(all, operands, tensors, 3, rest);
+      operands.push_back(StepOperand::reads(rest + 1)), tensors.push_back({});
+      add_operand(all, operands, tensors, 4, rest + 2);
+      for (int i = 0; i < 3; ++i) operands.push_back(gradient(all, behind, i, rest + 3 + i)), tensors.push_back({});
+    } else {
+      operands.push_back(StepOperand::writes(rest)), operands.push_back(StepOperand::writes(rest + 1));
+      tensors.resize(tensors.size() + 2);
+    }
+    auto engine = aligned_call(context_, kName, std::make_unique<EngineCall>(context_, seen_, chosen_), std::move(tensors));
+    all.steps.push_back({"", std::move(engine), std::move(operands)});
+    std::ranges::move(behind, std::back_inserter(all.steps));
+    return all;
+  }
+
+ private:
+  static constexpr std::array<runtime::Operand Attention::*, 5> kOperands{&Attention::q, &Attention::k, &Attention::v, &Attention::o,
+                                                                          &Attention::o_gradient};
+  static constexpr const char* kNames[] = {"queries", "keys", "values", "result", "result's gradient"};
+
+  int first_result() const { return d_.lengths ? 4 : 3; }
+
+  /// With dense copies of what is not `taken`, and of gradients that are not `written`. False when cuDNN has no engine.
+  template <class Taken, class Written>
+  bool set_up(Taken taken, Written written) {
+    seen_ = d_;
+    for (std::size_t i = 0; i < 3; ++i)
+      if (const Layout lies = d_.gradient(static_cast<int>(i)); d_.backward && !lies.is_dense() && !written(lies)) seen_.gradients[i] = {};
+    for (std::size_t i = 0; i < (d_.backward ? 5 : 3); ++i) {
+      const Layout& given = (d_.*kOperands[i]).layout;
+      Layout& seen = (seen_.*kOperands[i]).layout;
+      seen.offset = 0;
+      if (!taken(given)) seen = Layout::dense(given.shape);
+    }
+    chosen_ = find_plan(context_, seen_);
+    return chosen_ != nullptr;
+  }
+
+  static StepOperand temporary(CallSteps& to, std::size_t bytes) {
+    to.temporaries.push_back(bytes);
+    return StepOperand::temporary(static_cast<int>(to.temporaries.size()) - 1, Access::Writes);
+  }
+  static StepOperand read(StepOperand operand) {
+    operand.access = Access::Reads;
+    return operand;
+  }
+  std::unique_ptr<runtime::Call> copy(const Layout& from, const Layout& to) const {
+    return kernel_call(context_, copy_kernel({d_.dtype(), from, to, Dims::filled(4, 0)}), kName);
+  }
+
+  /// kOperands[i], which is the call's buffer, as the engine takes it.
+  void add_operand(CallSteps& all, std::vector<StepOperand>& operands, std::vector<AlignedTensor>& tensors, int i, int buffer) const {
+    const auto which = kOperands[static_cast<std::size_t>(i)];
+    const Layout &given = (d_.*which).layout, &seen = (seen_.*which).layout;
+    const std::size_t bytes = extent_bytes(d_.dtype(), seen);
+    if (given.strides == seen.strides) {
+      operands.push_back(StepOperand::reads(buffer)), tensors.push_back({bytes});
+      return;
+    }
+    const StepOperand dense = temporary(all, bytes);
+    all.steps.push_back({std::string("copy of the ") + kNames[i], copy(given, seen), {StepOperand::reads(buffer), dense}});
+    operands.push_back(read(dense)), tensors.push_back({});
+  }
+
+  /// Where the engine writes the gradient of kOperands[i].
+  StepOperand gradient(CallSteps& all, std::vector<runtime::CallStep>& behind, int i, int buffer) const {
+    const Layout lies = d_.gradient(i), seen = seen_.gradient(i);
+    if (lies.strides == seen.strides) return StepOperand::writes(buffer);
+    const StepOperand dense = temporary(all, extent_bytes(d_.dtype(), seen));
+    behind.push_back({std::string("copy of the gradient of the ") + kNames[i],
+                      std::make_unique<WantedCopy>(copy(seen, lies)),
+                      {read(dense), StepOperand::writes(buffer)}});
+    return dense;
   }
 
   Context& context_;
-  Attention d_, seen_;
-  std::vector<Operand> operands_;
-  std::array<std::optional<LoadedKernel>, 3> gradients_;  // from dense ones to where they lie, if cuDNN does not write them there
+  Attention d_, seen_;  // as asked for, and as cuDNN sees it
   std::shared_ptr<const Chosen> chosen_;
-  DnnBlocks blocks_;
-  std::size_t scratch_bytes_ = 0, queries_ = 0, keys_ = 0, means_ = 0, sum_ = 0;
-  float scale_, nothing_ = -std::numeric_limits<float>::infinity(), one_ = 1, left_;
-  std::int32_t right_;
 };
 
 }  // namespace
@@ -262,7 +331,8 @@ bool attends(Context& context, const Attention& d) {
 
 std::unique_ptr<runtime::Call> make_attention(Context& context, const Attention& description) {
   context.enter();
-  return std::make_unique<AttentionCall>(context, description);
+  const AttentionChoice choice(context, description);
+  return runtime::call_of(choice.steps(), choice.buffers());
 }
 
 }  // namespace tegula::gpu

@@ -3,11 +3,13 @@
 
 #include <bit>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <vector>
 
 #include "tegula/cuda/driver/context.h"
 #include "tegula/cuda/driver/memory.h"
+#include "tegula/runtime/call.h"
 
 namespace tegula::gpu {
 
@@ -36,5 +38,16 @@ class DnnBlocks {
   mutable std::mutex mutex_;
   mutable std::vector<Ref<Buffer>> blocks_;
 };
+
+/// A tensor of a call whose kernels may take addresses for multiples of 16.
+struct AlignedTensor {
+  std::size_t bytes = 0;  // 0: lies anywhere
+  bool written = false;
+  bool sparse = false;  // has room between its rows, which are another's: it cannot go through a block
+};
+/// The same call for tensors at any address: those that do not begin at multiples of 16 bytes (slices) go through memory of its own.
+/// `op` is who reports what goes wrong.
+std::unique_ptr<runtime::Call> aligned_call(Context& context, const char* op, std::unique_ptr<runtime::Call> call,
+                                            std::vector<AlignedTensor> tensors);
 
 }  // namespace tegula::gpu

@@ -13,6 +13,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/tuning.h"
+#include "tegula/cuda/dnn/dnn_blocks.h"
 #include "tegula/cuda/dnn/dnn_convolution_steps.h"
 #include "tegula/cuda/driver/measure.h"
 #include "tegula/cuda/handwritten/few_channels/few_channels.h"
@@ -319,9 +320,9 @@ class ConvolutionChoice {
     operands.push_back(parts), tensors.push_back(sums ? AlignedTensor{} : tensor(result_));
     const std::string text = "kernel for few channels, " + few_->name + ": " + key_of(d_, attempt_);
     to.steps.push_back(
-        {"", aligned_call(context_, kernel_call(context_, few_->kernel, kName, text), std::move(tensors)), std::move(operands)});
+        {"", aligned_call(context_, kName, kernel_call(context_, few_->kernel, kName, text), std::move(tensors)), std::move(operands)});
     if (!sums) return;
-    auto sum = aligned_call(context_, kernel_call(context_, *few_->sum, kName), {AlignedTensor{}, tensor(result_)});
+    auto sum = aligned_call(context_, kName, kernel_call(context_, *few_->sum, kName), {AlignedTensor{}, tensor(result_)});
     to.steps.push_back({"sum of the parts", std::move(sum), {read(parts), described(result_)}});
   }
 
@@ -343,7 +344,8 @@ class ConvolutionChoice {
     if (with_bias) add_bias(to, operands, tensors);
     if (with_addend) operands.push_back(addend()), tensors.push_back({extent_bytes(d_.dtype(), d_.output.layout)});
     const StepOperand result = operands[result_];
-    auto engine = aligned_call(context_, engine_call(context_, plan_, key_of(d_, attempt_), with_bias, with_addend), std::move(tensors));
+    auto engine =
+        aligned_call(context_, kName, engine_call(context_, plan_, key_of(d_, attempt_), with_bias, with_addend), std::move(tensors));
     to.steps.push_back({"", std::move(engine), std::move(operands)});
     if (result.kind == StepOperand::Kind::Temporary)
       add_kernel(to, std::string(folds(result_) ? "unfolding" : "copy") + " of the " + kNames[result_], staging(result_),

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "tegula/core/error.h"
 #include "tegula/cuda/dnn/dnn_blocks.h"
 
 namespace tegula::gpu {
@@ -63,37 +62,6 @@ class RepeatingCall final : public runtime::Call {
   std::size_t bytes_, times_;
 };
 
-class AlignedCall final : public runtime::Call {
- public:
-  AlignedCall(Context& context, std::unique_ptr<runtime::Call> call, std::vector<AlignedTensor> tensors)
-      : call_(std::move(call)),
-        tensors_(std::move(tensors)),
-        blocks_(context, tensors_.size()) {}
-
-  std::size_t scratch_bytes() const override { return call_->scratch_bytes(); }
-  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
-    std::vector<void*> at(buffers.begin(), buffers.end());
-    for (std::size_t b = 0; b < at.size(); ++b) {
-      const AlignedTensor& tensor = tensors_[b];
-      if (tensor.bytes == 0) continue;
-      at[b] = blocks_.aligned(b, buffers[b], tensor.bytes);
-      if (at[b] == buffers[b]) continue;
-      if (tensor.written && tensor.sparse)
-        throw Error({.op = kName, .got = "a part of a tensor that begins elsewhere", .expected = "a multiple of 16 bytes for a result"});
-      if (!tensor.written) blocks_.copy(at[b], buffers[b], tensor.bytes, kName);
-    }
-    call_->run(at, options);
-    for (std::size_t b = 0; b < at.size(); ++b)
-      if (tensors_[b].written && at[b] != buffers[b]) blocks_.copy(buffers[b], at[b], tensors_[b].bytes, kName);
-  }
-  std::string describe() const override { return call_->describe(); }
-
- private:
-  std::unique_ptr<runtime::Call> call_;
-  std::vector<AlignedTensor> tensors_;
-  DnnBlocks blocks_;
-};
-
 }  // namespace
 
 std::unique_ptr<runtime::Call> engine_call(Context& context, std::shared_ptr<const ChosenEngine> engine, std::string text, bool bias,
@@ -103,10 +71,6 @@ std::unique_ptr<runtime::Call> engine_call(Context& context, std::shared_ptr<con
 
 std::unique_ptr<runtime::Call> repeating_call(Context& context, std::size_t bytes, std::size_t times) {
   return std::make_unique<RepeatingCall>(context, bytes, times);
-}
-
-std::unique_ptr<runtime::Call> aligned_call(Context& context, std::unique_ptr<runtime::Call> call, std::vector<AlignedTensor> tensors) {
-  return std::make_unique<AlignedCall>(context, std::move(call), std::move(tensors));
 }
 
 }  // namespace tegula::gpu

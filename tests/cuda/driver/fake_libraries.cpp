@@ -1,5 +1,5 @@
 // cuBLASLt and cuDNN for the pretended GPU of fake_driver.cpp: they can be opened and know no algorithm, so that the plain kernels are
-// listed in their place; but for products of E4M3 codes, which have no plain kernel, and for convolutions where TEGULA_FAKE_DNN says so. With TEGULA_FAKE_ALGORITHMS=N cuBLASLt knows N of them for every
+// listed in their place; but for products of E4M3 codes, which have no plain kernel, and for convolutions and attention where TEGULA_FAKE_DNN says so. With TEGULA_FAKE_ALGORITHMS=N cuBLASLt knows N of them for every
 // product. TEGULA_FAKE_CUBLASLT and TEGULA_FAKE_CUDNN are what they say as their version.
 
 #include <cublasLt.h>
@@ -25,11 +25,12 @@ void give(Handle* handle) {
 }
 
 #ifndef TEGULA_FAKE_BLAS
-/// TEGULA_FAKE_DNN=engine: cuDNN knows one engine, for graphs of one operation.
-bool knows_engine() {
+/// TEGULA_FAKE_DNN=engine: cuDNN knows one engine, for graphs of one operation; =graphs: for all graphs.
+bool knows(const char* what) {
   const char* const word = std::getenv("TEGULA_FAKE_DNN");
-  return word && std::strcmp(word, "engine") == 0;
+  return word && std::strcmp(word, what) == 0;
 }
+bool knows_engine() { return knows("engine") || knows("graphs"); }
 cudnnStatus_t engine_status() { return knows_engine() ? CUDNN_STATUS_SUCCESS : CUDNN_STATUS_NOT_SUPPORTED; }
 #endif
 
@@ -110,7 +111,7 @@ cudnnStatus_t CUDNNWINAPI cudnnBackendFinalize(cudnnBackendDescriptor_t) { retur
 cudnnStatus_t CUDNNWINAPI cudnnBackendExecute(cudnnHandle_t, cudnnBackendDescriptor_t, cudnnBackendDescriptor_t) { return engine_status(); }
 cudnnStatus_t CUDNNWINAPI cudnnBackendSetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t,
                                                    std::int64_t count, const void*) {
-  return name == CUDNN_ATTR_OPERATIONGRAPH_OPS && count > 1 ? CUDNN_STATUS_NOT_SUPPORTED : engine_status();
+  return name == CUDNN_ATTR_OPERATIONGRAPH_OPS && count > 1 && !knows("graphs") ? CUDNN_STATUS_NOT_SUPPORTED : engine_status();
 }
 cudnnStatus_t CUDNNWINAPI cudnnBackendGetAttribute(cudnnBackendDescriptor_t, cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t,
                                                    std::int64_t most, std::int64_t* count, void* values) {
