@@ -4,8 +4,6 @@
 #include <utility>
 
 #include "tegula/core/error.h"
-#include "tegula/graph/structural.h"
-#include "tegula/tile/builder.h"
 
 namespace tegula::compile {
 namespace {
@@ -74,40 +72,21 @@ class FoldedCall final : public LibraryOp {
   Folded folded_;
 };
 
-/// True if the instruction takes the value so far and the next scalar, in either order if it commutes.
-bool continues(const tile::Instruction& instruction, tile::Id value, tile::Id number) {
-  if (instruction.word != tile::Word::Max && instruction.word != tile::Word::Min) return false;
-  const auto& operands = instruction.operands;
-  return operands.size() == 2 && ((operands[0] == value && operands[1] == number) || (operands[0] == number && operands[1] == value));
-}
-
 }  // namespace
 
 Ref<const Op> folded_call(const Ref<const Op>& op, Folded folded) { return Ref<const Op>(new FoldedCall(op, std::move(folded))); }
 
-runtime::Expression expression_behind(const Graph& graph, const Item& item, int input) {
-  tile::Builder builder("behind");
-  std::vector<tile::Value> operands;
-  const DType type = tile::compute_type(item.dtype);
+Expression expression_behind(const Graph& graph, const Item& item, int input) {
+  Expression out;
+  Expression::Word last{.op = item.op, .dtype = item.dtype};
   for (std::size_t k = 0; k < item.inputs.size(); ++k) {
     const Item& operand = graph[item.inputs[k]];
     const bool fits = k == 0 ? item.inputs[k] == input : operand.role() == Role::Scalar && operand.shape.rank() == 0;
     if (!fits || operand.dtype != item.dtype) return {};
-    operands.push_back(builder.scalar("x" + std::to_string(k), type));
+    const auto kind = k == 0 ? Expression::Word::Kind::Result : Expression::Word::Kind::Number;
+    last.operands.push_back(out.add({.kind = kind, .input = static_cast<int>(k), .dtype = item.dtype}));
   }
-  if (operands.size() < 2) return {};
-  const tile::Id result = item.as<ElementwiseOp>().emit(builder, operands, item.dtype).id();
-  const auto& instructions = builder.program().instructions;
-  const std::size_t parameters = operands.size();
-  if (instructions.size() != 2 * parameters - 1 || result != static_cast<tile::Id>(instructions.size()) - 1) return {};
-  runtime::Expression out;
-  tile::Id value = operands[0].id();
-  for (std::size_t k = 1; k < parameters; ++k) {
-    const auto at = static_cast<tile::Id>(parameters + k - 1);
-    if (!continues(builder.program()[at], value, operands[k].id())) return {};
-    out.words.push_back(builder.program()[at].word);
-    value = at;
-  }
+  out.add(std::move(last));
   return out;
 }
 

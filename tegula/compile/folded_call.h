@@ -17,7 +17,7 @@ struct Folded {
 /// The op with `folded` in it. With an expression, bias_axis() is -1: nothing can be folded in after it.
 Ref<const Op> folded_call(const Ref<const Op>& op, Folded folded);
 
-/// The elementwise item as an expression of `input`; its other inputs must be scalars. Empty if it is not a chain of words that Expression has.
-runtime::Expression expression_behind(const Graph& graph, const Item& item, int input);
+/// The elementwise item as an expression of the call `input`, its first input, and of numbers, its others. Empty if it reads anything else.
+Expression expression_behind(const Graph& graph, const Item& item, int input);
 
 }  // namespace tegula::compile

@@ -55,12 +55,7 @@ bool is_leaf(const Node& node) { return node.op().role() == Role::Leaf || (node.
 
 void derive_constants(const Graph& graph, std::span<const std::uint64_t> given, std::vector<std::uint64_t>& out) {
   out.assign(given.begin(), given.end());
-  std::vector<double> x;
-  for (const Graph::Derived& derived : graph.derived) {
-    x.clear();
-    for (int input : derived.inputs) x.push_back(std::bit_cast<double>(out[static_cast<std::size_t>(input)]));  // all of them floats
-    out.push_back(rounded(static_cast<const ElementwiseOp&>(*derived.op).reference(x), derived.rounded).bits(DType::f64));
-  }
+  for (const Expression& derived : graph.derived) out.push_back(std::bit_cast<std::uint64_t>(number_of(derived, out)));
 }
 
 const Ref<const Op>& copy_op() {
@@ -270,7 +265,7 @@ std::string to_string(const Graph& graph) {
     if (item.epilogue.activation != runtime::Activation::None) text += " +activation";
     if (item.epilogue.gradient != runtime::Activation::None) text += " *gradient";
     if (item.epilogue.arithmetic == runtime::Arithmetic::TF32) text += " tf32";
-    if (item.computed->input >= 0) text += " computes input " + std::to_string(item.computed->input);
+    if (item.prologue->input >= 0) text += " computes input " + std::to_string(item.prologue->input);
     text += " : " + std::string(name(item.dtype)) + tegula::to_string(item.shape);
     for (std::size_t k = 1; k < item.results.size(); ++k)
       text += ", " + std::string(name(item.results[k].dtype)) + tegula::to_string(item.results[k].shape);

@@ -4,25 +4,18 @@
 #include <unordered_map>
 #include <vector>
 
+#include "tegula/compile/expression.h"
 #include "tegula/core/rare.h"
 #include "tegula/graph/node.h"
 
 namespace tegula::compile {
 
-/// A kernel input whose elements the kernel computes itself: a few words of arithmetic on the element's index and on scalars.
-struct Computed {
-  struct Word {
-    enum class Kind : std::uint8_t { Op, Index, Number, Memory } kind = Kind::Op;
-    Ref<const Op> op;           // Op: an ElementwiseOp
-    std::vector<int> operands;  // Op: earlier words. Number, Memory (of one element): which of the item's further inputs
-    std::int64_t stride = 1, offset = 0;  // Index: index * stride + offset
-    DType dtype = DType::i64;
-  };
+/// A kernel input whose elements the kernel computes itself instead of reading them.
+struct Prologue {
   int input = -1;  // -1: none
   Shape shape;
-  DType dtype = DType::i64;
-  int first_extra = 0;  // of the further inputs
-  std::vector<Word> words;  // the last one is the element
+  int first_extra = 0;  // of the item's inputs: from here on only the expression reads them
+  Expression value;     // of one element
 };
 
 /// The place of a value that is stored inside a concatenation (a join) instead of in memory of its own.
@@ -45,7 +38,7 @@ struct Item {
   LibraryOp::Epilogue epilogue;  // Library: what was folded in
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
   int seen = -1;                 // views and barriers, after materialize: the entry in Graph::seen
-  Rare<Computed> computed;       // Kernel
+  Rare<Prologue> prologue;       // Kernel
   Rare<Within> within;           // after store_within
   bool assembled = false;        // Kernel, a join: all its pieces are stored within it, so it does no work
 
@@ -80,12 +73,7 @@ struct Graph {
   std::vector<Seen> seen;
   std::vector<Leaf> leaves;
   std::vector<DType> constants;  // one entry of the parameter block each; the derived ones come last
-  struct Derived {
-    Ref<const Op> op;            // an ElementwiseOp
-    std::vector<int> inputs;     // earlier constants
-    DType rounded = DType::f64;  // rounded to the numbers of this dtype
-  };
-  std::vector<Derived> derived;  // scalars that the host computes from other scalars before a run
+  std::vector<Expression> derived;  // scalars that the host computes of earlier ones before a run
   std::vector<int> outputs;      // results returned to the caller, each in a buffer of its own
   struct Update {
     int leaf;  // a Variable's value …

@@ -143,13 +143,16 @@ class Writer {
     if (step.called()) each(step.called()->buffers);
   }
 
-  json derived(const compile::Graph::Derived& one) {
+  json derived(const compile::Expression& one) {
     AttributeWriter attributes;
-    one.op->visit(attributes);
-    if (!table_with(one.op->class_name())) refuse_op(*one.op, {});
-    return {{"op", std::string(one.op->class_name())},
-            {"in", one.inputs},
-            {"rounded", dtype(one.rounded)},
+    const compile::Expression::Word& last = one.words.back();
+    last.op->visit(attributes);
+    if (!table_with(last.op->class_name())) refuse_op(*last.op, {});
+    json inputs = json::array();
+    for (const int operand : last.operands) inputs.push_back(one.words[static_cast<std::size_t>(operand)].input);
+    return {{"op", std::string(last.op->class_name())},
+            {"in", std::move(inputs)},
+            {"rounded", dtype(last.dtype)},
             {"attributes", std::move(attributes.json)}};
   }
   [[noreturn]] static void refuse_op(const Op& op, const Line& where) {
@@ -183,9 +186,9 @@ class Writer {
     op.visit(attributes);
     std::vector<Result> inputs;
     for (const int input : item.inputs) inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype});
-    if (item.computed->input >= 0) {
-      inputs.resize(static_cast<std::size_t>(item.computed->first_extra));
-      inputs[static_cast<std::size_t>(item.computed->input)] = {item.computed->shape, item.computed->dtype};
+    if (item.prologue->input >= 0) {
+      inputs.resize(static_cast<std::size_t>(item.prologue->first_extra));
+      inputs[static_cast<std::size_t>(item.prologue->input)] = {item.prologue->shape, item.prologue->value.words.back().dtype};
     }
     return {{"op", std::string(op.class_name())},
             {"attributes", std::move(attributes.json)},

@@ -111,13 +111,12 @@ class PlanReader {
     if (derived.size() > graph.constants.size()) r_.refuse("more derived numbers than numbers", "those among them");
     for (const json& one : derived) {
       const std::size_t place = graph.constants.size() - derived.size() + graph.derived.size();  // they come last
-      compile::Graph::Derived number;
-      number.inputs = r_.indices(r_.at(one, "in"), place);
-      number.rounded = r_.dtype(r_.at(one, "rounded"));
-      Signature node{.inputs = std::vector<Result>(number.inputs.size(), Result{{}, number.rounded}), .results = {{{}, number.rounded}}};
-      number.op = op(one, node);
-      if (number.op->role() != Role::Elementwise) r_.refuse("a number made by " + std::string(number.op->name()), "an elementwise op");
-      graph.derived.push_back(std::move(number));
+      const std::vector<int> inputs = r_.indices(r_.at(one, "in"), place);
+      const DType rounded = r_.dtype(r_.at(one, "rounded"));
+      Signature node{.inputs = std::vector<Result>(inputs.size(), Result{{}, rounded}), .results = {{{}, rounded}}};
+      const Ref<const Op> made_by = op(one, node);
+      if (made_by->role() != Role::Elementwise) r_.refuse("a number made by " + std::string(made_by->name()), "an elementwise op");
+      graph.derived.push_back(compile::Expression::of_numbers(made_by, inputs, rounded));
     }
   }
 

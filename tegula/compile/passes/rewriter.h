@@ -41,7 +41,7 @@ class Rewriter {
   }
 
   /// The slot of a further number, which the host makes before a run.
-  int add(DType dtype, Graph::Derived derived) {
+  int add(DType dtype, Expression derived) {
     out_.constants.push_back(dtype);
     out_.derived.push_back(std::move(derived));
     return static_cast<int>(out_.constants.size()) - 1;

@@ -114,24 +114,25 @@ void derive(Graph& graph, Item& item) {
   if (item.role() != Role::Elementwise || item.shape.rank() != 0 || !is_float(item.dtype) || item.inputs.empty() ||
       item.as<ElementwiseOp>().has_check())
     return;
-  Graph::Derived derived{item.op, {}};
+  std::vector<int> numbers;
+  DType rounded = DType::f64;
   for (int input : item.inputs) {
     if (graph[input].role() != Role::Scalar || !is_float(graph[input].dtype)) return;
-    derived.inputs.push_back(graph[input].slot);
+    numbers.push_back(graph[input].slot);
   }
   // f32 scalars are computed in f64. A narrow float is rounded to its dtype, a cast to the narrower of its two dtypes, as in tensors.
   if (is_narrow_float(item.dtype)) {
-    derived.rounded = item.dtype;
+    rounded = item.dtype;
   } else if (item.op == cast_op()) {
     const DType from = graph[item.inputs[0]].dtype;
-    derived.rounded = size_of(from) < size_of(item.dtype) ? from : item.dtype;
+    rounded = size_of(from) < size_of(item.dtype) ? from : item.dtype;
   }
   static const Ref<const Op> op = make<DerivedOp>();
+  graph.derived.push_back(Expression::of_numbers(item.op, numbers, rounded));
   item.op = op;
   item.inputs.clear();
   item.slot = static_cast<int>(graph.constants.size());
   graph.constants.push_back(tile::compute_type(item.dtype));
-  graph.derived.push_back(std::move(derived));
 }
 
 void merge_equal(Graph& graph) {

@@ -142,7 +142,7 @@ void spell_out(Graph& graph, const runtime::Device& device, SmallProducts produc
         const std::uint64_t bits = ops->numbers[static_cast<std::size_t>(part.slot)];
         const DType dtype = ops->graph.constants[static_cast<std::size_t>(part.slot)];
         const auto [known, is_new] = numbers.try_emplace({bits, dtype});  // equal ones are one, so that items made of them are
-        if (is_new) known->second = rewriter.add(dtype, {make<const BitsOp>(bits), {}});
+        if (is_new) known->second = rewriter.add(dtype, Expression::of_numbers(make<const BitsOp>(bits), {}, DType::f64));
         part.slot = known->second;
       }
       now.push_back(part.role() == Role::Leaf ? item.inputs[static_cast<std::size_t>(part.slot)] : is_result ? -1 : rewriter.add(part));

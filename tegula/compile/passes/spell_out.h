@@ -11,7 +11,7 @@ class OpTable;
 
 namespace tegula::compile {
 
-/// Adds the compiler's own ops, which compute scalars from scalars (Graph::Derived), to the table for plan files.
+/// Adds the compiler's own ops, which compute scalars from scalars (Graph::derived), to the table for plan files.
 void add_compiler_ops(OpTable& table);
 
 /// True if the loop stays a loop, false if it is unrolled. An asynchronous device reports failed checks only after the plan, so loops with checks are

@@ -95,34 +95,13 @@ void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& d
 /// An input that the kernel computes, as tile code.
 KernelContext::Element element_of(const Item& item, bool asynchronous) {
   return [&item, asynchronous](tile::Builder& builder, std::vector<KernelArgument>& arguments, tile::Value places) {
-    using Kind = Computed::Word::Kind;
-    std::vector<tile::Value> values;
-    for (const Computed::Word& word : item.computed->words) {
-      const int input = item.computed->first_extra + (word.operands.empty() ? 0 : word.operands[0]);
-      const std::string label = "e" + std::to_string(input);
-      std::vector<tile::Value> operands;
-      switch (word.kind) {
-        case Kind::Index: {
-          const tile::Value scaled = word.stride == 1 ? places : places * builder.constant(word.stride, DType::i64);
-          values.push_back(word.offset == 0 ? scaled : scaled + builder.constant(word.offset, DType::i64));
-          break;
-        }
-        case Kind::Number:
-          arguments.push_back(KernelArgument::constant(input));
-          values.push_back(constant_parameter(builder, label, word.dtype, asynchronous));
-          break;
-        case Kind::Memory:
-          arguments.push_back(KernelArgument::input(input));
-          values.push_back(builder.load(builder.pointer(label, word.dtype, false)));
-          break;
-        case Kind::Op:
-          for (const int operand : word.operands) operands.push_back(values[static_cast<std::size_t>(operand)]);
-          values.push_back(static_cast<const ElementwiseOp&>(*word.op).emit(builder, operands, word.dtype));
-          if (tile::compute_type(word.dtype) != word.dtype) values.back() = tile::narrow(values.back(), word.dtype);
-      }
-    }
-    // Whatever it is made of, it has the places' shape.
-    return values.back().shape() == places.shape() ? values.back() : tile::broadcast(values.back(), places.shape());
+    return emit(item.prologue->value, builder, places, 0, [&](const Expression::Word& word) {
+      const std::string label = "e" + std::to_string(word.input);
+      const bool number = word.kind == Expression::Word::Kind::Number;
+      arguments.push_back(number ? KernelArgument::constant(word.input) : KernelArgument::input(word.input));
+      return number ? constant_parameter(builder, label, word.dtype, asynchronous)
+                    : builder.load(builder.pointer(label, word.dtype, false));
+    });
   };
 }
 
@@ -158,9 +137,9 @@ void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device&
   std::vector<KernelContext::Operand> inputs;
   for (int input : item.inputs)
     inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype, access_of(plan.graph, input).layout.strides});
-  if (item.computed->input >= 0) {
-    const Shape& shape = item.computed->shape;
-    inputs[static_cast<std::size_t>(item.computed->input)] = {shape, item.computed->dtype, Layout::dense(shape).strides};
+  if (item.prologue->input >= 0) {
+    const Shape& shape = item.prologue->shape;
+    inputs[static_cast<std::size_t>(item.prologue->input)] = {shape, item.prologue->value.words.back().dtype, Layout::dense(shape).strides};
   }
   const std::vector<int> values = values_of(i);
   std::vector<KernelContext::Operand> outputs;
@@ -171,7 +150,7 @@ void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device&
     wanted.push_back(values[k] >= 0);
   }
   KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), plan.tiles);
-  if (item.computed->input >= 0) context.set_computed(item.computed->input, element_of(item, device.traits().numbers_in_memory));
+  if (item.prologue->input >= 0) context.set_computed(item.prologue->input, element_of(item, device.traits().numbers_in_memory));
   context.set_changing(extents_that_change(plan, i));
   item.as<KernelOp>().lower(context);
   plan.extents.insert(plan.extents.end(), context.extents().begin(), context.extents().end());

@@ -63,7 +63,7 @@ class Meaning {
     if (item.role() == Role::Scalar) words_.push_back(numbers_[static_cast<std::size_t>(item.slot)]);
     words_.push_back(item.inputs.size());
     for (const int input : item.inputs) words_.push_back(static_cast<std::uint64_t>(number_.at(input)));
-    return item.computed->input < 0;
+    return item.prologue->input < 0;
   }
 
   const Graph& graph_;

@@ -74,10 +74,11 @@ bool fold_numbers(Graph& graph, int i, const std::vector<int>& uses, const runti
   const bool fits = call.role() == Role::Library && call.results.empty() && call.dtype == item.dtype && call.shape == item.shape &&
                     uses[static_cast<std::size_t>(producer)] == 1 && call.as<LibraryOp>().bias_axis() >= 0;
   if (!fits) return false;
-  runtime::Expression behind = expression_behind(graph, item, producer);
-  if (behind.words.empty()) return false;
+  const Expression expression = expression_behind(graph, item, producer);
+  auto behind = expression.is_empty() ? std::nullopt : behind_call(expression);
+  if (!behind) return false;
   Item merged = merged_call(graph, call, item, device, true);
-  merged.op = folded_call(merged.op, {.behind = std::move(behind)});
+  merged.op = folded_call(merged.op, {.behind = *std::move(behind)});
   const auto end = merged.inputs.end() - (call.epilogue.addend ? 1 : 0);
   merged.inputs.insert(end, item.inputs.begin() + 1, item.inputs.end());
   if (!device.takes(description_of(graph, merged, device))) return false;

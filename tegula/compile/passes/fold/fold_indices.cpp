@@ -13,6 +13,8 @@
 namespace tegula::compile {
 namespace {
 
+using Kind = Expression::Word::Kind;
+
 constexpr std::size_t kMostOps = 8;  // that cost less than a launch
 
 class Folder {
@@ -31,19 +33,18 @@ class Folder {
   void fold(Item& item, int input) {
     const int index = item.inputs[static_cast<std::size_t>(input)];
     if (graph_[index].role() != Role::Elementwise) return;
-    Computed computed{.input = input, .shape = graph_[index].shape, .dtype = graph_[index].dtype};
+    Prologue prologue{.input = input, .shape = graph_[index].shape, .first_extra = static_cast<int>(item.inputs.size()), .value = {}};
     std::vector<int> memory;
     std::map<int, int> known;
-    if (value(computed, memory, known, index) < 0 || memory.empty() || computed.words.back().kind == Computed::Word::Kind::Memory) return;
+    if (value(prologue, memory, known, index) < 0 || memory.empty() || prologue.value.words.back().kind == Kind::Memory) return;
     // The memory read replaces the index operand; further reads follow the other inputs.
-    computed.first_extra = static_cast<int>(item.inputs.size());
     item.inputs[static_cast<std::size_t>(input)] = memory[0];
     item.inputs.insert(item.inputs.end(), memory.begin(), memory.end());
-    item.computed = std::move(computed);
+    item.prologue = std::move(prologue);
   }
 
   /// The number of the word that gives the item's element; -1 where it is more than arithmetic on numbers and its own place.
-  int value(Computed& computed, std::vector<int>& memory, std::map<int, int>& known, int number, std::size_t depth = 0) {
+  int value(Prologue& prologue, std::vector<int>& memory, std::map<int, int>& known, int number, std::size_t depth = 0) {
     if (const auto found = known.find(number); found != known.end()) return found->second;
     if (graph_[number].seen >= 0 && graph_.seen[static_cast<std::size_t>(graph_[number].seen)].waits) return -1;
     Access access = access_of(graph_, number);
@@ -52,39 +53,38 @@ class Folder {
       if (graph_[copied.base].role() == Role::Scalar) access = copied;
     }
     const Item& base = graph_[access.base];
-    Computed::Word word{.dtype = base.dtype};
+    Expression::Word word{.dtype = base.dtype};
     const bool single = numel(base.shape) == 1 && (base.role() == Role::Scalar || access.layout.offset == 0);
     if (base.role() == Role::Index) {
       const Shape& shape = access.layout.shape;
-      if (shape.rank() != 1 || shape != computed.shape) return -1;
+      if (shape.rank() != 1 || shape != prologue.shape) return -1;
       word.stride = access.layout.strides[0], word.offset = access.layout.offset;
-      word.kind = Computed::Word::Kind::Index;
-    } else if (access.base == number && arithmetic(computed, memory, known, number, depth, word)) {
-      word.kind = Computed::Word::Kind::Op, word.op = base.op;
+      word.kind = Kind::Index;
+    } else if (access.base == number && arithmetic(prologue, memory, known, number, depth, word)) {
+      word.kind = Kind::Op, word.op = base.op;
     } else if (single) {
-      word.kind = base.role() == Role::Scalar ? Computed::Word::Kind::Number : Computed::Word::Kind::Memory;
-      word.operands = {static_cast<int>(memory.size())};
+      word.kind = base.role() == Role::Scalar ? Kind::Number : Kind::Memory;
+      word.input = prologue.first_extra + static_cast<int>(memory.size());
       memory.push_back(access.base);
     } else {
       return -1;
     }
-    computed.words.push_back(std::move(word));
-    return known[number] = static_cast<int>(computed.words.size()) - 1;
+    return known[number] = prologue.value.add(std::move(word));
   }
 
   /// True if all inputs of the item have words from value(), which become the operands of its word.
-  bool arithmetic(Computed& computed, std::vector<int>& memory, std::map<int, int>& known, int number, std::size_t depth,
-                  Computed::Word& word) {
+  bool arithmetic(Prologue& prologue, std::vector<int>& memory, std::map<int, int>& known, int number, std::size_t depth,
+                  Expression::Word& word) {
     const Item& item = graph_[number];
-    if (item.role() != Role::Elementwise || item.shape != computed.shape || !is_integer(item.dtype)) return false;
+    if (item.role() != Role::Elementwise || item.shape != prologue.shape || !is_integer(item.dtype)) return false;
     const auto& op = item.as<ElementwiseOp>();
-    if (op.has_check() || op.numerics() != Numerics::Either || computed.words.size() >= kMostOps || depth >= kMostOps) return false;
-    const auto before = std::tuple(computed.words, memory, known);
+    if (op.has_check() || op.numerics() != Numerics::Either || prologue.value.words.size() >= kMostOps || depth >= kMostOps) return false;
+    const auto before = std::tuple(prologue.value, memory, known);
     std::vector<int> operands;
     for (const int input : item.inputs) {
-      operands.push_back(value(computed, memory, known, input, depth + 1));
+      operands.push_back(value(prologue, memory, known, input, depth + 1));
       if (operands.back() >= 0) continue;
-      std::tie(computed.words, memory, known) = before;
+      std::tie(prologue.value, memory, known) = before;
       return false;
     }
     word.operands = std::move(operands);

@@ -47,7 +47,7 @@ std::vector<InsertedSlice> SliceInserters::of(int value, std::int64_t rows, std:
   std::vector<InsertedSlice> found, out;
   if (graph_[value].order.empty()) found = find(value, rows, columns);
   for (InsertedSlice& one : found) {
-    std::vector<int> needed{one.slice.whole, one.slice.at.operands[0]};
+    std::vector<int> needed{one.slice.whole, one.slice.at.input};
     if (const auto check = std::ranges::lower_bound(checks_, one.item); check != checks_.begin()) needed.push_back(*std::prev(check));
     if (out.size() == kMostSlices || depends(needed, value)) continue;
     behind_[index(value)].insert(behind_[index(value)].end(), needed.begin(), needed.end());
@@ -78,8 +78,8 @@ std::vector<InsertedSlice> SliceInserters::find(int value, std::int64_t rows, st
     slice->whole = item.inputs[0];
     slice->length = item.shape[axis];
     const bool number = of_place == Role::Scalar;
-    slice->at = {.kind = number ? RowWord::Kind::Number : RowWord::Kind::Memory,
-                 .operands = {number ? at.base : item.inputs[2]},
+    slice->at = {.kind = number ? Expression::Word::Kind::Number : Expression::Word::Kind::Memory,
+                 .input = number ? at.base : item.inputs[2],
                  .dtype = DType::i64};
     out.push_back({user, std::move(*slice)});
   }

@@ -15,7 +15,7 @@
 namespace tegula::compile {
 namespace {
 
-using Kind = RowWord::Kind;
+using Kind = Expression::Word::Kind;
 
 constexpr std::int64_t kSmallestWeight = 1 << 14;  // elements: below it is a launch like any other
 constexpr std::size_t kMostWords = 24;             // before or behind: more is a kernel's work
@@ -89,11 +89,11 @@ class Finder {
   }
 
   /// The word for what the program reads; nothing where it lies so that a copy would be needed.
-  std::optional<RowWord> read(Chosen& one, int i, bool before) const {
+  std::optional<Expression::Word> read(Chosen& one, int i, bool before) const {
     const Access access = access_of(from_, i);
     const Role role = from_[access.base].role();
     if (role == Role::Index) return std::nullopt;
-    RowWord word{.kind = role == Role::Scalar ? Kind::Number : Kind::Memory, .dtype = from_[i].dtype};
+    Expression::Word word{.kind = role == Role::Scalar ? Kind::Number : Kind::Memory, .dtype = from_[i].dtype};
     if (role == Role::Scalar) {
       i = access.base;
     } else {
@@ -104,7 +104,7 @@ class Finder {
     }
     const auto [known, fresh] = one.known.try_emplace({i, before}, static_cast<int>(one.inputs.size()));
     if (fresh) one.inputs.push_back(i);
-    word.operands = {known->second};
+    word.input = known->second;
     return word;
   }
 
@@ -154,10 +154,10 @@ class Finder {
     const int a = from_[product].inputs[0];
     const bool may_compute =
         instances_of(one.program) <= kMostRepeats && holds_all_terms(one.program.terms, one.program.dtype, device_.tiles().elements);
-    if (!may_compute || !compute_rows(one, a)) one.program.before = {*read_rows(one, a)};
+    if (!may_compute || !compute_rows(one, a)) one.program.before.words = {*read_rows(one, a)};
   }
   /// a itself: (M, K) always lies in rows.
-  std::optional<RowWord> read_rows(Chosen& one, int a) const { return read(one, a, true); }
+  std::optional<Expression::Word> read_rows(Chosen& one, int a) const { return read(one, a, true); }
 
   bool compute_rows(Chosen& one, int a) const {
     const auto root = computed_below(one, a);
@@ -178,7 +178,7 @@ class Finder {
     std::map<int, int> word_of;
     for (const int i : inside) {
       const Item& item = from_[i];
-      RowWord word{.kind = item.role() == Role::Reduce ? Kind::Reduce : Kind::Op, .op = item.op, .dtype = item.dtype};
+      Expression::Word word{.kind = item.role() == Role::Reduce ? Kind::Reduce : Kind::Op, .op = item.op, .dtype = item.dtype};
       for (const int input : item.inputs) {
         const auto below = computed_below(one, input);
         if (below && inside.contains(*below)) {
@@ -187,11 +187,9 @@ class Finder {
         }
         const auto from = read(tried, input, true);
         if (!from) return false;
-        tried.program.before.push_back(*from);
-        word.operands.push_back(static_cast<int>(tried.program.before.size()) - 1);
+        word.operands.push_back(tried.program.before.add(*from));
       }
-      tried.program.before.push_back(std::move(word));
-      word_of[i] = static_cast<int>(tried.program.before.size()) - 1;
+      word_of[i] = tried.program.before.add(std::move(word));
     }
     one = std::move(tried);
     return true;
@@ -199,8 +197,8 @@ class Finder {
 
   // ---- What is behind it.
   void work_behind(Chosen& one, int product) {
-    std::vector<RowWord>& words = one.program.after;
-    words = {{.kind = Kind::Product, .dtype = one.program.dtype}};
+    std::vector<Expression::Word>& words = one.program.after.words;
+    words = {{.kind = Kind::Result, .dtype = one.program.dtype}};
     const std::int64_t columns = one.program.columns, all = one.program.rows * columns;
     std::set<int> same{product};  // items that are the value so far
     int at = product, value = 0;
@@ -226,7 +224,7 @@ class Finder {
   /// One more op behind the product.
   bool append(Chosen& one, int i, const std::set<int>& same, int value) const {
     Chosen tried = one;
-    RowWord word{.kind = Kind::Op, .op = from_[i].op, .dtype = from_[i].dtype};
+    Expression::Word word{.kind = Kind::Op, .op = from_[i].op, .dtype = from_[i].dtype};
     for (const int input : from_[i].inputs) {
       if (same.contains(input)) {
         word.operands.push_back(value);
@@ -234,10 +232,9 @@ class Finder {
       }
       const auto from = read(tried, input, false);
       if (!from) return false;
-      tried.program.after.push_back(*from);
-      word.operands.push_back(static_cast<int>(tried.program.after.size()) - 1);
+      word.operands.push_back(tried.program.after.add(*from));
     }
-    tried.program.after.push_back(std::move(word));
+    tried.program.after.add(std::move(word));
     one = std::move(tried);
     return true;
   }
@@ -258,7 +255,7 @@ void store_slices(Chosen& one, SliceInserters& inserters, std::map<int, std::pai
   };
   for (InsertedSlice& inserted : inserters.of(one.end, one.program.rows, one.program.columns)) {
     inserted.slice.whole = input(inserted.slice.whole);  // once for each that writes over it
-    int& at = inserted.slice.at.operands[0];
+    int& at = inserted.slice.at.input;
     const auto [known, fresh] = places.try_emplace(at);
     if (fresh) known->second = input(at);
     at = known->second;

@@ -20,6 +20,7 @@ namespace {
 
 using tile::Builder;
 using tile::Value;
+using Kind = Expression::Word::Kind;
 
 /// Bytes of each row of b in a tile, if b is row-major, so that neighbours in memory are neighbouring results:
 constexpr std::int64_t kBytesOfColumns = 32,
@@ -32,14 +33,14 @@ constexpr std::int64_t kMostLines = 16;
 class RowProductOp final : public KernelOp {
  public:
   explicit RowProductOp(RowProduct product) : p_(std::move(product)) {
-    const auto note = [&](const RowWord& word, std::int64_t columns) {
-      if (word.kind != RowWord::Kind::Memory) return;
-      const auto input = static_cast<std::size_t>(word.operands[0]);
+    const auto note = [&](const Expression::Word& word, std::int64_t columns) {
+      if (word.kind != Kind::Memory) return;
+      const auto input = static_cast<std::size_t>(word.input);
       if (columns_.size() <= input) columns_.resize(input + 1, 1);
       columns_[input] = columns;
     };
-    for (const RowWord& word : p_.before) note(word, p_.terms);
-    for (const RowWord& word : p_.after) note(word, p_.columns);
+    for (const auto& word : p_.before.words) note(word, p_.terms);
+    for (const auto& word : p_.after.words) note(word, p_.columns);
     for (const RowSlice& slice : p_.slices) note(slice.at, 1);
   }
 
@@ -115,8 +116,8 @@ class RowProductOp final : public KernelOp {
    private:
     static std::string name_of(const RowProduct& p) {
       std::string text = "row_product";
-      for (const auto& words : {p.before, p.after}) {
-        for (const RowWord& word : words) {
+      for (const Expression* const expression : {&p.before, &p.after}) {
+        for (const auto& word : expression->words) {
           if (word.op && text.size() < 48) text += "_" + std::string(word.op->name());
         }
       }
@@ -154,8 +155,8 @@ class RowProductOp final : public KernelOp {
     void store(Value at, Value value, Value mask) { b_.store(at, tile::broadcast(value, at.shape()), mask); }
 
     Value begin_of(const RowSlice& slice) {
-      const int input = slice.at.operands[0];
-      if (slice.at.kind == RowWord::Kind::Number) return constant(input, slice.at.dtype);
+      const int input = slice.at.input;
+      if (slice.at.kind == Kind::Number) return constant(input, slice.at.dtype);
       Value& known = begins_[input];
       return known.is_empty() ? known = b_.load(pointer(input)) : known;
     }
@@ -200,40 +201,22 @@ class RowProductOp final : public KernelOp {
     /// Terms of a row of a, as they would be stored.
     Value factor(std::int64_t row, Value term, Value mask) {
       const Value x = value_of(p_.before, row, term, mask, {});
-      return p_.before.back().kind == RowWord::Kind::Memory ? x : tile::narrow(x, p_.dtype);
+      return p_.before.words.back().kind == Kind::Memory ? x : tile::narrow(x, p_.dtype);
     }
 
-    Value value_of(const std::vector<RowWord>& words, std::int64_t row, Value place, Value mask, Value product) {
-      using Kind = RowWord::Kind;
-      std::vector<Value> values;
-      for (const RowWord& word : words) {
-        switch (word.kind) {
-          case Kind::Product: values.push_back(product); break;
-          case Kind::Memory: values.push_back(element(word.operands[0], row, place, mask)); break;
-          case Kind::Number: values.push_back(constant(word.operands[0], word.dtype)); break;
-          case Kind::Reduce: {
-            const Value x = tile::broadcast(values[static_cast<std::size_t>(word.operands[0])], place.shape());
-            values.push_back(tile::reduce(x, axis(), static_cast<const ReduceOp&>(*word.op).kind()));
-            break;
-          }
-          case Kind::Op: {
-            std::vector<Value> operands;
-            for (const int operand : word.operands) operands.push_back(values[static_cast<std::size_t>(operand)]);
-            Value y = static_cast<const ElementwiseOp&>(*word.op).emit(b_, operands, word.dtype);
-            if (is_integer(word.dtype) && tile::compute_type(word.dtype) != word.dtype) y = tile::narrow(y, word.dtype);
-            values.push_back(y);
-          }
-        }
-      }
-      return values.back().shape() == place.shape() ? values.back() : tile::broadcast(values.back(), place.shape());
+    Value value_of(const Expression& expression, std::int64_t row, Value place, Value mask, Value product) {
+      return emit(expression, b_, place, axis(), [&](const Expression::Word& word) {
+        if (word.kind == Kind::Result) return product;
+        return word.kind == Kind::Memory ? element(word.input, row, place, mask) : constant(word.input, word.dtype);
+      });
     }
 
-    /// All that these words read, before anybody waits for other threads: then it is on its way meanwhile.
-    void read_ahead(const std::vector<RowWord>& words, Value place, Value mask) {
+    /// All that the expression reads, before anybody waits for other threads: then it is on its way meanwhile.
+    void read_ahead(const Expression& expression, Value place, Value mask) {
       for (std::int64_t row = 0; row < p_.rows; ++row) {
-        for (const RowWord& word : words) {
-          if (word.kind == RowWord::Kind::Memory) element(word.operands[0], row, place, mask);
-          if (word.kind == RowWord::Kind::Number) constant(word.operands[0], word.dtype);
+        for (const auto& word : expression.words) {
+          if (word.kind == Kind::Memory) element(word.input, row, place, mask);
+          if (word.kind == Kind::Number) constant(word.input, word.dtype);
         }
       }
     }

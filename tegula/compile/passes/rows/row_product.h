@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "tegula/compile/expression.h"
 #include "tegula/core/shape.h"
 #include "tegula/graph/op.h"
 
@@ -13,25 +14,11 @@ namespace tegula::compile {
 /// The most rows of such a matmul. With more, the library is faster, because it uses tensor cores.
 inline constexpr std::int64_t kFewRows = 4;
 
-/// One value of a row, made of earlier ones.
-struct RowWord {
-  enum class Kind : std::uint8_t {
-    Product,  // the result, unrounded
-    Memory,   // an input
-    Number,   // an input that is a number of the run
-    Op,       // an ElementwiseOp of earlier words
-    Reduce,   // a ReduceOp of one earlier word, along the row
-  } kind = Kind::Op;
-  Ref<const Op> op;           // Op, Reduce
-  std::vector<int> operands;  // Op, Reduce: earlier words. Memory, Number: the input
-  DType dtype = DType::f32;
-};
-
 /// Columns of the result stored as a slice of a larger tensor, which is a further result, in place. Row r of the matmul is row
 /// r % rows of the slice; with several such tensors one after the other, it goes into tensor r / rows.
 struct RowSlice {
   int whole = -1;  // the input that is written over
-  RowWord at;  // Memory or Number, i64: the slice's begin along the axis
+  Expression::Word at;  // Memory or Number, i64: the slice's begin along the axis
   std::int64_t first_column = 0, columns = 1;
   std::int64_t rows = 1, length = 1;  // of the slice, and of the whole, along the axis
 };
@@ -40,7 +27,7 @@ struct RowSlice {
 struct RowProduct {
   std::int64_t rows = 1, terms = 1, columns = 1;  // (M, K) · (K, N)
   DType dtype = DType::f32;  // of the operands and the product
-  std::vector<RowWord> before, after;  // the last one of each is its value
+  Expression before, after;  // of the op's inputs
   std::vector<RowSlice> slices;  // further results
   bool asynchronous = true;  // see runtime::Device: says where scalars of the run lie
 };

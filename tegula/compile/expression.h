@@ -1,0 +1,56 @@
+#pragma once
+// An expression: one value made of others by a few ops. Passes build expressions from items that need no step of their own:
+//   fold_indices     the prologue of a kernel's operand, which the kernel computes instead of reading it
+//   multiply_rows    the prologue and the epilogue of a product of few rows
+//   fold_epilogues   the epilogue of a library call
+//   simplify         numbers that the host computes from other numbers
+// The ops' own formulas print it on each machine: `emit` into a tile program (CPU and GPU), `behind_call` for a device's library, `number_of` on the host.
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "tegula/graph/op.h"
+#include "tegula/runtime/call_description.h"
+
+namespace tegula::compile {
+
+struct Expression {
+  struct Word {
+    enum class Kind : std::uint8_t {
+      Op,  // an ElementwiseOp of earlier words
+      Reduce,  // a ReduceOp of an earlier word, along the row
+      Memory,  // an element of an input
+      Number,  // an input that is a number of the run
+      Index,  // index * stride + offset, of the element's index
+      Result,  // the value of the product or call that the expression follows
+    } kind = Kind::Op;
+    Ref<const Op> op;  // Op, Reduce
+    std::vector<int> operands;  // Op, Reduce: earlier words
+    int input = -1;  // Memory, Number: the input's place in the owner's list of inputs
+    std::int64_t stride = 1, offset = 0;  // Index
+    DType dtype = DType::i64;
+  };
+  std::vector<Word> words;  // the last one is the value
+
+  bool is_empty() const { return words.empty(); }
+  /// Adds the word; returns its number.
+  int add(Word word);
+  /// The op of numbers of the run, rounded to `dtype`.
+  static Expression of_numbers(Ref<const Op> op, std::span<const int> inputs, DType dtype);
+};
+
+/// The value of a word that is read: Memory, Number or Result.
+using ReadWord = std::function<tile::Value(const Expression::Word&)>;
+/// The expression's value at `places` (i64), in the shape of `places`; without places all words are scalars. `axis` is the one that Reduce words reduce.
+tile::Value emit(const Expression& expression, tile::Builder& builder, const tile::Value& places, int axis, const ReadWord& read);
+
+/// The expression as what a device computes behind a call; nothing if it is no chain of words that runtime::Expression has.
+std::optional<runtime::Expression> behind_call(const Expression& expression);
+
+/// The value of an expression of numbers, in f64, rounded at each op to the op's dtype. `numbers` are f64, addressed by the words' inputs.
+double number_of(const Expression& expression, std::span<const std::uint64_t> numbers);
+
+}  // namespace tegula::compile
