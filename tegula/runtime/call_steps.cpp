@@ -49,6 +49,31 @@ class SteppedCall final : public Call {
   std::size_t own_scratch_ = 0;  // of all temporaries
 };
 
+/// A step whose call has steps becomes those, in its place.
+CallSteps flattened(CallSteps from) {
+  CallSteps out{.temporaries = std::move(from.temporaries), .steps = {}};
+  for (CallStep& step : from.steps) {
+    const CallSteps* const inner = step.call->steps();
+    if (!inner) {
+      out.steps.push_back(std::move(step));
+      continue;
+    }
+    const int first = static_cast<int>(out.temporaries.size());
+    out.temporaries.insert(out.temporaries.end(), inner->temporaries.begin(), inner->temporaries.end());
+    for (CallStep own : inner->steps) {
+      for (StepOperand& operand : own.operands) {
+        const Access access = operand.access;
+        if (operand.kind == StepOperand::Kind::Temporary) operand.index += first;
+        else operand = step.operands[static_cast<std::size_t>(operand.index)];
+        operand.access = access;
+      }
+      if (own.name.empty()) own.name = step.name;
+      out.steps.push_back(std::move(own));
+    }
+  }
+  return out;
+}
+
 /// A step's call as a call of its own.
 class OnlyStep final : public Call {
  public:
@@ -64,6 +89,7 @@ class OnlyStep final : public Call {
 }  // namespace
 
 std::unique_ptr<Call> call_of(CallSteps steps, std::size_t buffers) {
+  steps = flattened(std::move(steps));
   const auto takes_all = [&](const CallStep& step) {
     if (step.operands.size() != buffers) return false;
     for (std::size_t b = 0; b < buffers; ++b)

@@ -129,6 +129,47 @@ TEST(UnfoldCalls, HalvesOfTheCpuAreWidenedAndRoundedInStepsOfThePlan) {
   EXPECT_NE(memory.find("widening of the input"), std::string::npos) << memory;
 }
 
+TEST(UnfoldCalls, AnEpilogueThatNoLibraryHasIsAStepOfTheCpusConvolution) {
+  runtime::Convolution d;
+  d.input = {f32, Layout::dense({2, 3, 5, 5})}, d.weight = {f32, Layout::dense({4, 3, 3, 3})},
+  d.output = {f32, Layout::dense({2, 4, 5, 5})};
+  d.stride = d.dilation = d.pad_low = d.pad_high = {1, 1};
+  d.bias = d.addend = true;
+  d.activation = runtime::Activation::Relu;
+  const auto call = cpu().make(d);
+  ASSERT_NE(call->steps(), nullptr) << call->describe();
+  const auto& steps = call->steps()->steps;
+  ASSERT_EQ(steps.size(), 2u) << call->describe();
+  using runtime::StepOperand;
+  EXPECT_EQ(steps[0].operands, (std::vector{StepOperand::reads(0), StepOperand::reads(1), StepOperand::reads(2), StepOperand::writes(4)}));
+  EXPECT_EQ(steps[1].name, "epilogue");
+  EXPECT_EQ(steps[1].call->describe(), "add, relu");
+  EXPECT_EQ(steps[1].operands, (std::vector{StepOperand::reads(3), StepOperand::updates(4)}));
+}
+
+TEST(UnfoldCalls, StepsOfAStepTakeItsPlace) {
+  using runtime::Access;
+  using runtime::StepOperand;
+  const auto through = [](std::size_t bytes, const char* name, std::unique_ptr<runtime::Call> last) {
+    runtime::CallSteps steps{.temporaries = {bytes}, .steps = {}};
+    steps.steps.push_back({name, std::make_unique<test::CopyCall>(4), {StepOperand::reads(0), StepOperand::temporary(0, Access::Writes)}});
+    steps.steps.push_back({"", std::move(last), {StepOperand::temporary(0, Access::Reads), StepOperand::writes(1)}});
+    return runtime::call_of(std::move(steps), 2);
+  };
+  const auto call = through(16, "outer", through(8, "inner", std::make_unique<test::CopyCall>(4)));
+  EXPECT_EQ(call->steps()->temporaries, (std::vector<std::size_t>{16, 8}));
+  std::vector<std::string> names;
+  for (const auto& step : call->steps()->steps) names.push_back(step.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"outer", "inner", ""}));
+  EXPECT_EQ(call->steps()->steps[1].operands,
+            (std::vector{StepOperand::temporary(0, Access::Reads), StepOperand::temporary(1, Access::Writes)}));
+  const float from = 3;
+  float to = 0;
+  std::vector<std::byte> scratch(call->scratch_bytes());
+  call->run(std::vector<void*>{const_cast<float*>(&from), &to}, {.scratch = scratch.data()});
+  EXPECT_EQ(to, 3);
+}
+
 TEST(UnfoldCalls, ACallRunsItsStepsWhereNoPlanDoes) {
   runtime::Matmul d = runtime::Matmul::of(f32, Layout::dense({2, 2}), Layout::dense({2, 2}), Layout::dense({2, 2}));
   d.activation = runtime::Activation::Relu;

@@ -1,7 +1,6 @@
 // A convolution by any way that knows no more than itself, and a pass over its result for what else was put into it.
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <vector>
 
@@ -9,37 +8,36 @@
 #include "tegula/cpu/calls/convolution.h"
 #include "tegula/cpu/calls/library.h"
 #include "tegula/cpu/parallel.h"
+#include "tegula/runtime/call_steps.h"
 
 namespace tegula::host {
 namespace {
 
 using runtime::Activation;
 using runtime::Convolution;
+using runtime::StepOperand;
 
-class FollowedConvolution : public runtime::Call {
+/// (numbers…[, addend], output): the output in place.
+class FollowingCall final : public runtime::Call {
  public:
-  explicit FollowedConvolution(const Convolution& d)
-      : description_(d),
-        inner_(make_convolution(alone(d))),
-        most_threads_(library_threads()) {
+  explicit FollowingCall(const Convolution& d) : description_(d), most_threads_(library_threads()) {
     const Layout& y = d.output.layout;
     for (const int axis : axes_by_stride(y)) sizes_.push_back(y.shape[axis]), strides_.push_back(y.strides[axis]);
     if (sizes_.empty()) sizes_ = {1}, strides_ = {1};
     lines_ = numel(y.shape) == 0 ? 0 : numel(y.shape) / sizes_.front();
   }
 
-  std::size_t scratch_bytes() const override { return inner_->scratch_bytes(); }
-  std::string describe() const override { return inner_->describe() + ", followed"; }
+  std::string describe() const override {
+    std::string text = description_.addend ? "add" : "";
+    if (description_.activation == Activation::Relu) text += text.empty() ? "relu" : ", relu";
+    for (const tile::Word word : description_.behind.words) text += (text.empty() ? "" : ", ") + std::string(tile::name(word));
+    return text;
+  }
 
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
-    std::array<void*, 4> alone{};  // input, weight, bias, output
-    const std::size_t own = description_.bias ? 3 : 2;
-    std::copy_n(buffers.begin(), own, alone.begin());
-    alone[own] = buffers.back();
-    inner_->run(std::span(alone).first(own + 1), options);
-    const auto numbers = buffers.subspan(own, description_.behind.words.size());
+    const auto numbers = buffers.first(description_.behind.words.size());
     auto* const y = static_cast<float*>(buffers.back());
-    const auto* const addend = description_.addend ? static_cast<const float*>(buffers[own + numbers.size()]) : nullptr;
+    const auto* const addend = description_.addend ? static_cast<const float*>(buffers[numbers.size()]) : nullptr;
     parallel(std::clamp(options.threads, 1, most_threads_), [&](int thread, int count) {
       const Range mine = share(lines_, thread, count);
       for (std::int64_t line = mine.begin; line < mine.end; ++line) follow(begin_of(line), y, addend, numbers);
@@ -47,10 +45,6 @@ class FollowedConvolution : public runtime::Call {
   }
 
  private:
-  static Convolution alone(Convolution d) {
-    d.addend = false, d.behind = {}, d.activation = Activation::None;
-    return d;
-  }
   std::int64_t begin_of(std::int64_t line) const {
     std::int64_t out = 0;
     for (std::size_t i = 1; i < sizes_.size(); ++i) out += line % sizes_[i] * strides_[i], line /= sizes_[i];
@@ -78,7 +72,6 @@ class FollowedConvolution : public runtime::Call {
   }
 
   Convolution description_;
-  std::unique_ptr<runtime::Call> inner_;
   std::vector<std::int64_t> sizes_, strides_;  // of the result's axes, the innermost in memory first
   std::int64_t lines_ = 0;
   int most_threads_;
@@ -86,6 +79,17 @@ class FollowedConvolution : public runtime::Call {
 
 }  // namespace
 
-std::unique_ptr<runtime::Call> make_followed_convolution(const Convolution& d) { return std::make_unique<FollowedConvolution>(d); }
+std::unique_ptr<runtime::Call> make_followed_convolution(const Convolution& d) {
+  Convolution alone = d;
+  alone.addend = false, alone.behind = {}, alone.activation = Activation::None;
+  const int own = d.bias ? 3 : 2, last = own + static_cast<int>(d.behind.words.size()) + (d.addend ? 1 : 0);
+  std::vector<StepOperand> operands, behind;
+  for (int buffer = 0; buffer < last; ++buffer) (buffer < own ? operands : behind).push_back(StepOperand::reads(buffer));
+  operands.push_back(StepOperand::writes(last)), behind.push_back(StepOperand::updates(last));
+  runtime::CallSteps steps;
+  steps.steps.push_back({"", make_convolution(alone), std::move(operands)});
+  steps.steps.push_back({"epilogue", std::make_unique<FollowingCall>(d), std::move(behind)});
+  return runtime::call_of(std::move(steps), static_cast<std::size_t>(last) + 1);
+}
 
 }  // namespace tegula::host

@@ -3,44 +3,35 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tegula/cpu/calls/convolution.h"
 #include "tegula/cpu/calls/library.h"
 #include "tegula/cpu/parallel.h"
+#include "tegula/runtime/call_steps.h"
 
 namespace tegula::host {
 namespace {
 
 using runtime::Convolution;
 using runtime::ConvolutionPass;
+using runtime::StepOperand;
 
-class PointwiseConvolution : public runtime::Call {
+Layout transposed(const Layout& matrix) { return {{matrix.shape[1], matrix.shape[0]}, {matrix.strides[1], matrix.strides[0]}}; }
+
+/// (output gradient) -> bias gradient: sums over the pixels, in the order of the threads.
+class BiasGradient final : public runtime::Call {
  public:
-  explicit PointwiseConvolution(const Convolution& d) : description_(d), g_(d), most_threads_(library_threads()) {
-    const std::int64_t pixels = g_.n * g_.in_pixels();
-    gradient_row_ = pixel_distance(g_.n, g_.k, g_.out, g_.output);
-    const Layout x{{pixels, g_.c}, {pixel_distance(g_.n, g_.c, g_.in, g_.input), 1}}, y{{pixels, g_.k}, {gradient_row_, 1}};
-    const Layout w = Layout::dense({g_.k, g_.c});
-    if (d.pass == ConvolutionPass::BackwardData) {
-      product_ = make_matmul({.a = {d.dtype(), y}, .b = {d.dtype(), w}, .c = {d.dtype(), x}});
-    } else {  // transposed, so that the buffers come in the order of the convolution's
-      product_ = make_matmul({.a = {d.dtype(), transposed(x)}, .b = {d.dtype(), y}, .c = {d.dtype(), transposed(w)}});
-    }
-  }
+  BiasGradient(const Geometry& g, std::int64_t row) : g_(g), row_(row), most_threads_(library_threads()) {}
 
-  std::size_t scratch_bytes() const override {
-    return product_->scratch_bytes() + (description_.bias ? static_cast<std::size_t>(most_threads_ * sums()) * 4 : 0);
-  }
-  std::string describe() const override { return "product, " + to_string(description_); }
+  std::size_t scratch_bytes() const override { return static_cast<std::size_t>(most_threads_ * sums()) * 4; }
+  std::string describe() const override { return "sums over " + std::to_string(g_.n * g_.in_pixels()) + " pixels"; }
 
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
-    product_->run(buffers.first(3), options);
-    if (!description_.bias) return;
-    // The bias gradient: sums over the pixels, in the order of the threads.
-    const auto* dy = static_cast<const float*>(buffers[1]);
-    auto* bias = static_cast<float*>(buffers[3]);
-    auto* partial = reinterpret_cast<float*>(static_cast<char*>(options.scratch) + product_->scratch_bytes());
+    const auto* dy = static_cast<const float*>(buffers[0]);
+    auto* bias = static_cast<float*>(buffers[1]);
+    auto* partial = static_cast<float*>(options.scratch);
     int taken = 1;
     parallel(std::clamp(options.threads, 1, most_threads_), [&](int thread, int count) {
       if (thread == 0) taken = count;
@@ -48,7 +39,7 @@ class PointwiseConvolution : public runtime::Call {
       std::fill_n(sum, g_.k, 0.0f);
       const Range mine = share(g_.n * g_.in_pixels(), thread, count);
       for (std::int64_t p = mine.begin; p < mine.end; ++p) {
-        for (std::int64_t k = 0; k < g_.k; ++k) sum[k] += dy[p * gradient_row_ + k];
+        for (std::int64_t k = 0; k < g_.k; ++k) sum[k] += dy[p * row_ + k];
       }
     });
     for (std::int64_t k = 0; k < g_.k; ++k) {
@@ -58,14 +49,26 @@ class PointwiseConvolution : public runtime::Call {
   }
 
  private:
-  static Layout transposed(const Layout& matrix) { return {{matrix.shape[1], matrix.shape[0]}, {matrix.strides[1], matrix.strides[0]}}; }
   std::int64_t sums() const { return (g_.k + 15) / 16 * 16; }
 
-  Convolution description_;
   Geometry g_;
+  std::int64_t row_;  // from one pixel to the next
   int most_threads_;
-  std::int64_t gradient_row_ = 0;  // from one pixel to the next
+};
+
+/// The product under the name of what it stands for.
+class PointwiseProduct final : public runtime::Call {
+ public:
+  PointwiseProduct(std::unique_ptr<runtime::Call> product, const Convolution& d)
+      : product_(std::move(product)),
+        text_("product, " + to_string(d)) {}
+  std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
+  std::string describe() const override { return text_; }
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override { product_->run(buffers, options); }
+
+ private:
   std::unique_ptr<runtime::Call> product_;
+  std::string text_;
 };
 
 }  // namespace
@@ -77,6 +80,21 @@ bool pointwise_suits(const Convolution& d) {
          order_of(g.n, g.k, g.out, g.output) == Order::ChannelsLast;
 }
 
-std::unique_ptr<runtime::Call> make_pointwise_convolution(const Convolution& d) { return std::make_unique<PointwiseConvolution>(d); }
+std::unique_ptr<runtime::Call> make_pointwise_convolution(const Convolution& d) {
+  const Geometry g(d);
+  const std::int64_t pixels = g.n * g.in_pixels(), row = pixel_distance(g.n, g.k, g.out, g.output);
+  const Layout x{{pixels, g.c}, {pixel_distance(g.n, g.c, g.in, g.input), 1}}, y{{pixels, g.k}, {row, 1}};
+  const Layout w = Layout::dense({g.k, g.c});
+  // The gradient of a weight is transposed, so that the buffers come in the order of the convolution's.
+  const runtime::Matmul product = d.pass == ConvolutionPass::BackwardData ? runtime::Matmul::of(d.dtype(), y, w, x)
+                                                                          : runtime::Matmul::of(d.dtype(), transposed(x), y, transposed(w));
+  runtime::CallSteps steps;
+  steps.steps.push_back({"",
+                         std::make_unique<PointwiseProduct>(make_matmul(product), d),
+                         {StepOperand::reads(0), StepOperand::reads(1), StepOperand::writes(2)}});
+  if (d.bias)
+    steps.steps.push_back({"bias gradient", std::make_unique<BiasGradient>(g, row), {StepOperand::reads(1), StepOperand::writes(3)}});
+  return runtime::call_of(std::move(steps), d.bias ? 4 : 3);
+}
 
 }  // namespace tegula::host
