@@ -308,6 +308,7 @@ TEST(Codegen, EqualTextIsOneKernelWhateverIsKnownOfTheArguments) {
 TEST(Codegen, LinesOfTheUsersProgramDoNotNameAKernel) {
   const auto written_at = [](Line where) {
     Builder b("fill");
+    b.locate_each_access();
     const Value in = b.pointer("in0", f32, false), out = b.pointer("out1", f32, true), at = b.arange(0, 1024);
     const Value x = b.load(in + at, {}, {}, where);
     b.store(out + at, x, {}, where);
