@@ -45,6 +45,8 @@ struct Register {
   Name name;
   Type type;
   Sizes sizes;
+  bool alike_in_rows = false;  // the threads of a row hold the same; of a column:
+  bool alike_in_columns = false;
 };
 
 // ---- What is said to readers.

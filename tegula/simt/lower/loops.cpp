@@ -22,6 +22,15 @@ void Lowering::origin(Id id) {
   add(simt::Origin{where});
 }
 
+void Lowering::declare(Id id) {
+  const Spread own = spread(id);
+  add(simt::Declare{.what = {.name = variable(id),
+                             .type = simt::type_of(a_.type(id)),
+                             .sizes = sizes(own, a_.type(id).shape),
+                             .alike_in_rows = own == Spread::Row || own == Spread::Uniform,
+                             .alike_in_columns = own == Spread::Column || own == Spread::Uniform}});
+}
+
 std::set<tile::Id> Lowering::vectors_of(const std::vector<Id>& values) const {
   std::set<Id> loads;
   for (const Id value : values) {

@@ -80,7 +80,7 @@ class Lowering : private Values {
     add(simt::Declare{.what = {name, type, {}}, .value = std::move(value), .constant = true});
   }
   void declare(Name name, simt::Type type, simt::Sizes sizes = {}) { add(simt::Declare{.what = {name, type, sizes}}); }
-  void declare(Id id) { declare(variable(id), simt::type_of(a_.type(id)), sizes(spread(id), a_.type(id).shape)); }
+  void declare(Id id);
   void assign(Expression target, Expression value, When when = {}) {
     add({simt::Assign{.target = std::move(target), .value = std::move(value)}, std::move(when)});
   }

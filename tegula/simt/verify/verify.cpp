@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/simt/kernel/visit.h"
+#include "tegula/simt/verify/registers.h"
 #include "tegula/simt/verify/rings.h"
 
 namespace tegula::simt {
@@ -41,6 +42,7 @@ class Verifier {
     walk(k_.entry);
     walk(k_.body);
     check_rings(k_, faults_);
+    check_registers(k_, faults_);
     if (register_bytes(k_) > kBytesOfThread) fault("a thread has registers of " + std::to_string(register_bytes(k_)) + " bytes");
     return {faults_.begin(), faults_.end()};
   }
@@ -69,6 +71,8 @@ class Verifier {
       if (!counter) fault(text(e) + " stands outside of the loop over " + indices[i]);
       else if (counter->count > array->sizes[i])
         fault(text(e) + " is beyond its end where " + indices[i] + " is " + std::to_string(counter->count - 1));
+      else if (counter->count > 0 && counter->count < array->sizes[i])
+        fault(text(e) + " has another layout than the loop over " + indices[i] + ", which ends at " + std::to_string(counter->count));
     }
   }
   void check_element(const Expression& e) {
