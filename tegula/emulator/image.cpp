@@ -18,6 +18,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/emulator/interface.cuh.h"
+#include "tegula/emulator/math_words.cuh.h"
 #include "tegula/emulator/words.cuh.h"
 #include "tegula/io/child.h"
 
@@ -47,7 +48,7 @@ std::string compiler() {
 }
 
 std::vector<std::string> command(const fs::path& source, const fs::path& object, Checked checked) {
-  std::vector<std::string> words{compiler(), "-std=c++17", "-O0", "-w", "-fwrapv", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
+  std::vector<std::string> words{compiler(), "-std=c++17", "-O0", "-w", "-fwrapv", "-fno-exceptions", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
   // What the sanitizers call is in the unit: their libraries are not wanted.
   if (checked == Checked::Yes)
     for (const char* const word : {"-g1", "-fsanitize=thread", "-fsanitize=bounds,integer-divide-by-zero", "-nodefaultlibs"})
@@ -70,13 +71,12 @@ std::string without_folder(std::string text) {
   return text;
 }
 
+/// As C++ has it, with what it is declared in.
 std::string readable(const char* symbol) {
   if (std::strncmp(symbol, "_Z", 2) != 0) return symbol;  // "s" alone is also how `short` is written
   int status = 0;
   const std::unique_ptr<char, void (*)(void*)> text(abi::__cxa_demangle(symbol, nullptr, nullptr, &status), std::free);
-  std::string name = status == 0 ? text.get() : symbol;
-  if (const std::size_t at = name.rfind("::"); at != std::string::npos) name.erase(0, at + 2);
-  return name;
+  return status == 0 ? text.get() : symbol;
 }
 
 }  // namespace
@@ -106,7 +106,8 @@ const Image& Image::of(const std::string& unit, Checked checked, const std::stri
   if (result.exit_code != 0) {
     throw Error({.op = op,
                  .got = "text that the C++ compiler refuses:\n" + first_lines(without_folder(result.messages), 24),
-                 .expected = "CUDA C++ in the words that the emulator knows"});
+                 .expected = "CUDA C++ in the words that the emulator knows",
+                 .advice = "docs/cuda_kernels.md says which; of what calls kernels, main and <<<…>>>, nothing belongs to the text"});
   }
   image.handle_ = dlopen(image.path_.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!image.handle_) throw Error({.op = op, .got = without_folder(dlerror()), .expected = "a shared object that can be loaded"});
@@ -142,7 +143,10 @@ void Image::read_symbols() {
       const auto symbol = at(offset, Elf64_Sym());
       if (ELF64_ST_TYPE(symbol.st_info) != STT_OBJECT || symbol.st_size == 0 || names.sh_offset + symbol.st_name >= bytes.size()) continue;
       const char* const name = bytes.data() + names.sh_offset + symbol.st_name;
-      variables_.push_back({readable(name), begin_ + symbol.st_value, symbol.st_size, std::strncmp(name, "_ZZ", 3) == 0});
+      const std::string whole = readable(name);
+      const std::size_t own = whole.rfind("::");
+      variables_.push_back({own == std::string::npos ? whole : whole.substr(own + 2), begin_ + symbol.st_value, symbol.st_size,
+                            std::strncmp(name, "_ZZ", 3) == 0 && own != std::string::npos ? whole.substr(0, own) : ""});
     }
   }
 }

@@ -22,7 +22,7 @@ class Image {
     std::string name;  // without where it is declared
     const unsigned char* begin = nullptr;
     std::size_t bytes = 0;
-    bool local = false;  // of a function
+    std::string function = {};  // that it stands in, as C++ has it: "void reduce<256>(float*)"; empty: outside of functions
   };
 
   /// The unit, compiled once per process; it stays loaded. Throws Error of `op` with the compiler's messages, and where the system has no C++ compiler

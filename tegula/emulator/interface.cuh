@@ -37,6 +37,7 @@ struct State {
   void (*access)(const void* place, int bytes, int kind, const void* from);  // kind: a Kind
   void (*fence)();
   void (*fault)(const char* what, Place place);  // does not return
+  void (*fault_at)(const char* what, const void* from);  // neither: by the address of the code
 };
 enum Kind : int { kRead, kWrite, kAtomic };
 

@@ -19,14 +19,18 @@ namespace {
 using runtime::CudaArgument;
 using runtime::CudaKernel;
 
+constexpr std::int64_t kMostDeclaredShared = 48 * 1024;  // bytes of a block
 constexpr const char* kEntry = "tegula_entry";
 constexpr const char* kDynamic = "tegula_dynamic_shared";
+constexpr const char* kMostThreads = "tegula_most_threads";  // of a block, by __launch_bounds__
 
 /// Numbers as the launch lays them down: the type of the parameter, by its bytes.
 std::string number_type(const runtime::CudaParameter& parameter) {
   if (parameter.dtype == f32) return "float";
   if (parameter.dtype == f64) return "double";
   if (parameter.dtype == boolean) return "bool";
+  if (parameter.dtype == f16) return "__half";
+  if (parameter.dtype == bf16) return "__nv_bfloat16";
   const char* const whole = parameter.bytes == 1 ? "char" : parameter.bytes == 2 ? "short" : parameter.bytes == 4 ? "int" : "long long";
   return std::string(parameter.is_unsigned ? "unsigned " : "signed ") + whole;
 }
@@ -39,16 +43,17 @@ std::string unit_of(const CudaKernel& kernel, const runtime::EmulatedText& text,
   for (const runtime::CudaShared& shared : text.shared)
     if (shared.dynamic && std::ranges::find(dynamic, shared.name) == dynamic.end()) dynamic.push_back(shared.name);
   for (const std::string& name : dynamic) unit += "asm(\".globl " + name + "\\n.set " + name + ", " + kDynamic + "\\n\");\n";
-  unit +=
-      "namespace emulated { struct Pointer { void* p; template <class T> TEGULA_WORD operator T*() const { return static_cast<T*>(p); } }; "
-      "}\n";
+  if (!signature.bounds.empty() && !signature.is_template)
+    unit += "#define TEGULA_FIRST(first, ...) (first)\nextern \"C\" { extern const long " + std::string(kMostThreads) + "; const long " +
+            kMostThreads + " = TEGULA_FIRST" + signature.bounds.substr(signature.bounds.find('(')) + "; }\n";
+  // In names that no macro of the text's has.
   unit += std::string("extern \"C\" TEGULA_WORD __attribute__((used)) void ") + kEntry +
-          "(void* p) {\n  void* const* a = static_cast<void* const*>(p);\n  ::" + kernel.name + "(";
+          "(void* tegula_place) {\n  void* const* tegula_places = static_cast<void* const*>(tegula_place);\n  ::" + kernel.name + "(";
   for (std::size_t i = 0; i < signature.parameters.size(); ++i) {
-    const std::string a = "a[" + std::to_string(i) + "]";
+    const std::string place = "tegula_places[" + std::to_string(i) + "]";
     unit += (i > 0 ? ", " : "") + (signature.parameters[i].pointer
-                                       ? "emulated::Pointer{" + a + "}"
-                                       : "*static_cast<const " + number_type(signature.parameters[i]) + "*>(" + a + ")");
+                                       ? "emulated::Pointer{" + place + "}"
+                                       : "emulated::given<" + number_type(signature.parameters[i]) + ">(" + place + ")");
   }
   return unit + ");\n}\n";
 }
@@ -89,7 +94,7 @@ std::vector<Region> regions_of(const CudaKernel& kernel, const runtime::CudaSign
     const runtime::CudaTensor& tensor = kernel.tensors[i];
     if (tensor.bytes() == 0) continue;
     std::string name = "a tensor";
-    for (std::size_t k = 0; k < kernel.arguments.size(); ++k)
+    for (std::size_t k = 0; k < signature.parameters.size(); ++k)
       if (kernel.arguments[k].kind == CudaArgument::Kind::Tensor && kernel.arguments[k].tensor == static_cast<std::int64_t>(i)) {
         const std::string& said = signature.parameters[k].name;
         name = said.empty() ? "argument " + std::to_string(k) : said;
@@ -105,7 +110,8 @@ std::vector<Region> regions_of(const CudaKernel& kernel, const runtime::CudaSign
                        .element = size_of(tensor.dtype)});
   }
   for (const Image::Variable& variable : image.variables()) {
-    if (variable.name == "tegula_emulated" || variable.name.starts_with("__")) continue;
+    if (variable.name == "tegula_emulated" || variable.name.starts_with("__") || variable.name.find('.') != std::string::npos)
+      continue;  // the compiler's own
     const auto declared = std::ranges::find(text.shared, variable.name, &runtime::CudaShared::name);
     if (declared != text.shared.end() && declared->dynamic) continue;
     if (variable.name == kDynamic) {
@@ -118,11 +124,62 @@ std::vector<Region> regions_of(const CudaKernel& kernel, const runtime::CudaSign
     } else if (declared != text.shared.end()) {
       regions.push_back(
           {variable.name + " (shared)", variable.begin, variable.bytes, Region::Kind::Shared, true, false, declared->element});
-    } else if (variable.begin >= image.begin() && variable.begin + variable.bytes <= image.end() && !variable.local) {
+    } else if (variable.begin >= image.begin() && variable.begin + variable.bytes <= image.end() && variable.function.empty()) {
       regions.push_back({variable.name, variable.begin, variable.bytes, Region::Kind::Global, true, true, 4});
     }
   }
   return regions;
+}
+
+/// Writes what the launch says that variables hold.
+void set_variables(const CudaKernel& kernel, const Image& image, Copies& copies, const Line& where) {
+  for (const auto& [name, tensor] : runtime::settings_of(kernel)) {
+    const std::size_t bytes = kernel.tensors[tensor].bytes();
+    const auto found = std::ranges::find_if(image.variables(), [&, &name = name](const Image::Variable& variable) {
+      return variable.name == name && variable.function.empty();
+    });
+    if (found == image.variables().end() || bytes > found->bytes)
+      throw Error({.op = "cuda_kernel " + kernel.name,
+                   .got = std::to_string(bytes) + " bytes for the variable " + name,
+                   .expected = found == image.variables().end() ? "a variable that the compiler keeps"
+                                                                : "at most its " + std::to_string(found->bytes),
+                   .where = where});
+    if (bytes > 0) std::memcpy(const_cast<unsigned char*>(found->begin), copies.of(tensor), bytes);
+  }
+}
+
+/// What a GPU refuses at the launch, and its compiler.
+void check_limits(const CudaKernel& kernel, const runtime::CudaSignature& signature, const runtime::EmulatedText& text, const Image& image,
+                  const Line& where) {
+  const auto refuse = [&](std::string got, std::string expected, std::string advice) {
+    throw Error({.op = "cuda_kernel " + kernel.name,
+                 .got = std::move(got),
+                 .expected = std::move(expected),
+                 .advice = std::move(advice),
+                 .where = where});
+  };
+  std::int64_t threads = 1;
+  for (const std::int64_t size : kernel.block) threads *= size;
+  const auto* const most = static_cast<const long*>(image.find(kMostThreads));
+  if (most && threads > *most)
+    refuse("blocks of " + std::to_string(threads) + " threads",
+           "at most " + std::to_string(*most) + ", as its " + signature.bounds + " says", "");
+  std::int64_t declared = 0;
+  const auto is_its_own = [&](const std::string& function) {
+    const std::size_t at = function.find(signature.name);
+    const std::size_t end = at + signature.name.size();
+    return at != std::string::npos && end < function.size() && (function[end] == '(' || function[end] == '<');
+  };
+  for (const Image::Variable& variable : image.variables())
+    if (is_its_own(variable.function) && std::ranges::find(text.shared, variable.name, &runtime::CudaShared::name) != text.shared.end())
+      declared += static_cast<std::int64_t>(variable.bytes);
+  if (declared > kMostDeclaredShared)
+    refuse(std::to_string(declared) + " bytes of variables in shared memory", "at most 49152",
+           "declare it extern __shared__, and ask for it by .shared of the launch");
+  if (declared + kernel.shared > CudaKernel::kMostShared)
+    refuse(std::to_string(declared) + " bytes of variables in shared memory and " + std::to_string(kernel.shared) +
+               " that the launch asks for",
+           "at most 227 KiB together", "");
 }
 
 emulated::Index index_of(const Dims& sizes) {
@@ -145,10 +202,12 @@ void launch(const CudaKernel& kernel, std::span<void* const> buffers, const Line
     report.where = where;
     throw Error(std::move(report));
   }
+  check_limits(kernel, signature, text, *image, where);
   Copies copies(kernel.tensors);
   copies.fetch(buffers);
   for (std::size_t i = static_cast<std::size_t>(kernel.inputs); i < kernel.tensors.size(); ++i)
     if (kernel.tensors[i].begins == runtime::CudaTensor::Begins::Empty) copies.empty(i);
+  set_variables(kernel, *image, copies, where);
   std::vector<void*> values(kernel.arguments.size()), places(kernel.arguments.size());
   for (std::size_t i = 0; i < values.size(); ++i) {
     const CudaArgument& argument = kernel.arguments[i];

@@ -23,10 +23,11 @@ using emulated::Index;
 using emulated::Place;
 using emulated::Slot;
 
-constexpr std::size_t kStackBytes = 256 * 1024, kRounds = 64;
+constexpr std::size_t kStackBytes = 2 << 20 /* of which what is touched is there */, kRounds = 64;
 constexpr unsigned kWarpSize = 32;
 /// Rounds in which threads only look at atomics, before they are said to wait for ever.
 constexpr int kIdleRounds = 200'000;
+constexpr unsigned kReadsOfATurn = 256;
 
 enum class Wait : std::uint8_t { Nowhere, Turn, Warp, Block, Cluster };
 
@@ -61,6 +62,8 @@ struct Fiber {
   unsigned members = 0;  // of it
   unsigned atomics = 0;
   const void* from = nullptr;  // of the last one: the code
+  const void* read = nullptr;  // last
+  unsigned reads = 0;  // of that in a row
   std::vector<std::vector<PendingCopy>> copies;  // that have not arrived: a group each; the last one is open
 };
 
@@ -87,6 +90,7 @@ class Scheduler {
     if (launch_.check) launch_.check->fence();
   }
   [[noreturn]] void fault(const char* what, Place place);
+  [[noreturn]] void fault_at(std::string what, const void* from);
   [[noreturn]] void end();
 
  private:
@@ -173,19 +177,30 @@ void Scheduler::access(const void* place, int bytes, int kind, const void* from)
   if (!launch_.check) return;
   const std::string wrong =
       launch_.check->access(place, static_cast<std::size_t>(bytes), static_cast<emulated::Kind>(kind), current_->thread);
-  if (!wrong.empty()) {
-    stopped_ = {.what = who(*current_) + " " + wrong, .from = from};
-    _longjmp(scheduler_, 2);
+  if (!wrong.empty()) fault_at(wrong, from);
+  // Who waits for another thread, by atomics or by reading one place again and again, lets that go on.
+  Fiber& self = *current_;
+  if (kind == emulated::kRead && place == self.read) {
+    if (++self.reads % kReadsOfATurn == 0) {
+      self.from = from;
+      wait(Wait::Turn, 0, {});
+    }
+    return;
   }
-  // Who waits for another thread by atomics lets that go on.
-  if (kind == emulated::kAtomic && ++current_->atomics % 16 == 0) {
-    current_->from = from;
+  self.read = kind == emulated::kRead ? place : nullptr, self.reads = 0;
+  if (kind == emulated::kAtomic && ++self.atomics % 16 == 0) {
+    self.from = from;
     wait(Wait::Turn, 0, {});
   }
 }
 
 void Scheduler::fault(const char* what, Place place) {
   stop(who(*current_) + " " + what, place);
+  _longjmp(scheduler_, 2);
+}
+
+void Scheduler::fault_at(std::string what, const void* from) {
+  if (stopped_.what.empty()) stopped_ = {.what = who(*current_) + " " + std::move(what), .from = from};
   _longjmp(scheduler_, 2);
 }
 
@@ -315,7 +330,7 @@ void Scheduler::set_up(std::size_t first_block) {
     fiber.thread = static_cast<unsigned>(i % per_block_);
     const auto [x, y, z] = launch_.block;
     fiber.index = {fiber.thread % x, fiber.thread / x % y, fiber.thread / x / y};
-    fiber.done = false, fiber.waits = Wait::Nowhere, fiber.atomics = 0;
+    fiber.done = false, fiber.waits = Wait::Nowhere, fiber.atomics = 0, fiber.read = nullptr, fiber.reads = 0;
     fiber.copies.assign(1, {});
   }
   warps_.resize(cluster * warps_per_block_);
@@ -377,7 +392,8 @@ void Scheduler::explain_waiting() {
       other = &fiber;
   }
   if (waiting->waits == Wait::Turn || waiting->waits == Wait::Nowhere) {
-    stopped_ = {.what = who(*waiting) + " waits by atomic operations for what no other thread does: blocks run one after another here",
+    stopped_ = {.what = who(*waiting) + (waiting->reads > 0 ? " waits by reading one element" : " waits by atomic operations") +
+                        " for what no other thread does: blocks run one after another here",
                 .from = waiting->from};
     return;
   }
@@ -412,6 +428,7 @@ Stopped Scheduler::run(const Launch& launch) {
   state.access = [](const void* place, int bytes, int kind, const void* from) { scheduler().access(place, bytes, kind, from); };
   state.fence = [] { scheduler().fence(); };
   state.fault = [](const char* what, Place place) { scheduler().fault(what, place); };
+  state.fault_at = [](const char* what, const void* from) { scheduler().fault_at(what, from); };
   const std::size_t blocks = std::size_t{launch.grid.x} * launch.grid.y * launch.grid.z;
   for (std::size_t first = 0; first < blocks; first += static_cast<std::size_t>(launch.cluster)) {
     set_up(first);

@@ -40,6 +40,11 @@ emulated::State tegula_emulated;
 #define gridDim (tegula_emulated.grid)
 constexpr int warpSize = 32;
 
+typedef unsigned char uchar;
+typedef unsigned short ushort;
+typedef unsigned int uint;
+typedef unsigned long ulong;
+
 struct dim3 {
   unsigned int x, y, z;
   constexpr dim3(unsigned int x = 1, unsigned int y = 1, unsigned int z = 1) : x(x), y(y), z(z) {}
@@ -81,6 +86,19 @@ TEGULA_WORD void checked_access(const void* place, int bytes, int kind, const vo
 #else
 TEGULA_WORD void checked_access(const void*, int, int, const void*) {}
 #endif
+/// A number that the launch lays down.
+template <class T>
+TEGULA_WORD T given(const void* place) {
+  T value;
+  __builtin_memcpy(&value, place, sizeof value);
+  return value;
+}
+/// A pointer for any parameter.
+struct Pointer {
+  void* p;
+  template <class T>
+  TEGULA_WORD operator T*() const { return static_cast<T*>(p); }
+};
 }  // namespace emulated
 
 // ---- Barriers
@@ -152,6 +170,19 @@ TEGULA_WORD T __reduce_min_sync(unsigned mask, T value, TEGULA_HERE) { return em
 template <class T>
 TEGULA_WORD T __reduce_max_sync(unsigned mask, T value, TEGULA_HERE) { return emulated::reduce(mask, value, TEGULA_AT, [](T a, T b) { return a < b ? b : a; }); }
 
+template <class T>
+TEGULA_WORD T __reduce_and_sync(unsigned mask, T value, TEGULA_HERE) { return emulated::reduce(mask, value, TEGULA_AT, [](T a, T b) { return a & b; }); }
+template <class T>
+TEGULA_WORD T __reduce_or_sync(unsigned mask, T value, TEGULA_HERE) { return emulated::reduce(mask, value, TEGULA_AT, [](T a, T b) { return a | b; }); }
+template <class T>
+TEGULA_WORD T __reduce_xor_sync(unsigned mask, T value, TEGULA_HERE) { return emulated::reduce(mask, value, TEGULA_AT, [](T a, T b) { return a ^ b; }); }
+template <class T>
+TEGULA_WORD unsigned __match_all_sync(unsigned mask, T value, int* all_equal, TEGULA_HERE) {
+  const unsigned equal = __match_any_sync(mask, value, TEGULA_FROM);
+  *all_equal = equal == tegula_emulated.members;
+  return *all_equal ? mask : 0u;
+}
+
 // ---- Clusters, and copies that arrive later: words of generated kernels
 TEGULA_WORD int cluster_rank() { return tegula_emulated.cluster_rank; }
 TEGULA_WORD void cluster_barrier() { tegula_emulated.sync_cluster(); }
@@ -183,8 +214,10 @@ namespace emulated {
 template <class T, class F>
 TEGULA_WORD T change(T* place, const void* code, F next) {
   checked_access(const_cast<const T*>(place), static_cast<int>(sizeof(T)), kAtomic, code);
-  const T old = *place;
-  *place = next(old);
+  T old;  // by bytes: the assignments of vectors and of __half tell of themselves
+  __builtin_memcpy(&old, const_cast<const T*>(place), sizeof old);
+  const T value = next(old);
+  __builtin_memcpy(const_cast<T*>(place), &value, sizeof value);
   return old;
 }
 template <class T>
@@ -192,13 +225,13 @@ struct Same {
   using Type = T;
 };
 }  // namespace emulated
-#define TEGULA_ATOMIC(name, expression)                                                                                    \
+#define TEGULA_ATOMIC_IN(name, expression)                                                                                 \
   template <class T>                                                                                                       \
   TEGULA_WORD T name(T* place, typename emulated::Same<T>::Type value) {                                                   \
     return emulated::change(place, __builtin_return_address(0), [=](T old) TEGULA_PLAIN -> T { return expression; });      \
-  }                                                                                                                        \
-  template <class T>                                                                                                       \
-  TEGULA_WORD T name##_block(T* place, typename emulated::Same<T>::Type value) { return name(place, value); }
+  }
+#define TEGULA_ATOMIC(name, expression) \
+  TEGULA_ATOMIC_IN(name, expression) TEGULA_ATOMIC_IN(name##_block, expression) TEGULA_ATOMIC_IN(name##_system, expression)
 #define TEGULA_PLAIN __attribute__((no_sanitize("thread")))
 TEGULA_ATOMIC(atomicAdd, old + value)
 TEGULA_ATOMIC(atomicSub, old - value)
@@ -210,10 +243,37 @@ TEGULA_ATOMIC(atomicOr, old | value)
 TEGULA_ATOMIC(atomicXor, old ^ value)
 TEGULA_ATOMIC(atomicInc, old >= value ? 0 : old + 1)
 TEGULA_ATOMIC(atomicDec, old == 0 || old > value ? value : old - 1)
-template <class T>
-TEGULA_WORD T atomicCAS(T* place, typename emulated::Same<T>::Type expected, typename emulated::Same<T>::Type value) {
-  return emulated::change(place, __builtin_return_address(0), [=](T old) TEGULA_PLAIN -> T { return old == expected ? value : old; });
+#define TEGULA_CAS(name)                                                                                                            \
+  template <class T>                                                                                                                \
+  TEGULA_WORD T name(T* place, typename emulated::Same<T>::Type expected, typename emulated::Same<T>::Type value) {                 \
+    return emulated::change(place, __builtin_return_address(0), [=](T old) TEGULA_PLAIN -> T { return old == expected ? value : old; }); \
+  }
+TEGULA_CAS(atomicCAS) TEGULA_CAS(atomicCAS_block) TEGULA_CAS(atomicCAS_system)
+
+// ---- Accesses with a hint, which the compiler does not see in the words' own code
+#define TEGULA_LOAD(name)                                                                                                 \
+  template <class T>                                                                                                      \
+  TEGULA_WORD T name(const T* place) {                                                                                    \
+    emulated::checked_access(place, static_cast<int>(sizeof(T)), emulated::kRead, __builtin_return_address(0));           \
+    return *place;                                                                                                        \
+  }
+#define TEGULA_STORE(name)                                                                                                \
+  template <class T>                                                                                                      \
+  TEGULA_WORD void name(T* place, typename emulated::Same<T>::Type value) {                                               \
+    emulated::checked_access(place, static_cast<int>(sizeof(T)), emulated::kWrite, __builtin_return_address(0));          \
+    __builtin_memcpy(place, &value, sizeof(T));                                                                           \
+  }
+TEGULA_LOAD(__ldg) TEGULA_LOAD(__ldca) TEGULA_LOAD(__ldcg) TEGULA_LOAD(__ldcs) TEGULA_LOAD(__ldlu) TEGULA_LOAD(__ldcv)
+TEGULA_STORE(__stwb) TEGULA_STORE(__stcg) TEGULA_STORE(__stcs) TEGULA_STORE(__stwt)
+
+// ---- Time, and the end
+TEGULA_WORD long long clock64() {
+  static long long now = 0;
+  return ++now;
 }
+TEGULA_WORD int clock() { return static_cast<int>(clock64()); }
+TEGULA_WORD void __nanosleep(unsigned) {}
+TEGULA_WORD void __trap(TEGULA_HERE) { tegula_emulated.fault("traps", TEGULA_AT); }
 
 // ---- Bits
 TEGULA_WORD int __popc(unsigned x) { return __builtin_popcount(x); }
@@ -226,9 +286,30 @@ TEGULA_WORD unsigned __brev(unsigned x) {
   for (int i = 0; i < 32; ++i) y |= (x >> i & 1u) << (31 - i);
   return y;
 }
+TEGULA_WORD int __ffsll(long long x) { return __builtin_ffsll(x); }
+TEGULA_WORD unsigned long long __brevll(unsigned long long x) {
+  return static_cast<unsigned long long>(__brev(static_cast<unsigned>(x))) << 32 | __brev(static_cast<unsigned>(x >> 32));
+}
+TEGULA_WORD unsigned __byte_perm(unsigned x, unsigned y, unsigned which) {
+  const unsigned long long all = static_cast<unsigned long long>(y) << 32 | x;
+  unsigned result = 0;
+  for (int i = 0; i < 4; ++i) result |= static_cast<unsigned>(all >> 8 * (which >> 4 * i & 7) & 255) << 8 * i;
+  return result;
+}
+TEGULA_WORD unsigned __funnelshift_l(unsigned low, unsigned high, unsigned by) {
+  return static_cast<unsigned>(((static_cast<unsigned long long>(high) << 32 | low) << (by & 31)) >> 32);
+}
+TEGULA_WORD unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by) {
+  return static_cast<unsigned>((static_cast<unsigned long long>(high) << 32 | low) >> (by & 31));
+}
+TEGULA_WORD unsigned long long __umul64hi(unsigned long long a, unsigned long long b) {
+  return static_cast<unsigned long long>(static_cast<unsigned __int128>(a) * b >> 64);
+}
+TEGULA_WORD long long __mul64hi(long long a, long long b) { return static_cast<long long>(static_cast<__int128>(a) * b >> 64); }
+TEGULA_WORD unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
 TEGULA_WORD unsigned __umulhi(unsigned a, unsigned b) { return static_cast<unsigned>(static_cast<unsigned long long>(a) * b >> 32); }
 TEGULA_WORD int __mulhi(int a, int b) { return static_cast<int>(static_cast<long long>(a) * b >> 32); }
-TEGULA_WORD int __mul24(int a, int b) { return a * b; }
+TEGULA_WORD int __mul24(int a, int b) { return (a << 8 >> 8) * (b << 8 >> 8); }
 namespace emulated {
 template <class To, class From>
 TEGULA_WORD To bits_as(From x) {
@@ -244,109 +325,6 @@ TEGULA_WORD float __uint_as_float(unsigned x) { return emulated::bits_as<float>(
 TEGULA_WORD unsigned __float_as_uint(float x) { return emulated::bits_as<unsigned>(x); }
 TEGULA_WORD double __longlong_as_double(long long x) { return emulated::bits_as<double>(x); }
 TEGULA_WORD long long __double_as_longlong(double x) { return emulated::bits_as<long long>(x); }
-template <class T>
-TEGULA_WORD T __ldg(const T* place) { return *place; }
-#pragma endregion
-
-#pragma region Math
-// ---- Mathematics: what C has stands in math.h; here are CUDA's overloads and its own functions
-#undef isnan
-#undef isinf
-#undef isfinite
-#undef signbit
-#define TEGULA_ONE(name) TEGULA_WORD float name(float x) { return name##f(x); }
-#define TEGULA_TWO(name) TEGULA_WORD float name(float x, float y) { return name##f(x, y); }
-TEGULA_ONE(sqrt) TEGULA_ONE(cbrt) TEGULA_ONE(exp) TEGULA_ONE(exp2) TEGULA_ONE(expm1) TEGULA_ONE(log) TEGULA_ONE(log2) TEGULA_ONE(log10)
-TEGULA_ONE(log1p) TEGULA_ONE(sin) TEGULA_ONE(cos) TEGULA_ONE(tan) TEGULA_ONE(asin) TEGULA_ONE(acos) TEGULA_ONE(atan) TEGULA_ONE(sinh)
-TEGULA_ONE(cosh) TEGULA_ONE(tanh) TEGULA_ONE(asinh) TEGULA_ONE(acosh) TEGULA_ONE(atanh) TEGULA_ONE(erf) TEGULA_ONE(erfc)
-TEGULA_ONE(lgamma) TEGULA_ONE(tgamma) TEGULA_ONE(floor) TEGULA_ONE(ceil) TEGULA_ONE(trunc) TEGULA_ONE(round) TEGULA_ONE(rint) TEGULA_ONE(fabs)
-TEGULA_TWO(pow) TEGULA_TWO(atan2) TEGULA_TWO(fmod) TEGULA_TWO(fmax) TEGULA_TWO(fmin) TEGULA_TWO(hypot) TEGULA_TWO(copysign) TEGULA_TWO(fdim)
-TEGULA_WORD float fma(float x, float y, float z) { return fmaf(x, y, z); }
-TEGULA_WORD int abs(int x) { return x < 0 ? -x : x; }
-TEGULA_WORD long long abs(long long x) { return x < 0 ? -x : x; }
-TEGULA_WORD float abs(float x) { return fabsf(x); }
-TEGULA_WORD double abs(double x) { return fabs(x); }
-TEGULA_WORD bool isnan(double x) { return __builtin_isnan(x); }
-TEGULA_WORD bool isinf(double x) { return __builtin_isinf(x); }
-TEGULA_WORD bool isfinite(double x) { return __builtin_isfinite(x); }
-TEGULA_WORD bool signbit(double x) { return __builtin_signbit(x); }
-namespace emulated {
-/// The type of min(a, b) as CUDA has it: numbers of C, one kind with another.
-template <class A, class B>
-using Common = decltype(true ? A() : B());
-}  // namespace emulated
-template <class A, class B>
-TEGULA_WORD emulated::Common<A, B> min(A a, B b) {
-  const emulated::Common<A, B> x = a, y = b;
-  if (x != x) return y;
-  return y < x ? y : x;
-}
-template <class A, class B>
-TEGULA_WORD emulated::Common<A, B> max(A a, B b) {
-  const emulated::Common<A, B> x = a, y = b;
-  if (x != x) return y;
-  return x < y ? y : x;
-}
-TEGULA_WORD float rsqrtf(float x) { return 1.0f / sqrtf(x); }
-TEGULA_WORD double rsqrt(double x) { return 1.0 / sqrt(x); }
-TEGULA_WORD float rsqrt(float x) { return rsqrtf(x); }
-TEGULA_WORD double erfinv(double y) {  // Newton's method from Winitzki's start
-  if (!(fabs(y) < 1)) return fabs(y) == 1 ? copysign(HUGE_VAL, y) : NAN;
-  if (y == 0) return y;
-  const double pi = 3.14159265358979323846, a = 0.147, l = log1p(-y * y), b = 2 / (pi * a) + l / 2;
-  double x = copysign(sqrt(sqrt(b * b - l / a) - b), y);
-  for (int i = 0; i < 4; ++i) {
-    const double error = fabs(y) > 0.5 ? copysign(1.0, y) * ((1 - fabs(y)) - erfc(fabs(x))) : erf(x) - y;
-    x -= error / (1.12837916709551257390 * exp(-x * x));
-  }
-  return x;
-}
-TEGULA_WORD float erfinvf(float y) { return static_cast<float>(erfinv(static_cast<double>(y))); }
-TEGULA_WORD float saturate(float x) { return x < 0 || x != x ? 0.0f : x > 1 ? 1.0f : x; }
-TEGULA_WORD float __saturatef(float x) { return saturate(x); }
-TEGULA_WORD float __expf(float x) { return expf(x); }
-TEGULA_WORD float __logf(float x) { return logf(x); }
-TEGULA_WORD float __log2f(float x) { return log2f(x); }
-TEGULA_WORD float __powf(float x, float y) { return powf(x, y); }
-TEGULA_WORD float __fdividef(float x, float y) { return x / y; }
-TEGULA_WORD float __frcp_rn(float x) { return 1.0f / x; }
-TEGULA_WORD float __fsqrt_rn(float x) { return sqrtf(x); }
-TEGULA_WORD float __fmaf_rn(float x, float y, float z) { return fmaf(x, y, z); }
-TEGULA_WORD float __fadd_rn(float x, float y) { return x + y; }
-TEGULA_WORD float __fmul_rn(float x, float y) { return x * y; }
-TEGULA_WORD int __float2int_rn(float x) { return static_cast<int>(rintf(x)); }
-TEGULA_WORD int __float2int_rz(float x) { return static_cast<int>(x); }
-TEGULA_WORD float __int2float_rn(int x) { return static_cast<float>(x); }
-#pragma endregion
-
-#pragma region Vectors
-// ---- float2, int4, ...
-// An assignment says itself what it touches: of one from a function's result the compiler does not.
-#define TEGULA_ASSIGNED(name)                                                                                                      \
-  TEGULA_WORD name& operator=(const name& other) {                                                                                 \
-    emulated::checked_access(&other, static_cast<int>(sizeof other), emulated::kRead, __builtin_return_address(0));                \
-    emulated::checked_access(this, static_cast<int>(sizeof other), emulated::kWrite, __builtin_return_address(0));                 \
-    __builtin_memcpy(this, &other, sizeof other);                                                                                  \
-    return *this;                                                                                                                  \
-  }
-#define TEGULA_VECTORS(name, T, bytes)                                                                                            \
-  struct name##1 { T x; };                                                                                                        \
-  struct __attribute__((aligned(2 * bytes))) name##2 { T x, y; TEGULA_ASSIGNED(name##2) };                                        \
-  struct name##3 { T x, y, z; TEGULA_ASSIGNED(name##3) };                                                                         \
-  struct __attribute__((aligned(4 * bytes > 16 ? 16 : 4 * bytes))) name##4 { T x, y, z, w; TEGULA_ASSIGNED(name##4) };            \
-  TEGULA_WORD name##1 make_##name##1(T x) { return {x}; }                                                                         \
-  TEGULA_WORD name##2 make_##name##2(T x, T y) { return {x, y}; }                                                                 \
-  TEGULA_WORD name##3 make_##name##3(T x, T y, T z) { return {x, y, z}; }                                                         \
-  TEGULA_WORD name##4 make_##name##4(T x, T y, T z, T w) { return {x, y, z, w}; }
-TEGULA_VECTORS(char, signed char, 1)
-TEGULA_VECTORS(uchar, unsigned char, 1)
-TEGULA_VECTORS(short, short, 2)
-TEGULA_VECTORS(ushort, unsigned short, 2)
-TEGULA_VECTORS(int, int, 4)
-TEGULA_VECTORS(uint, unsigned int, 4)
-TEGULA_VECTORS(float, float, 4)
-TEGULA_VECTORS(longlong, long long, 8)
-TEGULA_VECTORS(double, double, 8)
 #pragma endregion
 
 #pragma region Checks
@@ -383,8 +361,16 @@ TEGULA_HOOK void __tsan_read_range(void* p, unsigned long bytes) {
 TEGULA_HOOK void __tsan_write_range(void* p, unsigned long bytes) {
   emulated::checked_access(p, static_cast<int>(bytes), emulated::kWrite, __builtin_return_address(0));
 }
+// Variables in shared memory begin as nothing, whatever constructors their types have: there is no first time to wait for.
+TEGULA_HOOK char __tsan_atomic8_load(const volatile char* place, int) { return *place; }
+TEGULA_HOOK int __cxa_guard_acquire(long long*) { return 0; }
+TEGULA_HOOK void __cxa_guard_release(long long*) {}
 TEGULA_HOOK void __tsan_init() {}
-TEGULA_HOOK void __tsan_func_entry(void*) {}
+TEGULA_HOOK void __tsan_func_entry(void*) {
+  // A thread's local memory, as CUDA limits it; the stack is larger, so that a function may be begun before it is asked.
+  if (tegula_emulated.stack_end - static_cast<const unsigned char*>(__builtin_frame_address(0)) > (512 << 10))
+    tegula_emulated.fault_at("needs more than 512 KiB of local memory: calls without an end, or a large array", __builtin_return_address(0));
+}
 TEGULA_HOOK void __tsan_func_exit() {}
 TEGULA_HOOK void __tsan_vptr_update(void**, void*) {}
 TEGULA_HOOK void __tsan_vptr_read(void**) {}
@@ -398,4 +384,19 @@ TEGULA_HOOK void __ubsan_handle_divrem_overflow(emulated::OutOfBounds* data, voi
                         {data->where.file, static_cast<int>(data->where.line)});
 }
 }
+namespace emulated {
+TEGULA_WORD void touch_all(const void* place, unsigned long bytes, int kind, const void* code) {
+  for (unsigned long i = 0; i < bytes; ++i) checked_access(static_cast<const char*>(place) + i, 1, kind, code);
+}
+TEGULA_WORD void* copied(void* to, const void* from, unsigned long bytes) {
+  touch_all(from, bytes, kRead, __builtin_return_address(0)), touch_all(to, bytes, kWrite, __builtin_return_address(0));
+  return __builtin_memcpy(to, from, bytes);
+}
+TEGULA_WORD void* filled(void* to, int with, unsigned long bytes) {
+  touch_all(to, bytes, kWrite, __builtin_return_address(0));
+  return __builtin_memset(to, with, bytes);
+}
+}  // namespace emulated
+#define memcpy(...) emulated::copied(__VA_ARGS__)
+#define memset(...) emulated::filled(__VA_ARGS__)
 #pragma endregion

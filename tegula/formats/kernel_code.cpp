@@ -202,6 +202,8 @@ std::string header_text(const std::string& name, const Found& found, const runti
   text += "/* Queues it. The grid counts " + std::string(found.tile ? "program instances" : "blocks") + ".";
   if (options.aligned && found.tile) text += " Tensors begin at multiples of 16 bytes, else CUDA_ERROR_INVALID_VALUE comes back.";
   for (const Argument& one : arguments) text += "\n *   " + one.name + ": " + one.meaning;
+  for (const runtime::CudaSetting& one : found.tile ? std::vector<runtime::CudaSetting>() : runtime::settings_of(found.cuda))
+    text += "\n *   before it is launched, the variable " + one.name + " is to be set: cuModuleGetGlobal of kernel->module";
   text += " */\n" + launch_head(name, arguments) + ";\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n";
   return text;
 }

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "tegula/core/error.h"
@@ -50,6 +51,15 @@ bool fits(const Dims& grid, const Dims& block, std::int64_t shared) {
   std::int64_t threads = 1;
   for (const std::int64_t size : block) threads *= std::min(size, runtime::CudaKernel::kMostThreads + 1);
   return threads <= runtime::CudaKernel::kMostThreads && (block.rank() < 3 || block[2] <= kMostThreadsDeep);
+}
+
+/// Integers of one size are read as what the kernel says.
+bool same_element(DType wanted, DType given) {
+  return wanted == given || (is_integer(wanted) && is_integer(given) && size_of(wanted) == size_of(given));
+}
+
+bool may_set(const std::optional<runtime::CudaVariable>& variable, DType dtype) {
+  return variable && !variable->is_const && (!variable->dtype || same_element(*variable->dtype, dtype));
 }
 
 class CudaKernelOp final : public LibraryOp {
@@ -106,16 +116,20 @@ void CudaKernelOp::attributes(Attributes& a) {
     kernel_.tensors.push_back({node->results[k].dtype, node->results[k].shape, static_cast<CudaTensor::Begins>(how), bits});
   }
   const runtime::CudaSignature signature = runtime::signature_of({kernel_.text, kernel_.file}, kernel_.name, {});
-  a.require(arguments.size() == 3 * signature.parameters.size(), "arguments");
+  a.require(arguments.size() % 3 == 0 && arguments.size() >= 3 * signature.parameters.size(), "arguments");
   for (std::size_t i = 0; 3 * i < arguments.size(); ++i) {
-    const std::int64_t kind = arguments[3 * i], tensor = arguments[3 * i + 1];
-    const bool pointer = signature.parameters[i].pointer;
-    a.require(kind == 0   ? pointer && tensor >= 0 && tensor < static_cast<std::int64_t>(kernel_.tensors.size())
-              : kind == 1 ? !pointer
-                          : kind == 2 && pointer,
+    const std::int64_t kind = arguments[3 * i], tensor = arguments[3 * i + 1], bits = arguments[3 * i + 2];
+    const bool is_tensor = kind == 0 && tensor >= 0 && tensor < static_cast<std::int64_t>(kernel_.tensors.size());
+    const bool parameter = i < signature.parameters.size(), pointer = parameter && signature.parameters[i].pointer;
+    a.require(parameter ? (kind == 0   ? pointer && is_tensor
+                           : kind == 1 ? !pointer
+                                       : kind == 2 && pointer)
+                        : is_tensor && tensor < kernel_.inputs && bits >= 0 && bits < static_cast<std::int64_t>(kernel_.text.size()),
               "arguments");
-    kernel_.arguments.push_back({static_cast<CudaArgument::Kind>(kind), tensor, arguments[3 * i + 2]});
+    kernel_.arguments.push_back({static_cast<CudaArgument::Kind>(kind), tensor, bits});
   }
+  for (const runtime::CudaSetting& one : runtime::settings_of(kernel_))
+    a.require(may_set(runtime::variable_of({kernel_.text, kernel_.file}, one.name), kernel_.tensors[one.tensor].dtype), "arguments");
 }
 
 /// Arguments as the description of the call, checked against the parameters of the kernel.
@@ -145,9 +159,12 @@ class Taken {
       if (one.kind == CudaArg::Kind::Update) add_input(one.variable->read(where));
     for (const CudaArg& one : arguments)
       if (one.kind == CudaArg::Kind::Input) add_input(one.tensor);
+    for (const CudaVariable& one : launch.variables) add_variable(one);
     kernel_.inputs = static_cast<std::int64_t>(inputs_.size());
     std::int64_t updates = 0, reads = std::ranges::count(arguments, CudaArg::Kind::Update, &CudaArg::kind);
     for (std::size_t i = 0; i < arguments.size(); ++i) add(i, updates, reads);
+    for (const std::size_t begin : variables_)
+      kernel_.arguments.push_back({CudaArgument::Kind::Tensor, reads++, static_cast<std::int64_t>(begin)});
     if (kernel_.tensors.size() == inputs_.size())
       refuse("no result", "cuda_out(shape, dtype) or cuda_update(variable) among the arguments");
     if (kernel_.tensors.size() > inputs_.size() + kMostResults)
@@ -176,6 +193,16 @@ class Taken {
     if (!x.defined()) refuse("an empty tensor", "a tensor with elements, or nullptr");
     kernel_.tensors.push_back({x.dtype(), x.shape(where_)});
     inputs_.push_back(x);
+  }
+  void add_variable(const CudaVariable& one) {
+    const std::optional<runtime::CudaVariable> declared = runtime::variable_of({kernel_.text, kernel_.file}, one.name);
+    if (!declared) refuse("the variable " + one.name, "one that the text declares __constant__ or __device__ outside of functions");
+    if (declared->is_const) refuse("the variable " + one.name + ", which is const in C++", "one that may be written");
+    add_input(one.value);
+    if (!may_set(declared, one.value.dtype()))
+      refuse("a tensor of " + std::string(tegula::name(one.value.dtype())) + " for the variable " + one.name + " of " + declared->type,
+             std::string(tegula::name(*declared->dtype)), "cast it");
+    variables_.push_back(declared->begin);
   }
   std::string parameter_text(std::size_t i) const {
     return "parameter " + std::to_string(i) + ", `" + parameters_[i].type + (parameters_[i].name.empty() ? "" : " " + parameters_[i].name) +
@@ -216,11 +243,6 @@ class Taken {
   static bool is_valid(const Shape& shape) {
     return std::ranges::all_of(shape, [](std::int64_t size) { return size >= 0; });
   }
-  /// Integers of one size are read as what the kernel says.
-  static bool same_element(DType wanted, DType given) {
-    return wanted == given || (is_integer(wanted) && is_integer(given) && size_of(wanted) == size_of(given));
-  }
-
   void add_number(std::size_t i, const Number& number) {
     const CudaParameter& parameter = parameters_[i];
     if (parameter.pointer) refuse("a number for " + parameter_text(i), "a tensor, a result, a Variable or nullptr");
@@ -248,6 +270,7 @@ class Taken {
   std::vector<CudaParameter> parameters_;
   runtime::CudaKernel kernel_;
   std::vector<Tensor> inputs_;
+  std::vector<std::size_t> variables_;  // where their names stand
 };
 
 /// Writes the results that are Variables' new values, and gives the others.

@@ -62,12 +62,20 @@ class CudaArg {
   Number number = {};
 };
 
+/// A __constant__ or __device__ variable of the text, and what it holds when the kernel begins: its first bytes are those of the tensor. What is not named keeps
+/// what it held.
+struct CudaVariable {
+  std::string name;
+  Tensor value;
+};
+
 /// Blocks and threads along up to three axes: what stands between <<< and >>>.
 struct CudaLaunch {
   Dims grid = {1};  // blocks; none along an axis: nothing runs
   Dims block = {1};  // threads of a block, at most 1024
   std::int64_t shared = 0;  // bytes of a block's shared memory beside what the text declares, for `extern __shared__`; at most 227 KiB
   double operations = 0;  // floating-point, of the launch, for reports
+  std::vector<CudaVariable> variables = {};  // what cudaMemcpyToSymbol would set
 };
 
 /// The results of the kernel `name` of the text over these arguments, one for each parameter in their order; what stands as cuda_update becomes the Variable's value.
@@ -84,11 +92,12 @@ struct CudaLaunch {
 /// nobody writes. Each is an Error with the thread, the block and the line of the text.
 ///
 /// Throws Error at once for a text without such a kernel, arguments that do not fit its parameters in number, kind, dtype or range, a kernel without results or
-/// with more than 8, and a launch beyond what every GPU can do. When it runs: for text that the compiler refuses, with its messages at the text's lines.
+/// with more than 8, variables that the text does not declare, and a launch beyond what every GPU can do. When it runs: for text that the compiler refuses, with its messages at the text's lines.
 std::vector<Tensor> cuda_kernel(const std::string& name, const CudaSource& source, const std::vector<CudaArg>& arguments,
                                 const CudaLaunch& launch, Line where = Line::current());
 
-/// What a gradient is computed from. inputs: Variables to update, then tensors, each in the order of the parameters; results: results and new values, in that order.
+/// What a gradient is computed from. inputs: Variables to update, then tensors, each in the order of the parameters, then what the launch's
+/// variables hold; results: results and new values, in that order.
 struct CudaGradient {
   const std::vector<Tensor>& inputs;
   const std::vector<Tensor>& results;

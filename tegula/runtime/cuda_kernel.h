@@ -22,11 +22,11 @@ struct CudaTensor {
   std::size_t bytes() const { return static_cast<std::size_t>(numel(shape)) * size_of(dtype); }
 };
 
-/// What stands at a parameter of the kernel.
+/// What stands at a parameter of the kernel; behind the parameters: what variables of the text hold (cuda_text.h).
 struct CudaArgument {
   enum class Kind : std::uint8_t { Tensor, Number, Null /* a pointer to nothing */ } kind = Kind::Tensor;
   std::int64_t tensor = 0;  // which
-  std::int64_t bits = 0;  // of a number of the parameter's type, in the lowest bytes
+  std::int64_t bits = 0;  // of a number of the parameter's type, in the lowest bytes; where in the text the variable's name stands
   bool operator==(const CudaArgument&) const = default;
 };
 

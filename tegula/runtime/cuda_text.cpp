@@ -9,157 +9,13 @@
 #include <utility>
 
 #include "tegula/core/error.h"
+#include "tegula/runtime/cuda_halves.cuh.h"
+#include "tegula/runtime/cuda_tokens.h"
 
 namespace tegula::runtime {
 namespace {
 
-struct Token {
-  std::string_view text;
-  std::size_t begin = 0;
-  int line = 1;
-};
-
-bool is_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; }
-
-/// Names, numbers and single characters; without comments, texts in quotes and lines of the preprocessor.
-std::vector<Token> tokens_of(std::string_view text) {
-  std::vector<Token> tokens;
-  int line = 1;
-  bool fresh = true;  // nothing of the line has been seen
-  const auto skip_to = [&](std::size_t from, std::size_t to) {
-    for (std::size_t k = from; k < to; ++k) line += text[k] == '\n';
-    return to;
-  };
-  const auto find = [&](std::string_view what, std::size_t from) {
-    const std::size_t at = text.find(what, from);
-    return at == std::string_view::npos ? text.size() : at;
-  };
-  for (std::size_t i = 0; i < text.size();) {
-    const char c = text[i];
-    if (c == '\n') ++line, ++i, fresh = true;
-    else if (std::isspace(static_cast<unsigned char>(c))) ++i;
-    else if (text.substr(i, 2) == "//") i = find("\n", i);
-    else if (text.substr(i, 2) == "/*") i = skip_to(i, std::min(find("*/", i + 2) + 2, text.size()));
-    else if (c == '#' && fresh) {
-      std::size_t end = find("\n", i);
-      while (end < text.size() && end > 0 && text[end - 1] == '\\') end = find("\n", end + 1);
-      i = skip_to(i, end);
-    } else if (c == '"' || c == '\'') {
-      std::size_t end = i + 1;
-      while (end < text.size() && text[end] != c) end += text[end] == '\\' ? 2 : 1;
-      i = skip_to(i, std::min(end + 1, text.size()));
-      fresh = false;
-    } else {
-      std::size_t end = i + 1;
-      if (is_name(c))
-        while (end < text.size() && is_name(text[end])) ++end;
-      tokens.push_back({text.substr(i, end - i), i, line});
-      i = end, fresh = false;
-    }
-  }
-  return tokens;
-}
-
-/// Behind the bracket that closes the one at `at`.
-std::size_t behind_bracket(std::span<const Token> tokens, std::size_t at) {
-  const std::string_view open = tokens[at].text, close = open == "(" ? ")" : open == "<" ? ">" : open == "[" ? "]" : "}";
-  int depth = 0;
-  for (std::size_t i = at; i < tokens.size(); ++i) {
-    depth += tokens[i].text == open;
-    depth -= tokens[i].text == close;
-    if (depth == 0) return i + 1;
-  }
-  return tokens.size();
-}
-
-using Part = std::vector<Token>;
-
-/// What stands between commas.
-std::vector<Part> parts_of(std::span<const Token> tokens) {
-  std::vector<Part> parts;
-  int depth = 0;
-  for (const Token& token : tokens) {
-    if (parts.empty()) parts.emplace_back();
-    if (token.text == "(" || token.text == "<" || token.text == "[") ++depth;
-    if (token.text == ")" || token.text == ">" || token.text == "]") --depth;
-    if (token.text == "," && depth == 0) parts.emplace_back();
-    else parts.back().push_back(token);
-  }
-  return parts;
-}
-
-struct Number {
-  DType dtype;
-  int bytes;
-  bool is_unsigned = false;
-};
-
-/// The numbers of C by the words of their type, in order of the alphabet.
-const std::map<std::string, Number, std::less<>>& numbers() {
-  static const std::map<std::string, Number, std::less<>> all{{"float", {f32, 4}},
-                                                              {"double", {f64, 8}},
-                                                              {"bool", {boolean, 1}},
-                                                              {"char", {i8, 1}},
-                                                              {"char signed", {i8, 1}},
-                                                              {"char unsigned", {u8, 1, true}},
-                                                              {"short", {i16, 2}},
-                                                              {"int short", {i16, 2}},
-                                                              {"short unsigned", {i16, 2, true}},
-                                                              {"int", {i32, 4}},
-                                                              {"unsigned", {i32, 4, true}},
-                                                              {"int unsigned", {i32, 4, true}},
-                                                              {"signed", {i32, 4}},
-                                                              {"int signed", {i32, 4}},
-                                                              {"long", {i64, 8}},
-                                                              {"int long", {i64, 8}},
-                                                              {"long unsigned", {i64, 8, true}},
-                                                              {"long long", {i64, 8}},
-                                                              {"int long long", {i64, 8}},
-                                                              {"long long unsigned", {i64, 8, true}},
-                                                              {"size_t", {i64, 8, true}},
-                                                              {"ptrdiff_t", {i64, 8}},
-                                                              {"int8_t", {i8, 1}},
-                                                              {"uint8_t", {u8, 1, true}},
-                                                              {"int16_t", {i16, 2}},
-                                                              {"uint16_t", {i16, 2, true}},
-                                                              {"int32_t", {i32, 4}},
-                                                              {"uint32_t", {i32, 4, true}},
-                                                              {"uint", {i32, 4, true}},
-                                                              {"int64_t", {i64, 8}},
-                                                              {"uint64_t", {i64, 8, true}}};
-  return all;
-}
-
-/// Words of a type, of which the order does not count.
-std::optional<Number> number_of(std::vector<std::string> words) {
-  std::ranges::sort(words);
-  std::string text;
-  for (const std::string& word : words) text += (text.empty() ? "" : " ") + word;
-  if (const auto found = numbers().find(text); found != numbers().end()) return found->second;
-  // float4: a number and how many
-  if (words.size() == 1 && text.size() > 1 && text.back() >= '1' && text.back() <= '4') {
-    std::string element = text.substr(0, text.size() - 1);
-    static const std::map<std::string, std::string, std::less<>> kUnsigned{{"uchar", "char unsigned"},
-                                                                           {"ushort", "short unsigned"},
-                                                                           {"uint", "int unsigned"},
-                                                                           {"longlong", "long long"},
-                                                                           {"ulonglong", "long long unsigned"}};
-    if (const auto plain = kUnsigned.find(element); plain != kUnsigned.end()) element = plain->second;
-    if (const auto found = numbers().find(element); found != numbers().end()) return found->second;
-  }
-  return {};
-}
-
-/// "const float*" of its tokens.
-std::string text_of(const Part& part) {
-  std::string text;
-  for (const Token& token : part) {
-    const bool word = is_name(token.text.front());
-    if (!text.empty() && word && (is_name(text.back()) || text.back() == '*' || text.back() == '>')) text += ' ';
-    text += token.text;
-  }
-  return text;
-}
+using namespace tokens;
 
 CudaParameter parameter_of(Part part, const std::map<std::string, std::string>& types) {
   CudaParameter parameter;
@@ -186,15 +42,12 @@ CudaParameter parameter_of(Part part, const std::map<std::string, std::string>& 
       parameter.pointer = behind_star = true;
     } else if (token.text == "const") {
       constant = constant || !behind_star;
-    } else if (!kWords.contains(token.text) || numbers().contains(std::string(token.text)) || token.text == "long") {
-      const auto given = types.find(std::string(token.text));
-      if (given == types.end()) words.emplace_back(token.text);
-      else
-        for (const Token& word : tokens_of(given->second)) words.emplace_back(word.text);
+    } else if (!kWords.contains(token.text) || is_number_word(token.text) || token.text == "long") {
+      for (std::string& word : words_of({token}, types)) words.push_back(std::move(word));
     }
   }
   parameter.writable = parameter.pointer && !constant;
-  const std::optional<Number> number = number_of(words);
+  const std::optional<CNumber> number = parameter.pointer ? element_of(words) : number_of(words);
   if (number) parameter.dtype = number->dtype, parameter.bytes = number->bytes, parameter.is_unsigned = number->is_unsigned;
   return parameter;
 }
@@ -238,11 +91,13 @@ Error refused(const std::string& name, std::string got, std::string expected, st
 struct Located {
   std::vector<Token> tokens;
   Found found;
-  std::map<std::string, std::string> types;  // of the template's parameters
+  std::map<std::string, std::string>
+      types;  // names that stand for others: of the template's parameters, and what typedef, using and #define give
 };
 
 Located locate(const CudaText& text, const std::string& name, const Line& where) {
   Located out{.tokens = tokens_of(text.text), .found = {}, .types = {}};
+  out.types = names_of_types(text.text, out.tokens);
   std::string base = base_of(name), names;
   if (const std::size_t at = base.rfind("::"); at != std::string::npos) base.erase(0, at + 2);
   std::optional<Found> found;
@@ -281,7 +136,9 @@ Located locate(const CudaText& text, const std::string& name, const Line& where)
 
 /// Includes that kernels' compilers have no use for, as empty lines.
 std::string without_includes(std::string text) {
-  static constexpr std::array<std::string_view, 24> kHeaders{"cuda_runtime.h", "cuda_runtime_api.h",
+  static constexpr std::array<std::string_view, 28> kHeaders{"cuda_fp16.h",    "cuda_fp16.hpp",
+                                                             "cuda_bf16.h",    "cuda_bf16.hpp",
+                                                             "cuda_runtime.h", "cuda_runtime_api.h",
                                                              "cuda.h",         "device_launch_parameters.h",
                                                              "stdio.h",        "stdlib.h",
                                                              "stdint.h",       "stddef.h",
@@ -307,6 +164,13 @@ std::string without_includes(std::string text) {
     at = end + 1;
   }
   return text;
+}
+
+/// What the text needs ahead of it.
+std::string halves_for(const std::string& text) {
+  static constexpr std::string_view kSigns[] = {"cuda_fp16.h", "cuda_bf16.h", "__half", "__nv_bfloat16"};
+  const bool wanted = std::ranges::any_of(kSigns, [&](std::string_view sign) { return text.find(sign) != std::string::npos; });
+  return wanted ? gpu::kHalves : "";
 }
 
 std::string line_directive(const CudaText& text) { return "#line 1 \"" + text.file + "\"\n"; }
@@ -338,6 +202,42 @@ CudaSignature signature_of(const CudaText& text, const std::string& name, const 
   return signature;
 }
 
+std::optional<CudaVariable> variable_of(const CudaText& text, const std::string& name) {
+  const std::vector<Token> tokens = tokens_of(text.text);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    if (tokens[i].text != "__constant__" && tokens[i].text != "__device__" && tokens[i].text != "__managed__") continue;
+    CudaVariable variable;
+    Part type;
+    for (std::size_t k = i + 1; k + 1 < tokens.size() && tokens[k].text != ";" && tokens[k].text != "{" && tokens[k].text != "("; ++k) {
+      const std::string_view next = tokens[k + 1].text;
+      if (tokens[k].text == name && (next == "[" || next == ";" || next == "," || next == "=" || next == "{")) {
+        variable.type = text_of(type), variable.begin = tokens[k].begin;
+        const std::vector<std::string> words = words_of(type, names_of_types(text.text, tokens));
+        if (const std::optional<CNumber> number = element_of(words)) variable.dtype = number->dtype;
+        return variable;
+      }
+      if (tokens[k].text == "const" || tokens[k].text == "constexpr") variable.is_const = true;
+      else if (tokens[k].text == "[") k = behind_bracket(tokens, k) - 1;
+      else if (tokens[k].text != "static" && tokens[k].text != "extern" && !tokens[k].text.starts_with("__") && next != "[" &&
+               next != "," && tokens[k].text != ",")
+        type.push_back(tokens[k]);
+    }
+  }
+  return {};
+}
+
+std::vector<CudaSetting> settings_of(const CudaKernel& kernel) {
+  std::vector<CudaSetting> all;
+  const std::size_t parameters = signature_of({kernel.text, kernel.file}, kernel.name, {}).parameters.size();
+  for (std::size_t i = parameters; i < kernel.arguments.size(); ++i) {
+    const auto begin = static_cast<std::size_t>(kernel.arguments[i].bits);
+    std::size_t end = begin;
+    while (end < kernel.text.size() && is_name(kernel.text[end])) ++end;
+    all.push_back({kernel.text.substr(begin, end - begin), static_cast<std::size_t>(kernel.arguments[i].tensor)});
+  }
+  return all;
+}
+
 EmulatedText text_for_emulator(const CudaText& source) {
   EmulatedText out{.text = without_includes(source.text), .shared = {}};
   const std::vector<Token> tokens = tokens_of(out.text);
@@ -356,7 +256,7 @@ EmulatedText text_for_emulator(const CudaText& source) {
       }
       if (!is_name(tokens[k].text.front())) continue;
       if (next == "[" || next == ";" || next == "," || next == "=") {
-        const std::optional<Number> number = number_of(type);
+        const std::optional<CNumber> number = element_of(type);
         out.shared.push_back({std::string(tokens[k].text), number ? static_cast<std::size_t>(number->bytes) : 4, is_extern});
       } else if (tokens[k].text != "volatile" && tokens[k].text != "extern" && tokens[k].text != "static" &&
                  tokens[k].text != "__align__") {
@@ -366,7 +266,7 @@ EmulatedText text_for_emulator(const CudaText& source) {
   }
   for (auto change = changes.rbegin(); change != changes.rend(); ++change)
     out.text.replace(change->first, std::string_view("__shared__").size(), change->second);
-  out.text = line_directive(source) + out.text;
+  out.text = halves_for(source.text) + line_directive(source) + out.text;
   return out;
 }
 
@@ -393,8 +293,14 @@ NvrtcText text_for_nvrtc(const CudaText& source, const std::string& name, const 
   std::string behind;
   if (!signature.is_template) {
     // A name that can be looked for. Ahead of the word that makes it a kernel, so that lines stay where they are.
-    for (auto kernel = kernels.rbegin(); kernel != kernels.rend(); ++kernel)
-      if (is_kernel(*kernel)) text.insert(tokens[kernel->qualifier].begin, "extern \"C\" ");
+    for (auto kernel = kernels.rbegin(); kernel != kernels.rend(); ++kernel) {
+      if (!is_kernel(*kernel)) continue;
+      std::size_t first = kernel->qualifier;
+      for (std::size_t i = first > 0 ? first - 1 : first; i < kernel->name; ++i)
+        if (tokens[i].text == "static")
+          text.replace(tokens[i].begin, tokens[i].text.size(), tokens[i].text.size(), ' '), first = std::min(first, i);
+      text.insert(tokens[first].begin, "extern \"C\" ");
+    }
   } else {
     for (auto kernel = kernels.rbegin(); kernel != kernels.rend(); ++kernel) {
       if (!is_kernel(*kernel)) continue;
@@ -411,13 +317,13 @@ NvrtcText text_for_nvrtc(const CudaText& source, const std::string& name, const 
         const auto given = types.find(std::string(token.text));
         type += (type.empty() ? "" : " ") + (given == types.end() ? std::string(token.text) : given->second);
       }
-      list += (i > 0 ? ", " : "") + type + " a" + std::to_string(i);
-      call += (i > 0 ? ", a" : "a") + std::to_string(i);
+      list += (i > 0 ? ", " : "") + type + " tegula_" + std::to_string(i);
+      call += (i > 0 ? ", tegula_" : "tegula_") + std::to_string(i);
     }
     behind = "\n#line 1 \"the entry of " + entry + "\"\nextern \"C\" __global__ void " + signature.bounds + " " + entry + "(" + list +
              ") { " + name + "(" + call + "); }\n";
   }
-  return {types_of_c + line_directive(source) + text + behind, entry};
+  return {types_of_c + halves_for(source.text) + line_directive(source) + text + behind, entry};
 }
 
 }  // namespace tegula::runtime

@@ -9,6 +9,7 @@
 
 #include "tegula/core/dtype.h"
 #include "tegula/core/line.h"
+#include "tegula/runtime/cuda_kernel.h"
 
 namespace tegula::runtime {
 
@@ -39,6 +40,23 @@ struct CudaSignature {
 /// Throws Error where the text has no such kernel, where several of the name are there, and for a parameter of a type that a launch cannot give: what is no
 /// pointer, no number and no type parameter of the kernel's.
 CudaSignature signature_of(const CudaText& text, const std::string& name, const Line& where);
+
+/// A variable that the text declares __constant__ or __device__ outside of functions.
+struct CudaVariable {
+  std::string type;  // "float": of an element
+  std::optional<DType> dtype = {};  // where that is a number
+  bool is_const = false;  // in C++
+  std::size_t begin = 0;  // of its name in the text
+};
+/// Nothing where the text has none of that name.
+std::optional<CudaVariable> variable_of(const CudaText& text, const std::string& name);
+
+/// A variable that a launch sets, and which of the kernel's tensors it is set to. They are the kernel's arguments behind those of its parameters.
+struct CudaSetting {
+  std::string name;
+  std::size_t tensor = 0;
+};
+std::vector<CudaSetting> settings_of(const CudaKernel& kernel);
 
 /// A variable that the text declares __shared__.
 struct CudaShared {

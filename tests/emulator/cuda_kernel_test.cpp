@@ -88,6 +88,18 @@ TEST(CudaKernel, GoesIntoGraphFilesAndComesBackWhereThatIsAllowed) {
   EXPECT_THROW(load_graph("scaled.safetensors"), Error);
   const GraphFunction loaded = load_graph("scaled.safetensors", {.tile_kernels = true});
   EXPECT_EQ(loaded(x).to_host(), f(x).to_host());
+  // With variables and numbers of 16 bits.
+  const auto weighted = [](Tensor w, Tensor y) {
+    return cuda_kernel("f",
+                       "__constant__ float w[3]; __device__ int k; __global__ void f(const __half* x, __half* y, __half a) { "
+                       "y[threadIdx.x] = x[threadIdx.x] * a * __half(w[threadIdx.x] + k); }",
+                       {y, cuda_out({3}, f16), 0.5}, {.block = {3}, .variables = {{"w", w}, {"k", tensor({1})}}})[0];
+  };
+  const Tensor w = tensor({1.f, 2.f, 3.f}), y = cast(tensor({2.f, 4.f, 6.f}), f16);
+  save_graph("weighted.safetensors", weighted, w, y);
+  const GraphFunction again = load_graph("weighted.safetensors", {.tile_kernels = true});
+  EXPECT_EQ(cast(again(w, y), f32).to_host(), (std::vector<float>{2, 6, 12}));
+  EXPECT_EQ(cast(weighted(w, y), f32).to_host(), (std::vector<float>{2, 6, 12}));
 }
 
 TEST(CudaKernel, EmptyTensorsAndGridsRunNothing) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 
@@ -86,7 +87,56 @@ int main(void) {
   std::ofstream("built/main.cpp") << "#include \"add.h\"\nint main() { add_kernel add{}; return add_load(&add) == CUDA_SUCCESS; }\n";
   output_of(std::string("c++ -fsyntax-only -isystem ") + TEGULA_CUDA_INCLUDE + " built/main.cpp");
 }
+
+TEST_F(KernelCode, BuildsALauncherOfCudaTextAsWell) {
+  const Tensor y = cuda_kernel("sum<float, 4>", R"(
+    #include <cuda_fp16.h>
+    __constant__ float weights[4];
+    template <class T, int N> __global__ void sum(const T* x, T* y, long long n, bool all, half scale) {
+      extern __shared__ T s[];
+      s[threadIdx.x] = threadIdx.x < n && all ? x[threadIdx.x] * weights[threadIdx.x % N] : T(0);
+      __syncthreads();
+      y[threadIdx.x] = s[(threadIdx.x + N) % 32] * float(scale);
+    })",
+                               {ones({32}), cuda_out({32}), 32, true, 2.0},
+                               {.block = {32}, .shared = 100 << 10, .variables = {{"weights", ones({4})}}})[0];
+  const std::vector<std::string> files = build_kernel(y, "built_text");
+  EXPECT_EQ(files, (std::vector<std::string>{"built_text/sum_float_4.cubin", "built_text/sum_float_4.h", "built_text/sum_float_4.c"}));
+  std::ifstream header("built_text/sum_float_4.h");
+  const std::string text((std::istreambuf_iterator<char>(header)), {});
+  EXPECT_TRUE(contains(text, "the variable weights is to be set: cuModuleGetGlobal"));
+  std::ofstream("built_text/main.c") << R"(#include "sum_float_4.h"
+int main(void) {
+  CUdevice device;
+  CUcontext context;
+  CUstream stream;
+  sum_float_4_kernel sum;
+  CUdeviceptr weights;
+  size_t bytes;
+  if (cuInit(0) || cuDeviceGet(&device, 0) || cuDevicePrimaryCtxRetain(&context, device) || cuCtxSetCurrent(context) || cuStreamCreate(&stream, 0)) return 1;
+  if (sum_float_4_load(&sum) || cuModuleGetGlobal(&weights, &bytes, sum.module, "weights")) return 2;
+  return sum_float_4_launch(&sum, stream, 1, 1, 1, 256, 512, 32, 1, 0x4000) || sum_float_4_unload(&sum) ? 3 : 0;
+}
+)";
+  const std::string folder = TEGULA_DRIVER_FOLDER;
+  EXPECT_EQ(output_of(std::string("cc -std=c99 -Wall -Wextra -Werror -isystem ") + TEGULA_CUDA_INCLUDE +
+                      " built_text/main.c built_text/sum_float_4.c -o built_text/main " + folder + "/libcuda.so.1"),
+            "");
+  output_of("LD_LIBRARY_PATH=" + folder + " TEGULA_FAKE_DRIVER=paper built_text/main");
+}
 #endif
+
+// The toolkit's disassembler is asked where it is there; here a program that tells what it is given stands for it.
+TEST_F(KernelCode, ShowsWhatTheDisassemblerSays) {
+  std::filesystem::create_directories("tools");
+  std::ofstream("tools/nvdisasm") << "#!/bin/sh\ntest \"$1\" = -c && head -c 4 \"$2\" | tail -c 3 && echo ' is disassembled'\n";
+  std::filesystem::permissions("tools/nvdisasm", std::filesystem::perms::owner_all);
+  const std::string path = std::getenv("PATH");
+  ::setenv("PATH", (std::filesystem::current_path().string() + "/tools:" + path).c_str(), 1);
+  const std::string text = show_kernel(added());
+  ::setenv("PATH", path.c_str(), 1);
+  EXPECT_TRUE(contains(text, "# SASS\nELF is disassembled\n"));
+}
 
 TEST_F(KernelCode, SaysWhichKernelsThereAre) {
   const Tensor first = added(),

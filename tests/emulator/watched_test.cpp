@@ -119,6 +119,23 @@ TEST(Watched, SharedMemoryThatTheLaunchDidNotAskFor) {
   EXPECT_TRUE(contains(said(text, {cuda_out({8})}, {.block = {8}, .shared = 28}), "writes"));
 }
 
+// What a GPU refuses at the launch is refused here as well.
+TEST(Watched, LaunchesBeyondTheLimits) {
+  const std::string bounded = "#define MOST 64\n__global__ void __launch_bounds__(MOST / 2, 2) f(float* y) { y[threadIdx.x] = 1; }";
+  EXPECT_EQ(said(bounded, {cuda_out({32})}, {.block = {32}}), "nothing");
+  EXPECT_TRUE(contains(said(bounded, {cuda_out({64})}, {.block = {64}}),
+                       "blocks of 64 threads, expected at most 32, as its __launch_bounds__(MOST / 2, 2) says"));
+  const auto declared = [](const std::string& floats) {
+    return "__global__ void f(float* y) { __shared__ float s[" + floats +
+           "]; s[threadIdx.x] = 1; y[threadIdx.x] = s[threadIdx.x]; }\n__global__ void g(float* y) { __shared__ float s[12000]; s[0] = 1; "
+           "*y = "
+           "s[0]; }";
+  };
+  EXPECT_EQ(said(declared("12288"), {cuda_out({8})}, {.block = {8}}), "nothing");
+  EXPECT_TRUE(contains(said(declared("12289"), {cuda_out({8})}, {.block = {8}}), "49156 bytes of variables in shared memory"));
+  EXPECT_TRUE(contains(said(declared("12288"), {cuda_out({8})}, {.block = {8}, .shared = 200 << 10}), "at most 227 KiB together"));
+}
+
 TEST(Watched, ElementsThatNobodyWrites) {
   EXPECT_TRUE(
       contains(said("__global__ void f(float* y, int n) { if (threadIdx.x < n) y[threadIdx.x] = 1; }", {cuda_out({8}), 7}, {.block = {8}}),
@@ -154,6 +171,20 @@ TEST(Watched, IndicesAndDivisions) {
                        "finds that assert(i > 0) does not hold"));
 }
 
+TEST(Watched, LocalMemoryHasAnEnd) {
+  const std::string deep =
+      "__device__ int g(int n) {\n  return n <= 0 ? 0 : 1 + g(n - 1);\n}\n__global__ void f(int* y, int n) { y[threadIdx.x] = g(n); }";
+  EXPECT_EQ(said(deep, {cuda_out({64}, i32), 100}, {.block = {64}}), "nothing");
+  EXPECT_TRUE(contains(said(deep, {cuda_out({64}, i32), 1 << 30}, {.block = {64}}), "needs more than 512 KiB of local memory"));
+  const auto array = [](const std::string& floats) {
+    return "__global__ void f(float* y) {\n  float t[" + floats + "];\n  for (int i = 0; i < " + floats +
+           "; ++i) t[i] = i;\n  *y = t[7];\n}";
+  };
+  EXPECT_EQ(said(array("100000"), {cuda_out({1})}, {}), "nothing");
+  EXPECT_TRUE(contains(said(array("200000"), {cuda_out({1})}, {}),
+                       "needs more than 512 KiB of local memory: calls without an end, or a large array, at text of f:1"));
+}
+
 TEST(Watched, ThreadsThatWaitByAtomics) {
   // A lock, which every thread gets in the end.
   EXPECT_EQ(said("__global__ void f(int* lock, int* y) {\n  for (bool done = false; !done;)\n    if (atomicCAS(lock, 0, 1) == 0) { "
@@ -162,6 +193,8 @@ TEST(Watched, ThreadsThatWaitByAtomics) {
             "nothing");
   EXPECT_TRUE(contains(said("__global__ void f(int* y) {\n  while (atomicAdd(y, 0) == 0) {}\n}", {cuda_out({1}, i32, 0)}, {.block = {2}}),
                        "waits by atomic operations for what no other thread does"));
+  EXPECT_TRUE(contains(said("__global__ void f(volatile int* y) {\n  while (y[0] == 0) {}\n}", {cuda_out({1}, i32, 0)}, {.block = {2}}),
+                       "waits by reading one element for what no other thread does: blocks run one after another here, at text of f:2"));
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "tegula/compile/jit.h"
 #include "tests/emulator/faulty.h"
 
 namespace tegula {
@@ -106,6 +107,65 @@ TEST(CudaWords, VectorsAreLoadedWhole) {
   EXPECT_EQ(y.to_host(), (std::vector<float>{1, 5, 9, 13}));
 }
 
+// Compilers begin arrays of types with constructors or assignments of their own when they are first reached; shared memory begins as nothing.
+TEST(CudaWords, SharedArraysOfVectorsAndOfTypesWithConstructors) {
+  const std::string text = R"(
+    struct Best {
+      float value; int at;
+      __device__ Best() {}
+      __device__ Best(float value, int at) : value(value), at(at) {}
+    };
+    __global__ void f(const float4* x, float4* y, float* z) {
+      __shared__ float4 s[8];
+      __shared__ Best best[8];
+      const int t = threadIdx.x;
+      WRITE
+      __syncthreads();
+      y[t] = s[7 - t], z[t] = best[7 - t].value;
+    })";
+  const auto with = [&](const std::string& write) { return std::string(text).replace(text.find("WRITE"), 5, write); };
+  const std::vector<CudaArg> arguments{cast(arange(32), f32), cuda_out({8, 4}), cuda_out({8})};
+  const auto results = cuda_kernel("f", with("s[t] = x[t], best[t] = Best(x[t].x, t);"), arguments, {.grid = {1}, .block = {8}});
+  EXPECT_EQ(results[0].to_host(), flip(reshape(cast(arange(32), f32), {8, 4}), 0).to_host());
+  EXPECT_EQ(results[1].to_host(), (std::vector<float>{28, 24, 20, 16, 12, 8, 4, 0}));
+  EXPECT_TRUE(contains(said(with("if (t > 0) s[t] = x[t]; best[t] = Best(1, t);"), arguments, {.block = {8}}),
+                       "of s (shared), which nobody has written"));
+  EXPECT_TRUE(contains(said(with("s[t] = x[t]; if (t > 0) best[t] = Best(1, t);"), arguments, {.block = {8}}),
+                       "of best (shared), which nobody has written"));
+}
+
+TEST(CudaWords, CopiesOfBytesAreWatched) {
+  const auto told = [](const std::string& body) {
+    return said("#include <string.h>\n__global__ void f(const float* x, float* y) {\n  float t[4];\n  " + body + "\n}",
+                {ones({4}), cuda_out({4})}, {});
+  };
+  EXPECT_EQ(told("memcpy(t, x, 16); memset(y, 0, 16); memcpy(y, t, 12);"), "nothing");
+  EXPECT_TRUE(contains(told("memcpy(t, x + 1, 16);"), "reads element 4 of x, f32(4,), which has 4, at text of f:4"));
+  EXPECT_TRUE(contains(told("memset(y + 1, 0, 16);"), "writes element 4 of y, f32(4,), which has 4, at text of f:4"));
+}
+
+// Macros of the text do not reach what calls the kernel.
+TEST(CudaWords, MacrosOfTheTextAreItsOwn) {
+  EXPECT_EQ(said("#define T 8\n#define a 1\n#define p 2\n#define value 3\n#define name 4\n__global__ void f(float* y) { y[threadIdx.x] = T "
+                 "+ a + p; }",
+                 {cuda_out({4})}, {.block = {4}}),
+            "nothing");
+}
+
+// Neither of vectors that are arguments.
+TEST(CudaWords, VectorsThatAreArgumentsAndResultsAreRead) {
+  const auto told = [](const std::string& expression) {
+    return said(
+        "__device__ float sum(float4 v) { return v.x + v.y + v.z + v.w; }\n__device__ float4 at(const float4* x, int i) { return x[i]; }\n"
+        "__global__ void f(const float4* x, float* y) { float4 v = {1, 2}; union { float4 whole; float part[4]; } u; u.whole = v; y[0] = " +
+            expression + "; }",
+        {ones({8}), cuda_out({1})}, {});
+  };
+  EXPECT_EQ(told("sum(x[1]) + sum(at(x, 0)) + u.part[1] + v.z + float4{1, 2, 3, 4}.w"), "nothing");
+  EXPECT_TRUE(contains(told("sum(x[2])"), "element 8 of x, f32(8,), which has 8, at text of f:3"));
+  EXPECT_TRUE(contains(told("sum(at(x, 2))"), "element 8 of x, f32(8,), which has 8, at text of f:2"));
+}
+
 // The compiler does not tell that the result of a function, a structure of the kernel's own, is written to memory.
 TEST(CudaWords, StructuresThatFunctionsReturnAreWritten) {
   const Tensor y = cuda_kernel("f", R"(
@@ -139,6 +199,48 @@ TEST(CudaWords, ConstantAndDeviceVariablesKeepWhatTheyHold) {
     __global__ void f(float* y) { y[0] = weights[2] + launches++; })");
   EXPECT_EQ(count({}, {cuda_out({1})})[0].item(), 3);
   EXPECT_EQ(count({}, {cuda_out({1})})[0].item(), 4);
+}
+
+TEST(CudaWords, AVariableHoldsWhatTheLaunchSays) {
+  const RawKernel weighted = cuda_kernel("f", R"(
+    __constant__ float weights[4];
+    static __device__ int offset = 7;
+    __global__ void f(float* y) { y[threadIdx.x] = weights[threadIdx.x] + offset; })");
+  const Tensor w = tensor({1.f, 2.f, 3.f, 4.f});
+  const auto of = [&](std::vector<CudaVariable> variables) {
+    return weighted({.block = {4}, .variables = std::move(variables)}, {cuda_out({4})})[0].to_host();
+  };
+  EXPECT_EQ(of({{"weights", w}}), (std::vector<float>{8, 9, 10, 11}));
+  EXPECT_EQ(of({{"weights", 2 * w}, {"offset", tensor({1})}}), (std::vector<float>{3, 5, 7, 9}));
+  // What is not said stays; of an array the first elements may be set.
+  EXPECT_EQ(of({{"weights", tensor({5.f, 5.f})}}), (std::vector<float>{6, 6, 7, 9}));
+  EXPECT_THROW(of({{"weights", ones({5})}}), Error);
+  // In jit, and with a gradient: they are inputs behind the others.
+  const RawKernel with = weighted.gradient([](const CudaGradient& g) { return std::vector<Tensor>{3 * g.gradients[0]}; });
+  auto slope = jit([&](Tensor at) { return grad(sum(with({.block = {4}, .variables = {{"weights", at}}}, {cuda_out({4})})[0]), at); });
+  EXPECT_EQ(slope(w).to_host(), (std::vector<float>{3, 3, 3, 3}));
+}
+
+TEST(CudaWords, MixedNumbersAndConversions) {
+  const auto of = [](const std::string& expression) {
+    return cuda_kernel("f", "__global__ void f(const float* x, double* y) { y[0] = " + expression + "; }",
+                       {tensor({2.5f}), cuda_out({1}, f64)}, {})[0]
+        .item<double>();
+  };
+  EXPECT_EQ(of("pow(x[0], 2)"), 6.25);
+  EXPECT_EQ(of("sqrt(9) + fmax(x[0], 4.0)"), 7);
+  EXPECT_EQ(of("__float2int_rn(x[0]) + __float2int_ru(x[0]) + __float2int_rd(x[0])"), 2 + 3 + 2);
+  EXPECT_EQ(of("__float2int_rz(1e20f)"), 2147483647);
+  EXPECT_EQ(of("__float2uint_rn(-3.0f) + __float2int_rn(NAN)"), 0);
+  EXPECT_EQ(of("__byte_perm(0x03020100, 0x07060504, 0x0246)"), 0x00020406);
+  EXPECT_EQ(of("__funnelshift_l(0x80000000u, 1u, 1)"), 3);
+  EXPECT_EQ(of("__umul64hi(1ull << 63, 6)"), 3);
+  EXPECT_EQ(of("__ldg(x) + __ldcs(x)"), 5);
+  EXPECT_EQ(of("1'000 + 2'0"), 1020);
+  EXPECT_TRUE(contains(said("__global__ void f(const float* x, float* y) {\n  y[0] = __ldg(x + 1);\n}", {ones({1}), cuda_out({1})}, {}),
+                       "reads element 1 of x, f32(1,), which has 1, at text of f:2"));
+  EXPECT_TRUE(contains(said("__global__ void f(float* y) {\n  __stcs(y + 1, 2.0f);\n}", {cuda_out({1})}, {}),
+                       "element 1 of y, f32(1,), which has 1, at text of f:2"));
 }
 
 TEST(CudaWords, SharedArraysAreThoseOfTheirKernel) {

@@ -49,6 +49,7 @@ class RawKernelCall final : public runtime::Call {
       : context_(context),
         d_(std::move(kernel)),
         text_(runtime::text_for_nvrtc({d_.text, d_.file}, d_.name, {})),
+        settings_(runtime::settings_of(d_)),
         name_(kept(d_.name)) {
     module_of(context, text_.text);
   }
@@ -69,6 +70,7 @@ class RawKernelCall final : public runtime::Call {
       if (unwanted(i)) all[i] = scratch, scratch += align_scratch(result.bytes());
       if (result.bytes() > 0) begin(result, all, all[i]);
     }
+    set_variables(all);
     std::vector<void*> parameters;
     for (const CudaArgument& one : d_.arguments) {
       static void* const nothing = nullptr;
@@ -105,10 +107,39 @@ class RawKernelCall final : public runtime::Call {
     }
     CUfunction found = nullptr;
     check(cuModuleGetFunction(&found, module.handle, text_.entry.c_str()), name_);
+    for (const auto& [name, tensor] : settings_) {
+      CUdeviceptr at = 0;
+      std::size_t room = 0;
+      check(cuModuleGetGlobal(&at, &room, module.handle, name.c_str()), name_);
+      const std::size_t bytes = d_.tensors[tensor].bytes();
+      if (bytes > room)
+        throw Error({.op = "cuda_kernel " + d_.name,
+                     .got = std::to_string(bytes) + " bytes for the variable " + name,
+                     .expected = "at most its " + std::to_string(room),
+                     .where = line});
+      variables_.push_back(at);
+    }
+    int most = 0;  // threads of a block: __launch_bounds__, or what registers are there for
+    check(cuFuncGetAttribute(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK, found), name_);
+    std::int64_t threads = 1;
+    for (const std::int64_t size : d_.block) threads *= size;
+    if (most > 0 && threads > most)
+      throw Error({.op = "cuda_kernel " + d_.name,
+                   .got = "blocks of " + std::to_string(threads) + " threads",
+                   .expected = "at most " + std::to_string(most),
+                   .advice = "by its __launch_bounds__, or by its registers",
+                   .where = line});
     constexpr std::int64_t kWithoutAsking = 48 << 10;
     if (d_.shared > kWithoutAsking)
       check(cuFuncSetAttribute(found, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(d_.shared)), name_);
     return found;
+  }
+
+  void set_variables(const std::vector<void*>& all) const {
+    for (std::size_t k = 0; k < settings_.size(); ++k) {
+      const std::size_t tensor = settings_[k].tensor, bytes = d_.tensors[tensor].bytes();
+      if (bytes > 0) check(cuMemcpyDtoDAsync(variables_[k], device_pointer(all[tensor]), bytes, context_.stream()), name_);
+    }
   }
 
   /// What the result holds before the kernel runs.
@@ -136,7 +167,9 @@ class RawKernelCall final : public runtime::Call {
   Context& context_;
   runtime::CudaKernel d_;
   runtime::NvrtcText text_;
+  std::vector<runtime::CudaSetting> settings_;
   const char* name_;
+  mutable std::vector<CUdeviceptr> variables_;
   mutable CUfunction function_ = nullptr;  // calls of a card run one after another
 };
 
