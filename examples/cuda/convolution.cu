@@ -1,5 +1,6 @@
 // The forward pass of a convolutional layer as the lectures write it (Kirk and Hwu, Programming Massively Parallel Processors, chapter 16), with edges where the
-// slides assume that the image is a multiple of the tile; im2col, max pooling.
+// slides assume that the image is a multiple of the tile; im2col, max pooling,
+// gradients.
 #include <float.h>
 
 #define TILE_WIDTH 16
@@ -45,6 +46,62 @@ __global__ void ConvLayerForward_Shared(int C, int H, int W_in, int M, int K, in
     __syncthreads();
   }
   if (h < H_out && w < W_out) Y[((n * M + m) * H_out + h) * W_out + w] = acc;
+}
+
+// Its gradients: one thread sums what an element of the image, or of a filter, has to do with.
+__global__ void ConvLayerBackward_Xgrad(int N, int C, int H, int W_in, int M, int K, const float* dE_dY, const float* W, float* dE_dX) {
+  const int H_out = H - K + 1, W_out = W_in - K + 1;
+  CUDA_KERNEL_LOOP(index, N * C * H * W_in) {
+    const int w = index % W_in, h = index / W_in % H, c = index / (W_in * H) % C, n = index / (W_in * H * C);
+    float sum = 0.f;
+    for (int m = 0; m < M; m++)
+      for (int p = 0; p < K; p++)
+        for (int q = 0; q < K; q++)
+          if (h - p >= 0 && h - p < H_out && w - q >= 0 && w - q < W_out)
+            sum += dE_dY[((n * M + m) * H_out + h - p) * W_out + w - q] * W[((m * C + c) * K + p) * K + q];
+    dE_dX[index] = sum;
+  }
+}
+
+__global__ void ConvLayerBackward_Wgrad(int N, int C, int H, int W_in, int M, int K, const float* dE_dY, const float* X, float* dE_dW) {
+  const int H_out = H - K + 1, W_out = W_in - K + 1;
+  CUDA_KERNEL_LOOP(index, M * C * K * K) {
+    const int q = index % K, p = index / K % K, c = index / (K * K) % C, m = index / (K * K * C);
+    float sum = 0.f;
+    for (int n = 0; n < N; n++)
+      for (int h = 0; h < H_out; h++)
+        for (int w = 0; w < W_out; w++)
+          sum += dE_dY[((n * M + m) * H_out + h) * W_out + w] * X[((n * C + c) * H + h + p) * W_in + w + q];
+    dE_dW[index] = sum;
+  }
+}
+
+// With strides, padding and a bias, and the filters in constant memory, which the host fills ahead of the launch (cudaMemcpyToSymbol; here CudaLaunch::variables).
+__constant__ float weight[1024];
+
+__global__ void Convolution_kernel(int N, int C, int H, int W, int K, int kH, int kW, int sH, int sW, int pT, int pL, int P, int Q,
+                                   const float* input, const float* bias, float* output) {
+  const int output_index = blockIdx.x * blockDim.x + threadIdx.x;
+  if (output_index >= N * K * P * Q) return;
+  const int q = output_index % Q, p = output_index / Q % P, k = output_index / (Q * P) % K, n = output_index / (Q * P * K);
+  float sum = 0.0f;
+  for (int c = 0; c < C; c++) {
+    for (int kh = 0; kh < kH; kh++) {
+      int input_h_index = p * sH + kh - pT;
+      if (input_h_index >= 0 && input_h_index < H) {
+        for (int kw = 0; kw < kW; kw++) {
+          int input_w_index = q * sW + kw - pL;
+          if (input_w_index >= 0 && input_w_index < W) {
+            int input_index = n * C * H * W + c * H * W + input_h_index * W + input_w_index;
+            int weight_index = k * C * kH * kW + c * kH * kW + kh * kW + kw;
+            sum += weight[weight_index] * input[input_index];
+          }
+        }
+      }
+    }
+  }
+  sum += bias[k];
+  output[output_index] = sum;
 }
 
 // One thread gathers the K x K elements of one channel for one element of the output: a column of the expanded matrix (C K K, H_out W_out).
@@ -120,4 +177,11 @@ __global__ void MaxPoolForward(const int nthreads,
       top_mask[index] = maxidx;
     }
   }
+}
+
+// Its gradient: windows overlap, so that threads add.
+template <typename Dtype>
+__global__ void MaxPoolBackward(const int nthreads, const Dtype* const top_diff, const int* const mask, const int plane,
+    const int pooled_plane, Dtype* const bottom_diff) {
+  CUDA_KERNEL_LOOP(index, nthreads) { atomicAdd(&bottom_diff[index / pooled_plane * plane + mask[index]], top_diff[index]); }
 }
