@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/onnx_model.h"
 #include "app/own/images.h"
 #include "app/own/tables.h"
 #include "app/own/training.h"
@@ -22,6 +23,7 @@ namespace {
 struct EvalChoice {
   std::string file;
   DataChoice data;
+  double scale = 1;
 };
 
 /// What a model of one's own is measured on.
@@ -32,10 +34,11 @@ const std::string& own_data(const EvalChoice& choice, const char* what) {
 }
 
 void run(const EvalChoice& choice) {
-  const std::string kind = kind_of_model(choice.file);
+  const bool from_onnx = is_onnx(choice.file);
+  const std::string kind = from_onnx ? "" : kind_of_model(choice.file);
   if (kind == models::kTableKind) return evaluate_table(choice.file, own_data(choice, "TABLE"));
   if (kind == models::kImagesKind) return evaluate_folder(choice.file, own_data(choice, "FOLDER"));
-  models::Model model = models::load(choice.file);
+  models::Model model = from_onnx ? onnx_image_model(choice.file, choice.scale) : models::load(choice.file);
   const data::ArrayDataset test = read_sets(choice.data, model.input).test;
   Evaluator evaluator(model.net, {.loss = cross_entropy});
   const Evaluation result = evaluator.evaluate(test);
@@ -55,7 +58,10 @@ void add_eval(Command& app) {
   auto choice = std::make_shared<EvalChoice>();
   Command command =
       app.command("eval", "how good a trained model is: on the test images, or on --data, a table or a folder of pictures of one's own");
-  command.option("file", choice->file, "a model written by tegula train").required().type("FILE");
+  command.option("file", choice->file, "a model written by tegula train, or an ONNX file with a model of images").required().type("FILE");
+  command.option("--scale", choice->scale, "of an ONNX model: what a white pixel is, 255 for one that takes bytes")
+      .shows_default()
+      .type("S");
   add_options(command, choice->data);
   add_precision(command);
   add_device_option(command);

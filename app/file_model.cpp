@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "app/onnx_model.h"
 #include "app/own/training.h"
 #include "tegula/io/file.h"
 #include "tegula/models/image_classifier.h"
@@ -67,6 +68,7 @@ std::optional<FileModel> model_in(const std::string& path, std::int64_t batch, s
     return std::ranges::any_of(listed, [&](const auto& entry) { return entry.name == name; });
   };
   if (!io::is_there(path) || is_listed(path)) return {};
+  if (is_onnx(path)) return onnx_file_model(path, batch, length);
   const Texts texts{batch, length};
   const bool says_kind = !io::is_folder(path) && !path.ends_with(".bin");  // not those of Hugging Face and llama2.c
   const std::string kind = says_kind ? kind_of_model(path) : "";

@@ -6,6 +6,7 @@
 
 #include "app/commands.h"
 #include "app/images.h"
+#include "app/onnx_model.h"
 #include "app/own/images.h"
 #include "app/own/tables.h"
 #include "app/own/training.h"
@@ -22,6 +23,7 @@ struct PredictChoice {
   std::vector<std::string> inputs;
   std::int64_t count = 6, classes = 2;
   bool draw = true;
+  double scale = 1;
 };
 
 HostArray first(HostArray images, std::int64_t count) {
@@ -30,10 +32,11 @@ HostArray first(HostArray images, std::int64_t count) {
 }
 
 void run(const PredictChoice& choice) {
-  const std::string kind = kind_of_model(choice.file);
+  const bool from_onnx = is_onnx(choice.file);
+  const std::string kind = from_onnx ? "" : kind_of_model(choice.file);
   if (kind == models::kTableKind) return predict_tables(choice.file, choice.inputs);
   if (kind == models::kImagesKind) return predict_pictures(choice.file, choice.inputs, choice.classes);
-  models::Model model = models::load(choice.file);
+  models::Model model = from_onnx ? onnx_image_model(choice.file, choice.scale) : models::load(choice.file);
   if (model.input.rank() != 3 || model.input[0] != 1 || model.input[1] != model.input[2]) {
     throw Error({.op = "tegula predict",
                  .got = model.name + ", which takes " + to_string(model.input),
@@ -57,7 +60,7 @@ void run(const PredictChoice& choice) {
 void add_predict(Command& app) {
   auto choice = std::make_shared<PredictChoice>();
   Command command = app.command("predict", "what a model says: classes of pictures, or a column of tables");
-  command.option("file", choice->file, "a model written by tegula train").required().type("FILE");
+  command.option("file", choice->file, "a model written by tegula train, or an ONNX file with a model of images").required().type("FILE");
   command
       .option("inputs", choice->inputs, "pictures (PNG, JPEG); of digits of any size, or idx files; for a model of a table: tables (CSV)")
       .required()
@@ -67,6 +70,9 @@ void add_predict(Command& app) {
       .check(positive())
       .shows_default()
       .type("N");
+  command.option("--scale", choice->scale, "of an ONNX model: what a white pixel is, 255 for one that takes bytes")
+      .shows_default()
+      .type("S");
   command.flag("!--no-pictures", choice->draw, "print the results only");
   add_device_option(command);
   command.runs([choice] { run(*choice); });
