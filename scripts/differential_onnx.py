@@ -228,7 +228,52 @@ def recurrent(c):
     d = 2 if direction == "bidirectional" else 1
     weights = [c.constant(c.values(s, "f32", -1, 1)) for s in ([d, gates * h, i], [d, gates * h, h], [d, 2 * gates * h])]
     options = {"linear_before_reset": c.pick(0, 1)} if kind == "GRU" else {}
-    c.add(kind, [c.input([t, b, i])] + weights, 3 if kind == "LSTM" else 2, hidden_size=h, direction=direction, **options)
+    if c.random.random() < 0.3:
+        options["clip"] = 0.5
+    x = [c.input([t, b, i])] + weights
+    if c.random.random() < 0.6:
+        x.append(c.input([b], "i32", 1, t) if c.random.random() < 0.7 else "")
+        x.append(c.input([d, b, h]))
+        if kind == "LSTM":
+            x += [c.input([d, b, h])] + ([c.constant(c.values([d, 3 * h]))] if c.random.random() < 0.5 else [])
+    c.add(kind, x, 3 if kind == "LSTM" else 2, hidden_size=h, direction=direction, **options)
+
+
+def lookup(c):
+    shape = c.shape(c.random.randint(2, 4), 2, 5)
+    rank, x = len(shape), c.input(shape)
+    kind = c.pick("GatherND", "ScatterND", "OneHot", "ReverseSequence", "Trilu", "Where", "DepthToSpace", "SpaceToDepth", "Einsum", "NonZero", "Compress", "Unique")
+    if kind in ("GatherND", "ScatterND"):
+        k = c.random.randint(1, rank)
+        index = numpy.stack([c.numpy.integers(-n, n, 4) for n in shape[:k]], 1)
+        if kind == "GatherND":
+            return c.add(kind, [x, c.constant(index)])
+        index = numpy.unique(index % numpy.array(shape[:k]), axis=0)
+        return c.add(kind, [x, c.constant(index), c.input([len(index)] + shape[k:])], reduction=c.pick("none", "add", "mul", "max", "min"))
+    if kind == "OneHot":
+        return c.add(kind, [c.input(shape, "i64", -6, 6), c.constant(numpy.int64(5)), c.constant(numpy.array([2, 7], numpy.float32))], axis=c.random.randint(-rank - 1, rank))
+    if kind == "ReverseSequence":
+        return c.add(kind, [x, c.input([shape[1]], "i64", 1, shape[0])])
+    if kind == "Trilu":
+        return c.add(kind, [x, c.constant(numpy.int64(c.random.randint(-3, 3)))], upper=c.pick(0, 1))
+    if kind == "Where":
+        return c.add(kind, [c.input(shape[1:], "bool"), x, c.input([1] * rank)])
+    if kind in ("DepthToSpace", "SpaceToDepth"):
+        return c.add(kind, [c.input([2, 8, 4, 6])], blocksize=2, **({"mode": c.pick("DCR", "CRD")} if kind == "DepthToSpace" else {}))
+    if kind == "Einsum":
+        return c.add(kind, [c.input([2, 3, 4]), c.input([2, 4, 5])], equation=c.pick("bij,bjk->bik", "bij,bjk->ki", "...ij,...jk", "bij,bjk->b"))
+    if kind == "NonZero":
+        return c.add(kind, [c.input(shape, "i64", 0, 1)])
+    if kind == "Compress":
+        return c.add(kind, [x, c.constant(c.values([shape[0]], "bool"))], axis=0)
+    return c.add(kind, [c.input([8], "i64", 0, 4)], 4, sorted=c.pick(0, 1))
+
+
+def sampling(c):
+    n, h, w = 2, *c.shape(2, 3, 6)
+    mode = c.pick("linear", "nearest", "cubic")
+    c.add("GridSample", [c.input([n, 2, h, w]), c.input([n, 4, 3, 2], "f32", -1.3, 1.3)], mode=mode, padding_mode=c.pick("zeros", "border", "reflection"),
+          align_corners=c.pick(0, 1))
 
 
 def quantized(c):
@@ -283,7 +328,7 @@ def network(c):
 
 
 FAMILIES = (unary, unary, binary, binary, reduction, softmax, convolution, transposed, pooling, resize, movement, movement, product, normalization, recurrent, quantized,
-            cast, order)
+            cast, order, lookup, lookup, sampling)
 
 
 def write(folder, case):

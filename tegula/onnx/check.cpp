@@ -53,7 +53,8 @@ class Checker {
       if (one.tensor && !has_dtype(one.tensor->type))
         add(title, "the attribute " + one.name + ", a tensor of " + name_of(one.tensor->type));
       if (one.graph) graph(*one.graph);
-      if (one.name == "to" && !has_dtype(static_cast<Type>(one.integer))) add(title, "the type " + name_of(static_cast<Type>(one.integer)));
+      if (one.name == "to" && one.reference.empty() && !has_dtype(static_cast<Type>(one.integer)))
+        add(title, "the type " + name_of(static_cast<Type>(one.integer)));
     }
   }
 

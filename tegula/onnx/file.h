@@ -149,6 +149,9 @@ File read_file(const std::string& path);
 /// The same from memory. `name` stands for the file in messages; without a folder, external data is an Error.
 File parse_file(std::span<const std::byte> bytes, const std::string& name, const std::string& folder = "");
 
+/// Makes the named values the results of the graph, and leaves out what they do not need. Throws Error for a name that nothing makes.
+void cut(File& file, const std::vector<std::string>& results);
+
 /// A file that holds one TensorProto, or a SequenceProto or OptionalProto of them, as data sets of tests do.
 StoredArray parse_tensor(std::span<const std::byte> bytes, const std::string& name);
 std::vector<StoredArray> parse_sequence(std::span<const std::byte> bytes, const std::string& name);

@@ -124,8 +124,9 @@ Tensor Model::operator()(const Tensor& x) const {
   return out[0];
 }
 
-Model load(const std::string& path) {
+Model load(const std::string& path, const LoadOptions& options) {
   File file = read_file(path);
+  if (!options.results.empty()) cut(file, options.results);
   const std::vector<Finding> findings = check(file);
   if (findings.empty()) return Model(std::move(file));
   std::string got = path + ": " + std::to_string(findings.size()) + " things that cannot be built:";

@@ -45,8 +45,13 @@ class Model {
   std::shared_ptr<Folded> folded_;
 };
 
-/// Reads a model. Throws Error for a damaged file, and for one with operators, attributes or types that cannot be built: it lists all of them.
-Model load(const std::string& path);
+struct LoadOptions {
+  /// Names of the graph whose values are the results, in place of the file's own: onnx::load(path, {.results = {"features"}}) is the net without its head. Nodes and
+  /// initializers that these do not need are left out. Empty: the file's results.
+  std::vector<std::string> results = {};
+};
+/// Reads a model. Throws Error for a damaged file, for a result that no node makes, and for operators, attributes or types that cannot be built: it lists all of them.
+Model load(const std::string& path, const LoadOptions& options = {});
 
 /// Something in a file that cannot be built.
 struct Finding {

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <new>
 #include <unordered_set>
 
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/onnx/operators.h"
 
@@ -50,8 +52,8 @@ class Runner {
   }
 
   [[noreturn]] void fail(const Node* node, std::string got, std::string expected) const {
-    throw Error({.op = node ? node->type : "onnx",
-                 .got = (node ? "" : file_.path + ": ") + std::move(got),
+    throw Error({.op = node && !node->type.empty() ? printable(node->type) : "onnx",
+                 .got = printable((node ? "" : file_.path + ": ") + std::move(got)),
                  .expected = std::move(expected),
                  .where = node ? line_of(*node) : Line()});
   }
@@ -113,11 +115,11 @@ class Runner {
     return out;
   }
 
-  /// Errors of ops name the node even where they have no line.
+  /// Errors of ops name the node even where they have no line; what else is thrown (no memory) becomes one.
   static Results named(Call& call, const Operator& op) {
     try {
       return op.build(call);
-    } catch (const Error& error) {
+    } catch (const std::bad_alloc&) { call.refuse("a tensor for which there is no memory", "a smaller one"); } catch (const Error& error) {
       if (error.report().where.known() && error.report().where.line() == 0) throw;
       Report report = error.report();
       report.where = call.where();

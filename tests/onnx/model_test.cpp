@@ -127,6 +127,18 @@ TEST(OnnxModel, CallsFunctionsOfTheFileWithTheirAttributes) {
   EXPECT_EQ(model(tensor({4.f, -4.f})).to_host(), (std::vector<float>{1, -2}));
 }
 
+TEST(OnnxModel, CastsInAFunctionToTheTypeOfTheCall) {
+  Text function;
+  function.bytes(1, "As").bytes(4, "a").bytes(5, "b").bytes(6, "type").bytes(
+      7, node_proto({"Cast", {"a"}, {"b"}, {reference("to", "type", 2)}}));
+  function.bytes(9, opset_proto("", 17)).bytes(10, "own");
+  const GraphText graph{.nodes = {{"As", {"x"}, {"y"}, {attribute("type", std::int64_t{7})}, "", "own"}},
+                        .inputs = {value_proto("x", {2})},
+                        .outputs = {value_proto("y", {2}, 7)}};
+  const onnx::Model model = onnx::load(written("function.onnx", model_proto(graph, 17, {function.text()})));
+  EXPECT_EQ(model(tensor({4.5f, -4.5f})).to_host<std::int64_t>(), (std::vector<std::int64_t>{4, -4}));
+}
+
 TEST(OnnxModel, ChoosesABranchWhenTheConditionIsComputed) {
   const auto branch = [](const std::string& type) {
     return graph_proto({.nodes = {{type, {"x"}, {"out"}}}, .inputs = {}, .outputs = {value_proto("out", {2})}});
@@ -167,6 +179,22 @@ TEST(OnnxModel, ReadsTensorsOutOfFilesBesideIt) {
   };
   EXPECT_EQ(onnx::load(written("beside.onnx", model_of("weights.bin")))(zeros({3})).to_host(), values);
   EXPECT_ERROR(onnx::load(written("outside.onnx", model_of("../weights.bin"))), "which must lie in the model's folder");
+}
+
+TEST(OnnxModel, IsCutWhereAValueHasAName) {
+  GraphText graph = small_net();
+  graph.nodes.push_back({"Bessel", {"y"}, {"z"}, {}, "head"});  // which cannot be built, and is not needed
+  graph.initializers.push_back(tensor_proto("unused", {2}, {1, 2}));
+  graph.outputs = {value_proto("z", {-1, 3})};
+  const std::string path = written("cut.onnx", model_proto(graph));
+  onnx::Model features = onnx::load(path, {.results = {"h"}});
+  EXPECT_EQ(features(tensor({1.f, 1.f}, {1, 2})).to_host(), (std::vector<float>{3.5f, 7, -11}));
+  EXPECT_EQ(parameters(features).size(), 2u);
+  // With another head, trained as one network.
+  nn::Sequential net{features, nn::ReLU(), nn::Linear(3, 1)};
+  EXPECT_EQ(parameters(net).size(), 4u);
+  EXPECT_EQ(net(ones({5, 2})).shape(), (Shape{5, 1}));
+  EXPECT_ERROR(onnx::load(path, {.results = {"g"}}), "cut.onnx: no value g");
 }
 
 TEST(OnnxCheck, ListsEverythingThatCannotBeBuilt) {

@@ -16,9 +16,9 @@ struct SuiteOutcome {
 
 /// The cases of a folder, by name.
 std::vector<std::filesystem::path> suite_cases(const std::filesystem::path& folder);
-/// Runs all data sets of the case, plainly and in a jit-ed function. Equal: |got - want| <= 1e-6 + 1e-3 * |want|, with the same shape and dtype.
-SuiteOutcome run_case(const std::filesystem::path& folder);
+/// Runs all data sets of the case, plainly and in a jit-ed function. Equal: |got - want| <= absolute + 1e-3 * |want|, with the same shape and dtype.
+SuiteOutcome run_case(const std::filesystem::path& folder, double absolute = 1e-6);
 /// What differs between a result and what is wanted; empty when they are equal by that rule.
-std::string difference(const Tensor& got, const onnx::StoredArray& want);
+std::string difference(const Tensor& got, const onnx::StoredArray& want, double absolute = 1e-6);
 
 }  // namespace tegula::testing

@@ -57,7 +57,7 @@ Operands operands_of(const Call& call) {
     out.k = concat({call[4], out.k}, 2);
     out.v = concat({call[5], out.v}, 2);
   }
-  if (out.q.size(1) % out.k.size(1) != 0)
+  if (out.q.rank() != 4 || out.k.rank() != 4 || out.v.rank() != 4 || out.k.size(1) < 1 || out.q.size(1) % out.k.size(1) != 0)
     call.refuse(std::to_string(out.q.size(1)) + " heads and " + std::to_string(out.k.size(1)) + " of keys", "a multiple");
   out.mask = whole_mask(call.maybe(3), out.k.size(2));
   if (call.has(6)) out.lengths = cast(call[6], i64);

@@ -31,6 +31,8 @@ Results results_of(std::vector<Value> values) {
 Results branched(const Call& call) {
   if (call.is_known(0)) return results_of(call.run(call.graph(call.integer(0) != 0 ? "then_branch" : "else_branch"), {}));
   const auto yes = call.run(call.graph("then_branch"), {}), no = call.run(call.graph("else_branch"), {});
+  if (yes.size() != no.size())
+    call.refuse("branches with " + std::to_string(yes.size()) + " and " + std::to_string(no.size()) + " results", "as many");
   Results out;
   for (std::size_t i = 0; i < yes.size(); ++i) {
     const bool fit = yes[i].kind == Value::Kind::Tensor && no[i].kind == Value::Kind::Tensor &&
@@ -111,14 +113,20 @@ Results scan_of(const Call& call) {
   const std::size_t states = given.size() - count;
   std::vector<Tensor> start, xs;
   for (const Value& one : given) (start.size() < states ? start : xs).push_back(one.tensor);
-  const auto in_axes = call.integers("scan_input_axes", std::vector<std::int64_t>(count, 0));
-  const auto in_reverse = call.integers(has_batch ? "directions" : "scan_input_directions", std::vector<std::int64_t>(count, 0));
+  const auto one_for_each = [&](std::string_view attribute, std::size_t wanted) {
+    auto values = call.integers(attribute, std::vector<std::int64_t>(wanted, 0));
+    if (values.size() != wanted)
+      call.refuse(std::string(attribute) + " of " + std::to_string(values.size()) + " numbers", std::to_string(wanted));
+    return values;
+  };
+  const auto in_axes = one_for_each("scan_input_axes", count);
+  const auto in_reverse = one_for_each(has_batch ? "directions" : "scan_input_directions", count);
   if (has_batch) {
     std::vector<std::vector<Tensor>> columns;
-    for (std::int64_t b = 0; b < xs.at(0).size(0); ++b) {
+    for (std::int64_t b = 0; b < xs[0].size(0); ++b) {
       std::vector<Tensor> own_start, own_xs;
       for (const Tensor& x : start) own_start.push_back(select(x, 0, b));
-      for (std::size_t i = 0; i < count; ++i) own_xs.push_back(in_reverse.at(i) ? flip(select(xs[i], 0, b), 0) : select(xs[i], 0, b));
+      for (std::size_t i = 0; i < count; ++i) own_xs.push_back(in_reverse[i] ? flip(select(xs[i], 0, b), 0) : select(xs[i], 0, b));
       const auto all = scanned(call, body, own_start, own_xs);
       columns.resize(all.size());
       for (std::size_t i = 0; i < all.size(); ++i) columns[i].push_back(all[i]);
@@ -128,17 +136,17 @@ Results scan_of(const Call& call) {
     return out;
   }
   for (std::size_t i = 0; i < count; ++i) {
-    xs[i] = movedim(xs[i], call.axis(in_axes.at(i), xs[i].rank()), 0);
-    if (in_reverse.at(i)) xs[i] = flip(xs[i], 0);
+    xs[i] = movedim(xs[i], call.axis(in_axes[i], xs[i].rank()), 0);
+    if (in_reverse[i]) xs[i] = flip(xs[i], 0);
   }
   std::vector<Tensor> all = scanned(call, body, start, xs);
   const std::size_t kept = all.size() - states;
-  const auto out_axes = call.integers("scan_output_axes", std::vector<std::int64_t>(kept, 0));
-  const auto out_reverse = call.integers("scan_output_directions", std::vector<std::int64_t>(kept, 0));
+  const auto out_axes = one_for_each("scan_output_axes", kept);
+  const auto out_reverse = one_for_each("scan_output_directions", kept);
   for (std::size_t i = 0; i < kept; ++i) {
     Tensor& y = all[states + i];
-    if (out_reverse.at(i)) y = flip(y, 0);
-    y = movedim(y, 0, call.axis(out_axes.at(i), y.rank()));
+    if (out_reverse[i]) y = flip(y, 0);
+    y = movedim(y, 0, call.axis(out_axes[i], y.rank()));
   }
   return all;
 }

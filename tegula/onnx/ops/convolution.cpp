@@ -1,6 +1,8 @@
 // Convolution and its transpose.
 
 #include "tegula/onnx/ops/convolution.h"
+#include <algorithm>
+
 #include "tegula/onnx/ops/common.h"
 #include "tegula/onnx/ops/window.h"
 #include "tegula/ops/creation.h"
@@ -116,6 +118,10 @@ Tensor convolved(const Call& call, const Tensor& given, const Tensor& weight, co
   const Dims size = spatial_of(call, given, weight);
   NodeWindow window = window_of(call, given.shape(), size);
   Tensor x = given;
+  if (call.text("auto_pad").starts_with("SAME")) {  // a convolution takes nothing away
+    for (int i = 0; i < window.axes(); ++i)
+      window.low[i] = std::max<std::int64_t>(window.low[i], 0), window.high[i] = std::max<std::int64_t>(window.high[i], 0);
+  }
   if (window.has_negative_pads()) {
     x = padded(x, window);
     window.low = window.high = Dims::filled(size.rank(), 0);

@@ -49,7 +49,7 @@ Shape flat_front(const Shape& shape, int count) {
 }
 
 void require_depth(const Call& call, const Tensor& x, const Tensor& indices, int batches) {
-  if (indices.rank() < 1 || batches + indices.shape().back() > x.rank())
+  if (indices.rank() < 1 || batches < 0 || batches >= indices.rank() || batches + indices.shape().back() > x.rank())
     call.refuse("indices of shape " + to_string(indices.shape()) + " for x of shape " + to_string(x.shape()),
                 "at most as many as x has axes");
 }

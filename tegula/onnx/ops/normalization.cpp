@@ -78,6 +78,8 @@ Results rms_normalized(const Call& call) {
 Results group_normalized(const Call& call) {
   const Tensor x = call[0];
   const std::int64_t groups = call.integer("num_groups", 1);
+  if (groups < 1 || x.rank() < 2 || x.size(1) % groups != 0)
+    call.refuse(std::to_string(groups) + " groups of x " + to_string(x.shape()), "groups of equally many channels");
   Tensor weight = call[1], bias = call[2];
   if (weight.numel() != x.size(1) && weight.numel() == groups) {
     weight = repeat_interleave(weight, x.size(1) / groups, 0);

@@ -100,7 +100,9 @@ Sides sides_of(const Call& call) {
 Results recurrent(const Call& call, std::int64_t gates, std::size_t states, const Step& step) {
   const bool is_batch_first = call.integer("layout", 0) == 1;
   Tensor x = call[0];
-  if (x.rank() != 3) call.refuse("x of shape " + to_string(x.shape()), "(T, B, I)");
+  if (x.rank() != 3 || call[2].rank() != 3)
+    call.refuse("x of shape " + to_string(x.shape()) + ", weights of shape " + to_string(call[2].shape()),
+                "(T, B, I) and (directions, gates * H, H)");
   if (is_batch_first) x = transpose(x, 0, 1);
   const Sides sides = sides_of(call);
   const std::int64_t batch = x.size(1), hidden = call[2].shape().back();

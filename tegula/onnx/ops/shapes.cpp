@@ -78,7 +78,8 @@ Results unsqueezed(const Call& call) {
 
 Results joined(const Call& call) {
   const std::vector<Tensor> parts = call.tensors();
-  return concat(parts, call.axis(call.integer("axis", 1), parts.at(0).rank()));
+  if (parts.empty()) call.refuse("no inputs", "some");
+  return concat(parts, call.axis(call.integer("axis", 1), parts[0].rank()));
 }
 
 /// Sizes of the parts: given, or as equal as they can be.
@@ -134,7 +135,9 @@ Results ranged(const Call& call) {
   const DType dtype = call[0].dtype();
   if (!is_float(dtype)) {
     const std::int64_t begin = call.integer(0), end = call.integer(1), step = call.integer(2);
-    if (step == 0) call.refuse("a step of 0", "another one");
+    constexpr std::int64_t kFar = std::int64_t{1} << 61;
+    if (step == 0 || std::abs(begin) > kFar || std::abs(end) > kFar)
+      call.refuse("a range by steps of " + std::to_string(step), "another one");
     if ((end - begin) / (step > 0 ? 1 : -1) <= 0) return zeros({0}, dtype);
     return ops::arange_whole(begin, end, step, dtype, call.where());
   }

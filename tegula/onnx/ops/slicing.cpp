@@ -38,7 +38,7 @@ Results sliced(const Call& call) {
     slice = {std::clamp(starts[i], -kFar, kFar), std::clamp(ends[i], -kFar, kFar), std::clamp(step, -kFar, kFar)};
     // The end of a walk backwards that reaches element 0 has no number in Python's rule.
     if (step < 0 && *slice.end < -size) slice.end = std::nullopt;
-    if (step < 0 && *slice.begin < -size) slice = {0, 0, 1};
+    if (step < 0 && *slice.begin < -size) slice.begin = 0;  // ONNX begins at element 0 where NumPy takes none
   }
   return slice(x, slices);
 }

@@ -83,7 +83,10 @@ Results flexible_attention(const Call& call) {
                                                           : f32;
   const auto repeated = [&](const Tensor& x) { return repeats == 1 ? x : repeat_interleave(x, repeats, 1); };
   const auto through = [&](std::string_view graph, const Tensor& x) {
-    return call.has(graph) ? call.run(call.graph(graph), {Value(x)}).at(0).tensor : x;
+    if (!call.has(graph)) return x;
+    const std::vector<Value> out = call.run(call.graph(graph), {Value(x)});
+    if (out.size() != 1) call.refuse("a graph " + std::string(graph) + " of " + std::to_string(out.size()) + " results", "one");
+    return out[0].tensor;
   };
   const Tensor scores = matmul(cast(q, wide) * root, transpose(cast(repeated(k), wide)) * root);
   const Tensor weights = through("prob_mod", softmax(through("score_mod", scores), -1));

@@ -19,7 +19,7 @@ struct NodeWindow {
 };
 
 /// From kernel_shape (or `size`, of a weight), strides, dilations, pads and auto_pad, for x (N, C, spatial…). SAME_LOWER has its odd element in front; with a stride larger
-/// than the window SAME takes elements away, as onnxruntime does. Throws Error for other counts.
+/// than the window SAME takes elements away, as onnxruntime does in poolings. Throws Error for other counts.
 NodeWindow window_of(const Call& call, const Shape& x, const Dims& size);
 /// kernel_shape. Throws Error where there is none.
 Dims kernel_shape(const Call& call, int axes);
