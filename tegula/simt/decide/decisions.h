@@ -60,7 +60,7 @@ struct Decisions {
   int walkers = 0;
   /// Hints of what is only read and only written, by parameter. Read by the printer. H200: weights stay in the L2 beside streams.
   std::vector<simt::KernelParameter::Hint> hints;
-  /// By loop. Read by lower/prefetch.cpp. Bytes on their way: measured on an H200 (decide/rings.cpp).
+  /// By loop. Read by lower/control.cpp, for passes/fetch_ahead. Bytes on their way: measured on an H200 (decide/rings.cpp).
   std::map<tile::Id, RingPlan> rings;
   /// By loop. Read by lower/deferred.cpp. Sixteen numbers to a conversion: conversions cost as much as many additions.
   std::map<tile::Id, DeferredSums> deferred;
