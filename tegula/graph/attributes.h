@@ -1,6 +1,6 @@
 #pragma once
-// What tells two ops of one class apart: axes, windows, sizes. An op lists each once, by name, and every visitor goes through that one list:
-// the key of the structural cache, what is printed, the difference of two traces, what writes files and what makes ops of them again.
+// The attributes of an op, which tell two ops of one class apart: axes, windows, sizes. An op lists each once, by name, and every visitor goes
+// through that one list: the key of the structural cache, printing, the difference of two traces, and the writer and reader of graph files.
 
 #include <cstdint>
 #include <optional>
@@ -36,8 +36,8 @@ struct Signature;
 
 /// Goes through an op's attributes: `void attributes(Attributes& a) override { a("axis", axis_); a("step", step_); }`. Names are the op's own and
 /// unique within it; an op always names the same ones in the same order, whatever their values. Choices (enums) are given by their name, so that
-/// what is written to a file does not depend on how they are numbered. One visitor reads the fields, another assigns them (assigns()): of an op
-/// that was made with any values, and nobody has seen yet, it makes the one that a file describes.
+/// the contents of a file do not depend on their numbers. One visitor reads the fields, another assigns them (assigns()): it turns an op
+/// made with any values, and not shared yet, into the one that a file describes.
 class Attributes {
  public:
   template <class T>
@@ -76,7 +76,7 @@ class Attributes {
     one_of(name, index, names);
     if (assigns()) value = static_cast<T>(index);
   }
-  /// What the op's name already says ("max" or "min"), for keys, which hold no names.
+  /// Visits an attribute that the op's name already says ("max" or "min"). Only keys need it, for keys hold no names.
   template <class T>
   requires std::is_enum_v<T> || std::is_same_v<T, bool>
   void told_by_name(T value) {
@@ -87,12 +87,12 @@ class Attributes {
   /// Attributes of which the op knows neither names nor number.
   virtual void options(std::string_view name, NamedOptions& values) = 0;
 
-  /// Whether fields are assigned.
+  /// True if this visitor assigns the fields (it makes an op from a file).
   virtual bool assigns() const { return false; }
-  /// While fields are assigned: the operands and results of the node that the op is for. What the result's shape and dtype say is no attribute; who keeps it in
-  /// a field takes it from here. Null where fields are read.
+  /// While fields are assigned: the operands and results of the node that the op is for; null while fields are read. The result's shape and dtype
+  /// are no attributes; an op that stores them in a field takes them from here.
   virtual const Signature* made_for() const { return nullptr; }
-  /// While fields are assigned, of what a file says: throws Error, which names the op and the attribute, where `holds` does not.
+  /// While fields are assigned: throws Error, which names the op and the attribute, if `holds` does not, which is a statement of the file.
   virtual void require(bool /*holds*/, std::string_view /*attribute*/) const {}
 
  protected:

@@ -28,9 +28,9 @@ Value up_to_power_of_two(Value x) {
 }
 
 struct Rounded {
-  Value number, bits;  // of the magnitude, to the nearest of E4M3
+  Value number, bits;  // the magnitude, rounded to the nearest of E4M3
   Value sign;          // bit 31
-  Value small;         // whether it lies below the normal numbers
+  Value small;         // true below the smallest normal number
 };
 
 /// x is limited to ±448, or NaN.

@@ -16,7 +16,7 @@ const Ref<const Op>& e4m3_factor_op();
 const Ref<const Op>& e4m3_round_op();
 /// (x, factor ()) -> the codes, u8: sign, exponent + 7, mantissa.
 const Ref<const Op>& e4m3_encode_op();
-/// (codes u8, factor) of one shape -> f32: what the codes stand for, times the factor; exact.
+/// (codes u8, factor) of one shape -> f32: the codes' values, times the factor; exact.
 const Ref<const Op>& e4m3_decode_op();
 /// A factor, f32 -> its exponent + 127, u8, and back: E8M0 (Open Compute Project, "OCP Microscaling Formats (MX) Specification", 2023).
 const Ref<const Op>& e8m0_encode_op();

@@ -8,15 +8,15 @@
 
 namespace tegula {
 
-/// Gives every node a value, and carries out the pending writes of Variables made on this thread. So that gradients taken later need not
-/// compute everything again, what handles hold on the way gets a value too, and, where a float scalar (a loss) is asked for, so do the
-/// results of matrix products, convolutions and other calls. A failure leaves nothing behind: what can be computed without the pending
-/// writes is, and whoever asks for a Variable that cannot be computed is told why.
+/// Computes the values of the nodes, and carries out this thread's pending writes of Variables. To spare later gradients a recomputation, it
+/// also gives values to the intermediate nodes that handles hold and, when a float scalar (a loss) is requested, to the results of matmuls,
+/// convolutions and other library calls. If it fails, nothing stays pending: everything that does not depend on a failed write is computed, and
+/// a later read of a Variable that cannot be computed reports why.
 /// Inside a trace it is an error at `where`.
 void evaluate(std::span<const Ref<Node>> nodes, const Line& where);
 
-/// Carries out the pending writes of Variables made on this thread, and gives the float scalars a value that the thread made lately and that somebody holds: losses,
-/// and sums of them. What a loop needs that does not look at them (optim/optimizer.h).
+/// Carries out this thread's pending writes of Variables, and computes the float scalars that the thread made lately and that are still held:
+/// losses, and sums of them. For training loops that never read their loss (optim/optimizer.h).
 void evaluate_pending(const Line& where);
 
 /// Compiles what evaluate would run, on an asynchronous device, so that it can begin while other things are compiled.
@@ -39,9 +39,9 @@ void eval(const Tensor& first, const Tensors&... rest) {
 /// mode all of them, and the newest when more nodes than the bound were made on this thread since anything was computed. They are computed when the op that
 /// they belong to has been made (Making), at once where none is being made.
 void note_new_nodes(std::span<const Ref<Node>> nodes);
-/// Computes them, in program order, each by itself. Called by Making, and by whoever looks, runs something or exchanges while an op is being made.
+/// Computes them, in program order, each alone. Called by Making, and by reads, runs and exchanges while an op is being made.
 void settle_noted();
-/// The number of new nodes after which one is computed though nobody asked; default 100 000. Program order decides, never time.
+/// The number of new nodes after which one is computed without a request; default 100 000. Program order decides, never time.
 void set_pending_bound(std::size_t nodes);
 /// TEGULA_EAGER=1 or set_eager(true): every node is computed when the op that it belongs to has been made, and jit is a plain call.
 bool eager();

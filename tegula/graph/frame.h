@@ -8,15 +8,15 @@
 
 namespace tegula {
 
-/// While one lives, an op is being made on this thread: its nodes are noted (note_new_nodes) when the outermost one goes, so that to make a node never runs a
-/// program. What is computed then may fail: its destructor throws, but not while another exception passes.
+/// While one lives, an op is being made on this thread. New nodes are noted (note_new_nodes) when the outermost one is destroyed, so that making
+/// a node never runs a program. The computation may fail: the destructor throws then, unless another exception is passing.
 class Making {
  public:
   Making();
   ~Making() noexcept(false);
   Making(const Making&) = delete;
   Making& operator=(const Making&) = delete;
-  /// Whether there is one.
+  /// True while one lives on this thread.
   static bool any();
 
  private:
@@ -42,7 +42,7 @@ class In {
 
 /// The frame in which grad() makes its nodes.
 inline constexpr std::string_view kGradFrame = "grad";
-/// Whether the node was made in a frame of this name, or in one within it.
+/// True if the node was made in a frame of this name, or in a frame inside it.
 bool is_within(const Origin& origin, std::string_view frame);
 
 /// A path that lives as long as the process, one for all equal ones; null for an empty one.

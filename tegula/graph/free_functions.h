@@ -1,6 +1,6 @@
 #pragma once
-// What PyTorch writes as methods of a tensor are free functions here. The methods below cannot be called: each says in the compiler's message
-// which function does it.
+// PyTorch's tensor methods that are free functions here. The methods below cannot be called: the compiler's message names
+// the function to use.
 
 #include <cstdint>
 #include <initializer_list>

@@ -18,15 +18,15 @@ std::uint64_t scattered(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Of the whole process, by the cells' numbers, which are never given again. Each set of frozen cells that ever was has a number, so that a trace made for it serves
-/// again when the same cells are frozen: in turns, as the networks of a GAN may be.
+/// The frozen cells of the process, by their numbers, which are never reused. Every set of frozen cells that has existed has a number, so that
+/// its trace is used again when the same cells are frozen again: in turns, as the networks of a GAN may be.
 struct FrozenCells {
   std::mutex mutex;
   std::unordered_set<std::uint32_t> cells;
-  std::unordered_map<std::uint32_t, std::uint32_t> wholes;  // of parts
-  std::uint64_t hash = 0;  // of the set that is
-  std::unordered_map<std::uint64_t, int> numbers{{0, 0}};  // of sets by their hashes
-  std::shared_ptr<int> number = std::make_shared<int>(0);  // of the set that is
+  std::unordered_map<std::uint32_t, std::uint32_t> wholes;  // number of a part -> number of its whole
+  std::uint64_t hash = 0;  // of the current set
+  std::unordered_map<std::uint64_t, int> numbers{{0, 0}};  // hash of a set -> its number
+  std::shared_ptr<int> number = std::make_shared<int>(0);  // the number of the current set
 
   static FrozenCells& instance() {
     static FrozenCells* const cells = new FrozenCells;  // for threads that outlive main, too

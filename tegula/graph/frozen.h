@@ -5,7 +5,7 @@
 
 namespace tegula {
 
-/// Whether gradients with respect to the cell's Parameter, and updates of it, are left out. A trace that asks is made again where other cells are frozen.
+/// True if the cell's Parameter gets no gradients and no updates. A trace that asks is made again when other cells are frozen.
 bool is_frozen(const Cell& cell);
 void set_frozen(const Cell& cell, bool frozen);
 /// From now on `part` is frozen when `whole` is: a rank's part of a parameter.

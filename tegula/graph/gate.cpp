@@ -46,7 +46,7 @@ void add(std::vector<std::weak_ptr<Gate>>& list, const std::shared_ptr<Gate>& ga
 
 }  // namespace
 
-/// A few instructions long: guards a cell's handle and flags.
+/// A few instructions long: protects a cell's handle and flags.
 class Cell::Brief {
  public:
   explicit Brief(const Cell& cell) : cell_(cell) {
@@ -88,7 +88,7 @@ Admission::Admission(std::shared_ptr<Gate> gate, std::span<const Ref<Cell>> cell
     announced.fetch_add(1, std::memory_order_release);
   }
   sort(others);
-  // Who runs now has not heard of this function.
+  // Functions that are running do not know this function yet: waits for them.
   for (const auto& other : others) {
     if (other != gate_) const std::scoped_lock wait(other->mutex);
   }

@@ -1,6 +1,6 @@
 #pragma once
-// Several threads may evaluate and differentiate one graph. Who walks inputs of nodes that it did not make itself, or gives nodes values and
-// lets their inputs go, holds this mutex; programs run without it. That a node has a value may be asked, and the value read, without it.
+// Several threads may evaluate and differentiate one graph. Code that walks the inputs of nodes it did not make itself, or that gives nodes values
+// and releases their inputs, holds this mutex; programs run without it. Node::has_value() and the value may be read without it.
 
 #include <mutex>
 

@@ -7,7 +7,7 @@ class OpTable;
 
 void add_graph_ops(OpTable& table);
 
-// Of the sources that define them.
+// Each is defined in the source with those ops.
 void add_structural_ops(OpTable& table);
 void add_e4m3_ops(OpTable& table);
 void add_gradient_ops(OpTable& table);

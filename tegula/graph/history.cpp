@@ -14,13 +14,13 @@ namespace tegula {
 
 struct Ledger;
 
-/// The values of one evaluation, null once they died, and what they are charged.
+/// The values of one evaluation, null once they died, and their charge.
 struct Evaluation {
   Ledger* ledger;
   std::list<Evaluation>::iterator self;
   std::vector<Node*> values;
   std::size_t alive, nodes, bytes;
-  std::size_t replaced = 0;    // of the bytes, what Variables held before they were assigned
+  std::size_t replaced = 0;    // bytes among these that Variables held before they were assigned
   std::uint32_t number = 0;    // grows; Node::charged_to_
 };
 
@@ -40,12 +40,12 @@ Common& common() {
 
 }  // namespace
 
-/// What one thread evaluated, oldest first. All under the common mutex.
+/// The evaluations of one thread, oldest first. Access only under the common mutex.
 struct Ledger {
   std::list<Evaluation> evaluations;
   std::size_t nodes = 0, bytes = 0, replaced = 0;
   std::size_t steps = 0;  // evaluations that keep what Variables held before
-  bool told = false;      // of those there are now
+  bool told = false;      // the warning about the present ones was given
 
   void erase(const Evaluation& evaluation) {
     nodes -= evaluation.nodes;
@@ -60,7 +60,7 @@ struct Ledger {
   }
 };
 
-/// A thread that ends leaves its values their history; nobody counts it any more.
+/// A thread that ends leaves its values their history, which is not counted any more.
 struct ThreadLedger : Ledger {
   ~ThreadLedger() { KeptHistory::abandon(*this); }
 };
@@ -92,7 +92,7 @@ void KeptHistory::remember(std::span<const Ref<Node>> values, std::size_t nodes,
     std::vector<Ref<Node>> released;  // freed behind the lock: what dies takes it
     std::scoped_lock lock(common().mutex);
     Evaluation& entry = ledger.evaluations.emplace_back();
-    if (++common().last_number == 0) ++common().last_number;  // 0: nobody
+    if (++common().last_number == 0) ++common().last_number;  // 0: none
     entry = {.ledger = &ledger,
              .self = std::prev(ledger.evaluations.end()),
              .values = {},
@@ -107,7 +107,7 @@ void KeptHistory::remember(std::span<const Ref<Node>> values, std::size_t nodes,
       node.charged_to_ = entry.number;
     };
     for (const auto& value : values) {
-      // Nothing to keep, or nobody who keeps it (but the caller).
+      // Nothing to keep, or no other holder than the caller.
       if (value->inputs().empty() || value->use_count() == 1 || value->evaluation_.load(std::memory_order_relaxed)) continue;
       value->evaluation_.store(&entry, std::memory_order_relaxed);
       value->evaluation_index_ = static_cast<std::uint32_t>(entry.values.size());
@@ -161,7 +161,7 @@ std::string KeptHistory::line_of(const Evaluation& entry) {
   return found ? to_string(found->origin().where) : "";
 }
 
-/// What is to be said once of a thread's evaluations that keep the old weights of many steps; "".
+/// A warning, given once, if a thread's evaluations keep the old weights of many steps; "" otherwise.
 std::string KeptHistory::told_of(Ledger& ledger, const Evaluation& entry) {
   constexpr std::size_t kManySteps = 64, kSeveral = 8;
   const std::size_t many = ledger.over(common().budget) ? kSeveral : kManySteps;

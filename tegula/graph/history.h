@@ -1,5 +1,5 @@
 #pragma once
-// What evaluated tensors keep for `grad`: the nodes they were computed from, while a handle or a consumer reaches them, and within a budget.
+// The history that evaluated tensors keep for `grad`: the nodes they were computed from, while a handle or a consumer reaches them, within a budget.
 
 #include <cstddef>
 #include <span>
@@ -15,23 +15,23 @@ namespace tegula {
 struct HistoryBudget {
   std::size_t nodes = 100'000;
   std::size_t bytes =
-      std::size_t{4} << 30;  // of values: those that were computed, and leaves (batches, old weights) they were computed from
-  std::size_t replaced_bytes = std::size_t{256} << 20;  // of those, what Variables held before they were assigned: old weights
+      std::size_t{4} << 30;  // bytes of values: computed ones, and the leaves (batches, old weights) they were computed from
+  std::size_t replaced_bytes = std::size_t{256} << 20;  // bytes among these that Variables held before they were assigned: old weights
 };
 void set_history_budget(const HistoryBudget& budget);
 HistoryBudget history_budget();
 
-/// The evaluations of this thread, oldest first, each with what it keeps. An evaluation leaves when the last of its values dies.
+/// The evaluations of this thread, oldest first, each with its history. An evaluation leaves when the last of its values dies.
 class KeptHistory {
  public:
-  /// `values` were computed together, from `leaves`, by `nodes` nodes. Then the oldest evaluations give up what is beyond the budget.
+  /// `values` were computed together, from `leaves`, by `nodes` nodes. Then the oldest evaluations give up the history beyond the budget.
   static void remember(std::span<const Ref<Node>> values, std::size_t nodes, std::span<const Node* const> leaves);
 
-  /// A Variable has another value now, and somebody else holds this node, which was its value. Where the evaluations of many steps keep such a warning names the
-  /// line of the latest one.
+  /// To be called when a Variable gets another value while `old`, its previous value, is held elsewhere. Warns, with the line of the latest
+  /// evaluation, if the evaluations of many steps keep old values.
   static void replaced(Node& old);
 
-  /// While one lives, on any thread, nothing is given up: somebody walks the inputs of nodes that have values.
+  /// While one lives, on any thread, no history is given up: a thread walks the inputs of nodes that have values.
   class Reader {
    public:
     Reader();

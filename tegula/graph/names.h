@@ -1,5 +1,5 @@
 #pragma once
-// What Variables are called: the names under which parameters(net) listed them last. For messages; nothing depends on them.
+// The names of Variables: those under which parameters(net) listed them last. For messages only.
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 namespace tegula {
 
 void remember_names(const Parameters& parameters);
-/// Of the Variable whose value it is (Node::cell_number()), "" when there is none or it has no name.
+/// The name of the Variable whose value the node is (Node::cell_number()); "" if it is none, or has no name.
 std::string variable_name(const Node& node);
 /// By a cell that goes.
 void forget_name(std::uint32_t cell_number);

@@ -36,7 +36,7 @@ thread_local NodePool node_pool;
 
 constexpr std::size_t kMaxPooled = 1 << 16;
 
-// Of the lists of parts. Never freed: nodes may outlive what is static.
+// Protects the lists of parts. Never freed: nodes may outlive static objects.
 std::mutex& parts_mutex() {
   static std::mutex& mutex = *new std::mutex;
   return mutex;

@@ -15,7 +15,7 @@
 
 namespace tegula {
 
-/// Where a node comes from: the user's line, and the library frames between it and the op ("Linear/matmul").
+/// The origin of a node: the user's line, and the library frames between it and the op ("Linear/matmul").
 struct Origin {
   Line where{};
   const std::string* path = nullptr;  // interned, never freed; null for a node the user made directly
@@ -29,7 +29,7 @@ class Node final : public Shared {
 
   /// Takes its place in program order and, while a trace is active, belongs to it.
   Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, const Shape& shape, DType dtype, Origin origin);
-  /// Of an op with several results (two or more): shape and dtype are those of the first.
+  /// A node of an op with several results (two or more): shape and dtype are those of the first.
   Node(Ref<const Op> op, std::span<const Ref<Node>> inputs, std::span<const Result> results, Origin origin);
   ~Node() override {
     if (evaluation_.load(std::memory_order_relaxed)) leave_history();
@@ -45,14 +45,14 @@ class Node final : public Shared {
   const Node& input(int i) const { return *inputs()[static_cast<std::size_t>(i)]; }
   const Shape& shape() const { return shape_; }
   DType dtype() const { return dtype_; }
-  /// Of an op with several results all of them: the node never has a value, is never asked for, and is read by its parts alone. Else empty.
+  /// All results of an op with several, empty for other ops. A node with several results never has a value; only its parts read it.
   std::span<const Result> results() const { return several_ ? std::span<const Result>(several_->results) : std::span<const Result>(); }
-  /// The part that stands for result k, while somebody holds it.
+  /// The part for result k, if it is alive.
   Ref<Node> living_part(int k) const;
   /// This node, which is new, stands for result k of its input: it belongs where that belongs.
   void become_part(int k);
   bool is_part() const { return is_part_; }
-  /// What was in force where the node was made.
+  /// The precision that was in force when the node was made.
   Precision precision() const { return precision_; }
   const Origin& origin() const { return origin_; }
   /// Grows with every node made by this process: program order.
@@ -69,7 +69,7 @@ class Node final : public Shared {
   /// May be asked on any thread, at any time; the value may then be read there.
   bool has_value() const { return valued_.load(std::memory_order_acquire); }
   const Ref<Buffer>& buffer() const { return buffer_; }
-  /// Of the value; meaningful when there is one.
+  /// The layout of the value; meaningful only when there is one.
   const Layout& layout() const { return layout_; }
   std::byte* data() const { return static_cast<std::byte*>(buffer_->data()) + layout_.offset * static_cast<std::int64_t>(size_of(dtype_)); }
 
@@ -79,15 +79,15 @@ class Node final : public Shared {
   void become_leaf() { take_inputs(); }
   /// Takes the inputs out of a node that has a value, because the budget for history is spent (graph/history.h).
   [[nodiscard]] std::vector<Ref<Node>> give_up();
-  /// The history was given up: what this was computed from cannot be differentiated any more.
+  /// The history was given up: there is no differentiation through this node any more.
   bool forgotten() const { return forgotten_; }
-  /// Of a cotangent: what its zeros absorb (autodiff/absorb.h). Only the thread that differentiates asks or says so.
+  /// For a cotangent: which factors its zeros absorb (autodiff/absorb.h). Only the thread that differentiates reads and writes it.
   Zeros zeros() const { return zeros_; }
   void raise_zeros(Zeros zeros) { zeros_ = std::max(zeros_, zeros); }
   /// Its op lets no gradient pass (StopOp).
   bool cuts() const { return op_->role() == Role::Stop; }
 
-  /// Whose value it is: the number of a Variable's cell (Cell::number), 0 for everything else.
+  /// The number of the Variable's cell whose value this is (Cell::number); 0 for any other node.
   std::uint32_t cell_number() const { return cell_number_; }
   void set_cell_number(std::uint32_t number) { cell_number_ = number; }
   /// Moves a leaf to another buffer with the same contents (before its old one is overwritten in place).

@@ -1,5 +1,5 @@
 #pragma once
-// Where NaN and infinities come from. Declared here, defined in compile/: the link goes up, the includes do not.
+// Finds the origin of NaN and infinities. Declared here, defined in compile/: the link goes up, the includes do not.
 
 #include <optional>
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace tegula {
 
-/// What a tensor holds.
+/// The range of a tensor's values.
 struct Extent {
   std::string name;  // "hidden.weight" for a Variable that parameters(net) listed, else what made it: "matmul"
   DType dtype = DType::f32;
   Shape shape;
-  double minimum = 0, maximum = 0;  // of the finite elements; 0 when there are none
+  double minimum = 0, maximum = 0;  // of the finite elements; 0 if there are none
   std::int64_t nans = 0, infinities = 0;
 
   bool finite() const { return nans == 0 && infinities == 0; }
@@ -30,22 +30,22 @@ struct NonFinite {
   Line where;
   Extent result;
   std::vector<Extent> inputs;
-  bool given = false;  // nobody computed it: it stands in data, in a Variable, or is a number of the program
+  bool given = false;  // not computed: it is data, in a Variable, or a constant of the program
 
   /// "sqrt at net.cpp:12: f32(3,) from 1.4 to 2.8, 1 nan, in or behind the module 'hidden'; of matmul f32(3,) from -4 to 8".
   std::string text() const;
   std::string details() const;  // without op and line
 };
 
-/// What made the non-finite elements of `values` (a loss, its gradients), or nothing when all are finite. Walks up through what is not
-/// finite only: an infinity that a mask takes out again is no matter. Computes every value on the way, so it is for finding a mistake, on
-/// tensors whose history is there: outside of jit. In a trace it is an error.
-/// With TEGULA_CHECK=nan in the environment this is done wherever values are computed, jit-ed functions are plain calls, and what is
-/// found is an Error at the op's line (but for infinities that were given, as masks are); grad then warns of parameters it does not reach.
+/// The node that made the non-finite elements of `values` (a loss, its gradients); nothing if all are finite. Follows non-finite inputs
+/// only: an infinity that a mask removes again is not reported. Computes every value on its way, so it is a tool for debugging. The tensors must
+/// have their history, as they do outside of jit; in a trace it is an error.
+/// With TEGULA_CHECK=nan in the environment the check is made wherever values are computed, jit-ed functions are plain calls, and a
+/// finding is an Error at the op's line (except for given infinities, such as masks); grad then also warns of parameters it does not reach.
 std::optional<NonFinite> find_nonfinite(const std::vector<Tensor>& values, Line where = Line::current());
 std::optional<NonFinite> find_nonfinite(const Tensor& value, Line where = Line::current());
 
-/// Whether TEGULA_CHECK=nan is on.
+/// True if TEGULA_CHECK=nan is set.
 bool checks_nonfinite();
 
 }  // namespace tegula

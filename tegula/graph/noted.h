@@ -1,5 +1,5 @@
 #pragma once
-// What becomes of noted nodes (evaluate.h) where an op could not be made.
+// Drops noted nodes (evaluate.h) after an op could not be made.
 
 namespace tegula {
 

@@ -1,5 +1,5 @@
 #pragma once
-// What a node does. An op knows its shape rule's outcome only through the node; the passes learn everything else from its role.
+// The operation of a node. An op knows the result of its shape rule only through the node; the passes learn everything else from its role.
 
 #include <cstdint>
 #include <memory>
@@ -52,33 +52,33 @@ enum class Role : std::uint8_t {
   Part,         // one result of an op that has several
 };
 
-/// Whether the result, if it is one, is the first input: the same memory, in the order that shown() says.
+/// True if the result, if there is one, is the first input: the same memory, in the layout that shown() gives.
 constexpr bool shows_input(Role role) { return role == Role::View || role == Role::Barrier || role == Role::Stop || role == Role::Same; }
 
-/// What an op asks of the precision of its values (the precision pass reads it; nowhere are ops listed by name).
+/// The op's requirement on the precision of its values (the precision pass reads it; no list names ops).
 enum class Numerics : std::uint8_t {
   TensorCore,  // sums of products: operands and result may be half, the sums are f32
   Either,      // half or f32, as its neighbours: moves elements, or rounds no more than storing the result does
-  Full,        // sums over many elements, wants more range or more digits than a half has, or a dtype somebody asked for
+  Full,        // sums over many elements, needs more range or more digits than a half has, or a dtype that the user named
 };
 
-/// What an op with several results says of each.
+/// One result of an op with several.
 struct Result {
   Shape shape;
   DType dtype;
   bool operator==(const Result&) const = default;
 };
 
-/// What a node computes from and what it gives.
+/// The inputs and results of a node.
 struct Signature {
   std::vector<Result> inputs, results;
-  std::size_t several = 0;  // of the part of a node with several results: how many those are
+  std::size_t several = 0;  // for a part of a node with several results: the number of those results
 };
 
-/// What the zeros of a cotangent absorb of the derivatives that they are multiplied by (autodiff/absorb.h).
+/// The derivatives that the zeros of a cotangent absorb when they multiply them (autodiff/absorb.h).
 enum class Zeros : std::uint8_t {
   Plain,        // nothing: 0 * inf is NaN
-  AbsorbPoles,  // what is infinite or NaN at finite arguments
+  AbsorbPoles,  // derivatives that are infinite or NaN at finite arguments
   AbsorbAll,    // whatever it is
 };
 
@@ -94,12 +94,12 @@ class Op : public Shared {
   /// The same for those who read: nothing is assigned.
   void visit(Attributes& reader) const { const_cast<Op*>(this)->attributes(reader); }
   virtual Numerics numerics() const { return Numerics::Full; }
-  /// Whether it moves, converts or compares elements and computes nothing with them: then it takes floats of 8 bits, too.
+  /// True if the op only moves, converts or compares elements and computes nothing with them: it then takes 8-bit floats, too.
   virtual bool takes_float8() const {
     return shows_input(role()) || role() == Role::Leaf || role() == Role::Scalar || role() == Role::Part;
   }
 
-  /// What went wrong when a check this op emitted (tile::Builder::check with this id) failed on `value`: the text after "got".
+  /// The text after "got" in the error of a check that this op emitted (tile::Builder::check with this id) and that failed on `value`.
   virtual std::string check_message(std::int64_t id, std::int64_t value) const;
   virtual std::string check_advice() const;
   /// The public function whose argument the check looks at.
@@ -110,7 +110,7 @@ class Op : public Shared {
   virtual std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const;
   /// The same of an op with several results, given those of each: an undefined one is zero. Results of y: graph::part(y, k).
   virtual std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const;
-  /// Of an op that chooses among its inputs, as `where` does: what the zeros that its gradient gives to what was not chosen absorb.
+  /// For an op that chooses among its inputs, as `where` does: which derivatives the zeros absorb that its gradient gives to unchosen elements.
   virtual Zeros gradient_zeros() const { return Zeros::Plain; }
 };
 
@@ -122,15 +122,15 @@ class ElementwiseOp : public Op {
   virtual tile::Value emit(tile::Builder& builder, std::span<const tile::Value> x, DType dtype) const = 0;
   /// The formula over f64: the reference of the tests.
   virtual double reference(std::span<const double> x) const = 0;
-  /// Whether a matmul or convolution may compute this in its epilogue: Add (with a bias or a whole tensor), an activation, or Multiply
-  /// (by a factor per channel, which goes into the weight). GeluTanhGradient: of (x, dy), where dy may be a product.
+  /// The form in which a matmul or convolution may compute this op in its epilogue: Add (a bias or a whole tensor), an activation, or Multiply
+  /// (by a factor per channel, which goes into the weight). GeluTanhGradient is a function of (x, dy), where dy may be a matmul's result.
   enum class Epilogue : std::uint8_t { None, Add, Multiply, Relu, Gelu, GeluTanh, Sigmoid, Tanh, GeluTanhGradient };
   virtual Epilogue epilogue() const { return Epilogue::None; }
   /// Emits Assert: a program with it runs before state is changed.
   virtual bool has_check() const { return false; }
 };
 
-/// Result `index` of its input, which is of an op with several results. The part is the value: its input never has one, and nobody but parts reads that.
+/// Result `index` of its input, which is of an op with several results. The part is the value: its input never has one, and only parts read that.
 class PartOp final : public Op {
  public:
   explicit PartOp(int index) : index_(index) {}
@@ -155,7 +155,7 @@ class ViewOp : public Op {
   virtual std::optional<Layout> apply(const Layout& input) const = 0;
 };
 
-/// Its first input, available once the other inputs have been computed: keeps what is computed again in the backward pass from being computed early, and chunks
+/// Its first input, available once the other inputs have been computed: keeps values that the backward pass computes again from being computed early, and chunks
 /// and collectives in order.
 class BarrierOp final : public Op {
  public:
@@ -177,8 +177,8 @@ class StopOp final : public Op {
   std::string_view name_;
 };
 
-/// Its first inputs, as many as it has results, with a gradient of its own: the other inputs stand for what those were computed from. A custom function, a
-/// checkpoint; the compiler leaves nothing of it.
+/// Its first inputs, as many as it has results, with a gradient of its own: the other inputs are the tensors from which those were computed. A custom function, a
+/// checkpoint; the compiler removes it.
 class SameOp : public Op {
  public:
   Role role() const final { return Role::Same; }
@@ -196,12 +196,12 @@ class ReduceOp : public Op {
   virtual const Dims& axes() const = 0;
 };
 
-/// What a call does beside giving results: it exchanges something with other processes. Such nodes run in program order: outside of traces where
-/// they are made, each once; in a trace when that runs.
+/// The exchange of a call with other processes, beside its results. Nodes with an effect run in program order: outside of traces once, where they
+/// are made; inside a trace whenever it runs.
 enum class Effect : std::uint8_t {
   None,
-  Ordered,  // in a trace if somebody reads its result
-  Always,  // in a trace, too, where nobody does: another process waits for it
+  Ordered,  // in a trace if its result is read
+  Always,  // in a trace also if nothing reads it: another process waits for it
 };
 
 /// A call of the device, described once layouts are known.
@@ -210,9 +210,9 @@ class LibraryOp : public Op {
   Role role() const final { return Role::Library; }
   Numerics numerics() const override { return Numerics::TensorCore; }
   virtual Effect effect() const { return Effect::None; }
-  /// Whether who reads its result late should have it made anew, instead of memory being held until then (passes/gather_anew.h).
+  /// True if a late reader of the result should compute it again, instead of memory being held until then (passes/gather_anew.h).
   virtual bool makes_anew() const { return false; }
-  /// What the compiler folded into the call, and how it may multiply.
+  /// The operations that the compiler folded into the call, and the arithmetic it may multiply with.
   struct Epilogue {
     bool bias = false;  // input 2
     bool addend = false;  // the last input: of the result's shape and layout, added before the activation
@@ -224,38 +224,38 @@ class LibraryOp : public Op {
   /// How everything lies around a call.
   struct Setting {
     std::span<const Layout> inputs;
-    std::span<const Layout> results;  // of those that nobody reads, how they would lie
-    DType dtype = DType::f32;  // of the first result
-    std::uint8_t unwanted = 0;  // results that nobody reads, a bit each: no buffer comes for them
+    std::span<const Layout> results;  // for unread results: the layout they would have
+    DType dtype = DType::f32;  // dtype of the first result
+    std::uint8_t unwanted = 0;  // unread results, a bit each: no buffer comes for them
   };
   /// The call as data, without an epilogue: which one a device computes with it is asked with Device::takes. Nothing of an op that prepares its own.
   virtual runtime::CallDescription describe(const Setting& setting) const;
-  /// The call of an op that describes none: an exchange, what the host does.
+  /// The call of an op without a description: an exchange, or work of the host.
   virtual std::unique_ptr<runtime::Call> prepare(runtime::Device& device, const Setting& setting) const;
-  /// Whether the call reports failures (runtime::RunOptions::failure): it runs before state is changed.
+  /// True if the call reports failures (runtime::RunOptions::failure): it then runs before state is changed.
   virtual bool has_check() const { return false; }
-  /// Whether input `index` may be handed over with this layout; otherwise the compiler makes a dense copy.
+  /// True if the call takes input `index` in this layout; otherwise the compiler makes a dense copy.
   virtual bool accepts(const runtime::Device& device, int index, const Layout& layout) const = 0;
   /// The dtype that input `index` must have in a call with this result; an index is i64.
   virtual DType input_dtype(int /*index*/, DType result) const { return result; }
-  /// The same in other ops, without numbers among them, where the device runs those faster because they fuse with what is around them;
-  /// empty where not.
+  /// The same in other ops, without scalars among them, if the device runs those faster because they fuse with the ops around them;
+  /// otherwise empty.
   virtual std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const;
-  /// Of an op that says in other ops what it does (graph/regions/composed.h): itself.
+  /// The op itself, if it is also written in other ops (graph/regions/composed.h); otherwise null.
   virtual const Composed* composed() const { return nullptr; }
   /// Numbers of results for takes_slice: operand k is k, result k is kResult - k.
   static constexpr int kResult = -1;
-  /// Whether the call reads this operand, or writes this result, where the slice of a larger tensor lies, and loses nothing by it against a tensor of its own
-  /// and a copy.
+  /// True if the call reads this operand, or writes this result, inside the larger tensor it is a slice of, as fast as it would use a tensor
+  /// of its own and without the copy.
   virtual bool takes_slice(const runtime::Device& /*device*/, int /*which*/, const SlicePlace& /*slice*/) const { return false; }
-  /// Of an exchange, whether the compiler may let it change places with others like it: all who take part have one and the same graph, so that all choose alike.
+  /// For an exchange: true if the compiler may reorder it among others like it. All ranks of its group must have the same graph, so that all choose the same order.
   virtual bool takes_turns() const { return false; }
   /// (…, M, K) · (…, K, N): the compiler may multiply other forms of the operands.
   virtual bool multiplies_matrices() const { return false; }
   virtual int bias_axis() const { return -1; }  // along which a bias of that size can be folded in; -1: none
   /// The axis of input 1 along which bias_axis() of the result runs, if a factor along it may as well be multiplied into input 1; or -1.
   virtual int weight_axis() const { return -1; }
-  /// Whether the result may lie where input 0 does, if nobody reads that behind the call.
+  /// True if the result may use the memory of input 0 when nothing reads that input after the call.
   virtual bool may_be_in_place() const { return false; }
   /// Which inputs, that lie so now, and whether the output, are activations that should lie channels-last on this device; a mask over inputs, bit 31 the output.
   virtual std::uint32_t channels_last(runtime::Device&, std::span<const Layout>, const Shape&, DType) const { return 0; }
@@ -276,22 +276,22 @@ class KernelOp : public Op {
  public:
   Role role() const final { return Role::Kernel; }
   virtual void lower(KernelContext& context) const = 0;
-  /// Whether its programs check their operands (tile::Builder::check). One that does and does not say so is refused when it is lowered.
+  /// True if its programs check their operands (tile::Builder::check). Lowering refuses an op that checks without saying so.
   virtual bool has_check() const { return false; }
-  /// The input whose storage a result takes over: lower writes what changes, everything else stays as it was. -1: none. The compiler copies
-  /// the input first where somebody else still needs it.
+  /// The input whose storage a result takes over: lower writes only the changed elements. -1: none. The compiler copies
+  /// the input first if something else still needs it.
   virtual int overwrites(int /*result*/ = 0) const { return -1; }
   /// An input whose elements it asks for by their index (KernelContext::computed), so that they need not lie in memory; -1: none.
   virtual int input_read_by_index() const { return -1; }
-  /// Of an op whose result is input 0, over which it is written, but for a slice along an axis, which is input 1: that axis. Input 2 (one i64) says where
-  /// the slice begins; where it would not fit, nothing is written. Who computes the slice may store it there in the first place. -1: none.
+  /// For an op whose result is input 0, overwritten in place by input 1 in a slice along one axis: that axis; -1 for all others. Input 2 (one i64) is
+  /// where the slice begins; a slice that would not fit is not written. The producer of input 1 may store it directly in the result.
   virtual int inserted_slice_axis() const { return -1; }
-  /// Of an op whose result is its inputs side by side, or its input in a box of zeros (tile/kernel_context.h): itself.
+  /// The op itself, if its result is its inputs concatenated, or its input padded with zeros (tile/kernel_context.h); otherwise null.
   virtual const Joins* join() const { return nullptr; }
   virtual const Embeds* embedding() const { return nullptr; }
-  /// Whether its inputs may be numbers of the run, which need not lie in memory (KernelArgument::constant).
+  /// True if its inputs may be scalars of the run, which need not lie in memory (KernelArgument::constant).
   virtual bool takes_numbers() const { return false; }
-  /// Whether input `index` may lie so (KernelContext::Operand::strides); otherwise the compiler makes a dense copy. Never asked of the one that is overwritten.
+  /// True if input `index` may have this layout (KernelContext::Operand::strides); otherwise the compiler makes a dense copy. Never asked of an input that is overwritten.
   virtual bool accepts(int /*index*/, const Layout& layout) const { return layout.is_dense(); }
   virtual void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
                          const Shape& shape) const;

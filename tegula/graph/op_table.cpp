@@ -5,7 +5,7 @@
 namespace tegula {
 namespace {
 
-/// Whether every element of the layout lies among `count` elements.
+/// True if every element of the layout lies among `count` elements.
 bool lies_within(const Layout& layout, std::int64_t count) {
   if (numel(layout.shape) == 0) return true;
   std::int64_t least = layout.offset, most = layout.offset;
@@ -44,7 +44,7 @@ bool fits_same(const Signature& node) {
   return node.results.size() <= node.inputs.size() && std::equal(node.results.begin(), node.results.end(), node.inputs.begin());
 }
 
-/// What all ops of a role have in common; the rest is in the attributes of each.
+/// True if the node keeps the rules that all ops of a role share; an op's own rules are in its attributes.
 bool fits(const Op& op, const Signature& node) {
   switch (op.role()) {
     case Role::Elementwise: return fits_elementwise(node);

@@ -1,6 +1,6 @@
 #pragma once
-// Ops by name: what makes an op again of its name and its attributes, as files have them. Every room lists its ops in one function
-// (graph/graph_ops.h, ops/op_families.h), which is called by who needs a table; nothing registers itself.
+// Ops by name: makes an op of its name and its attributes, as files have them. Every room lists its ops in one function
+// (graph/graph_ops.h, ops/op_families.h), which a maker of a table calls; nothing registers itself.
 
 #include <functional>
 #include <map>
@@ -18,7 +18,7 @@ class OpTable {
   using Make = std::function<Ref<const Op>(Attributes& reader)>;
   static constexpr int kAnyInputs = -1;  // one or more
 
-  /// Those of one name are asked in their order.
+  /// Makers of one name are tried in their order.
   void add(std::string name, Make make) { makes_[std::move(name)].push_back(std::move(make)); }
   /// Ops with one result that are made as T(arguments…), before their attributes are assigned; over so many inputs.
   template <class T, class... Arguments>

@@ -21,7 +21,7 @@ enum class Precision : std::uint8_t {
 /// For all threads, from the next node on. At first fp32.
 void set_default_precision(Precision precision);
 Precision default_precision();
-/// What nodes made now get: of this thread's innermost scope, else the default.
+/// The precision of nodes made now: of this thread's innermost scope, otherwise the default.
 Precision current_precision();
 
 /// PrecisionScope exact(Precision::fp32): until it goes, ops called on this thread have that precision, and so have their gradients

@@ -9,7 +9,7 @@
 
 namespace tegula {
 
-/// All nodes below the outputs, themselves included, in program order. What has a value is a leaf: nothing below it is listed.
+/// All nodes below the outputs, and the outputs, in program order. A node with a value is a leaf: nodes below it are not listed.
 std::vector<const Node*> nodes_below(std::span<const Tensor> outputs);
 
 struct DotOptions {

@@ -12,7 +12,7 @@ struct List {
   std::vector<const Node*> nodes;
 };
 
-// Of all threads' lists: nodes die on any of them. Never freed: nodes may outlive everything else.
+// The lists of all threads: nodes die on any of them. Never freed: nodes may outlive everything else.
 struct Common {
   std::mutex mutex;
   std::vector<List*> lists;

@@ -12,7 +12,7 @@ class RecentScalars {
  public:
   /// A new node of this thread.
   static void note(const Ref<Node>& node);
-  /// While one lives, scalars of this thread are not noted: those of the library's own formulas, which nobody looks at.
+  /// While one lives, scalars of this thread are not noted: those of the library's own formulas, which no user reads.
   class Unnoted {
    public:
     Unnoted();
@@ -20,9 +20,9 @@ class RecentScalars {
     Unnoted(const Unnoted&) = delete;
     Unnoted& operator=(const Unnoted&) = delete;
   };
-  /// Whether one that was made before this (Node::sequence) is alive and has no value.
+  /// True if a scalar made before `sequence` (Node::sequence) is alive and has no value.
   static bool any_before(std::uint64_t sequence);
-  /// Those that are alive, oldest first. All are forgotten.
+  /// The scalars that are alive, oldest first; forgets all of them.
   static std::vector<Ref<Node>> take();
 
  private:

@@ -7,14 +7,14 @@
 
 namespace tegula {
 
-/// Where a part of a larger tensor lies.
+/// The place of a slice inside a larger tensor.
 struct SlicePlace {
   Layout layout;           // with the larger tensor's strides
   std::int64_t first = 0;  // the element of that tensor at which it begins, which itself begins wherever anybody wants it to
   DType dtype = DType::f32;
 };
 
-/// Whether the slice begins at a multiple of `alignment` bytes, and each run of elements side by side does.
+/// True if the slice, and each of its contiguous runs, begins at a multiple of `alignment` bytes.
 bool runs_are_aligned(const SlicePlace& slice, std::size_t alignment);
 
 }  // namespace tegula

@@ -56,7 +56,7 @@ class Text {
   }
 
  private:
-  // f(index) of what is shown along an axis; -1 stands for what is left out.
+  // f(index) for the elements shown along an axis; -1 stands for the elided ones.
   template <class F>
   void for_each_shown(int axis, F&& f) const {
     const std::int64_t size = array_.shape[axis];

@@ -1,5 +1,5 @@
 #pragma once
-// Values as text: std::cout << x, for whoever includes <iostream>.
+// Values as text: std::cout << x, for sources that include <iostream>.
 
 #include <iosfwd>
 
@@ -11,7 +11,7 @@ namespace tegula {
 std::ostream& operator<<(std::ostream& out, DType dtype);
 /// "(2, 3)".
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
-/// As Tensor::print: computes what is pending; in a trace it is an error. An empty tensor is "(empty)".
+/// As Tensor::print: computes the pending value; in a trace it is an error. An empty tensor is "(empty)".
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const Variable& x);
 

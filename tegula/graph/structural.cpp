@@ -22,7 +22,7 @@ class LeafOp final : public Op {
 class CastOp final : public ElementwiseOp {
  public:
   std::string_view name() const override { return "cast"; }
-  Numerics numerics() const override { return Numerics::Full; }  // a dtype somebody asked for
+  Numerics numerics() const override { return Numerics::Full; }  // a dtype that the user named
   bool takes_float8() const override { return true; }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType dtype) const override {
     tile::Value y = tile::cast(x[0], tile::compute_type(dtype));
@@ -116,7 +116,7 @@ class SumOp final : public ReduceOp {
   std::string_view name() const override { return tile::name(kind_); }
   void attributes(Attributes& a) override {
     a.told_by_name(kind_);
-    a("axes", axes_);  // looked at by who makes nodes of files: of all reductions
+    a("axes", axes_);  // used by the maker of nodes from files: of all reductions
   }
   tile::Reduction kind() const override { return kind_; }
   const Dims& axes() const override { return axes_; }
@@ -248,7 +248,7 @@ void check_float8(const Op& op, std::span<const Tensor> inputs, DType result, co
                .where = origin_at(where).where});
 }
 
-// Of the kind of node that it is, without a word to those who wait for new ones.
+// A node of the class that fits its dtype and op; it is not noted for evaluation (note_new_nodes).
 Tensor new_node(Ref<const Op> op, std::span<const Tensor> inputs, std::span<const Result> results, const Line& where) {
   for (const Result& result : results) {
     check_countable(*op, result.shape, where);

@@ -44,7 +44,7 @@ template <class... T>
 consteval bool are_structures(std::tuple<T*...>*) {
   return (is_structure<T>() && ...);
 }
-/// Whether T can be taken apart and put together again: there are Tensors in it and nothing else, and lists are std::vectors.
+/// True if T can be taken apart and put together again: it consists of Tensors alone, and its lists are std::vectors.
 template <class T>
 consteval bool is_structure() {
   if constexpr (std::is_same_v<T, Tensor>) {
@@ -79,7 +79,7 @@ Flat flatten_structure(const T& structure) {
   return flat;
 }
 
-/// Of the tensors and the form of a T; takes them out of `next` unless that is const.
+/// A T built from the tensors and the words of its form; takes the tensors out of `next` unless that is const.
 template <class T, class Source>
 T build_structure(Source* next, const std::uint64_t* word) {
   T structure{};

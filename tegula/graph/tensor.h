@@ -42,7 +42,7 @@ class Tensor : public FreeFunctions {
   /// "cpu", "cuda:0".
   std::string device() const;
 
-  /// The only element (shape with one element) as T, an i64 exactly; computes what is pending. Inside a trace it is an error.
+  /// The only element (shape with one element) as T, an i64 exactly; computes the pending value. Inside a trace it is an error.
   template <class T = float>
   T item(Line where = Line::current()) const {
     return the_element(where).as<T>();
@@ -63,7 +63,7 @@ class Tensor : public FreeFunctions {
   }
   /// All elements in their own dtype; shares memory with the tensor when it is dense on the host.
   HostArray to_array(Line where = Line::current()) const;
-  /// As NumPy prints it, with dtype and shape: "[1, 2, 3]  f32(3,)". Of more than 1000 elements the first and last three of each axis.
+  /// The text that NumPy prints, with dtype and shape: "[1, 2, 3]  f32(3,)". Above 1000 elements: the first and last three of each axis.
   std::string print(Line where = Line::current()) const;
 
   const Ref<Node>& node() const { return node_; }
@@ -81,7 +81,7 @@ class Tensor : public FreeFunctions {
   Ref<Node> node_;
 };
 
-/// What ops take: a Tensor, a Variable or a number, with the line on which the user wrote it. Numbers are weakly typed:
+/// The argument type of ops: a Tensor, a Variable or a number, with the line on which the user wrote it. Numbers are weakly typed:
 /// they adapt to the tensors beside them, as in PyTorch.
 class Arg {
  public:
@@ -121,7 +121,7 @@ struct GivenLine {
   GivenLine(const Line& at) : at(at) {}
   Line at;
 };
-/// What tensor() refuses of a matrix.
+/// Throws Error unless all rows of a matrix that tensor() is given have `columns` numbers.
 void require_row(std::size_t count, std::size_t columns, const Line& where);
 /// A leaf from a list: tensor({1.f, 2.f, 3.f}), tensor(values); or with a shape: tensor(values, {2, 3}).
 template <class T>
@@ -165,7 +165,7 @@ Tensor tensor(std::initializer_list<std::initializer_list<T>> rows, Line where =
   return from_array(array, where);
 }
 
-/// What tensor() refuses: a shape that cannot be, or another number of elements.
+/// Throws Error if the shape is impossible, or needs another number of elements.
 void require_elements(std::size_t count, const Shape& shape, const Line& where);
 
 template <class T>

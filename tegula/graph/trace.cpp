@@ -14,7 +14,7 @@ namespace {
 thread_local Trace* active = nullptr;
 std::atomic<std::uint32_t> next_trace{1};
 
-/// Whether a value depends on nothing but leaves that have one. What takes part in exchanges is as unknown as its trace.
+/// True if the value depends only on leaves that have one. An exchange is as unknown as the trace it is in.
 bool is_known(const Node& node) {
   std::vector<const Node*> open{&node};
   std::unordered_set<const Node*> seen;

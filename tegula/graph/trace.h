@@ -1,5 +1,5 @@
 #pragma once
-// The record of what one call of a jit-ed function reads and writes. Thread-local: the innermost one is active.
+// The record of the reads and writes of one call of a jit-ed function. Thread-local: the innermost one is active.
 
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@ namespace tegula {
 class Trace {
  public:
   explicit Trace(const Line& where);
-  /// Of the body of a loop: its nodes belong to the trace around it, if there is one, and so do the flags that it reads.
+  /// The trace of a loop's body: its nodes belong to the trace around it, if there is one, and so do the flags that it reads.
   struct OfBody {};
   Trace(const Line& where, OfBody);
   ~Trace();
@@ -34,7 +34,7 @@ class Trace {
   struct CellUse {
     Ref<Cell> cell;
     Tensor placeholder;  // stands for the value at the start of the call
-    Tensor current;      // what a read gives now
+    Tensor current;      // the value that a read gives now
     bool written = false;
   };
   CellUse& use(const Ref<Cell>& cell);
@@ -48,7 +48,7 @@ class Trace {
   };
   void depend_on(const std::shared_ptr<int>& flag);
 
-  /// A node that runs also where nobody reads it (Effect::Always). Throws Error in the body of a loop, which runs what its results need.
+  /// A node that runs even if nothing reads it (Effect::Always). Throws Error in the body of a loop, which runs only the nodes that its results need.
   void keep(const Ref<Node>& node);
   const std::vector<Ref<Node>>& kept() const { return kept_; }
   const std::vector<Condition>& conditions() const { return conditions_; }
@@ -82,8 +82,8 @@ class Trace {
 
 /// Throws Error when a trace is active: `what` ("item()", "print") needs a value that does not exist yet.
 void refuse_in_trace(std::string_view what, const Line& where);
-/// Throws Error when a trace is active and the value of `node` depends on what it traces: on arguments, Variables, the carried values of a loop. Literals, captured
-/// tensors, and what is computed from these alone, may be looked at (`what`: "item").
+/// Throws Error if a trace is active and the value of `node` depends on traced values: arguments, Variables, the carried values of a loop. Literals, captured
+/// tensors, and tensors computed from these alone, may be read (`what`: "item").
 void require_known(std::string_view what, const Node& node, const Line& where);
 
 }  // namespace tegula

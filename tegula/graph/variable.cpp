@@ -37,7 +37,7 @@ Tensor fitted(const Tensor& value, const Cell& like, const Line& where) {
 
 }  // namespace
 
-/// Cells by address, so that a model nobody holds any more dies though its weights were never computed.
+/// Cells by address, so that a model that is not held any more dies although its weights were never computed.
 class PendingCells {
  public:
   static PendingCells& of_this_thread() {
@@ -94,7 +94,7 @@ class PendingCells {
     for (std::size_t i = 0; i < cells_.size(); ++i) cells_[i]->pending_index_ = i;
   }
 
-  static inline std::mutex mutex_;  // of all threads' lists: cells die on any of them
+  static inline std::mutex mutex_;  // protects all threads' lists: cells die on any of them
   std::vector<const Cell*> cells_;  // null: removed
   std::size_t count_ = 0;
 };
@@ -117,7 +117,7 @@ void Cell::own(Tensor value, const Line& where) {
   const Ref<Node>& node = value.node();
   if (!node->has_value()) {
     value = graph::variable(value, where.line() > 0 ? where : node->origin().where);
-  } else if (node->use_count() > 1 || node->op_ref() != leaf_op()) {  // a leaf that nobody else holds will do
+  } else if (node->use_count() > 1 || node->op_ref() != leaf_op()) {  // a leaf without another holder will do
     Ref<Node> leaf = make<Node>(leaf_op(), std::span<const Ref<Node>>(), node->shape(), node->dtype(),
                                 where.line() > 0 ? origin_at(where) : node->origin());
     leaf->set_value(node->buffer(), node->layout());

@@ -13,7 +13,7 @@ namespace tegula {
 
 struct Gate;
 
-/// Where a cell's value is kept when it is not kept whole in this process (dist/parallel/sharding.h): reads and writes of the cell go there.
+/// The source of a cell's value that is not whole in this process (dist/parallel/sharding.h): reads and writes of the cell go to it.
 class CellSource {
  public:
   CellSource() = default;
@@ -25,14 +25,14 @@ class CellSource {
   virtual void write(const Tensor& value, const Line& where) const = 0;
 };
 
-/// What ranks have together where a cell holds this rank's part of it (dist/collectives/partition.h). All of them call the functions in the same order.
+/// The partition of a tensor among ranks: the cell holds this rank's part (dist/collectives/partition.h). All ranks call its functions in the same order.
 class Partition {
  public:
   Partition() = default;
   virtual ~Partition() = default;
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
-  /// Of the whole.
+  /// The shape of the whole tensor.
   virtual const Shape& shape() const = 0;
   /// The whole, of everybody's parts: a collective.
   virtual Tensor whole(const Tensor& part, const Line& where) const = 0;
@@ -42,12 +42,12 @@ class Partition {
   virtual Tensor sum(const Tensor& x, const Line& where) const = 0;
   /// Names the ranks: equal for equal ones.
   virtual std::int64_t ranks() const = 0;
-  /// Whether this rank is the one that writes the file which all have together.
+  /// True if this rank writes the file that all ranks share.
   virtual bool writes() const = 0;
 };
 
 /// The storage behind a Variable. Shape and dtype never change. Held by parameter lists and traces.
-/// Its value is a node of its own, a leaf for `grad`: over the same memory as what was written, or, while that is not computed, a view of it
+/// Its value is a node of its own, a leaf for `grad`: over the same memory as the written tensor, or, while that is not computed, a view of it
 /// through which no gradient flows.
 class Cell final : public Shared {
  public:
@@ -58,9 +58,9 @@ class Cell final : public Shared {
   Tensor value() const;
   /// Its value, which stays as it is: waits while a jit-ed function that writes the cell runs on another thread (graph/gate.h).
   Tensor handle() const;
-  /// Its value, for who holds the gates of those that write the cell, or is its only user.
+  /// Its value, for the holder of the gates of the functions that write the cell, or its only user.
   const Tensor& owned() const { return value_; }
-  /// Whether a thread other than this one took a handle last.
+  /// True if the thread that took the last handle is not this one.
   bool handed_elsewhere() const;
   /// Outside of traces; a write is pending until anything is evaluated on this thread, or until the value is asked for.
   void set(Tensor value, const Line& where = Line());
@@ -79,14 +79,14 @@ class Cell final : public Shared {
   /// Null for a cell that holds its value.
   const CellSource* source() const { return source_.get(); }
 
-  /// What this cell holds a part of, or null. Moments of an optimiser, and copies, are shared out as what they belong to.
+  /// The partition that this cell holds a part of, or null. An optimiser's moments, and copies, are partitioned as the parameter they belong to.
   const std::shared_ptr<const Partition>& partition() const { return partition_; }
   void set_partition(std::shared_ptr<const Partition> partition) { partition_ = std::move(partition); }
 
   /// The cells written on this thread whose value is pending, in the order of the writes. They are not kept alive by this.
   static std::vector<Ref<Cell>> pending();
   static bool any_pending();
-  /// Leaves what is pending to whoever asks for it.
+  /// Leaves pending writes to later reads.
   static void settle_later();
 
  protected:
@@ -99,7 +99,7 @@ class Cell final : public Shared {
   void own(Tensor value, const Line& where);
   void put(Tensor value);
 
-  Tensor value_;  // touched_ guards the handle itself, trained_ and reader_
+  Tensor value_;  // touched_ protects the handle itself, trained_ and reader_
   mutable std::atomic_flag touched_;
   mutable bool trained_ = false;  // a jit-ed function writes it
   mutable const void* reader_ = nullptr;  // stands for the thread that took a handle last
@@ -114,8 +114,8 @@ class Cell final : public Shared {
   mutable std::size_t pending_index_ = 0;
 };
 
-/// A place that holds a value. What is read from it is a leaf of its own, in every mode, whether the value was looked at or not: `grad` with
-/// respect to a Variable counts what was computed from the value it has now, and nothing flows through an assignment into the tensors that
+/// A mutable value. Whatever is read from it is a leaf, in every mode, evaluated or not: `grad` with
+/// respect to a Variable counts the tensors computed from its present value, and no gradient flows through an assignment into the tensors that
 /// the assigned value was computed from. To differentiate through a value, use the tensor that was assigned:
 ///   Tensor h = f(x, w);  state = h;  loss(h);      // gradients reach x and w
 ///   loss(state);                                   // they end at state; a warning names both lines when they could be meant
@@ -147,7 +147,7 @@ class Variable : public FreeFunctions {
   void assign(const Tensor& value, Line where = Line::current());
   /// The value as the program sees it here.
   Tensor read(Line where = Line::current()) const;
-  /// Of the value, as Tensor has them: net.weight.print(), adam.lr.item(). In a trace they are errors.
+  /// Functions of the value, as Tensor has them: net.weight.print(), adam.lr.item(). In a trace they are errors.
   template <class T = float>
   T item(Line where = Line::current()) const {
     return read(where).template item<T>(where);

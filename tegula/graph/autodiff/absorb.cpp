@@ -45,12 +45,12 @@ class AbsorbOp final : public ElementwiseOp {
   }
 };
 
-/// What is known of a node that gradients are made of.
+/// The state of a node in the expressions that compute gradients.
 struct Known {
   Tensor now;  // the node, over inputs that are absorbed
   bool cotangent = false;  // a linear function of the cotangents
   bool open = false;  // an elementwise one that is not absorbed itself, of `of`
-  bool multiplies = false;  // what is open: by something that need not be finite
+  bool multiplies = false;  // for an open node: it multiplies by something that need not be finite
   bool ends = false;  // read by other than elementwise ops
   std::vector<Tensor> of = {};
 };

@@ -54,7 +54,7 @@ std::string describe(const Wrt& x, std::size_t index) {
                .where = origin_at(where).where});
 }
 
-// A gradient ends at a Variable though a target lies below what was assigned to it.
+// Warns that a gradient ends at a Variable although a target lies below the tensor assigned to it.
 void warn_of_assignment(const Node& value, const Line& where) {
   warn("grad.assigned",
        "grad at " + to_string(origin_at(where).where) + " ends at the value that was assigned to a Variable at " +
@@ -63,11 +63,11 @@ void warn_of_assignment(const Node& value, const Line& where) {
            "the gradient is to end there, assign stop_gradient(…)");
 }
 
-/// What grad is asked for, as the walk over the graph sees it.
+/// The targets of grad, in the form that the walk over the graph uses.
 struct Targets {
   std::unordered_set<const Node*> nodes;
-  std::unordered_map<std::uint32_t, std::size_t> by_cell;  // of Variables -> which of the xs
-  std::uint64_t oldest = ~std::uint64_t{0};  // sequence number; inputs are older than what is computed from them
+  std::unordered_map<std::uint32_t, std::size_t> by_cell;  // number of a Variable's cell -> its index in xs
+  std::uint64_t oldest = ~std::uint64_t{0};  // sequence number; inputs are older than nodes computed from them
   std::uint64_t earliest_value = ~std::uint64_t{0};  // the same, earlier values of the Variables included
 };
 
@@ -85,14 +85,14 @@ Targets targets_of(const std::vector<Wrt>& xs) {
   return out;
 }
 
-// Whether a gradient may pass: through an op with several results when it does through one of them.
+// True if a gradient may pass the node; for an op with several results: if it may pass through one of them.
 bool passes_gradient(const Node& node) {
   const auto results = node.results();
   return results.empty() ? is_float(node.dtype())
                          : std::any_of(results.begin(), results.end(), [](const Result& r) { return is_float(r.dtype); });
 }
 
-// Whether a target lies below a node.
+// True if a target lies below the node.
 bool target_below(const Node& from, const Targets& targets) {
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> stack{&from};
@@ -127,7 +127,7 @@ std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vect
     if (node->forgotten() && targets.oldest < node->sequence()) throw_given_up(*node, where);
     all.push_back(node);
     if (node->cuts()) {
-      // The library's own state (statistics, optimisers) is assigned within a frame, and a copy is a copy: nobody means to differentiate
+      // The library's own state (statistics, optimisers) is assigned within a frame, and a copy is a copy: no user means to differentiate
       // through those.
       const bool computed = node->cell_number() && !node->inputs().empty() && !node->input(0).cell_number();
       if (computed && !node->origin().path && target_below(*node, targets)) warn_of_assignment(*node, where);
@@ -153,7 +153,7 @@ std::vector<Ref<Node>> path_nodes(const std::vector<Tensor>& ys, const std::vect
 // The contributions to a node's gradient. An entry without any: the node was reached, by zeros only.
 using Gradients = std::unordered_map<const Node*, std::vector<Tensor>>;
 
-// Of the widest of their dtypes: those of a number of 8 bits come in what it was cast to.
+// The sum, in the widest dtype of the terms: the gradient of an 8-bit tensor has the dtype it was cast to.
 Tensor sum_of(std::vector<Tensor> terms, const Line& where) {
   DType dtype = terms[0].dtype();
   for (const Tensor& term : terms) dtype = promote(dtype, term.dtype());
@@ -184,7 +184,7 @@ std::vector<Tensor> totals(OfResults& of_results, const Node* node) {
   return out;
 }
 
-// The gradients of a node's inputs, by its op; their zeros absorb what those of dys do (absorb.h).
+// The gradients of a node's inputs, by its op; their zeros absorb as those of dys do (absorb.h).
 std::vector<Tensor> gradients_of(const Node& node, std::span<const Tensor> dys, const std::vector<bool>& wanted) {
   const Op& op = node.op();
   Zeros zeros = Zeros::Plain;
@@ -231,7 +231,7 @@ Gradients accumulate(const std::vector<Tensor>& ys, const std::vector<Tensor>& d
     }
     if (!any) continue;
     const PrecisionScope precision(node->precision());  // backward as forward
-    const Origin& origin = node->origin();  // gradient nodes carry the line of the op they come from, and say what it is
+    const Origin& origin = node->origin();  // gradient nodes carry the line and name of the op they come from
     const In frame(kGradFrame, origin.where), of(origin.path ? std::string_view(*origin.path) : node->op().name(), origin.where);
     std::vector<Tensor> parts(wanted.size());
     std::vector<Tensor> dys;

@@ -24,7 +24,7 @@ class Wrt {
   std::string name_;
 };
 
-/// What to differentiate with respect to: {a, b} of tensors, Variables and Parameters, or a container of some of these (parameters(net), a
+/// The arguments to differentiate with respect to: {a, b} of tensors, Variables and Parameters, or a container of these (parameters(net), a
 /// std::vector<Tensor>).
 class WrtList {
  public:
@@ -84,14 +84,14 @@ using Function = std::function<Tensor(const std::vector<Tensor>&)>;
 using Vjp = std::function<std::vector<Tensor>(const std::vector<Tensor>& inputs, const Tensor& y, const Tensor& dy)>;
 Tensor custom_function(std::string name, const Function& f, const Vjp& vjp, const std::vector<Tensor>& inputs,
                        Line where = Line::current());
-/// The same, with what the function was called with, by name ({{"axis", std::int64_t{1}}}): printed graphs and graph files show it.
+/// The same, with the function's options by name ({{"axis", std::int64_t{1}}}): printed graphs and graph files show them.
 Tensor custom_function(std::string name, NamedOptions options, const Function& f, const Vjp& vjp, const std::vector<Tensor>& inputs,
                        Line where = Line::current());
 
-/// f(inputs), whose intermediate values are not kept for the backward pass but computed again there
-/// (Chen et al., "Training deep nets with sublinear memory cost", 2016): kept are the inputs, what f captured, and the results. Variables may be read
-/// and assigned inside, random numbers are the same ones again, checks are made again; checkpoints and scans may be inside, and it inside of those.
-/// Second derivatives, too, are the ones of f. What is differentiated with respect to must be an input, captured, or a result.
+/// f(inputs), whose intermediate values are computed again in the backward pass instead of being kept
+/// (Chen et al., "Training deep nets with sublinear memory cost", 2016). The inputs, the tensors that f captured and the results are kept. f may read
+/// and assign Variables; random numbers repeat, and checks are made again. Checkpoints and scans may be nested in each other.
+/// Second derivatives are those of f, too. A target of differentiation must be an input, captured, or a result.
 Tensor checkpoint(const Function& f, const std::vector<Tensor>& inputs, Line where = Line::current());
 
 /// The same for a function with several results, in one go; to gradients none of them is computed from another.

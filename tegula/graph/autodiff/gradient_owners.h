@@ -1,5 +1,5 @@
 #pragma once
-// Whose gradients a list of tensors is: an optimiser that is given those of a copy of its network would train nothing, without a word.
+// The owners of gradients: an optimiser that is given the gradients of a copy of its network would otherwise train nothing, without an error.
 
 #include <vector>
 

@@ -21,7 +21,7 @@ namespace {
 std::vector<Tensor> gradients_again(const Node& y, std::span<const Tensor> results, std::span<const Tensor> dys,
                                     const std::vector<bool>& wanted);
 
-/// Results of the function, then what it was computed from; of one with one result.
+/// Results of the function, then the tensors they were computed from; for functions with one result.
 class CheckpointOp final : public SameOp {
  public:
   std::string_view name() const override { return "checkpoint"; }
@@ -44,7 +44,7 @@ class CheckpointsOp final : public SameOp {
   }
 };
 
-// What results were computed from, down to the nodes for which `outside` holds, in program order; those are collected.
+// The nodes that the results were computed from, in program order, down to those for which `outside` holds; these are collected in `met`.
 template <class Outside>
 std::vector<Ref<Node>> inside(std::span<const Ref<Node>> results, Outside outside, std::vector<Ref<Node>>& met) {
   std::vector<Ref<Node>> body, stack(results.begin(), results.end());
@@ -80,7 +80,7 @@ std::vector<Ref<Node>> choices_of(const std::vector<Region::StandIn>& again, con
   while (!stack.empty()) {
     const Ref<Node> node = stack.back();
     stack.pop_back();
-    if (node->sequence() <= oldest || !seen.insert(node.get()).second) continue;  // what depends on one is younger
+    if (node->sequence() <= oldest || !seen.insert(node.get()).second) continue;  // a node that depends on one of them is younger
     order.push_back(node);
     stack.insert(stack.end(), node->inputs().begin(), node->inputs().end());
   }
@@ -119,7 +119,7 @@ std::vector<Tensor> gradients_again(const Node& y, std::span<const Tensor> resul
   const auto& where = y.origin().where;
   const auto firsts = y.inputs().first(results.size());
   std::vector<Tensor> seeds;
-  std::vector<std::size_t> seeded;  // of the results
+  std::vector<std::size_t> seeded;  // indices of results
   for (std::size_t k = 0; k < dys.size(); ++k)
     if (dys[k].defined()) seeds.push_back(dys[k]), seeded.push_back(k);
   // Everything from outside passes a barrier that waits for the gradients, then the function is built a second time on top.
@@ -139,7 +139,7 @@ std::vector<Tensor> gradients_again(const Node& y, std::span<const Tensor> resul
   }
   std::vector<Tensor> out(y.inputs().size());
   if (targets.empty() || seeds.empty()) return out;
-  // The inputs are all that lies between the function and what came before, in copies of this node, too (a checkpoint within another).
+  // The inputs are all nodes between the function and its own inputs, in copies of this node, too (a checkpoint within another).
   std::vector<Ref<Node>> given;
   const auto body = inside(firsts, [&](const Node& node) { return copy.contains(&node) || is_given(node); }, given);
   for (const auto& node : given) copy.try_emplace(node.get(), node);

@@ -7,13 +7,13 @@
 
 namespace tegula {
 
-/// Inputs, one for each parameter of the body. Results, one for each of the body's: of the first (as many as there are carried values) the last
-/// value, of the others all, stacked along a new axis 0 by the step's number. Which is why a stack that nobody reads is never made: gradients ask for
-/// what they want of the loop that is there (Region::close, open).
+/// Inputs: one per parameter of the body. Results: one per result of the body; of the first (as many as there are carried values) the last
+/// value, of the others all values, stacked along a new axis 0 by the step's number. An unread stack is therefore never made: gradients ask the
+/// existing loop for the stacks they need (Region::close, open).
 class LoopOp : public LibraryOp {
  public:
   enum class Input : std::uint8_t {
-    Carry,  // what a carried value starts with; these come first
+    Carry,  // the first value of a carried value; these come first
     Slice,  // a stack: each step gets one slice along axis 0
     Same,  // in all steps
     Number,  // the same in all steps, and written in the program, so that its dtype may hold less of it
@@ -47,7 +47,7 @@ class LoopOp : public LibraryOp {
                  const Shape& shape) const override;
 
  private:
-  /// Whether the body and its inputs are such as the node's operands and results are.
+  /// True if the operands and results of the node agree with the body and its inputs.
   bool fits(const Signature& node) const;
 
   Form form_;

@@ -33,7 +33,7 @@ bool worth_keeping(const Node& node) {
   return role == Role::Library || role == Role::Kernel || role == Role::Part || role == Role::Reduce;
 }
 
-/// The nodes that gradients go through: not what a checkpoint or a custom function computes inside.
+/// The nodes that gradients go through: not those that a checkpoint or a custom function computes inside.
 std::unordered_set<const Node*> differentiated(std::span<const Ref<Node>> results) {
   std::unordered_set<const Node*> seen;
   std::vector<const Node*> stack;
@@ -47,7 +47,7 @@ std::unordered_set<const Node*> differentiated(std::span<const Ref<Node>> result
   return seen;
 }
 
-/// What lies below some results, and what of it depends on the stand-ins.
+/// The nodes below some results, with a note of which depend on the stand-ins.
 class Walk {
  public:
   Walk(std::span<const Tensor> results, std::span<const Region::StandIn> stand_ins) {
@@ -104,7 +104,7 @@ Tensor copy_exactly(const Node& node, std::span<const Tensor> inputs) {
 
 Region::Closed Region::close(std::span<const Tensor> results, std::span<const StandIn> stand_ins, std::size_t kept, bool open) {
   const Walk walk(results, stand_ins);
-  std::unordered_map<const Node*, std::size_t> index;  // of stand-ins
+  std::unordered_map<const Node*, std::size_t> index;  // index of each stand-in
   for (std::size_t i = 0; i < stand_ins.size(); ++i) index.emplace(stand_ins[i].inside.get(), i);
   Closed out;
   auto region = make<Region>();
@@ -122,7 +122,7 @@ Region::Closed Region::close(std::span<const Tensor> results, std::span<const St
     }
     return copies.at(node.get());
   };
-  // Only what the results need: free nodes may be below others that are computed outside.
+  // Only the nodes that the results need: free nodes may be below others that are computed outside.
   std::unordered_set<const Node*> needed;
   for (const Tensor& result : results) needed.insert(result.node().get());
   const auto is_inside = [&](const Node& node) { return !index.contains(&node) && (walk.depends(node) || walk.is_free(node)); };

@@ -9,10 +9,10 @@
 
 namespace tegula {
 
-/// Nodes of its own between parameters (leaves without values) and results. What computes it says what the parameters are in the graph around it.
+/// A subgraph with its own nodes between parameters (leaves without values) and results. The op that runs it maps the parameters to nodes of the graph around it.
 class Region final : public Shared {
  public:
-  /// A node that was used while the body was written down, and what it stands for outside.
+  /// A node that was used while the body was written down, and the node outside that it replaces.
   struct StandIn {
     Ref<Node> inside, outside;
   };
@@ -20,14 +20,14 @@ class Region final : public Shared {
     Ref<const Region> region;
     std::vector<StandIn> parameters;  // one for each
   };
-  /// The body below `results`, copied: where the walk meets a stand-in there is a parameter. The first `kept` of them are parameters 0, 1, …, the
-  /// others when something reads them. What depends on none is computed outside, once, and is a parameter too: numbers, tensors, whatever is made of
-  /// those alone; views and index patterns among them stay inside, if they are not older than the stand-ins.
-  /// With `open`, what is worth keeping for a gradient is among the results, behind those that were asked for: the first `kept` parameters, and what a
-  /// call, a kernel or a reduction makes.
+  /// The body below `results`, copied, with a parameter in the place of each stand-in. The first `kept` stand-ins are parameters 0, 1, …; the
+  /// others become parameters if something reads them. A value that depends on no stand-in is computed once, outside, and is a parameter, too: scalars,
+  /// tensors, and anything computed from those alone. Views and index patterns among them stay inside unless they are older than the stand-ins.
+  /// With `open`, the values worth keeping for a gradient are added to the results, after the requested ones: the first `kept` parameters, and the
+  /// results of calls, kernels and reductions.
   static Closed close(std::span<const Tensor> results, std::span<const StandIn> stand_ins, std::size_t kept, bool open);
 
-  /// Of nodes that are in nobody else's hands: in program order, above the parameters, without values.
+  /// A region of these nodes, which nothing else holds: in program order, above the parameters, without values.
   static Ref<const Region> of(std::vector<Ref<Node>> parameters, std::vector<Ref<Node>> nodes, std::vector<Ref<Node>> results);
 
   const std::vector<Ref<Node>>& parameters() const { return parameters_; }
