@@ -110,7 +110,7 @@ Ref<Buffer> try_allocate_host(std::size_t bytes) {
   }
   const std::size_t rounded = (class_bytes(size_class) + kBufferAlignment - 1) / kBufferAlignment * kBufferAlignment;
   void* data = std::aligned_alloc(kBufferAlignment, rounded);
-  if (!data) {  // what is cached may be what is missing
+  if (!data) {  // the cache may hold the memory that is missing
     trim_host_pool();
     data = std::aligned_alloc(kBufferAlignment, rounded);
   }

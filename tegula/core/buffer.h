@@ -1,5 +1,5 @@
 #pragma once
-// Memory with an owner: what a tensor's elements lie in.
+// Memory with an owner: the storage of a tensor's elements.
 
 #include <cstddef>
 #include <cstdint>
@@ -37,10 +37,10 @@ class Buffer : public Shared {
 Ref<Buffer> try_allocate_host(std::size_t bytes);
 /// The same; throws Error instead.
 Ref<Buffer> allocate_host(std::size_t bytes);
-/// What both a full memory and a size that no memory can hold are reported as; `what` the memory is for may be empty.
+/// The report for a full memory and for a size that no memory can hold; `what` (the memory's purpose) may be empty.
 Report no_host_memory(std::size_t bytes, std::string_view what = "", const Line& where = {});
 
-/// How often allocate_host had to ask the system (a steady state asks never), and bytes now in use / kept for reuse.
+/// How often allocate_host had to ask the system (never, once sizes repeat), and bytes now in use / kept for reuse.
 struct PoolCounters {
   std::uint64_t system_allocations = 0;
   std::size_t bytes_in_use = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// TEGULA_CHECK: what is checked again at run time, a comma list in the environment.
+// TEGULA_CHECK: checks at run time, a comma list in the environment.
 
 #include <cstdint>
 #include <string_view>
@@ -10,11 +10,11 @@ enum class Check : std::uint8_t {
   Jit,     // every call of a jit-ed function is traced and compared (compile/jit.h)
   Plan,    // every plan is proved before it runs (compile/plan/check_plan.h)
   Memory,  // memory that holds nothing is filled with a pattern between steps (compile/run/poison.h)
-  Nan,     // what is not finite is followed to the op that made it (graph/nonfinite.h)
+  Nan,     // a non-finite value is traced to the op that made it (graph/nonfinite.h)
   Tile,  // kernels of a user's own read and write only elements of their tensors, and store each one of their results (ops/tile_kernel.h)
 };
 
-/// Whether TEGULA_CHECK names it. Read at the first question; a word that it does not know is warned of.
+/// True if TEGULA_CHECK names the check. The variable is read at the first call; an unknown word gives a warning.
 bool checking(Check check);
 void set_checking(Check check, bool on);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Where code lies.
+// The file that code was loaded from.
 
 #include <string>
 

@@ -20,7 +20,7 @@ inline constexpr DType f64 = DType::f64, f32 = DType::f32, f16 = DType::f16, bf1
 
 inline constexpr DType kAllDTypes[] = {f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u64, u32, u16, u8, boolean};
 
-/// Whether a number out of a file is the code of a dtype.
+/// True if a number from a file is the code of a dtype.
 constexpr bool is_dtype(std::int64_t code) { return code >= 0 && code < static_cast<std::int64_t>(std::size(kAllDTypes)); }
 
 /// Bytes of one element; a boolean takes one byte, 0 or 1.
@@ -53,7 +53,7 @@ std::string_view name(DType dtype);
 
 /// PyTorch's result type for two tensors of equal standing: the smallest type that holds both categories
 /// (bool < integer < float); an unsigned type with a signed one that is no wider takes the next signed one; f16 with bf16 is f32.
-/// Where PyTorch refuses, NumPy's: u64 with a signed type is f64; and e4m3 with e5m2 is f16, which holds both.
+/// Pairs that PyTorch refuses follow NumPy: u64 with a signed type is f64; and e4m3 with e5m2 is f16, which holds both.
 DType promote(DType a, DType b);
 
 /// IEEE half precision; conversion rounds to nearest even.
@@ -102,13 +102,13 @@ struct Float8Format {
   static constexpr std::uint32_t kUnit = (151u - kBias - kMantissa) << 23;                     // a number whose last bit is worth that
   static constexpr std::uint32_t kShift = (127u - kBias) << kMantissa;                         // between the exponents
   static constexpr std::uint32_t kLastInside = kInfinite ? 0x476fffffu : 0x43e80000u;  // the last that rounds to the largest number
-  static constexpr std::uint32_t kNaN = 0x7f, kBeyond = kInfinite ? 0x7c : kNaN;  // codes: of NaN, of what rounds beyond that
+  static constexpr std::uint32_t kNaN = 0x7f, kBeyond = kInfinite ? 0x7c : kNaN;  // codes of NaN, and of numbers too large
   static constexpr std::uint32_t kLastNumber = kInfinite ? kBeyond : kNaN - 1;  // the last code that is no NaN
 };
 using E4M3 = Float8<3>;  // multiples of 2^-9 up to 448
 using E5M2 = Float8<2>;  // multiples of 2^-16 up to 57344
 
-/// Whether T is one of the structs above: a float that C++ does not compute in.
+/// True if T is one of the structs above: a float that C++ does not compute in.
 template <class T>
 constexpr bool kIsStoredFloat =
     std::is_same_v<T, Half> || std::is_same_v<T, BFloat16> || std::is_same_v<T, E4M3> || std::is_same_v<T, E5M2>;

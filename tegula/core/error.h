@@ -8,7 +8,7 @@
 
 namespace tegula {
 
-/// What every error says: the op that refused, what it got, what it expected, where in the user's program, and what to do.
+/// The parts of every error: the op that refused, what it got, what it expected, the line of the user's program, and the advice.
 /// Empty fields are left out of the message.
 struct Report {
   std::string op = {};                // "matmul", "Loader", "safetensors"

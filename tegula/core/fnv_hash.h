@@ -5,7 +5,7 @@
 
 namespace tegula {
 
-/// Of words, each taken as one step: bytes, ranks, words of a key.
+/// A hash of words, each taken as one step: bytes, ranks, words of a key.
 class FnvHash {
  public:
   void add(std::uint64_t word) { value_ = (value_ ^ word) * 0x100000001b3; }

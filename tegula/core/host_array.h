@@ -1,5 +1,5 @@
 #pragma once
-// A plain array in host memory: what readers produce, what writers take, what a tensor is made from.
+// A plain array in host memory: the result of readers, the input of writers and of tensors.
 
 #include <cstring>
 #include <span>

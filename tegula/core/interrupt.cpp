@@ -27,7 +27,7 @@ bool is_ours(int number) {
   return sigaction(number, nullptr, &now) == 0 && (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == take_request;
 }
 
-/// Async-signal-safe. A handler that somebody installed over ours stays.
+/// Async-signal-safe. A handler that was installed over ours stays.
 void give_back() {
   for (std::size_t i = 0; i < kSignals.size(); ++i)
     if (is_ours(kSignals[i])) sigaction(kSignals[i], &before[i], nullptr);
@@ -35,7 +35,7 @@ void give_back() {
 
 extern "C" void take_request(int number) {
   const int error = errno;
-  give_back();  // the next one does what it did before
+  give_back();  // the next one has its previous effect
   request.store(number, std::memory_order_relaxed);
   constexpr std::string_view kText = "\ntegula: stopping after this step; again to end at once\n";
   [[maybe_unused]] const auto written = ::write(STDERR_FILENO, kText.data(), kText.size());

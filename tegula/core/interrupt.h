@@ -7,7 +7,7 @@ namespace tegula {
 ///   stop_on_interrupt();
 ///   while (!interrupted() && step < steps) train_step();
 ///   save(net, "net.safetensors");
-/// A second one does what it did before, which ends a program without handlers of its own. A signal that is ignored (nohup) stays ignored. The
+/// A second one has its previous effect, which ends a program without handlers of its own. A signal that is ignored (nohup) stays ignored. The
 /// handler interrupts no system call (SA_RESTART) and uses the thread's alternate stack where there is one. Thread-safe.
 void stop_on_interrupt();
 

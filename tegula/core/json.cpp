@@ -8,7 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-/// The place of the first bracket that nests deeper than kDeepestJson; npos where there is none. Reads strings as JSON has them, so that it agrees with
+/// The position of the first bracket that nests deeper than kDeepestJson; npos where there is none. Reads strings as JSON has them, so that it agrees with
 /// the parser up to the first mistake of a text.
 std::size_t too_deep(std::string_view text) {
   int depth = 0;

@@ -1,5 +1,5 @@
 #pragma once
-// The place in a program or a file that a tensor, an op or an error comes from.
+// The position in a program or a file that a tensor, an op or an error comes from.
 
 #include <cstdint>
 #include <source_location>
@@ -28,7 +28,7 @@ class Line {
   constexpr std::uint32_t column() const { return column_; }
   constexpr const char* file_name() const { return file_; }
   constexpr const char* function_name() const { return name_; }
-  /// Whether it names a line or an element of a file.
+  /// True if it names a line, or an element of a file.
   constexpr bool known() const { return line_ > 0 || (*file_ && *name_); }
 
  private:

@@ -9,7 +9,7 @@
 
 namespace tegula {
 
-/// Whether the layout's elements lie so; axes of size 1 have no say.
+/// True if the layout has these strides; axes of size 1 do not count.
 bool same_strides(const Layout& a, const Strides& b);
 
 /// Elements in memory: `count` rows of `length` elements side by side, `distance` elements from one to the next.

@@ -24,15 +24,15 @@ class Number {
         beyond_(!whole_),
         integer_(static_cast<std::int64_t>(value)) {}
 
-  /// Whether it was given as an integer that i64 holds.
+  /// True if it was given as an integer that i64 holds.
   constexpr bool whole() const { return whole_; }
   /// Rounded to the nearest double.
   constexpr double real() const { return real_; }
-  /// Whether i64 holds it, its fraction dropped.
+  /// True if i64 holds it after truncation.
   constexpr bool fits_i64() const { return whole_ || (real_ >= -0x1p63 && real_ < 0x1p63); }
-  /// Whether the dtype's integers of 64 bits hold it, its fraction dropped: those of u64 or of i64.
+  /// True if the 64-bit integers of the dtype (u64 or i64) hold it after truncation.
   constexpr bool fits(DType dtype) const { return fits_i64() || (dtype == DType::u64 && real_ >= 0 && (beyond_ || real_ < 0x1p64)); }
-  /// Truncated toward zero; of what i64 does not hold the end that is nearer, 0 for NaN.
+  /// Truncated toward zero; a number beyond i64 becomes the nearer end of its range, NaN 0.
   constexpr std::int64_t integer() const {
     if (whole_) return integer_;
     if (real_ != real_) return 0;

@@ -26,7 +26,7 @@ struct Anything {
   template <class T>
   operator T() const;
 };
-/// Converts to what a reference field binds to.
+/// Converts to anything that a reference field binds to.
 struct AnyLvalue {
   template <class T>
   operator T&() const;
@@ -60,7 +60,7 @@ consteval int count() {
   }
 }
 
-/// Of a T that count() cannot count: whether that is for a reference among its fields, which no value initialises. Asked for the sake of the message.
+/// For a T that count() cannot count: true if one of its fields is a reference, which no value initialises. Only for the error message.
 template <class T, int N = 1>
 consteval bool has_reference() {
   if constexpr (N > kMaxFields) return false;
@@ -221,7 +221,7 @@ consteval std::string_view member_name() {
   return text.substr(text.rfind(':') + 1);
 }
 
-/// Field I of N, for compilers to show: &fake.value.conv1. A function, for a variable would be emitted, with a reference to what is never defined.
+/// Field I of N, for compilers to show: &fake.value.conv1. A function, because a variable would be emitted, with a reference to an undefined object.
 template <class T, int N, std::size_t I>
 consteval auto field() {
   return Pointer{std::get<I>(tie<N>(fake<T>.value))};

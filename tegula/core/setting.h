@@ -8,10 +8,10 @@
 
 namespace tegula {
 
-/// The place among `words` of the variable's value; nothing where it is unset or empty. Throws Error, of the op, for other values.
+/// The index among `words` of the variable's value; nothing where it is unset or empty. Throws Error, of the op, for other values.
 std::optional<std::size_t> word_set(const char* variable, const std::vector<std::string_view>& words, const char* op);
 
-/// Whether the comma-separated list in the variable names the word, or is "all".
+/// True if the comma-separated list in the variable names the word, or is "all".
 bool listed(const char* variable, std::string_view word);
 
 }  // namespace tegula

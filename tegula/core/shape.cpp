@@ -78,7 +78,7 @@ std::optional<Layout> reshape(const Layout& from, const Shape& shape) {
       if (old_count < new_count) old_count *= from.shape[old_axis++];
       else new_count *= shape[new_axis++];
     }
-    std::int64_t inner = 0, merged = 1;  // stride of the innermost non-unit old axis, and what the run spans so far
+    std::int64_t inner = 0, merged = 1;  // stride of the innermost non-unit old axis, and elements in the run so far
     bool any = false;
     for (int i = old_axis - 1; i >= old_begin; --i) {
       if (from.shape[i] == 1) continue;

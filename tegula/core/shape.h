@@ -85,7 +85,7 @@ constexpr std::int64_t numel(const Shape& shape, int begin, int end) {
 }
 /// The number of elements; 1 for rank 0.
 constexpr std::int64_t numel(const Shape& shape) { return numel(shape, 0, shape.rank()); }
-/// Whether the elements and their bytes can be counted in 64 bits; an axis of size 0 does not excuse the others.
+/// True if the elements and their bytes can be counted in 64 bits; an axis of size 0 does not excuse the others.
 constexpr bool countable(const Shape& shape) {
   std::int64_t bytes = 8;
   for (std::int64_t size : shape) {
@@ -106,7 +106,7 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 /// An axis in [-rank, rank) as one in [0, rank), or nothing when it is outside.
 std::optional<int> normalize_axis(std::int64_t axis, int rank);
 
-/// Where the elements of a tensor lie in its buffer: element index i is at offset + Σ i[d]*strides[d]. Strides may be 0 or negative.
+/// The layout of a tensor in its buffer: element index i is at offset + Σ i[d]*strides[d]. Strides may be 0 or negative.
 struct Layout {
   Shape shape;
   Strides strides;

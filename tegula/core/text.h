@@ -16,7 +16,7 @@ std::string quantity(double value);
 std::string number_text(double value);
 std::string number_text(float value);
 
-/// Without what a terminal would obey: control characters but line ends and tabs become \x1b and the like. For names that come from files.
+/// The text without terminal commands: control characters but line ends and tabs become \x1b and the like. For names that come from files.
 std::string printable(std::string_view text);
 
 /// In Graphviz' quotes; line ends become \n.

@@ -1,5 +1,5 @@
 #pragma once
-// The library prints nothing but warnings, and what TEGULA_PRINT asks for. Both go to stderr, or to the handler that the program sets.
+// The library prints nothing but warnings, and the output of TEGULA_PRINT. Both go to stderr, or to the handler that the program sets.
 
 #include <functional>
 #include <string>
@@ -9,14 +9,14 @@ namespace tegula {
 /// Called with a name ("jit.many_signatures") and a sentence, on any thread. Must not evaluate tensors.
 using WarningHandler = std::function<void(const std::string& name, const std::string& text)>;
 
-/// From now on warnings go to `handler`, each distinct one once; an empty handler means stderr again, where they go by default. What was said
-/// before is said again. Thread-safe.
+/// Sends warnings to `handler` from now on, each distinct one once; an empty handler restores the default, stderr. Earlier warnings are
+/// repeated. Thread-safe.
 void set_warning_handler(WarningHandler handler);
 
 // For the library.
 /// A warning; the same one again is dropped.
 void warn(const std::string& name, const std::string& text);
-/// What the user asked for (a stage of TEGULA_PRINT): takes the same way, every time.
+/// Shows output that the user requested (a stage of TEGULA_PRINT) through the same handler, every time.
 void show_text(const std::string& name, const std::string& text);
 
 }  // namespace tegula

@@ -10,8 +10,8 @@
 namespace tegula::runtime {
 
 /// O = dropped(softmax(scale * Q Kᵀ + bias)) V over the keys that each query sees, and the logarithm of the softmax's sum (Dao et al.,
-/// "FlashAttention", 2022). Query i of sample b stands at place start[b] + i among the keys and sees key j where
-///   j < lengths[b],  causal: j <= place,  window > 0: |j - place| < window,  mask[b, h, i, j].
+/// "FlashAttention", 2022). Query i of sample b stands at position start[b] + i among the keys and sees key j where
+///   j < lengths[b],  causal: j <= position,  window > 0: |j - position| < window,  mask[b, h, i, j].
 /// A query that sees no key gives zeros and -inf. Query head h reads head h / (H / G) of the keys and values.
 /// buffers: q, k, v[, mask][, bias][, lengths][, start][, seed, position], then
 ///   forward: o (B, M, H, E), sum (B, H, M), which is f32 (f64 for f64);
@@ -28,7 +28,7 @@ struct Attention {
   bool causal = false;
   std::int64_t window = 0;
   std::optional<Operand> mask;  // boolean, (B, H, M, N), strides may be 0
-  std::optional<Operand> bias;  // of the dtype, the same
+  std::optional<Operand> bias;  // of the same dtype
   bool lengths = false;  // (B) i64
   bool start = false;  // (B) i64
   // Probability of a zero; the words of Philox are those at position + the dense index in (B, H, M, N), as dropout() would take them.
@@ -37,7 +37,7 @@ struct Attention {
   bool operator==(const Attention&) const = default;
 
   DType dtype() const { return q.dtype; }
-  /// Where the gradient of q (0), k (1) or v (2) lies.
+  /// The layout of the gradient of q (0), k (1) or v (2).
   Layout gradient(int index) const {
     const Layout& given = gradients[static_cast<std::size_t>(index)].layout;
     const Shape& of = (index == 0 ? q : index == 1 ? k : v).layout.shape;

@@ -9,7 +9,7 @@ std::int64_t block_of(const Blocked& blocked, int axis) {
 }
 
 std::int64_t elements(const Blocked& blocked) {
-  std::int64_t last = 0, block = 1;  // where the last block begins; its elements
+  std::int64_t last = 0, block = 1;  // the index at which the last block begins; its elements
   for (const std::int64_t size : blocked.sizes) block *= size;
   for (int axis = 0; axis < blocked.shape.rank(); ++axis) {
     if (blocked.shape[axis] == 0) return 0;

@@ -10,12 +10,12 @@ namespace tegula::runtime {
 /// How a tensor lies where strides alone cannot say it: axes are cut into blocks, one after another, whose elements lie together. The last block of an axis is
 /// filled up with zeros.
 struct Blocked {
-  Shape shape = {};  // of the axes that are cut
+  Shape shape = {};  // the sizes of the axes that are cut
   Dims strides = {};  // elements, of each axis: from one block to the next
-  Dims axes = {}, sizes = {};  // of the blocks, the outermost first: which axis each cuts, and into pieces of how many
-  bool any = false;  // of what a device is asked: as the call is fastest
+  Dims axes = {}, sizes = {};  // of the blocks, the outermost first: the axis that each cuts, and the size of its pieces
+  bool any = false;  // in a question to a device: the blocks with which the call is fastest
   bool operator==(const Blocked&) const = default;
-  /// Whether a tensor lies so, not by strides.
+  /// True if the tensor lies in blocks instead of by strides.
   explicit operator bool() const { return any || shape.rank() > 0; }
 };
 

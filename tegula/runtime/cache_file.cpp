@@ -83,7 +83,7 @@ void write_cache_file(const std::filesystem::path& path, const std::string& cont
   make_folder(path.parent_path());
   std::string temporary;
   int descriptor = -1;
-  do {  // O_EXCL: what lies there already, a planted link for one, is not written through
+  do {  // O_EXCL: an existing file, such as a planted link, is not written through
     temporary = path.string() + "." + std::to_string(getpid()) + "." + std::to_string(number++);
     descriptor = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kMine);
   } while (descriptor < 0 && errno == EEXIST);

@@ -1,6 +1,6 @@
 #pragma once
-// The files of the cache on disk: compiled kernels, timings, versions of libraries. Nobody else may have written what is read here, since it is
-// run; nothing that lies there, whatever it is, does more harm than a file that is missing.
+// The files of the cache on disk: compiled kernels, timings, versions of libraries. No other user may have written the files read here, since they are
+// run; a file of any other kind does no more harm than a missing one.
 
 #include <cstdint>
 #include <filesystem>

@@ -23,13 +23,13 @@ inline void report(Failure* failure, std::int64_t id, std::int64_t value) {
   for (; failure; failure = failure->report) failure->id = id, failure->value = value;
 }
 
-/// What a run has beside its buffers.
+/// The arguments of a run beside its buffers.
 struct RunOptions {
   void* scratch = nullptr;     // Call::scratch_bytes(), 64-byte aligned
   int threads = 1;             // CPU: how many may share the work
   Failure* failure =
-      nullptr;  // where a call that checks reports what failed (Op::check_message); in the device's memory. Null of calls that do not
-  Line line = {};              // of the user's program that the step comes from, for errors
+      nullptr;  // device memory in which a call that checks reports a failure (Op::check_message); null for calls without checks
+  Line line = {};              // the line of the user's program that the step comes from, for errors
 };
 
 struct CallSteps;
@@ -46,12 +46,12 @@ class Call {
   /// "brgemm:avx512_core 64x128x784", for printed plans.
   virtual std::string describe() const = 0;
 
-  /// Whether the call need not be over when it returns.
+  /// True if the call may still be running when begin() returns.
   virtual bool begins() const { return false; }
-  /// Of such: begins what run() does and returns at once, with what finish() takes. Until it is finished the memory is the call's: nobody writes what it
-  /// reads, or touches what it writes. One thread begins and finishes.
+  /// For such a call: begins run() and returns at once, with the ticket for finish(). Until finish() nothing else may write the call's inputs or
+  /// touch its outputs. One thread begins and finishes.
   virtual std::uint64_t begin(std::span<void* const> buffers, const RunOptions& options) const { return run(buffers, options), 0; }
-  /// Waits for what was begun, and for what was begun before it. Throws what it threw.
+  /// Waits for this call and those begun before it. Rethrows its exception.
   virtual void finish(std::uint64_t /*ticket*/) const {}
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// Calls as data: what a library does better than a tile program. An op describes its call, a device says how it would compute it and makes it.
+// Calls as data: computations that a library does better than a tile program. An op describes its call, a device offers ways to compute it and makes it.
 
 #include <cstddef>
 #include <functional>
@@ -17,24 +17,24 @@
 
 namespace tegula::runtime {
 
-/// What may be rounded inside a product of f32 operands: nothing, or the operands to 10 bits of mantissa (tensor cores). The other dtypes
-/// take no notice.
+/// The rounding allowed inside a product of f32 operands: none, or the operands to 10 bits of mantissa (tensor cores). Other dtypes
+/// ignore it.
 enum class Arithmetic : std::uint8_t { Full, TF32 };
 
 enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, Sigmoid, Tanh };
 
-/// What is computed of each element of a result before it is stored: words of the tile IR with two operands, one after the other, each of what there is and a number
-/// of the run, which comes in a buffer of one element.
+/// The arithmetic applied to each element of a result before it is stored: words of the tile IR with two operands, in sequence. Each combines the value so far
+/// with a scalar of the run, which comes in a buffer of one element.
 struct Expression {
   std::vector<tile::Word> words = {};
   bool operator==(const Expression&) const = default;
 };
 
-/// C = activation(A · B + bias), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64). All of one dtype; or A and B codes with factors, C any of the
-/// others but f64, without bias and activation, of two axes, K, N and the strides of A and B multiples of 16, B transposed.
+/// C = activation(A · B + bias), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64). All of one dtype; or A and B quantised codes with factors, C any of the
+/// other dtypes but f64, without bias and activation, of two axes, K, N and the strides of A and B multiples of 16, B transposed.
 /// Layouts have the same rank >= 2: (batch…, M, K), (batch…, K, N), (batch…, M, N). Batch strides of a and b may be 0 (broadcast).
-/// Of the last two strides of each of a, b and c one is 1 (or its size is 1) and the other is at least the size it spans.
-/// Where the device wants that, B lies in blocks of its last two axes, without batch axes.
+/// In each of a, b and c one of the last two strides is 1 (or its size is 1) and the other is at least the size it spans.
+/// If the device prefers it, B lies in blocks of its last two axes, without batch axes.
 /// buffers: (a, b[, factor of a, factor of b][, bias][, x], c).
 struct Matmul {
   Operand a, b, c;
@@ -74,7 +74,7 @@ struct Convolution {
   bool bias = false;  // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
   bool addend = false;  // Forward: a tensor that lies as the output does is added, before the activation
   Activation activation = Activation::None;  // Forward only: None or Relu
-  Expression behind = {};  // Forward only: of what the activation gives
+  Expression behind = {};  // forward only: after the activation
   bool keeps_nan = true;  // not where no gradient follows: activation and `behind` may then give a number for a NaN, as a library's own do
   Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Convolution&) const = default;
@@ -100,9 +100,9 @@ enum class PoolingKind : std::uint8_t {
 struct Pooling {
   PoolingKind kind = PoolingKind::Max;
   bool backward = false;
-  Operand input, output;  // of one dtype
+  Operand input, output;  // of the same dtype
   Dims window, stride, dilation, pad_low, pad_high;
-  bool wants_values = true, wants_taps = false;  // of Max, forward: a buffer that is not wanted may be null
+  bool wants_values = true, wants_taps = false;  // Max, forward: an unwanted buffer may be null
   Operand taps = {DType::u8};  // a layout where they lie otherwise than the output
   bool operator==(const Pooling&) const = default;
 
@@ -114,7 +114,7 @@ struct Pooling {
     return out;
   }
 
-  /// A tap names the first maximum of a window (a NaN counts as maximum) by its row-major place in the window: a byte;
+  /// A tap names the first maximum of a window (a NaN counts as maximum) by its row-major position in the window: a byte;
   /// kNoTap where all of the window is padding. Larger windows have none, and the backward pass searches the input again.
   bool has_taps() const { return kind == PoolingKind::Max && numel(window) <= kNoTap; }
   const Layout& taps_layout() const { return taps.layout.shape.rank() == 0 ? output.layout : taps.layout; }
@@ -143,8 +143,8 @@ struct HostTurn {
   using Work = std::function<void(const void* input, void* output)>;
   std::size_t input_bytes = 0, output_bytes = 0;
   std::string text = {};  // Call::describe()
-  /// Asked whenever the turn is queued, on the thread that queues it, with the step's line: the work. It is done on a thread of the device, nothing of the
-  /// queue beside it, and must not use the device. What it throws the next synchronize() throws.
+  /// Called each time the turn is queued, on the thread that queues it, with the step's line; returns the work. The work runs on a thread of the device, while nothing else
+  /// of the queue runs, and must not use the device. The next synchronize() rethrows its exception.
   std::function<Work(const Line&)> queued = {};
   bool operator==(const HostTurn&) const { return false; }  // functions do not compare
 };

@@ -1,5 +1,5 @@
 #pragma once
-// The fields of descriptions: each listed once, by name, for whoever writes them to files or reads them from there. `visit(name, field)`.
+// The fields of descriptions: each listed once, by name, for their writers and readers in files. `visit(name, field)`.
 
 #include <concepts>
 

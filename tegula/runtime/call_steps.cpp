@@ -46,7 +46,7 @@ class SteppedCall final : public Call {
  private:
   CallSteps steps_;
   std::vector<std::size_t> offsets_;
-  std::size_t own_scratch_ = 0;  // of all temporaries
+  std::size_t own_scratch_ = 0;  // bytes of all temporaries
 };
 
 /// A step whose call has steps becomes those, in its place.

@@ -1,5 +1,5 @@
 #pragma once
-// A call as several steps: copies into the order that a library takes, the library's own kernel, what it leaves to a kernel behind it. A plan has them as steps of
+// A call as several steps: copies into the layout that a library takes, the library's own kernel, and a kernel after it for the rest. A plan has them as steps of
 // its own, with their temporaries in its memory.
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace tegula::runtime {
 
-/// What a step does with one of its buffers.
+/// The access of a step to one of its buffers.
 enum class Access : std::uint8_t { Reads, Writes, Updates /* reads and writes in place */ };
 
 /// A buffer of a step: one of the call's, or a temporary that only the call's steps see.
@@ -33,7 +33,7 @@ struct CallStep {
   std::vector<StepOperand> operands;  // the buffers of `call`
 };
 
-/// One after another they do what the call does. Every temporary is written before it is read.
+/// In sequence they have the effect of the call. Every temporary is written before it is read.
 struct CallSteps {
   std::vector<std::size_t> temporaries;  // bytes
   std::vector<CallStep> steps;

@@ -1,5 +1,5 @@
 #pragma once
-// What every device demands of the descriptions of calls it is asked for. Each throws Error that names the call and what is wrong.
+// The rules that every device checks in the descriptions of requested calls. Each check throws Error with the call's name and the fault.
 
 #include <initializer_list>
 
@@ -14,7 +14,7 @@ void check(const Matmul& description);
 void check(const Convolution& description);
 /// Operands of one float type; one to three spatial axes; equal (N, C); windows, strides and dilations of at least 1.
 void check(const Pooling& description);
-/// Whether the operands are numbers as they are, of one dtype.
+/// True if the operands are plain numbers (not codes with factors), all of one dtype.
 bool have_one_dtype(std::initializer_list<const Operand*> operands);
 
 }  // namespace tegula::runtime

@@ -1,5 +1,5 @@
 #pragma once
-// What the ranks of a run do together, and devices that exchange by themselves.
+// Collective operations between the ranks of a run, and devices that exchange by themselves.
 
 #include <array>
 #include <cstddef>
@@ -18,20 +18,20 @@ namespace tegula::runtime {
 enum class CollectiveKind : std::uint8_t { AllReduce, ReduceScatter, AllGather, Broadcast, Reduce, AllToAll, Send, Receive, Barrier };
 enum class Reduction : std::uint8_t { Sum, Mean, Max };
 
-/// One collective, from one rank's place. Tensors are dense and row-major. Of n ranks:
+/// One collective, as one rank sees it. Tensors are dense and row-major. With n ranks:
 ///   AllReduce      in (…), out (…)           the same bits on all ranks
 ///   ReduceScatter  in (n·k, …), out (k, …)   rank r gets the r-th k rows of the reduction
 ///   AllGather      in (k, …), out (n·k, …)   in the order of ranks
 ///   Broadcast      in (…), out (…)           the root's
 ///   Reduce         in (…), out (…)           the root gets the reduction, the others zeros
-///   AllToAll       in (n·k, …), out (n·k, …) the r-th k rows go to rank r, and lie in the order of those they come from
+///   AllToAll       in (n·k, …), out (n·k, …) rank r gets the r-th k rows of every rank, in the order of ranks
 ///   Send, Receive  in (…) or out (…)         root is the other rank
 ///   Barrier        nothing
 /// Integers wrap around; booleans know only Max.
 struct Collective {
   CollectiveKind kind = CollectiveKind::AllReduce;
   DType dtype = DType::f32;
-  Shape shape;  // of what goes in; of Receive, what comes out
+  Shape shape;  // of the input; for Receive, of the output
   Reduction reduction = Reduction::Sum;
   int root = 0;  // in the group
   // In a jit, but of Send and Receive: a hash of its line, and which of the group's it is there, from 1: ranks that run one jit do the same ones in the same order. Else 0.
@@ -43,13 +43,13 @@ struct Collective {
 class Communicator {
  public:
   virtual ~Communicator() = default;
-  /// Whether it has this one; the others are the host's (HostTurn).
+  /// True if the communicator has this collective; the host runs the others (HostTurn).
   virtual bool has(const Collective& what) const = 0;
-  /// What goes in is its first buffer, what comes out its last. Queued like any call, and part of a recording. Sums of halves may be rounded at every step.
+  /// The call; its first buffer is the input, its last the output. Queued like any call, and may be recorded. Sums of halves may be rounded at every step.
   virtual std::unique_ptr<Call> call(const Collective& what) = 0;
-  /// What has gone wrong between the devices, or "". Asked by a thread that queues nothing.
+  /// The failure between the devices, or "". To be called by a thread that queues nothing.
   virtual std::string failure() const = 0;
-  /// Ends what is queued, wherever the other ranks are: results are then undefined. May be called by another thread, once; never waits.
+  /// Ends all queued exchanges, wherever the other ranks are: results are then undefined. May be called by another thread, once; never waits.
   virtual void abort() noexcept = 0;
 };
 
@@ -66,11 +66,11 @@ class Communicates {
   virtual Id draw_id() = 0;
   /// Waits for the others, each of which calls it with its rank among them. May be called by a thread of its own.
   virtual std::unique_ptr<Communicator> join(const Id& id, int rank, int size) = 0;
-  /// Where this thread is recording: `first` is called ahead of every replay, on the thread that queues it; what it throws, the replay throws. Else false.
+  /// While this thread records: makes `first` run before every replay, on the thread that queues the replay, which throws what `first` throws. False if nothing is recorded.
   virtual bool ahead_of_replays(std::function<void()> first) = 0;
-  /// Seconds for which the queue, which is not empty, has finished nothing; 0 where it has nothing to do. Known once somebody has joined.
+  /// Seconds in which the queue, if it is not empty, has finished nothing; 0 if it is empty. Known after the first join().
   virtual double stalled() = 0;
-  /// Called at the end of every synchronize(), on its thread, until another is given, or nothing: whether what was computed may be looked at; else it throws.
+  /// Sets the function called at the end of every synchronize(), on its thread, or none: it throws if the computed values must not be read.
   virtual void confirm_by(std::function<void()> confirm) = 0;
   /// The next synchronize() throws this.
   virtual void fail(std::exception_ptr failure) noexcept = 0;

@@ -76,7 +76,7 @@ Work of(const std::monostate&) { return {}; }
 
 bool is_call(const CallDescription& d) { return d && !std::holds_alternative<HostTurn>(d) && !std::holds_alternative<CudaKernel>(d); }
 
-/// That of products in this dtype, where the table has one of its own.
+/// The rate of products in this dtype, if the table has one of its own.
 double operations_per_second(const CallDescription& description, const Costs& costs) {
   const auto rate = [&](DType dtype, Arithmetic arithmetic) -> double {
     if (is_half(dtype) && costs.halves_per_second > 0) return costs.halves_per_second;

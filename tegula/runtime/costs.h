@@ -1,5 +1,5 @@
 #pragma once
-// What work costs on a device: one table of measured numbers, of which all choices by time are made.
+// The costs of work on a device: one table of measured numbers, on which all choices by time depend.
 
 #include <span>
 #include <string>
@@ -42,7 +42,7 @@ struct Costs {
   Measured unaligned_factor;  // times as long takes a product in halves of which no row begins at a multiple of 16 bytes
   Measured packed_element_seconds;  // s, an element of a transposed second operand that a product copies anew
   Measured epilogue_seconds;  // s, what starting a kernel for a convolution's bias, addend or activation takes
-  Measured share_of_peak;  // of the memory's rate (DeviceProperties) that tile programs reach
+  Measured share_of_peak;  // share of the memory's rate (DeviceProperties) that tile programs reach
 
   // Work from which a question is worth asking
   Measured library_operations;  // operations of a product, below which the library's call is slower than our own
@@ -50,12 +50,12 @@ struct Costs {
   Measured measured_convolution;  // the same of a convolution
   Measured measured_gradient;  // the same of a product with a derivative behind it
   Measured own_product;  // operations, up to which kernels of our own are tried in a product's place
-  Measured opening_seconds;  // s, that these may take longer than a library that nobody has opened yet
+  Measured opening_seconds;  // s, that these may take longer than a library that is not open yet
   Measured few_terms_product;  // terms of all results, up to which a product of at most 128 terms each is a sum in a tile program
   Measured many_terms_product;  // the same of more terms
-  Measured attention_scores;  // of a head, from which a call is better than plain ops
+  Measured attention_scores;  // scores of a head, from which a call is better than plain ops
   Measured sent_bytes;  // B, up to which ranks that see each other's memory exchange by a kernel of our own
-  Measured copied_bytes;  // B, of the box into which two such ranks copy what has room in it
+  Measured copied_bytes;  // B, of the box for copies between two such ranks, if they fit
 };
 
 /// A row of the table as text has it.
@@ -68,17 +68,17 @@ std::span<const CostField> cost_fields();
 /// The rows that are known: name, value, unit, where it was measured.
 std::string to_string(const Costs& costs);
 
-/// What a call does, whoever computes it.
+/// The amount of work in a call, whichever implementation computes it.
 struct Work {
   double operations = 0;  // floating-point ones
-  double bytes = 0;  // of operands and results, each once
+  double bytes = 0;  // bytes of operands and results, each once
 };
-/// Nothing of the host's turn, nor of what is no call.
+/// The work of a call; nothing for the host's turn, and for an empty description.
 Work work_of(const CallDescription& description);
 
 /// Operations by this rate or bytes by that, whichever takes longer.
 double seconds_at(const Work& work, double operations_per_second, double bytes_per_second);
-/// Of a call of some size by the table: the time to start it, and its operations or its bytes. 0 where the table has no rates.
+/// The time of a call by the table: to start it, and for its operations or its bytes, whichever takes longer. 0 if the table has no rates.
 double seconds_of(const CallDescription& description, const Costs& costs);
 
 }  // namespace tegula::runtime

@@ -15,9 +15,9 @@ namespace tegula::runtime {
 struct CudaTensor {
   DType dtype = DType::f32;
   Shape shape = {};
-  /// What a result holds when the kernel begins: what memory held, a number in each element, or what an input holds.
+  /// The initial contents of a result: undefined, a number in each element, or a copy of an input.
   enum class Begins : std::uint8_t { Empty, Filled, Copied } begins = Begins::Empty;
-  std::int64_t bits = 0;  // of the number, in the dtype; or which input
+  std::int64_t bits = 0;  // Filled: the number, in the dtype; Copied: the index of the input
   bool operator==(const CudaTensor&) const = default;
   std::size_t bytes() const { return static_cast<std::size_t>(numel(shape)) * size_of(dtype); }
 };
@@ -32,7 +32,7 @@ struct CudaArgument {
 
 /// buffers: its tensors, inputs and then results.
 struct CudaKernel {
-  static constexpr std::int64_t kMostThreads = 1024, kMostShared = 227 * 1024;  // of a block
+  static constexpr std::int64_t kMostThreads = 1024, kMostShared = 227 * 1024;  // per block
 
   std::string name = {}, text = {}, file = {};  // "reduce<float, 256>"; what its lines are told by
   Dims grid = {}, block = {};
@@ -40,7 +40,7 @@ struct CudaKernel {
   std::int64_t inputs = 0;  // how many of its tensors
   std::vector<CudaTensor> tensors = {};
   std::vector<CudaArgument> arguments = {};
-  std::int64_t unwanted = 0;  // results that nobody reads, a bit each: their buffer is null, and they lie in scratch memory
+  std::int64_t unwanted = 0;  // unread results, a bit each: their buffer is null, and they are in scratch memory
   bool operator==(const CudaKernel&) const = default;
 };
 

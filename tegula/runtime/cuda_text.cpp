@@ -52,7 +52,7 @@ CudaParameter parameter_of(Part part, const std::map<std::string, std::string>& 
   return parameter;
 }
 
-/// Where the kernel of a name stands.
+/// The position of a named kernel in the text.
 struct Found {
   std::size_t qualifier = 0, name = 0;  // the tokens __global__ and its name
   std::optional<std::size_t> parameters_of_template;  // the token <
@@ -241,7 +241,7 @@ std::vector<CudaSetting> settings_of(const CudaKernel& kernel) {
 EmulatedText text_for_emulator(const CudaText& source) {
   EmulatedText out{.text = without_includes(source.text), .shared = {}};
   const std::vector<Token> tokens = tokens_of(out.text);
-  std::vector<std::pair<std::size_t, std::string>> changes;  // of the word __shared__ at this place
+  std::vector<std::pair<std::size_t, std::string>> changes;  // offset of a word __shared__ -> its replacement
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     if (tokens[i].text != "__shared__") continue;
     const bool is_extern = (i > 0 && tokens[i - 1].text == "extern") || (i + 1 < tokens.size() && tokens[i + 1].text == "extern");

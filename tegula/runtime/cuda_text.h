@@ -17,9 +17,9 @@ namespace tegula::runtime {
 struct CudaParameter {
   std::string type, name;  // "const float*", "x"
   bool pointer = false;
-  bool writable = false;  // what it points to
-  std::optional<DType> dtype = {};  // of a number, or of what it points to (float4*: f32); nothing for void* and types of the kernel's own
-  int bytes = 8;  // of a number: of the type that the launch gives it
+  bool writable = false;  // true if the pointer's target may be written
+  std::optional<DType> dtype = {};  // of a number, or of a pointer's target (float4*: f32); empty for void* and the kernel's own types
+  int bytes = 8;  // size of a number: of the type that the launch passes
   bool is_unsigned = false;
 };
 
@@ -37,8 +37,8 @@ struct CudaSignature {
   int line = 0;  // on which the kernel's name stands
 };
 
-/// Throws Error where the text has no such kernel, where several of the name are there, and for a parameter of a type that a launch cannot give: what is no
-/// pointer, no number and no type parameter of the kernel's.
+/// Throws Error if the text has no such kernel, if several have the name, and for a parameter of a type that a launch cannot give: neither a
+/// pointer, nor a number, nor a type parameter of the kernel's.
 CudaSignature signature_of(const CudaText& text, const std::string& name, const Line& where);
 
 /// A variable that the text declares __constant__ or __device__ outside of functions.
@@ -62,10 +62,10 @@ std::vector<CudaSetting> settings_of(const CudaKernel& kernel);
 struct CudaShared {
   std::string name;
   std::size_t element = 4;  // bytes of its type, where that is a number's
-  bool dynamic = false;  // extern: what the launch asks for
+  bool dynamic = false;  // extern: the launch gives its size
 };
 
-/// The text for the system's C++ compiler, line by line as it is, and what it declares as shared. Headers that CUDA programs include and the words stand in for
+/// The text for the system's C++ compiler, with its lines, and its shared declarations. Headers that CUDA programs include and that the words replace
 /// are left out.
 struct EmulatedText {
   std::string text;
@@ -73,7 +73,7 @@ struct EmulatedText {
 };
 EmulatedText text_for_emulator(const CudaText& text);
 
-/// The unit for NVRTC, with lines told as the user's, and the name of its kernel's entry. Of a template that is a kernel which calls it.
+/// The unit for NVRTC, with #line directives for the user's lines, and the name of its kernel's entry. For a template: of a kernel that calls it.
 struct NvrtcText {
   std::string text, entry;
 };

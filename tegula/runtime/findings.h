@@ -1,6 +1,6 @@
 #pragma once
-// What a device finds out by work that takes long, and that holds on every machine with the same device and libraries: machine code of kernels, and choices
-// between algorithms that were measured. A plan file carries what its plan asks for.
+// Slow findings of a device that hold on every machine with the same device and libraries: machine code of kernels, and measured choices
+// between algorithms. A plan file carries the findings that its plan needs.
 
 #include <cstdint>
 #include <map>
@@ -13,7 +13,7 @@ namespace tegula::runtime {
 class Device;
 
 struct Findings {
-  /// What one run of the compiler made.
+  /// The output of one run of the compiler.
   struct Code {
     std::vector<std::string>
         kernels;  // keys: name, architecture, and a hash of all that the code was compiled from but the compiler's version
@@ -26,7 +26,7 @@ struct Findings {
   };
   std::vector<Code> code;
   std::vector<Choice> choices;
-  std::map<std::string, std::string> versions;  // of the libraries that were asked, by name
+  std::map<std::string, std::string> versions;  // versions of the libraries that were used, by name
 };
 
 /// The findings of one device. May be used from several threads.
@@ -35,7 +35,7 @@ class DeviceFindings {
   virtual ~DeviceFindings() = default;
   /// Now, as since() counts.
   virtual std::uint64_t moment() = 0;
-  /// What was asked for since then, by any thread, whether it was found then or before. Waits for the compiler; throws Error where that fails.
+  /// The findings that any thread requested since `moment`, new ones and known ones. Waits for the compiler; throws Error if the compilation fails.
   virtual Findings since(std::uint64_t moment) = 0;
   /// From now on these are found without work, in this process alone: nothing of them is written to a disk. Choices of other cards are left out.
   virtual void take(Findings findings) = 0;

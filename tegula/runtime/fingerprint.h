@@ -1,5 +1,5 @@
 #pragma once
-// What tells one machine, and one build of the library, from another: a plan from a file is taken where both are the same.
+// Tells one machine, and one build of the library, from another: a plan from a file is used only if both are the same.
 
 #include <string>
 
@@ -11,7 +11,7 @@ class Device;
 std::string fingerprint(Device& device);
 /// The same of the CPU; defined in cpu/.
 std::string cpu_fingerprint();
-/// Of the headers that describe tile programs, calls and devices (CMake's TEGULA_INTERFACE).
+/// The version of the headers that describe tile programs, calls and devices (CMake's TEGULA_INTERFACE).
 int interface_version();
 
 }  // namespace tegula::runtime

@@ -36,7 +36,7 @@ class Interpreter {
         failure_(failure),
         watch_(watch) {}
 
-  /// Executes what the program's body has beyond what was executed; gives the ids of it.
+  /// Executes the instructions that the program's body has gained since the last time; returns their ids.
   std::vector<Id> catch_up();
   /// The elements of a value, which are computed where they were forgotten.
   const Elements& look(Id id);
@@ -64,7 +64,7 @@ class Interpreter {
   MemoryWatch* watch_;
   std::size_t done_ = 0;
   std::vector<Elements> values_;
-  std::vector<std::vector<Elements>> results_;  // of For and If
+  std::vector<std::vector<Elements>> results_;  // results of For and If
 };
 
 }  // namespace tegula::tile

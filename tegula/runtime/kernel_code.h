@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel becomes for a GPU, without one: machine code and what it takes. By NVRTC, which needs no driver.
+// Compiles kernels for a GPU without having one: machine code and resources. By NVRTC, which needs no driver.
 
 #include <cstddef>
 #include <string>
@@ -16,15 +16,15 @@ struct GpuTarget {
 };
 
 struct GpuKernelCode {
-  std::string entry;  // of the module
-  std::string decisions;  // of the code generator, lines for people; of a tile program
+  std::string entry;  // the module's entry point
+  std::string decisions;  // decisions of the code generator, as lines for people; tile programs only
   std::string text;  // CUDA C++, without Tegula's prelude
   std::string ptx;
   std::vector<char> cubin;
-  int threads = 1, cluster = 1;  // of a block; blocks that run an instance
+  int threads = 1, cluster = 1;  // threads of a block; blocks that run one instance
   std::size_t dynamic_shared = 0, static_shared = 0;  // bytes of a block
-  int registers = 0;  // of a thread
-  std::size_t stack_bytes = 0, spill_stores = 0, spill_loads = 0;  // of a thread
+  int registers = 0;  // per thread
+  std::size_t stack_bytes = 0, spill_stores = 0, spill_loads = 0;  // per thread
   int resident_blocks = 0;  // that fit on a multiprocessor
   double occupancy = 0;  // their threads, as a share of those that a multiprocessor can hold
 };

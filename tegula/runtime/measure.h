@@ -14,11 +14,11 @@ struct MeasureOptions {
 };
 
 struct Timing {
-  double median = 0, fastest = 0;  // of the batches, in seconds for one run
+  double median = 0, fastest = 0;  // over the batches, in seconds per run
 };
 
 /// How long one run of `work` takes. On an asynchronous device the runs of a batch are queued one after another and waited for once, so
-/// that what is measured is the device's pace and not the way to it and back.
+/// that the measured time is the device's pace and not the latency.
 Timing measure(Device& device, const std::function<void()>& work, const MeasureOptions& options = {});
 
 /// Bytes per second, read plus written, of the fastest copies of `bytes` within the device: by all threads on the CPU, by the device's own copy elsewhere.

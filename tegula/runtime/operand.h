@@ -20,7 +20,7 @@ struct Operand {
   DType dtype = DType::f32;
   Layout layout = {};
   Scale scale = Scale::None;
-  Blocked blocks = {};  // where it lies in blocks; `layout` is then how it would lie without
+  Blocked blocks = {};  // if not empty, the operand lies in blocks; `layout` is then the layout it would have without them
   bool operator==(const Operand&) const = default;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// The queues of a device: what is put into one runs in that order, what is put into different ones may run side by side but for events between them.
+// The queues of a device: work in one queue runs in order, work in different ones may run concurrently except for events between them.
 
 #include <array>
 #include <cstddef>
@@ -18,11 +18,11 @@ struct ArgumentSet;
 struct LaunchOptions;
 struct RunOptions;
 
-/// What a queue is for. Plans compute in Compute, and memory is handed out and taken back in its order: who uses memory by another queue lets that wait for Compute first,
-/// and Compute for it before the memory is given back.
+/// The purpose of a queue. Plans compute in Compute, and memory is allocated and freed in its order: work on another queue that uses memory must wait for Compute first,
+/// and Compute for that work before the memory is freed.
 enum class Use : std::uint8_t { Compute, Copy, Exchange };
 
-/// A point in the work of a queue, reached once all that was put in before it is over. One that was made by nobody is reached.
+/// A point in the work of a queue, reached when all earlier work is over. A default-constructed one is reached.
 class Event {
  public:
   class Point {
@@ -69,7 +69,7 @@ class Queue {  // any thread may put work in: a launch, a call, a copy stays who
   Device& device() const { return device_; }
   Use use() const { return use_; }
 
-  /// Of kernels and calls of the device. A call goes into one queue at a time: into another behind an event.
+  /// Run kernels and calls of the device. A call may be in one queue at a time; before it goes into another, that queue must wait for an event after it.
   virtual void launch(const Kernel& kernel, std::span<const ArgumentSet> sets, const LaunchOptions& options) = 0;
   virtual void run(const Call& call, std::span<void* const> buffers, const RunOptions& options) = 0;
   /// Host memory may be reused when copy_in returns; copy_out waits until the bytes are there.
@@ -80,7 +80,7 @@ class Queue {  // any thread may put work in: a launch, a call, a copy stays who
 
   /// The point behind all that has been put in.
   virtual Event mark() = 0;
-  /// What is put in from here on waits for the event, of whichever queue and device; the host does not where the device can.
+  /// Makes all later work of this queue wait for the event, of any queue and device; the host does not wait if the device can.
   virtual void wait(const Event& event) = 0;
   /// The host waits for all that has been put in. Throws Error when something of it failed.
   virtual void synchronize() = 0;
@@ -96,7 +96,7 @@ class Queue {  // any thread may put work in: a launch, a call, a copy stays who
   Use use_;
 };
 
-/// Of a device where everything is over when it returns.
+/// The queue of a device whose work is finished when the function returns.
 class ImmediateQueue final : public Queue {
  public:
   using Queue::Queue;

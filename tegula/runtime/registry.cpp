@@ -34,8 +34,8 @@ std::string folder_of(const std::string& path) {
   return slash == std::string::npos ? "" : path.substr(0, slash);
 }
 
-/// Where the CUDA side may lie: beside the file that holds this code (the program, or a shared libtegula), beside the program, in the
-/// library folder that belongs to it, one folder up (programs of the build tree).
+/// Folders that may hold the CUDA library: that of the file with this code (the program, or a shared libtegula), that of the program, the
+/// library folder that belongs to it, and one folder up (programs of the build tree).
 std::vector<std::string> folders() {
   std::vector<std::string> found;
   const auto add = [&](const std::string& folder) {
@@ -49,8 +49,8 @@ std::vector<std::string> folders() {
   return found;
 }
 
-/// Whether a file that was not named, but found near the program, may be run: it belongs to this user, to root or to whom the program belongs
-/// to, and not everybody may write it. A program in /tmp/x must not load what somebody else has put into /tmp.
+/// True if a file that was found near the program, not named by the user, may be loaded: it belongs to this user, to root or to the program's
+/// owner, and is not writable by everybody. A program in /tmp/x must not load a file that another user has put into /tmp.
 bool is_trusted(const std::string& path) {
   struct stat file{}, program{};
   if (stat(path.c_str(), &file) != 0 || (file.st_mode & S_IWOTH) != 0) return false;

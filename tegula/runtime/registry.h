@@ -29,7 +29,7 @@ int cuda_count(std::string* why = nullptr);
 /// "cpu", "cuda", "cuda:1". Throws Error for other names.
 Device& device(std::string_view name, Line where = Line::current());
 
-/// Where computation happens from now on, on all threads: the CPU unless this was called. Tensors that lie elsewhere move when they are
+/// Sets the device for all later computation, on all threads; the CPU if this is never called. Tensors elsewhere move when they are
 /// first used.
 void set_default_device(Device& device);
 Device& default_device();
@@ -52,17 +52,17 @@ namespace tegula::runtime {
 
 /// By the number buffers carry (0: cpu, 1 + index: cuda).
 Device& device_of(int number);
-/// Whether that is one: a device of somebody else's own (the tests have some) is known to its buffers alone.
+/// True if the registry has a device of this number. A device made elsewhere (the tests have some) is known to its buffers alone.
 bool has_device(int number);
 
-/// What libtegula_cuda.so gives: one function, `extern "C" const CudaLibrary* tegula_cuda_library(int interface)`; null when it was built
+/// The interface of libtegula_cuda.so: one function, `extern "C" const CudaLibrary* tegula_cuda_library(int interface)`; it returns null if it was built
 /// with other headers than the caller (CMake gives both their fingerprint, TEGULA_INTERFACE).
 struct CudaLibrary {
   /// The number of usable devices; when 0, `why` says what is missing.
   int (*count)(std::string& why);
   /// The device; lives as long as the process. Throws Error.
   Device& (*open)(int index);
-  /// Those of a device that is open.
+  /// The findings of a device that is open.
   DeviceFindings& (*findings)(int index);
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// When a device that queues its work came to places in it.
+// When a device that queues its work came to points in it.
 
 #include <cstdint>
 #include <memory>
@@ -8,7 +8,7 @@
 
 namespace tegula::runtime {
 
-/// A place in the work of a device.
+/// A point in the work of a device.
 class TimeMark {
  public:
   virtual ~TimeMark() = default;

@@ -1,5 +1,5 @@
 #pragma once
-// Who did what when: the steps of plans, the exchanges between ranks, and the waits for those. Recorded where somebody asks for it.
+// A timeline of events: the steps of plans, the exchanges between ranks, and the waits for those. Recorded on request only.
 
 #include <cstdint>
 #include <mutex>
@@ -11,27 +11,27 @@ namespace tegula::runtime {
 
 struct TimelineEvent {
   enum class Kind : std::uint8_t {
-    Call,      // of a library: products, convolutions
+    Call,      // a library call: products, convolutions
     Program,   // a launch of a tile program
     Exchange,  // with other ranks, wherever it is carried out
-    Wait,      // of the thread that computes, for an exchange
+    Wait,      // the computing thread's wait for an exchange
   };
   Kind kind = Kind::Program;
   std::string name;
   std::int64_t begin = 0, end = 0;  // nanoseconds of Timeline::now
   std::int64_t met = 0;    // Exchange: when its ranks had come; bytes move from here on
-  std::int64_t bytes = 0;  // Exchange: of what goes in
-  std::int64_t run = 0;    // of a plan, in which it is a step; from 1 on. 0: it is none
+  std::int64_t bytes = 0;  // Exchange: of its input
+  std::int64_t run = 0;    // the run of a plan in which it is a step, from 1 on; 0: none
   std::string where = {};  // the user's line
 };
 
 class Timeline {
  public:
-  static constexpr std::size_t kMost = 200'000;  // events; what comes later is not kept
+  static constexpr std::size_t kMost = 200'000;  // events; later ones are not kept
 
-  /// Of this thread; null where nothing is recorded.
+  /// This thread's timeline; null if nothing is recorded.
   static Timeline* current() { return current_; }
-  /// Of a clock that never goes back, the same in all processes of a machine.
+  /// Nanoseconds of a monotonic clock that all processes of a machine share.
   static std::int64_t now();
 
   void add(TimelineEvent event);
@@ -50,7 +50,7 @@ class Timeline {
     }
     Run(const Run&) = delete;
     Run& operator=(const Run&) = delete;
-    /// Where steps of this run are recorded; null within another run.
+    /// The timeline that records this run's steps; null within another run.
     Timeline* outermost() const { return timeline_ && timeline_->depth_ == 1 ? timeline_ : nullptr; }
 
    private:
@@ -62,14 +62,14 @@ class Timeline {
  private:
   friend class TimelineScope;
   static inline thread_local Timeline* current_ = nullptr;
-  std::int64_t run_ = 0;  // of the thread that computes, as is depth_
+  std::int64_t run_ = 0;  // of the computing thread, as is depth_
   int depth_ = 0;
   mutable std::mutex mutex_;
   std::vector<TimelineEvent> events_;
   std::size_t count_ = 0;
 };
 
-/// What happens while it lives, as one event. Null: nothing is recorded.
+/// Records the time while it lives as one event; null: records nothing.
 class TimelineSpan {
  public:
   TimelineSpan(Timeline* timeline, TimelineEvent::Kind kind, const std::string& name, std::string where = {}) : timeline_(timeline) {
@@ -88,7 +88,7 @@ class TimelineSpan {
   TimelineEvent event_;
 };
 
-/// Records what this thread does, until it goes. Null: nothing.
+/// Records the work of this thread while it lives. Null: nothing.
 class TimelineScope {
  public:
   explicit TimelineScope(Timeline* timeline) : before_(Timeline::current_) { Timeline::current_ = timeline; }

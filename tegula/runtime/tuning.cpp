@@ -133,7 +133,7 @@ void TuningFile::store(const std::string& section, const std::string& key, const
   sections_[section][key] = {choice, microseconds, next_moment()};
   if (path_.empty()) return;
   const CacheLock alone(path_);
-  for (auto& [name, entries] : read()) sections_[name].merge(entries);  // what is known here stays
+  for (auto& [name, entries] : read()) sections_[name].merge(entries);  // entries known here win
   loaded_ = true;
   write();
 }

@@ -18,7 +18,7 @@
 
 namespace tegula::runtime {
 
-/// Counts up at every call: what was asked for at a later moment has a greater number.
+/// Increases at every call: a later request has a greater number.
 std::uint64_t next_moment();
 
 class TuningFile {
@@ -26,19 +26,19 @@ class TuningFile {
   /// `path` may name a file that does not exist yet. An empty path remembers within the process only.
   explicit TuningFile(std::string path, Trust trust = Trust::Owner);
 
-  /// What was stored for `key` under `section` ("<card>, <library version>"), or nothing.
+  /// The choice stored for `key` under `section` ("<card>, <library version>"), or nothing.
   std::optional<std::string> find(const std::string& section, const std::string& key);
   /// How long that took; nothing where it is not known, or was not possible.
   std::optional<double> microseconds(const std::string& section, const std::string& key);
-  /// Whether some section has the key.
+  /// True if some section has the key.
   bool knows(const std::string& key);
-  /// Remembers the choice and writes the file anew, with what other processes have added meanwhile. A file that cannot be written is
+  /// Remembers the choice and rewrites the file, with the entries that other processes have added meanwhile. A file that cannot be written is
   /// no error: the choice holds for this process.
   void store(const std::string& section, const std::string& key, const std::string& choice, double microseconds);
 
-  /// Found before what is stored, until something is stored for its key. Not written.
+  /// Adds a choice that takes precedence over stored ones, until something is stored for its key. Not written.
   void bring(const Findings::Choice& choice);
-  /// What was found or stored since next_moment() gave this.
+  /// The choices found or stored since next_moment() returned `moment`.
   std::vector<Findings::Choice> since(std::uint64_t moment);
 
   const std::string& path() const { return path_; }
@@ -65,7 +65,7 @@ class TuningFile {
 /// The file of this user: TEGULA_TUNING_FILE, else tuning.json in the cache directory.
 TuningFile& tuning_file();
 
-/// Whether algorithms are measured: TEGULA_TUNE=0 says no, then the library's own guess is taken and nothing is remembered.
+/// True if algorithms are measured. With TEGULA_TUNE=0 the library's own guess is taken, and nothing is remembered.
 bool tuning_enabled();
 
 }  // namespace tegula::runtime
