@@ -14,12 +14,12 @@ namespace tegula::formats {
 
 /// A number as JSON: whole ones and doubles are told apart, what JSON has no number for is a text ("inf", "nan:7ff8000000000000").
 nlohmann::json number_json(const Number& number);
-/// The reverse; nothing for what is no number.
+/// The reverse; nothing for a value that is no number.
 std::optional<Number> number_from_json(const nlohmann::json& json);
 
 class AttributeWriter final : public Attributes {
  public:
-  /// `body`: of a loop, what stands for its region.
+  /// `body`: for a loop, the JSON of its region.
   explicit AttributeWriter(nlohmann::json body = nullptr) : body_(std::move(body)) {}
   nlohmann::json json = nlohmann::json::object();
 
@@ -44,7 +44,7 @@ class AttributeWriter final : public Attributes {
 class AttributeReader final : public Attributes {
  public:
   using ReadRegion = std::function<Ref<const Region>(const nlohmann::json&)>;
-  /// Called with what is wrong; does not return.
+  /// Called with the fault; does not return.
   using Complain = std::function<void(const std::string& got, const std::string& expected)>;
   /// `json` must outlive the reader.
   AttributeReader(const nlohmann::json& json, const Signature& node, ReadRegion read_region, Complain complain)
@@ -58,7 +58,7 @@ class AttributeReader final : public Attributes {
   void require(bool holds, std::string_view attribute) const override;
   void region(std::string_view name, Ref<const Region>& value) override;
   void options(std::string_view name, NamedOptions& values) override;
-  /// Complains of attributes that nobody has asked for.
+  /// Complains of attributes that were not read.
   void require_all_read() const;
 
  private:

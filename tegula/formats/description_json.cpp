@@ -51,7 +51,7 @@ struct Writer {
   }
 };
 
-/// Assigns each field what is there under its name. Sizes and values are checked by who makes the call.
+/// Assigns each field the value under its name. The maker of the call checks sizes and values.
 struct Reader {
   const json& given;
   const JsonReader& reader;

@@ -8,7 +8,7 @@
 
 namespace tegula::formats {
 
-/// Null for what no file holds: no description, and the host's turn, which is a function.
+/// Null for a description that no file holds: an empty one, and the host's turn, which is a function.
 nlohmann::json description_json(const runtime::CallDescription& description);
 runtime::CallDescription description_from_json(const nlohmann::json& json, const JsonReader& reader);
 

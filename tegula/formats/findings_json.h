@@ -1,5 +1,5 @@
 #pragma once
-// What a device found out for a plan (runtime/findings.h), as JSON and the arrays of bytes beside it. For plan_file.cpp.
+// Findings of a device for a plan (runtime/findings.h), as JSON and the arrays of bytes beside it. For plan_file.cpp.
 
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
 #pragma once
-// What graph files and plan files have in common. For graph_file.cpp and plan_file.cpp.
+// Shared by graph files and plan files. For graph_file.cpp and plan_file.cpp.
 
 #include <span>
 #include <string>
@@ -39,7 +39,7 @@ GraphContents contents_of(const GraphPath& path, const GraphFileOptions& options
 /// Throws Error unless there is a tensor of its dtype and shape for each input.
 void require_arguments(const std::vector<GraphValue>& expected, std::span<const Tensor> inputs, const Line& where);
 void require_one_result(const std::vector<GraphValue>& outputs, const Line& where);
-/// Whether it is a safetensors file with such metadata. False for what cannot be read.
+/// True if it is a safetensors file with this metadata key; false for a file that cannot be read.
 bool has_metadata(const std::string& path, std::string_view key);
 /// The results, as nodes.
 std::vector<Tensor> call_graph(const GraphFunction::State& f, std::span<const Tensor> inputs);

@@ -23,7 +23,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::int64_t kVersion = 1;
-constexpr std::size_t kMostText = 90'000'000;  // of a header of 100 MB
+constexpr std::size_t kMostText = 90'000'000;  // bytes of text in a header of 100 MB
 
 [[noreturn]] void refuse_saving(const std::string& got, const std::string& expected, const std::string& advice, const Line& where) {
   throw Error({.op = "save_graph", .got = got, .expected = expected, .advice = advice, .where = where});
@@ -119,7 +119,7 @@ GraphContents contents_of(const GraphPath& path, const GraphFileOptions& options
   }
   tables.constants = recording.constants;
   all["graph"] = to_json(recording.graph);
-  static_cast<void>(graph_from_json(all["graph"], tables, known_ops(), path.path, true));  // what is written can be read
+  static_cast<void>(graph_from_json(all["graph"], tables, known_ops(), path.path, true));  // checks that the written graph can be read
 
   io::Metadata metadata = options.metadata;
   for (const auto& [key, value] : metadata)
@@ -238,7 +238,7 @@ class FileReader {
     if (!countable(out.shape)) refuse("the shape " + to_string(out.shape), "fewer than 2^60 elements");
     return out;
   }
-  /// Of the file; each is asked for once.
+  /// A tensor of the file; each may be requested once.
   Tensor tensor(const std::string& name) {
     const auto found = arrays_.find(name);
     if (found == arrays_.end())

@@ -21,8 +21,8 @@ struct GraphFileOptions {
   std::vector<std::string> inputs = {}, outputs = {};
   /// Texts by name, as save has them.
   io::Metadata metadata = {};
-  /// Whether the file has the gradients of custom functions and of composites that have one of their own (softmax, norms). Without them the graph is
-  /// for inference alone, and smaller.
+  /// Save also the gradients of custom functions and of composites that have their own (softmax, norms). Without them the graph is
+  /// for inference only, and smaller.
   bool gradients = true;
 };
 
@@ -72,11 +72,11 @@ void save_by(decltype(save)& save, const GraphPath& path, const GraphFileOptions
 
 }  // namespace formats
 
-/// save_graph("net.graph", net, x): traces f(examples…), as jit does, and writes what it computes: its ops with their attributes, shapes, dtypes and lines, the
+/// save_graph("net.graph", net, x): traces f(examples…), as jit does, and writes its computation: its ops with their attributes, shapes, dtypes and lines, the
 /// Variables that it reads and writes with the values that they have now, and captured tensors. Only shapes and dtypes of the examples matter, and they
 /// are those of every later call. f: a module, a lambda, a jit-ed function, over Tensors or structures of them; its results are a list in the file, in the order of
 /// the structure's fields. A whole training step can be saved. The file is written atomically.
-/// Throws Error for what a file cannot hold: collectives, ops that known_ops() has not, Variables that ranks share out.
+/// Throws Error for functions that a file cannot hold: with collectives, ops that known_ops() lacks, or Variables that ranks split.
 template <class F, class... Examples>
 void save_graph(const GraphPath& path, const GraphFileOptions& options, F&& f, const Examples&... examples) {
   formats::save_by(formats::save, path, options, f, examples...);
@@ -128,9 +128,9 @@ class GraphFunction {
   const std::vector<GraphValue>& outputs() const;
   /// Its Variables, under the names that they were saved with.
   const Parameters& state() const;
-  /// Whether a call writes the Variable.
+  /// True if a call writes the Variable.
   bool writes(const Parameter& variable) const;
-  /// What save_graph was given.
+  /// The metadata that save_graph was given.
   const io::Metadata& metadata() const;
   /// How many nodes it has.
   std::size_t size() const;
@@ -143,19 +143,19 @@ class GraphFunction {
   std::shared_ptr<const State> state_;
 };
 
-/// The Variables of a float dtype that the function does not write itself: what a training of the loaded graph trains.
+/// The Variables of a float dtype that the function does not write itself: those to train after loading.
 Parameters parameters(const GraphFunction& f);
 
 struct LoadGraphOptions {
-  /// Whether the file may have kernels of one's own (tile_kernel, cuda_kernel): code, of which nobody can check where it reads and writes.
+  /// Accept kernels of the file's author (tile_kernel, cuda_kernel): code whose memory accesses nobody can check.
   bool tile_kernels = false;
 };
 
-/// Throws Error for a file that cannot be read, is no graph file, is damaged, or has ops that known_ops() has not. What a file says is checked: nobody need
-/// trust it, unless it has kernels of its own, which are refused until they are allowed.
+/// Throws Error for a file that cannot be read, is no graph file, is damaged, or has ops that known_ops() lacks. The whole content is checked, so
+/// an untrusted file is safe, unless it has kernels of its own, which are refused until `tile_kernels` allows them.
 GraphFunction load_graph(const std::string& path, const LoadGraphOptions& options = {});
 
-/// Whether it is a safetensors file with a graph. False for what cannot be read.
+/// True if it is a safetensors file with a graph; false for a file that cannot be read.
 bool is_graph_file(const std::string& path);
 
 /// The name of the metadata that makes a safetensors file a graph file.

@@ -128,7 +128,7 @@ class Reader {
     if (!one.is_string()) refuse(level, what + " " + shown(one), "a text");
     return one.get<std::string>();
   }
-  /// Of a node that has been read and has a value.
+  /// The index of a node that has been read and has a value.
   int number_of_value(std::int64_t number, const Level& level) const {
     if (number < 0 || number >= std::ssize(level.graph.nodes))
       refuse(level, "the number " + std::to_string(number), "that of an earlier node");
@@ -215,7 +215,7 @@ class Reader {
     if (name == "custom_function") read_gradient(given, node, level, out);
   }
 
-  /// What nodes of every op may say.
+  /// Reads the optional entries of a node, which any op may have.
   void read_extras(const json& given, const Level& level, StoredNode& out) const {
     if (given.contains("precision")) {
       const std::string said = text(given["precision"], "the precision", level);

@@ -1,5 +1,5 @@
 #pragma once
-// A StoredGraph as JSON: what is in a graph file beside its tensors. Each node says its op's name in a table of ops, the numbers of the nodes that it reads, its
+// A StoredGraph as JSON: the content of a graph file beside its tensors. Each node has its op's name in a table of ops, the numbers of the nodes that it reads, its
 // dtype and shape, its attributes, and its line.
 
 #include <nlohmann/json.hpp>
@@ -13,14 +13,14 @@ namespace tegula::formats {
 
 nlohmann::json to_json(const StoredGraph& graph);
 
-/// What the numbers of a graph's inputs, Variables and constants mean.
+/// The tables that the indices of a graph's inputs, Variables and constants refer to.
 struct Tables {
   std::vector<Result> inputs, variables;
   std::vector<Tensor> constants;
 };
 
-/// The graph that `json` describes, each node checked against what it reads. Throws Error in the name of load_graph, with `file` and the node's number, for what is no
-/// such graph, for ops that the table has not, and for kernels of one's own unless they are allowed.
+/// The graph that `json` describes, each node checked against its operands. Throws Error in the name of load_graph, with `file` and the node's number, for an
+/// invalid graph, for ops that the table lacks, and for kernels of the file's author unless they are allowed.
 StoredGraph graph_from_json(const nlohmann::json& json, const Tables& tables, const OpTable& ops, const std::string& file,
                             bool tile_kernels);
 

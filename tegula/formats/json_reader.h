@@ -1,5 +1,5 @@
 #pragma once
-// JSON that a file says, asked for what it must be. For the sources that read it.
+// Reads the JSON of a file with checks of its types and ranges. For the sources that read such files.
 
 #include <cstdint>
 #include <functional>
@@ -14,7 +14,7 @@
 
 namespace tegula::formats {
 
-/// Called with what is wrong; does not return.
+/// Called with the fault; does not return.
 using Complain = std::function<void(const std::string& got, const std::string& expected)>;
 
 class JsonReader {
@@ -38,7 +38,7 @@ class JsonReader {
   std::int64_t whole_at(const json& object, const char* key, std::int64_t least, std::int64_t most) const {
     return whole(at(object, key), least, most);
   }
-  /// A place in a list of so many.
+  /// An index in a list of so many.
   int index(const json& given, std::size_t count, int least = 0) const;
   std::uint64_t word(const json& given) const;
   double real(const json& given) const;

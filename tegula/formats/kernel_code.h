@@ -1,5 +1,5 @@
 #pragma once
-// Kernels of one's own shown and taken out of a program: what the result of a launch was to be computed by. They need NVRTC and no GPU.
+// User kernels shown and taken out of a program: the kernel that computes the result of a launch. They need NVRTC and no GPU.
 
 #include <string>
 #include <vector>
@@ -12,12 +12,12 @@ namespace tegula {
 struct KernelCodeOptions {
   std::string kernel = {};  // its name, where results depend on several
   int architecture = 90;  // 90 for sm_90
-  bool aligned = true;  // tensors begin at multiples of 16 bytes, as what cuMemAlloc gives
+  bool aligned = true;  // tensors begin at multiples of 16 bytes, as cuMemAlloc's do
 };
 
-/// What the kernel is: its tile program, what the code generator has decided about it, CUDA C++, PTX, SASS where nvdisasm or cuobjdump is found, registers, spills, shared
-/// memory, occupancy, and how many bytes the launch reads and writes and how many operations it was said to do. `result`: of a launch of a tile kernel or
-/// cuda_kernel, or computed from one; it is not computed. Throws Error where it depends on no kernel, on several and none is named, and without NVRTC.
+/// A report of the kernel that computes `result`: its tile program, the code generator's decisions, CUDA C++, PTX, SASS if nvdisasm or cuobjdump is found, registers, spills, shared
+/// memory, occupancy, the bytes a launch reads and writes, and the number of operations it was declared with. `result` is the result of a tile kernel or a
+/// cuda_kernel, or depends on one; it is not computed. Throws Error if it depends on no kernel, on several while none is named, or if NVRTC is missing.
 std::string show_kernel(const Tensor& result, const KernelCodeOptions& options = {}, Line where = Line::current());
 
 /// Writes NAME.cubin, NAME.h and NAME.c into the folder: machine code, and functions in C that load and launch it by the CUDA driver alone, without Tegula. NAME is the

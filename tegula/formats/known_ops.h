@@ -5,7 +5,7 @@
 
 namespace tegula {
 
-/// Those of the library, and what a program has added to them: add_formula<formula::Gaussian>(known_ops()) (docs/add_an_op.md), before it loads graphs,
+/// The library's ops, and those that a program has added: add_formula<formula::Gaussian>(known_ops()) (docs/add_an_op.md), before it loads graphs,
 /// on one thread.
 OpTable& known_ops();
 

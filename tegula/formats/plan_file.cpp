@@ -46,7 +46,7 @@ constexpr const char* kLater = "tegula.plan.later.";  // likewise
 constexpr const char* kCode = "tegula.plan.code.";
 constexpr const char* kGraphText = "tegula.plan.graph.json";
 
-/// What a plan depends on beside its graph.
+/// The properties of device and library that a plan depends on beside its graph.
 json made_for(runtime::Device& device) {
   return {{"device", device.name().substr(0, device.name().find(':'))},
           {"machine", runtime::fingerprint(device)},
@@ -60,7 +60,7 @@ json value_json(const GraphValue& value) {
           {"shape", std::vector<std::int64_t>(value.shape.begin(), value.shape.end())}};
 }
 
-/// Where each leaf comes from: an argument, a Variable or a constant of the file.
+/// The source of each leaf: an argument, a Variable or a constant of the file.
 json sources_json(const Entry& entry, const GraphFunction::State& f) {
   json out = json::array();
   const auto& cells = entry.recorded.cells;
@@ -90,7 +90,7 @@ json function_json(const Entry& entry, const GraphContents& contents) {
   return out;
 }
 
-/// What loading the plan would have the device find out.
+/// The findings that loading the plan would otherwise make the device work out.
 runtime::Findings findings_for(const StoredPlan& plan, const Entry& entry) {
   runtime::Device& device = entry.executable->device();
   runtime::DeviceFindings* const findings = runtime::findings_of(device);
@@ -218,7 +218,7 @@ class PlanFile {
     if (out.dtype != u8) refuse(name + " of dtype " + std::string(tegula::name(out.dtype)), "bytes");
     return out;
   }
-  /// Of the file; each is asked for once.
+  /// A tensor of the file; each may be requested once.
   HostArray array(const std::string& name) {
     const auto found = arrays_.find(name);
     if (found == arrays_.end()) refuse("no tensor " + shown(name) + ", or it is named twice", "all that the plan names, each once");
@@ -272,7 +272,7 @@ class PlanFile {
     return make<Node>(leaf_op(), std::span<const Ref<Node>>(), shape, dtype, origin);
   }
 
-  // What a trace would have recorded.
+  // Fills `out` with the state that a trace would have recorded.
   void read_plan(StoredPlan plan, PlanFunction::State& out) {
     const GraphFunction::State& f = out.f;
     auto entry = std::make_unique<Entry>();

@@ -1,5 +1,5 @@
 #pragma once
-// Plan files: a graph file with what one device makes of the graph, so that another program runs it without tracing, planning or compiling
+// Plan files: a graph file with one device's plan of the graph, so that another program runs it without tracing, planning or compiling
 // (docs/graph_files.md).
 
 #include <memory>
@@ -17,9 +17,9 @@ void save_with_plan(const GraphPath& path, const GraphFileOptions& options, cons
 
 }  // namespace formats
 
-/// save_plan("net.plan", net, x): what save_graph writes, and the plan that the default device runs for it: its steps, tile programs and calls, where values lie,
-/// and what is made of Variables once and kept (weights in another layout). Nothing runs. Throws what save_graph throws, and Error for
-/// what a plan file cannot hold: calls of ops of one's own, kernels of one's own that check.
+/// save_plan("net.plan", net, x): the content of save_graph, and the default device's plan for it: its steps, tile programs and calls, the places of values,
+/// and the values that are computed from Variables once and kept (weights in another layout). Nothing runs. Throws the errors of save_graph, and Error for
+/// a plan that a file cannot hold: with calls of user ops, or user kernels that check.
 template <class F, class... Examples>
 void save_plan(const GraphPath& path, const GraphFileOptions& options, F&& f, const Examples&... examples) {
   formats::save_by(formats::save_with_plan, path, options, f, examples...);
@@ -30,7 +30,7 @@ void save_plan(const GraphPath& path, F&& f, const Examples&... examples) {
   save_plan(path, GraphFileOptions(), f, examples...);
 }
 
-/// A function from a plan file. It is compiled, as what jit gives; in the trace of a jit-ed function, with TEGULA_EAGER, and where its plan does not fit
+/// A function from a plan file. It is compiled, as jit's are; in the trace of a jit-ed function, with TEGULA_EAGER, and if its plan does not fit
 /// the machine, it is the graph of the file. Copies share plan and Variables.
 class PlanFunction {
  public:
@@ -44,9 +44,9 @@ class PlanFunction {
   const std::vector<GraphValue>& outputs() const;
   /// Its Variables, under the names that they were saved with.
   const Parameters& state() const;
-  /// What save_plan was given.
+  /// The metadata that save_plan was given.
   const io::Metadata& metadata() const;
-  /// Whether it runs the plan of the file, rather than one that is made of its graph at the first call.
+  /// True if it runs the file's plan; false if the first call plans (or has planned) the file's graph.
   bool from_file() const;
   /// How many times it was traced: 0 while the plan of the file serves.
   int traces() const;
@@ -63,12 +63,12 @@ class PlanFunction {
   std::shared_ptr<State> state_;
 };
 
-/// For the default device. Where the file's plan is for another machine, number of threads or version of Tegula it warns once, and the first call plans the graph
-/// anew. Throws Error for a file that cannot be read, is no plan file, or is damaged: numbers, sizes and places are checked. What its programs do is not: a
-/// plan file is as good as a program, and is loaded from who is trusted; load_graph reads the graph of any.
+/// For the default device. If the file's plan is for another machine, thread count or version of Tegula, this warns once, and the first call plans the graph
+/// again. Throws Error for a file that cannot be read, is no plan file, or is damaged: numbers, sizes and storage places are checked. The programs are not: a
+/// plan file is as powerful as a program, so load only those from a trusted source. load_graph is safe for any graph.
 PlanFunction load_plan(const std::string& path);
 
-/// Whether it is a safetensors file with a plan. False for what cannot be read.
+/// True if it is a safetensors file with a plan; false for a file that cannot be read.
 bool is_plan_file(const std::string& path);
 
 }  // namespace tegula

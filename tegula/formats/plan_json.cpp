@@ -175,7 +175,7 @@ class Writer {
     for (const Result& one : results) out.push_back({{"dtype", dtype(one.dtype)}, {"shape", sizes(one.shape)}});
     return out;
   }
-  // Who says what went wrong: the op, and the node that it is made for, before anything was folded into it.
+  // The op that reports a failed check, and the node it was made for, before anything was folded into it.
   static json checks(const Plan& plan, std::size_t i) {
     const compile::PlannedValue& value = plan.values[i];
     const compile::Item& item = plan.graph[static_cast<int>(i)];

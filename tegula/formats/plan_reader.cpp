@@ -27,7 +27,7 @@ using nlohmann::json;
 constexpr std::int64_t kMany = std::int64_t{1} << 50;  // bytes, elements, operations: more than there can be
 constexpr std::size_t kMostValues = 1u << 26;
 
-/// What all plans of a file share.
+/// The data shared by all plans of a file.
 struct Shared {
   json file;  // texts, programs, the plan
   std::vector<HostArray> kept, later;
@@ -258,7 +258,7 @@ class PlanReader {
     if (out.checks) require_checks(out);
     return out;
   }
-  /// Whatever check fails, there is an op that says what it means.
+  /// Every check that can fail has an op that explains it.
   void require_checks(const compile::Step& step) const {
     std::vector<int> items = step.check_items;
     if (step.check_item >= 0) items.push_back(step.check_item);
@@ -457,7 +457,7 @@ class PlanReader {
       fits = of.values[static_cast<std::size_t>(of.graph.outputs[o])].bytes() <= values[o]->bytes();
     if (!fits) reader.refuse("the plan of other kept values", "their leaves, numbers and sizes");
   }
-  /// So many of the file's kept values from the first on, on the device.
+  /// `count` of the file's kept values from `first` on, on the device.
   std::vector<Ref<Buffer>> stored(const json& given) const {
     const auto first = static_cast<std::size_t>(r_.whole(given[0], 0, std::ssize(shared_->kept)));
     const auto count = static_cast<std::size_t>(r_.whole(given[1], 0, std::ssize(shared_->kept) - static_cast<std::int64_t>(first)));

@@ -12,7 +12,7 @@ namespace tegula::formats {
 nlohmann::json program_json(const tile::Program& program);
 nlohmann::json program_json(const TileProgram& program);
 
-/// The program that `json` spells, verified. What it loads and stores is not: it is code.
+/// The verified program in `json`. The addresses it loads and stores are not checked: it is code.
 std::shared_ptr<const TileProgram> program_from_json(const nlohmann::json& json, const Complain& complain);
 /// The same of a program without sentences.
 tile::Program tile_program_from_json(const nlohmann::json& json, const Complain& complain);

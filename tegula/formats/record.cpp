@@ -14,14 +14,14 @@
 namespace tegula::formats {
 namespace {
 
-/// So many gradients of gradients of a custom function are in a file: some are made of themselves (that of solve), and would have no end.
+/// The number of nested gradients of a custom function that a file holds: some gradients (that of solve) use their own function, without end.
 constexpr int kOrders = 3;
 
 [[noreturn]] void refuse(const std::string& got, const std::string& expected, const std::string& advice, const Line& where) {
   throw Error({.op = "save_graph", .got = got, .expected = expected, .advice = advice, .where = where});
 }
 
-/// What all graphs of one file share.
+/// The data shared by all graphs of one file.
 class Common {
  public:
   Common(Trace& trace, bool with_gradients, const Line& line) : gradients(with_gradients), where(line), trace_(trace) {}
@@ -66,14 +66,14 @@ class Recorder {
   Recorder(Common& shared, Of of, int order = 0) : shared_(shared), of_(of), order_(order) {}
 
   void add_input(const Node& node) { inputs_.emplace(&node, inputs_.size()); }
-  /// Of a gradient: what is older than this belongs to the graph around it, and is captured.
+  /// For a gradient: nodes older than `sequence` belong to the graph around it, and are captured.
   void set_oldest(std::uint64_t sequence) { oldest_ = sequence; }
   const std::vector<Ref<Node>>& captured() const { return captured_; }
 
   /// `roots` and all below them; results may be null.
   StoredGraph record(std::vector<Ref<Node>> roots, std::span<const Ref<Node>> results) {
     collect(std::move(roots));
-    // What is there from the beginning comes first.
+    // Leaves come first, then ops.
     std::ranges::sort(found_, {}, [&](const auto& node) { return std::pair(is_op(*node), node->sequence()); });
     StoredGraph graph;
     for (const Ref<Node>& node : found_) {
@@ -139,7 +139,7 @@ class Recorder {
     std::vector<Tensor> parts;
     try {
       parts = custom.vjp()(inputs, y, dy);
-    } catch (const Error&) {  // it has none: who asks for it is told
+    } catch (const Error&) {  // it has none: asking for it is an error later
       return {};
     }
     if (parts.size() != inputs.size()) return {};

@@ -10,7 +10,7 @@
 
 namespace tegula::formats {
 
-/// What a function is, traced once.
+/// A function, traced once.
 struct Recording {
   StoredGraph graph;  // its inputs are the arguments
   std::vector<Ref<Cell>> cells;
@@ -19,7 +19,7 @@ struct Recording {
 
 using Body = std::function<compile::Results(std::span<const Tensor>)>;
 /// Traces the function over tensors of these shapes and dtypes; with the gradients of its custom functions, or without. Throws Error in the name of
-/// save_graph for what a file cannot hold.
+/// save_graph for functions that a file cannot hold.
 Recording record(std::span<const Result> arguments, const Body& body, bool gradients, const Line& where);
 
 }  // namespace tegula::formats

@@ -16,7 +16,7 @@ struct StoredGraph;
 struct StoredNode {
   enum class Kind : std::uint8_t {
     Op,
-    Input,  // of the graph; `index`: which one
+    Input,  // of the graph; `index` is the input's number
     Variable,  // the value when the function begins; `index`: which one
     Constant,  // a tensor that was captured; `index`: which one
   };
@@ -30,8 +30,8 @@ struct StoredNode {
   Zeros zeros = Zeros::Plain;
   Origin origin;
   int writes = -1;  // a view that is the new value of this Variable
-  std::shared_ptr<const StoredGraph> body;  // of a loop
-  // Of a custom function: its gradient over (inputs…, the result, its gradient, captured…), and which nodes those last ones are. Null: it is not there.
+  std::shared_ptr<const StoredGraph> body;  // the body of a loop
+  // For a custom function: its gradient over (inputs…, the result, its gradient, captured…), and the nodes that are captured. Null if the file has none.
   std::shared_ptr<const StoredGraph> gradient;
   std::vector<int> captured;
 };
@@ -41,7 +41,7 @@ struct StoredGraph {
   std::vector<int> outputs;  // -1 in a gradient: none flows
 };
 
-/// What stands for a graph's inputs, Variables and constants.
+/// The tensors and cells in the place of a graph's inputs, Variables and constants.
 struct Surroundings {
   std::span<const Tensor> inputs;
   std::span<const Ref<Cell>> cells;

@@ -15,8 +15,8 @@
 #include "tegula/core/error.h"
 #include "tegula/io/file.h"
 
-// While a temporary file is written, its writer holds a lock on it (flock), which ends with the process however that ends. So whoever gets
-// the lock of such a file knows that nobody will finish it. File systems without locks keep the files of killed runs.
+// While a temporary file is written, its writer holds a lock on it (flock), which ends with the process in any case. A process that gets
+// the lock of such a file therefore knows that its writer is gone. On file systems without locks the files of killed runs stay.
 namespace tegula::io {
 namespace {
 
@@ -28,7 +28,7 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// Where a chain of symbolic links ends, so that saving through a link replaces the file and not the link. The file need not exist.
+/// The end of a chain of symbolic links, so that saving through a link replaces the file and not the link. The file need not exist.
 std::string behind_links(std::string path) {
   constexpr int kMostLinks = 40;
   for (int i = 0; i < kMostLinks; ++i) {
@@ -77,7 +77,7 @@ void remove_abandoned(const std::string& path) {
   throw Error({.op = op, .got = path + ": " + std::move(got), .expected = std::move(expected), .advice = std::move(advice)});
 }
 
-/// What to do when no file can be made in a folder.
+/// The advice for a folder in which no file can be made.
 std::string advice_for(int reason, const std::string& folder) {
   struct stat status{};
   switch (reason) {
@@ -115,7 +115,7 @@ AtomicFile::AtomicFile(std::string path, std::string_view op) : path_(std::move(
       refuse(op_, path_, std::strerror(reason), "a folder that can be written", advice_for(reason, folder_of(target_)));
     }
     struct stat made{};
-    static_cast<void>(::flock(descriptor_, LOCK_EX));  // waits at most for one who takes the file for abandoned, and removes it
+    static_cast<void>(::flock(descriptor_, LOCK_EX));  // waits at most for a process that takes the file for abandoned, and removes it
     if (::fstat(descriptor_, &made) != 0 || made.st_nlink > 0) break;
     ::close(descriptor_);
   }
@@ -149,7 +149,7 @@ void AtomicFile::commit() {
   if (::fsync(descriptor_) != 0) fail("fsync");
   if (::rename(temporary_.c_str(), target_.c_str()) != 0) fail("rename");
   temporary_.clear();
-  ::close(std::exchange(descriptor_, -1));  // after the renaming: until then the lock says that somebody is at work
+  ::close(std::exchange(descriptor_, -1));  // after the renaming: until then the lock shows that the file is in use
   // The new name itself must reach the disk. Some file systems cannot sync a folder (EINVAL): then nothing more can be done.
   const int folder = ::open(folder_of(target_).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folder < 0) return;

@@ -25,7 +25,7 @@ namespace {
 }
 
 /// A file that lives in memory only. Pipes would need a thread or poll to avoid that both sides wait for each other. Several processes may write at once: each
-/// appends, since the place where one writes is not locked for such files.
+/// appends, since the position of a write is not locked for such files.
 class MemoryFile {
  public:
   MemoryFile() : descriptor_(::memfd_create("tegula", MFD_CLOEXEC)) {

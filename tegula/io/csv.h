@@ -18,7 +18,7 @@ enum class Header : std::uint8_t { Yes, No };
 
 struct CsvOptions {
   char separator = ',';
-  /// What may enclose a field, and is doubled within it; none: quotes are text as any other.
+  /// The character that may enclose a field, and is doubled inside it; none: quotes are ordinary text.
   std::optional<char> quote = '"';
   Header header = Header::Yes;  // whether the first record names the columns; without, they are "0", "1", …
   /// Cells that hold no value, beside empty ones: {"NA", "?"}. Blanks around them are no matter.
@@ -37,9 +37,9 @@ struct Classes {
 
 /// The order in which a date names day, month and year.
 enum class DateOrder : std::uint8_t { YearMonthDay, DayMonthYear, MonthDayYear };
-/// What the cells of a column are that hold a value: all of them numbers, or all dates (year, month, day), or texts; None: no cell holds any.
+/// The kind of a column's cells that hold a value: all numbers, or all dates (year, month, day), or texts; None: no cell holds one.
 enum class ColumnKind : std::uint8_t { None, Numbers, Dates, Texts };
-/// What classes() does with a cell without a value, or with a text that is none of the names.
+/// The treatment, in classes(), of a cell without a value or with a text that is none of the names.
 enum class Unknown : std::uint8_t { Refuse, MinusOne };
 
 /// Rows of text fields. Columns are found by name; a name that is not there is an Error that lists those that are.
@@ -51,15 +51,15 @@ class Table {
 
   const std::string& text(std::int64_t row, const std::string& column) const;
   std::vector<std::string> texts(const std::string& column) const;
-  /// Whether the cell holds no value: it is empty, or one of CsvOptions::missing.
+  /// True if the cell holds no value: it is empty, or one of CsvOptions::missing.
   bool is_missing(std::int64_t row, const std::string& column) const;
   ColumnKind kind(const std::string& column) const;
   /// The columns as numbers: (N, columns.size()) f32, or another float dtype. Cells without a value become `missing`, or are an Error when none is
-  /// given, as is everything that is no number: with file, line and column. A number nearer to 0 than the dtype can tell is the nearest it can, perhaps 0
-  /// ("1e-330"); one that is too large for it is an Error ("1e39" as f32); "inf" and "nan" are what they say.
+  /// given, as is any text that is no number: with file, line and column. A number too near to 0 for the dtype is the nearest one, perhaps 0
+  /// ("1e-330"); one that is too large for it is an Error ("1e39" as f32); "inf" and "nan" have their meaning.
   HostArray numbers(const std::vector<std::string>& columns, std::optional<double> missing = {}, DType dtype = DType::f32) const;
   /// A column of dates as days since 1970-01-01, (N,) f64: "2024-02-29", "29.2.2024", "2/29/2024" by `order`, and behind a blank or T a time ("12:30", "12:30:15.5"),
-  /// which is a part of a day. Cells without a value become `missing`, as above; what is no date that there was is an Error.
+  /// which is a part of a day. Cells without a value become `missing`, as above; an impossible date is an Error.
   HostArray days(const std::string& column, DateOrder order = DateOrder::YearMonthDay, std::optional<double> missing = {}) const;
   /// Numbers from 0 for the different texts of a column, sorted. Given `names` (those of the training set), other texts are an Error, or -1 by
   /// Unknown::MinusOne, which cells without a value get, too; otherwise those are a text as any other.

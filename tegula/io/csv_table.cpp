@@ -1,4 +1,4 @@
-// What the cells of a table say: numbers, dates, classes.
+// Interprets the cells of a table: numbers, dates, classes.
 
 #include <algorithm>
 #include <charconv>
@@ -102,7 +102,7 @@ std::optional<double> day_of(std::string_view text, DateOrder order) {
   return days + *time;
 }
 
-/// What may make a number of a cell that holds none.
+/// Advice on reading a number from a cell that holds none as it is.
 std::string advice_for(const std::string& text) {
   if (text.find(',') != std::string::npos && text.find_first_not_of("0123456789.,+- ") == std::string::npos)
     return "the signs of a number are CsvOptions{.decimal = ','} for 1,5 and {.thousands = ','} for 1,500";

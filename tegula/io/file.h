@@ -15,15 +15,15 @@ namespace tegula::io {
 using Bytes = std::vector<std::byte>;
 
 struct ReadOptions {
-  std::string_view op = "read_file";              // who reads, for the error message
+  std::string_view op = "read_file";              // the caller's name, for error messages
   std::size_t limit = std::size_t{4} << 30;       // bytes, after decompression; more is an error
 };
 
 /// The contents of the regular file `path`. Throws Error when it is missing, unreadable, not a regular file or larger than the limit.
 Bytes read_file(const std::string& path, const ReadOptions& options = {});
 
-/// Whether there is something of that name, or a folder. False where it cannot be told (a loop of links, a folder that may not be read): opening the
-/// file then says why.
+/// True if a file or folder of this name exists. False if that is unknown (a loop of links, an unreadable folder): opening the
+/// file then reports the reason.
 bool is_there(const std::string& path);
 bool is_folder(const std::string& path);
 /// Makes a folder and those above it, where they are missing. Throws Error.
@@ -50,8 +50,8 @@ class InputFile {
 };
 
 /// A file that appears under its name only as a whole: bytes go to a temporary file in the same folder; commit() flushes it to the
-/// disk, renames it over `path` and flushes the folder. Without commit() nothing is left behind and an older file stays as it was; what a
-/// killed process has left is removed by the next writer of the same file. Ctrl-C and SIGTERM wait on the calling thread until it is done. A symbolic
+/// disk, renames it over `path` and flushes the folder. Without commit() nothing is left behind and an older file stays as it was; the rests of a
+/// killed process are removed by the next writer of the same file. Ctrl-C and SIGTERM wait on the calling thread until it is done. A symbolic
 /// link stays, the file behind it is replaced.
 class AtomicFile {
  public:

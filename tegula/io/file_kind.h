@@ -1,5 +1,5 @@
 #pragma once
-// What a file is, by its first bytes: readers say "a PyTorch file" instead of "damaged".
+// Recognises a file by its first bytes, so that readers say "a PyTorch file" instead of "damaged".
 
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ enum class FileKind : std::uint8_t {
   SentencePiece,
   Json,
   PyTorch,
-  // what it does not
+  // kinds that it does not read
   Onnx,
   Hdf5,
   Keras,
@@ -61,7 +61,7 @@ inline constexpr std::size_t kKindBytes = 512;
 FileKind kind_of(std::span<const std::byte> beginning);
 /// "a PyTorch file".
 std::string_view name_of(FileKind kind);
-/// What helps who wants to read such a file here; may be empty.
+/// Advice on how to read such a file here; may be empty.
 std::string_view advice_for(FileKind kind);
 
 /// Throws Error when the bytes begin as those of a known kind that is none of `wanted`; every reader asks it first. `expected`: "a PNG picture".

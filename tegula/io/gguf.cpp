@@ -199,7 +199,7 @@ std::vector<GgufTensor> parse_gguf_tensors(std::span<const std::byte> bytes, std
     for (std::uint32_t k = 0; k < axes; ++k) tensor.shape.push_back(reader.number<std::uint64_t>());
     const auto type = reader.number<std::uint32_t>();
     tensor.type = type < std::size(kTensorTypes) ? std::string(kTensorTypes[type]) : "type " + std::to_string(type);
-    reader.number<std::uint64_t>();  // where its numbers are
+    reader.number<std::uint64_t>();  // the offset of its data
   }
   return out;
 }

@@ -1,5 +1,5 @@
 #pragma once
-// What all pictures share: the pieces of a script for the program gnuplot, and the call of it.
+// Shared by all pictures: pieces of a script for the program gnuplot, and the call of it.
 
 #include <cstdint>
 #include <string>
@@ -27,7 +27,7 @@ std::string quoted(const std::string& text);
 /// The line that a script begins with.
 std::string terminal(Format format, int width, int height);
 
-/// What gnuplot makes of a script, written as a whole. Throws Error where gnuplot is not installed or fails.
+/// Runs gnuplot on the script and writes the picture as a whole. Throws Error if gnuplot is not installed or fails.
 void draw(const std::string& path, const std::string& text);
 
 }  // namespace tegula::io::gnuplot

@@ -75,7 +75,7 @@ bool GzipReader::at_end() {
 
 Bytes gunzip(std::span<const std::byte> bytes, std::string_view name, const ReadOptions& options) {
   GzipReader reader(bytes, name, options.op);
-  // Memory follows what has really come: neither the length in the trailer nor deflate's greatest ratio is believed.
+  // Memory grows with the decompressed data: neither the length in the trailer nor deflate's greatest ratio is trusted.
   constexpr std::size_t kFirst = std::size_t{1} << 20, kFree = std::size_t{256} << 20, kMostExpansion = 200;
   const std::size_t limit = std::min(options.limit, std::max(kFree, kMostExpansion * bytes.size()));
   Bytes out;

@@ -11,13 +11,13 @@
 
 namespace tegula::io {
 
-/// Whether the bytes begin with the gzip magic.
+/// True if the bytes begin with the gzip magic.
 bool is_gzip(std::span<const std::byte> bytes);
 
 /// Decompresses one or more gzip members, checking CRC and length. `name` stands for the file in messages.
-/// Throws Error for truncated or corrupt data, for bytes after the last member, and when the output passes the limit, or 256 MiB and 200 times what
-/// was packed (text packs to a third or a tenth of its size; a thousandth is a file made to fill the memory). Takes at most three
-/// times the memory of what comes out, whatever the file promises.
+/// Throws Error for truncated or corrupt data, for bytes after the last member, and when the output passes the limit, or 256 MiB and 200 times
+/// the input (text packs to a third or a tenth of its size; a thousandth is a file made to fill the memory). Takes at most three
+/// times the memory of the output, whatever the file promises.
 Bytes gunzip(std::span<const std::byte> bytes, std::string_view name, const ReadOptions& options = {});
 
 /// The same piece by piece, for a reader whose format says how much there is: it takes no more memory than the pieces do.
@@ -29,7 +29,7 @@ class GzipReader {
 
   /// Fills `into`; fewer bytes mean that the data, whole and checked, ended. Throws Error as gunzip does.
   std::size_t read(std::span<std::byte> into);
-  /// Whether nothing more comes. Consumes a byte otherwise: ask last.
+  /// True if the data has ended; otherwise consumes a byte, so call it last.
   bool at_end();
   [[noreturn]] void fail(std::string got, std::string expected, std::string advice) const;
 
@@ -38,7 +38,7 @@ class GzipReader {
   std::span<const std::byte> bytes_;
   std::string name_, op_;
   std::unique_ptr<Inflater> inflater_;
-  std::size_t used_ = 0;  // of bytes_
+  std::size_t used_ = 0;  // bytes of bytes_ consumed
   bool ended_ = false;
 };
 

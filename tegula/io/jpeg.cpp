@@ -17,8 +17,8 @@
 #include <jpeglib.h>
 #endif
 
-// libjpeg reports errors by a function that must not return, and longjmp skips destructors. So the functions below that call setjmp own
-// nothing: all that must be destroyed lives in a struct of their caller, who turns the message into an exception after they returned false.
+// libjpeg reports errors by a function that must not return, and longjmp skips destructors. The functions below that call setjmp therefore own
+// nothing: everything to be destroyed is in a struct of their caller, which throws the message after they returned false.
 namespace tegula::io {
 namespace {
 

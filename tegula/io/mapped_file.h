@@ -10,8 +10,8 @@
 
 namespace tegula::io {
 
-/// What is written to its memory stays in this process. While it lives the file must keep its length and contents: it may be replaced, as AtomicFile does, but
-/// not be written over.
+/// A mapped file. Writes to its memory stay in this process. While it lives the file must keep its length and contents: it may be replaced, as AtomicFile does,
+/// but not overwritten.
 class MappedFile : public std::enable_shared_from_this<MappedFile> {
  public:
   /// Throws Error when the file is missing, unreadable, not a regular file, or cannot be mapped.
@@ -20,7 +20,7 @@ class MappedFile : public std::enable_shared_from_this<MappedFile> {
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;
 
-  /// So many bytes from `offset` on, which are in the file, as a buffer; null where they do not begin at a multiple of kBufferAlignment. The file lives as long as it.
+  /// `bytes` bytes of the file from `offset` on, as a buffer that keeps the mapping alive; null if they do not begin at a multiple of kBufferAlignment.
   Ref<Buffer> buffer(std::uint64_t offset, std::size_t bytes);
 
  private:

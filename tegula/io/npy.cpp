@@ -133,7 +133,7 @@ class HeaderParser {
   std::string_view text_, all_, file_;
 };
 
-/// How the elements lie in the file, and what they become.
+/// The form of the elements in the file, and the dtype they become.
 struct Stored {
   char kind;  // f, i, u, b
   int bytes;

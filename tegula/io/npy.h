@@ -15,16 +15,16 @@ namespace tegula::io {
 /// The array: f64 f32 f16, integers and booleans, of either byte order, in C or Fortran order, rank up to 8. u16 becomes i32; u32 and u64
 /// become i64. Throws Error for other dtypes (complex numbers, texts, objects), a u64 beyond 2^63 - 1, and damaged files.
 HostArray read_npy(const std::string& path);
-/// What a file's header says. `dtype` is as in the file: '<f4', '|u1'.
+/// A file's header. `dtype` is as in the file: '<f4', '|u1'.
 struct NpyHeader {
   std::string dtype;
   Shape shape;
   bool fortran_order = false;
-  std::size_t begin = 0;        // of the data, bytes
-  std::string unreadable = {};  // what the elements are when they are no numbers: texts, objects, records, complex numbers
+  std::size_t begin = 0;        // byte offset of the data
+  std::string unreadable = {};  // the kind of elements that are no numbers: texts, objects, records, complex numbers
 };
-/// Reads the header out of a file's first bytes, of which `wanted` says how many are needed: first 12, then what it returns. Throws Error for what no array of
-/// `file_bytes` bytes can begin with, before any of the rest is read.
+/// Reads the header from a file's first bytes; returns how many bytes it needs: pass 12 first, then that many. Throws Error if no array of
+/// `file_bytes` bytes can begin so, before any of the rest is read.
 std::size_t npy_header_bytes(std::span<const std::byte> first, std::string_view name);
 NpyHeader parse_npy_header(std::span<const std::byte> beginning, std::uint64_t file_bytes, std::string_view name);
 /// The same from memory. `name` stands for the file in messages.
@@ -37,7 +37,7 @@ Bytes npy_bytes(const HostArray& array, std::string_view name = "npy");
 /// whole and no array of numbers (texts, objects, records) is left out, and a warning names it.
 /// Needs libzip. Throws Error without it, and for damaged or empty files and members.
 NamedArrays read_npz(const std::string& path);
-/// What an archive holds, without reading it.
+/// A member of an archive, without its data.
 struct NpzMember {
   std::string name;
   NpyHeader header;

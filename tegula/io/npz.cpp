@@ -36,7 +36,7 @@ class Reader {
     return parse_npy_header(zip_.first(i, std::max(start.size(), npy_header_bytes(start, named(i)))), size, named(i));
   }
 
-  /// Reads the header first: memory is taken only for what an array of that size is.
+  /// Reads the header first: no more memory is allocated than an array of that size needs.
   HostArray array(std::size_t i) const {
     header(i);
     return parse_npy(zip_.contents(i), named(i));

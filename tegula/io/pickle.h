@@ -25,7 +25,7 @@ class Pickle {
     Tuple,
     Dict,        // an OrderedDict, too
     Call,        // an allowed function and its arguments, which was not called
-    Persistent,  // what the file keeps elsewhere, by an id
+    Persistent,  // an object that the file keeps elsewhere, under an id
   };
   struct Value {
     Kind kind = Kind::None;
@@ -40,9 +40,9 @@ class Pickle {
   Value read(std::span<const std::byte> bytes, std::size_t& at);
 
   static double real(Value value) { return std::bit_cast<double>(value.number); }
-  /// Of a Text or Global.
+  /// The text of a Text or Global.
   std::string_view text(Value value) const { return texts_[static_cast<std::size_t>(value.number)]; }
-  /// Of a List or Tuple; of a Dict keys and values in turn; of a Call the function and the Tuple of its arguments; of a Persistent its id.
+  /// The items of a List or Tuple; keys and values in turn of a Dict; the function and the Tuple of arguments of a Call; the id of a Persistent.
   std::span<const Value> items(Value value) const { return lists_[static_cast<std::size_t>(value.number)]; }
 
  private:

@@ -103,7 +103,7 @@ std::string legend_place(const Panel& panel, const Figure& figure) {
         const bool is_point = shown(series.x[i], x_scale) && shown(series.y[i], panel.y_scale);
         const double x = is_point ? (on_axis(series.x[i], x_scale) - left) / width : NAN;
         const double y = is_point ? (on_axis(series.y[i], panel.y_scale) - low) / height : NAN;
-        constexpr int kParts = 16;  // of the line between two points
+        constexpr int kParts = 16;  // pieces of the line between two points
         for (int part = std::isnan(x0) ? kParts : 0; part <= kParts && is_point; ++part) {
           const double share = static_cast<double>(part) / kParts;
           const double px = share == 1 ? x : x0 + share * (x - x0), py = share == 1 ? y : y0 + share * (y - y0);
@@ -207,7 +207,7 @@ std::string y_axis(const Panel& panel) {
       if (shown(y, panel.y_scale)) low = std::min(low, y), high = std::max(high, y);
     }
   }
-  const double two_ticks = panel.y_scale == Scale::Log2 ? 4 : 100;  // so far apart are values that have two powers between them
+  const double two_ticks = panel.y_scale == Scale::Log2 ? 4 : 100;  // a range of this factor contains two powers
   if (panel.y_scale == Scale::Linear || !(high > 0) || high / low >= two_ticks)
     return "set yrange [" + std::string(panel.from_zero ? "0" : "*") + ":*" +
            (std::isfinite(panel.to_most) ? "<" + number(panel.to_most) : "") + "]\nset ytics autofreq\n";
@@ -227,7 +227,7 @@ std::string script(const Figure& figure, Format format) {
   text += "set multiplot layout 1," + std::to_string(figure.panels.size());
   if (!figure.title.empty()) text += " title " + literal(figure.title) + " font 'sans,15'";
   text += "\n";
-  // Markers make single epochs visible, but thousands of steps a blot. What has names instead of numbers has nothing between them.
+  // Markers make single epochs visible, but thousands of steps a blot. Points with names instead of numbers are not joined by lines.
   const std::size_t points = longest(figure);
   const std::string marks = points <= 5 ? "pointtype 7 pointsize 1.4" : "pointtype 7 pointsize 0.7";
   const std::string style = !figure.x_names.empty() ? "points pointtype 7 pointsize 1.6"

@@ -24,7 +24,7 @@ struct Panel {
   std::vector<Series> series = {};
   Scale y_scale = Scale::Linear;
   bool from_zero = false;  // a linear y axis begins at 0
-  double to_most = std::numeric_limits<double>::infinity();  // where a linear y axis ends at the latest
+  double to_most = std::numeric_limits<double>::infinity();  // upper bound for the end of a linear y axis
 };
 
 /// One to four panels side by side over the same x quantity.
@@ -34,7 +34,7 @@ struct Figure {
   std::vector<Panel> panels = {};  // each with its legend in a corner that no curve comes to, or above
   int width = 900, height = 500;  // pixels
   Scale x_scale = Scale::Linear;
-  std::vector<std::string> x_names = {};  // instead of numbers: what stands at x = 0, 1, …
+  std::vector<std::string> x_names = {};  // instead of numbers: the labels at x = 0, 1, …
 };
 
 /// Throws the Error that plot(path, …) would throw for this path: another ending than .png or .svg, a folder that cannot be written.
@@ -45,7 +45,7 @@ void require_picture(const std::string& path);
 /// whether that ends a run is the caller's choice.
 void plot(const std::string& path, const Figure& figure);
 
-/// What training leaves behind: values per epoch (or step) from `first_x` on in steps of 1. Curves that are empty, or NaN everywhere, are left out.
+/// The curves of a training run: values per epoch (or step) from `first_x` on in steps of 1. Curves that are empty, or NaN everywhere, are left out.
 struct LearningCurve {
   std::string title = {};
   std::string x_label = "epoch";
@@ -63,8 +63,8 @@ struct Heatmap {
   std::vector<std::string> rows = {}, columns = {};  // their names, at the left and on top
   std::vector<double> values = {};  // rows.size() times columns.size()
   std::string row_label = {}, column_label = {};
-  /// What the lightest and the darkest shade stand for; what lies beyond is drawn as they are. Not given: 0 to 1, or as far as the values go beyond. Below 0
-  /// there is another colour, and white is 0.
+  /// The values of the lightest and the darkest shade; values beyond them get those shades. Not given: 0 to 1, extended to the values' range. Negative values
+  /// have another colour, and white is 0.
   std::optional<double> minimum = {}, maximum = {};
   std::optional<int> decimals = {};  // each cell has its number, with so many digits behind the point
   std::vector<std::string> numbers = {};  // or these texts, one for each value

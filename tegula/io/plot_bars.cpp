@@ -13,7 +13,7 @@ using gnuplot::kColours;
 using gnuplot::literal;
 using gnuplot::number;
 
-constexpr double kHalf = 0.36;  // of a bar's height, in rows
+constexpr double kHalf = 0.36;  // half of a bar's height, in rows
 constexpr double kGap = 0.5;    // between groups, in rows
 
 void check_bars(const std::string& path, const Bars& bars) {
@@ -33,7 +33,7 @@ void check_bars(const std::string& path, const Bars& bars) {
 
 void plot(const std::string& path, const Bars& bars) {
   check_bars(path, bars);
-  const auto place = [&](std::size_t row) {  // of the row's middle, downward
+  const auto place = [&](std::size_t row) {  // the y position of the row's middle, downward
     return static_cast<double>(row) + (bars.group > 0 ? kGap * static_cast<double>(row / bars.group) : 0);
   };
   const int height = 140 + static_cast<int>(34 * (place(bars.rows.size() - 1) + 1));

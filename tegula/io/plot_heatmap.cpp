@@ -11,11 +11,11 @@ namespace {
 using gnuplot::literal;
 using gnuplot::number;
 
-/// What the shades stand for.
+/// The range of values that the shades represent.
 struct Shades {
   double low = 0, high = 1;
   bool is_diverging() const { return low < 0 && high > 0; }
-  /// Where a value lies between the ends of the colours; what is dark wants light digits.
+  /// True if the value's shade is dark, so that its digits must be light.
   bool is_dark(double value) const {
     if (is_diverging()) return std::abs(value) > 0.6 * std::max(-low, high);
     return (value - low) / (high - low) > 0.6;
@@ -35,7 +35,7 @@ Shades shades_of(const std::string& path, const Heatmap& map) {
   return shades;
 }
 
-/// What stands in the cells; nothing where nothing is to.
+/// The texts in the cells; none if the cells stay empty.
 std::vector<std::string> texts_of(const std::string& path, const Heatmap& map) {
   if (!map.numbers.empty() && map.numbers.size() != map.values.size())
     gnuplot::complain(path, std::to_string(map.numbers.size()) + " numbers",
@@ -120,7 +120,7 @@ void plot(const std::string& path, const Heatmap& map) {
   if (!map.title.empty())
     text += "set label " + literal(map.title) + " at graph 0.5, screen " + number(1 - 14.0 / height) + " center font 'sans,14'\n";
   if (!map.row_label.empty()) text += "set ylabel " + literal(map.row_label) + "\n";
-  // gnuplot leaves no room for what stands above turned names.
+  // gnuplot leaves no room for the title above turned names.
   const int title = map.title.empty() ? 0 : 24;
   text += "set tmargin at screen " + number(1 - static_cast<double>(top) / height) + "\n";
   if (!map.column_label.empty())

@@ -10,20 +10,20 @@
 #include "tegula/io/file.h"
 #include "tegula/io/file_kind.h"
 
-// libpng reports errors by longjmp, which skips destructors. So the functions below that call setjmp own nothing: all that must
-// be destroyed lives in a struct of their caller, who turns the message into an exception after they returned false.
+// libpng reports errors by longjmp, which skips destructors. The functions below that call setjmp therefore own nothing: everything to
+// be destroyed is in a struct of their caller, which throws the message after they returned false.
 namespace tegula::io {
 namespace {
 
 constexpr std::uint64_t kMaxPixels = std::uint64_t{1} << 28;
-constexpr std::uint64_t kMaxExpansion = 1040;  // of deflate, rounded up
+constexpr std::uint64_t kMaxExpansion = 1040;  // the maximum of deflate, rounded up
 
 struct Job {
   png_structp png = nullptr;
   png_infop info = nullptr;
   std::string message;
   bool reading = false;
-  std::span<const std::byte> input{};  // what is left to read
+  std::span<const std::byte> input{};  // bytes not read yet
   Bytes output{};
   std::vector<png_bytep> rows{};
   bool truncated = false;

@@ -28,7 +28,7 @@ constexpr std::string_view kRebuild = "torch._utils._rebuild_tensor", kRebuild2 
 /// Dicts of checkpoints that are a state dict.
 constexpr std::array<std::string_view, 5> kStateDicts{"state_dict", "model_state_dict", "model", "net", "weights"};
 
-/// What a pickle may name.
+/// The globals that a pickle may name.
 std::vector<std::string_view> allowed_globals() {
   std::vector<std::string_view> out{"collections.OrderedDict", kRebuild, kRebuild2, kParameter};
   for (const PyTorchStorage& one : kPyTorchStorages) out.push_back(one.global);
@@ -244,7 +244,7 @@ class Reader {
     return copied(all, first, shape, strides, name);
   }
 
-  /// Whether so many dense elements are all of the tensor's.
+  /// True if `count` dense elements are all of the tensor's.
   static bool is_all_of(std::int64_t count, const std::vector<std::int64_t>& sizes, const std::vector<std::int64_t>& strides) {
     std::int64_t step = 1;
     for (std::size_t i = sizes.size(); i-- > 0;) {
@@ -256,7 +256,7 @@ class Reader {
     return step == count;
   }
 
-  /// Views may be larger than what they show, and many: all copies together are bounded by the file.
+  /// Views may be larger than their storage, and many: all copies together are bounded by the file.
   HostArray copied(const HostArray& all, std::int64_t first, const Shape& shape, const std::vector<std::int64_t>& strides,
                    const std::string& name) {
     double bytes = static_cast<double>(size_of(all.dtype));

@@ -1,5 +1,5 @@
 #pragma once
-// What torch.save writes: state dicts, and checkpoints that hold one, as zip archives (PyTorch 1.6 and newer) and in the form before them.
+// Reads the files of torch.save: state dicts, and checkpoints that hold one, as zip archives (PyTorch 1.6 and newer) and in the older format.
 
 #include <cstddef>
 #include <span>

@@ -1,5 +1,5 @@
 #pragma once
-// What reader and writer of PyTorch's files share: its classes of storages, and what errors call such a file.
+// Shared by the reader and writer of PyTorch's files: its storage classes, and the name of such a file in errors.
 
 #include <array>
 #include <string_view>

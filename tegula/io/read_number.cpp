@@ -8,7 +8,7 @@
 namespace tegula::io {
 namespace {
 
-/// Whether a decimal number beyond the range of doubles is a large one: its first digit that is not 0 stands for 10^0 or more.
+/// True if a decimal number beyond the range of doubles is large: its first digit that is not 0 stands for 10^0 or more.
 bool is_large(std::string_view text) {
   const std::size_t e = text.find_first_of("eE");
   const std::string_view digits = text.substr(0, e);

@@ -24,7 +24,7 @@ static_assert(std::endian::native == std::endian::little, "safetensors data are 
 
 std::span<std::byte> bytes_in(const HostArray& array) { return {static_cast<std::byte*>(array.buffer->data()), array.bytes()}; }
 
-/// Allocates a tensor and lets `fetch(offset in the data, bytes)` fill it. Where there is a `mapped` file, whose data begin at `data`, it is a part of that if it may be.
+/// Allocates a tensor and lets `fetch(offset in the data, bytes)` fill it. With a `mapped` file, whose data begin at `data`, the tensor is part of the mapping if possible.
 template <class Fetch>
 HostArray tensor_of(const Entry& entry, const Complaint& complain, const Fetch& fetch, MappedFile* mapped = nullptr,
                     std::uint64_t data = 0) {
@@ -62,7 +62,7 @@ Safetensors collect(Header header, const Complaint& complain, const Fetch& fetch
 struct Opened {
   InputFile file;
   Header header;
-  std::uint64_t data = 0;  // where it begins
+  std::uint64_t data = 0;  // offset of the data
 
   explicit Opened(const Complaint& complain) : file(complain.file, "safetensors") {
     Bytes beginning(std::min<std::uint64_t>(file.size(), kKindBytes));

@@ -29,16 +29,16 @@ struct Safetensors {
 
 /// Reads the tensors of a safetensors file: F64 F32 F16 BF16 F8_E4M3 F8_E5M2 I64 I32 I16 I8 U64 U32 U16 U8 BOOL (a non-zero byte is
 /// true), rank up to 8. A tensor of another dtype or rank is left out, and a warning names it.
-/// Throws Error for what the format forbids (header over 100 MB, bad JSON, duplicate names, unknown fields, offsets that leave
+/// Throws Error for violations of the format (header over 100 MB, bad JSON, duplicate names, unknown fields, offsets that leave
 /// gaps, overlap or leave the file, sizes that are not shape times dtype), naming file and tensor.
 Safetensors read_safetensors(const std::string& path);
-/// The same, but large tensors are pages of the file, which are read when they are touched: it must not be written over while they are there (it may be
-/// replaced by another one, as all that Tegula writes is). What is written to them stays in this process.
+/// The same, but large tensors are pages of the file, read at first access: the file must not be overwritten while they exist (it may be
+/// replaced by another one, as Tegula's own writers do). Writes to them stay in this process.
 Safetensors map_safetensors(const std::string& path);
 /// One tensor of the file; nothing else is read. Throws Error also when it is not there, or of a dtype or rank that cannot be read.
 HostArray read_safetensors(const std::string& path, const std::string& tensor);
 
-/// What a file says of its tensors.
+/// A tensor as described in a file's header.
 struct StoredTensor {
   std::string name, type;  // "BF16"
   std::vector<std::uint64_t> shape;
@@ -48,7 +48,7 @@ struct SafetensorsHeader {
   std::vector<StoredTensor> tensors;  // in the order of the header
   Metadata metadata;
 };
-/// The header alone, in milliseconds whatever the file's size. Throws Error for what the format forbids.
+/// The header alone, in milliseconds whatever the file's size. Throws Error for violations of the format.
 SafetensorsHeader read_safetensors_header(const std::string& path);
 
 /// The same from memory. `name` stands for the file in messages.

@@ -125,7 +125,7 @@ void check_entry(Entry& entry, const Complaint& complain) {
   if (type == std::end(kTypes)) {
     if (entry.offsets[1] < entry.offsets[0]) complain("data_offsets " + list(entry.offsets) + tensor, "an end behind the begin");
     entry.unreadable = "dtype " + in_quotes(entry.type);
-    return;  // how many bytes it takes nobody knows
+    return;  // its size in bytes is unknown
   }
   entry.stored = type;
   if (entry.shape.size() > static_cast<std::size_t>(kMaxRank)) entry.unreadable = "rank " + std::to_string(entry.shape.size());

@@ -1,5 +1,5 @@
 #pragma once
-// The header of a safetensors file, checked: names, dtypes, shapes and places of its tensors. For safetensors.cpp.
+// The header of a safetensors file, checked: names, dtypes, shapes and positions of its tensors. For safetensors.cpp.
 
 #include <cstdint>
 #include <optional>
@@ -32,7 +32,7 @@ struct Entry {
   const StoredType* stored = nullptr;  // null: a dtype that cannot be read
   std::string unreadable = {};         // why a tensor cannot be read; empty when it can
 
-  Shape dims() const;  // of a readable one
+  Shape dims() const;  // the shape, if readable
 };
 
 struct Header {
@@ -50,9 +50,9 @@ struct Complaint {
 /// Tensor names come from the file: shown whole they could fill the screen.
 std::string in_quotes(const std::string& text);
 
-/// The header's length out of the file's first bytes, checked against the file's size. Throws for what begins as another kind of file.
+/// The header's length from the file's first bytes, checked against the file's size. Throws Error for a file that begins as another kind.
 std::uint64_t header_length(std::span<const std::byte> beginning, std::uint64_t file_bytes, const Complaint& complain);
-/// Throws for what the format forbids. Tensors whose dtype or rank Tegula does not have are marked.
+/// Throws Error for violations of the format. Tensors whose dtype or rank Tegula does not have are marked.
 Header parse_header(std::span<const std::byte> text, std::uint64_t data_bytes, const Complaint& complain);
 /// Throws the error of a tensor that cannot be read.
 [[noreturn]] void complain_of(const Entry& entry, const Complaint& complain);

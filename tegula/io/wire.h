@@ -14,8 +14,8 @@ enum class Wire : std::uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5
 struct WireField {
   std::uint64_t number = 0;
   Wire wire = Wire::Varint;
-  std::uint64_t value = 0;  // of a varint, or the bits of a fixed one
-  std::span<const std::byte> bytes = {};  // of a string or message
+  std::uint64_t value = 0;  // a varint, or the bits of a fixed-size number
+  std::span<const std::byte> bytes = {};  // a string or message
 };
 
 /// Words of the Error for a message that cannot be read.
@@ -30,7 +30,7 @@ class WireReader {
 
   /// False at the end of the message. Throws Error for bytes that are no fields, or end within one.
   bool next(WireField& field);
-  /// Throws Error with the source's words: `got` is what the message has.
+  /// Throws Error with the source's words: `got` is the message's content.
   [[noreturn]] void fail(const std::string& got) const;
 
  private:

@@ -26,7 +26,7 @@ namespace {
 
 namespace {
 
-constexpr std::uint64_t kMaxExpansion = 1040;  // of deflate, rounded up
+constexpr std::uint64_t kMaxExpansion = 1040;  // the maximum of deflate, rounded up
 
 struct Discard {
   void operator()(zip_t* archive) const { zip_discard(archive); }

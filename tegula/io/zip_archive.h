@@ -16,7 +16,7 @@ namespace tegula::io {
 struct ZipUser {
   std::string_view op;    // "npz"
   std::string_view kind;  // "an .npz archive"
-  std::string_view advice = "";  // what to do without libzip
+  std::string_view advice = "";  // advice if libzip is missing
 };
 
 /// The members of an archive. Throws Error for an empty or damaged archive, and without libzip.
@@ -28,7 +28,7 @@ class ZipReader {
 
   std::size_t size() const;
   std::string_view name(std::size_t member) const;
-  /// Of the member's contents. Throws Error when the archive is too short to hold so much.
+  /// The size of the member's contents. Throws Error if the archive is too short to hold as much.
   std::size_t bytes(std::size_t member) const;
   /// The first bytes, as many as there are of `most`.
   Bytes first(std::size_t member, std::size_t most) const;
