@@ -1,4 +1,4 @@
-// Products on the GPU: cuBLASLt, with the epilogues it has; a plain kernel for what remains.
+// Products on the GPU: cuBLASLt, with the epilogues it has; a plain kernel for the rest.
 
 #include "tegula/cuda/blas/blas.h"
 
@@ -116,7 +116,7 @@ class MatmulCall : public runtime::Call {
     return text;
   }
 
-  /// What is left to a kernel behind the product, which then has neither bias nor activation and no buffer for a bias.
+  /// The kernel that runs after the product, if it has one; the product then has neither bias nor activation, and no buffer for a bias.
   const std::optional<PlainKernel>& epilogue() const { return after_; }
 
  private:
@@ -226,7 +226,7 @@ class MatmulCall : public runtime::Call {
     bias ? split.kernel.launch({left, right, bias, c}) : split.kernel.launch({left, right, c});
   }
 
-  /// The library's candidates against kernels of our own. Where there is too little memory to measure in, the library's guess stays.
+  /// Measures the library's candidates against our own kernels. If memory for measuring is short, the library's guess stays.
   void measure_choices(const std::string& section, const std::string& key, const std::vector<Choice>& candidates) {
     const auto choices = split_choices(d_, product_, context_.card);
     try {

@@ -1,5 +1,5 @@
 #pragma once
-// A call of cuBLASLt with the algorithm that was chosen for it, for what the library does in one piece.
+// A call of cuBLASLt with its chosen algorithm, for products that the library computes in one piece.
 
 #include <functional>
 #include <memory>
@@ -16,10 +16,10 @@ namespace tegula::gpu {
 struct LtCall {
   LtForm form;
   BlasProduct product;
-  std::vector<std::size_t> bytes;  // of the call's buffers, in their order
+  std::vector<std::size_t> bytes;  // bytes of the call's buffers, in their order
   std::function<LtAddresses(std::span<void* const> buffers)> addresses;
   std::string text;  // "bf16 512 x 10 x 784", for people
-  std::string advice;  // where the library has no algorithm
+  std::string advice;  // the error's advice if the library has no algorithm
 };
 
 /// Throws Error where the library has no algorithm.

@@ -24,7 +24,7 @@ std::optional<LtForm> gradient_form(const runtime::Matmul& d, const BlasProduct&
   return form;
 }
 
-/// Of the fastest algorithm; measured unless it is known.
+/// The time of the fastest algorithm; measured unless it is known.
 std::optional<double> microseconds(Context& context, const LtForm& form, const BlasProduct& product, const runtime::Matmul& d) {
   const std::string &section = blas_lt(context).section, key = tuning_key(form, product);
   if (const auto text = tuning_file().find(section, key); text && *text == kNoAlgorithm) return std::nullopt;
@@ -51,7 +51,7 @@ bool prefers_gradient(Context& context, const runtime::Matmul& d) {
   const auto with = microseconds(context, *form, p, d);
   const auto without = with ? microseconds(context, form_of(plain, CUBLASLT_EPILOGUE_DEFAULT), p, plain) : std::nullopt;
   if (!without) return false;
-  // The kernel would read both and write one; but what it may add up meanwhile, as a bias' gradient is, has to be read again.
+  // The kernel would read both and write one; but a sum that it may carry, such as a bias' gradient, must then read everything again.
   const double moved = 2 * static_cast<double>(extent_bytes(d.dtype(), d.c.layout));
   return *with <
          *without + 1e6 * costs().launch_seconds + 1e6 * moved / (costs().share_of_peak * find_properties(context).bytes_per_second);

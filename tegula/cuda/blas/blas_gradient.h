@@ -8,8 +8,8 @@
 
 namespace tegula::gpu {
 
-/// Whether such a product takes less time than one without, measured, and a kernel that moves as many bytes as the rest asks for. Both times
-/// are remembered in the tuning file. False where cuBLASLt has no such epilogue, and for small products, for which nothing is measured.
+/// True if a matmul with this epilogue takes less time than one without it and a kernel that moves the same bytes. Measures both, and stores the
+/// times in the tuning file. False if cuBLASLt has no such epilogue, and for small products, which are not measured.
 bool prefers_gradient(Context& context, const runtime::Matmul& description);
 
 /// For a description with a `gradient`. Throws Error where cuBLASLt has no algorithm.

@@ -19,7 +19,7 @@ struct Matrix {
   std::int64_t rows, columns, row_stride, column_stride;
 };
 
-/// Strides of axes of size 1 mean nothing: such an axis gets the one that suits the other. What can count as lying by rows does.
+/// The layout as a BLAS matrix. The stride of an axis of size 1 is arbitrary, and is set to suit the other axis; a matrix that may count as row-major does.
 Matrix matrix_of(const Layout& layout) {
   const int r = layout.shape.rank() - 2, c = r + 1;
   Matrix m{layout.shape[r], layout.shape[c], layout.strides[r], layout.strides[c]};

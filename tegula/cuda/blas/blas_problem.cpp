@@ -71,7 +71,7 @@ LtProblem::LtProblem(const BlasLt& lt, const LtForm& form, const BlasProduct& p)
   if (form.reads_bias()) set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, form.result);
   if (form.aux_leading > 0) set(CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD, form.aux_leading);
   if (form.factors) {
-    const void* const somewhere = this;  // they come with each call; that there are some is what an algorithm must know
+    const void* const somewhere = this;  // addresses come with each call; an algorithm only needs to know that there are some
     set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, somewhere);
     set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, somewhere);
   }

@@ -15,18 +15,18 @@ namespace tegula::gpu {
 
 /// Memory that an algorithm may ask for, bytes.
 constexpr std::size_t kBlasWorkspace = std::size_t{32} << 20;
-/// Bytes; what the fastest kernels ask of all addresses.
+/// Bytes; the alignment that the fastest kernels need of all addresses.
 constexpr std::size_t kBlasAlignment = 16;
 /// In the tuning file: no algorithm does this.
 constexpr const char* kNoAlgorithm = "none";
 
-/// What is multiplied, in what, and what happens to the sums.
+/// The dtypes and the arithmetic of a product, and the epilogue applied to its sums.
 struct LtForm {
   cudaDataType_t operand = CUDA_R_32F, result = CUDA_R_32F;
   cublasComputeType_t compute = CUBLAS_COMPUTE_32F;
   cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_DEFAULT;
   bool factors = false;  // each operand is multiplied by an f32 in memory
-  std::int64_t aux_leading = 0;  // of the further matrix that the epilogue reads; 0: none
+  std::int64_t aux_leading = 0;  // leading dimension of the epilogue's auxiliary matrix; 0: none
 
   bool reads_bias() const { return (epilogue & CUBLASLT_EPILOGUE_BIAS) != 0; }
 };
@@ -35,7 +35,7 @@ cudaDataType_t blas_type(DType dtype);
 /// Operands, result and arithmetic of a described product.
 LtForm form_of(const runtime::Matmul& description, cublasLtEpilogue_t epilogue);
 
-/// Where the matrices of a call lie; null what it does not have.
+/// The addresses of a call's matrices; null for those it does not have.
 struct LtAddresses {
   const void *left = nullptr, *right = nullptr;
   void* result = nullptr;
@@ -44,7 +44,7 @@ struct LtAddresses {
   const void *left_factor = nullptr, *right_factor = nullptr;
 };
 
-/// Whether algorithms for it are measured: small products are not worth it.
+/// True if algorithms are measured for the product; small ones are not worth it.
 bool is_measured(const BlasProduct& product);
 
 /// Everything that the choice of an algorithm may depend on, for the tuning file.
@@ -64,7 +64,7 @@ class LtProblem {
 
   /// The library's guesses for addresses with this alignment, the best first. Sums of split products stay in the wide type.
   std::vector<Choice> candidates(std::size_t alignment, std::size_t workspace) const;
-  /// What the tuning file says of an algorithm, or nothing when it does not run here.
+  /// The algorithm in a tuning file's entry, or nothing if it does not run here.
   std::optional<Choice> remembered(const std::string& text) const;
   /// For the tuning file.
   static std::string text_of(const Choice& choice);

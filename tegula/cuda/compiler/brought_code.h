@@ -19,7 +19,7 @@ using Code = std::shared_future<std::vector<char>>;
 
 using runtime::next_moment;
 
-/// What brought code is found by: the kernel's name, "sm_90", and a hash of the text and of how a * b + c is compiled. The compiler's version is not part of it.
+/// The key of brought code: the kernel's name, "sm_90", and a hash of the text and of the rule for a * b + c. Independent of the compiler's version.
 std::string code_key(std::string_view kernel, std::string_view source, int architecture, Products products);
 
 /// Code that is not compiled here but lies in `code`, from now on.
@@ -27,7 +27,7 @@ void bring(runtime::Findings::Code code);
 /// Not valid() where nothing was brought. The image stays where it is as long as the process lives.
 Code brought(const std::string& key);
 
-/// Who was asked for code, and when last.
+/// The code that was requested, each with the moment of the latest request.
 class AskedCode {
  public:
   void note(std::string key, const Code& code);
@@ -43,7 +43,7 @@ class AskedCode {
   std::map<std::string, Asked> all_;
 };
 
-/// To be told by who uses a library whenever its answers become part of a call or kernel.
+/// To be called by the user of a library whenever its answers become part of a call or kernel.
 void note_version(const std::string& library, const std::string& version);
 std::map<std::string, std::string> versions_since(std::uint64_t moment);
 

@@ -8,7 +8,7 @@
 namespace tegula::gpu {
 namespace {
 
-/// A line of magic, what the unit was compiled from, and a checksum; then the cubin.
+/// A line of magic, a hash of the unit's source and options, and a checksum; then the cubin.
 std::string header_of(const std::string& key, std::string_view image) {
   char text[120];
   std::snprintf(text, sizeof text, "tegula cubin 3 %016llx%016llx %016llx%016llx\n", static_cast<unsigned long long>(text_hash(key)),

@@ -12,7 +12,7 @@ namespace tegula::gpu {
 
 using runtime::cache_folder;
 
-/// A compiled unit under the key that says what it was compiled from: an entry under another's name is none.
+/// A compiled unit under the key of its source; an entry under another key counts as none.
 std::optional<std::vector<char>> read_cubin(const std::filesystem::path& path, const std::string& key);
 void write_cubin(const std::filesystem::path& path, const std::string& key, const std::vector<char>& cubin);
 

@@ -10,7 +10,7 @@
 namespace tegula::runtime {
 namespace {
 
-/// Of a multiprocessor, as the CUDA guide's table of compute capabilities has it.
+/// The limits of a multiprocessor, from the CUDA guide's table of compute capabilities.
 struct Limits {
   int threads = 2048, blocks = 32, registers = 65536;
   std::size_t shared = 228 * 1024;

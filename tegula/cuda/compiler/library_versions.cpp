@@ -13,7 +13,7 @@ namespace {
 
 using runtime::cache_folder, runtime::Trust;
 
-/// What decides which file the loader finds.
+/// The environment variables that decide which file the loader finds.
 std::string places() {
   std::string text;
   for (const char* name : {"LD_LIBRARY_PATH", "CUDA_PATH", "CUDA_HOME"}) {

@@ -31,8 +31,8 @@ namespace {
 
 void finish_background();
 
-/// exit() destroys what is thread_local in the main thread before it runs any handler, those that NVRTC registers in the midst of its
-/// first compilations included: waiting here, nothing is taken away from a thread that compiles.
+/// exit() destroys thread_local objects of the main thread before it runs any handler, even one that NVRTC registers in the midst of its
+/// first compilations: waiting here keeps everything alive for the threads that compile.
 struct AtExit {
   ~AtExit() {
     if (gettid() == getpid()) finish_background();
@@ -78,7 +78,7 @@ Background& background() {
 }
 void finish_background() { background().finish(); }
 
-/// The compiler, with what this process has to do about it.
+/// The compiler, opened with this process's preparations.
 const Nvrtc& compiler() {
   static const Nvrtc& opened = []() -> const Nvrtc& {
     const Nvrtc& nvrtc = Nvrtc::get();
@@ -92,7 +92,7 @@ const Nvrtc& compiler() {
 std::vector<std::string> options_for(const std::string& target, int version, Products products) {
   const char* const contraction = products == Products::Contracted ? "--fmad=true" : "--fmad=false";
   std::vector<std::string> options{"--gpu-architecture=" + target, "--std=c++17", contraction, "--diag-suppress=177,550"};
-  // Without what the language has for textures and launches from kernels, which takes a third of the time that reading a unit does.
+  // Without the declarations for textures and launches from kernels, which take a third of the time that reading a unit does.
   if (version >= 13000) options.emplace_back("--minimal");
   return options;
 }
@@ -112,14 +112,14 @@ std::vector<std::string> cubin_options(int architecture, int version, Products p
   return options;
 }
 
-/// Under what the cubin of a unit is kept: all that it depends on.
+/// The key of a unit's cubin: everything it depends on.
 std::string cubin_key(const std::string& source, int architecture, Products products, int version) {
   std::string key = std::to_string(version);
   for (const std::string& option : cubin_options(architecture, version, products)) key += " " + option;
   return key + "\n" + source;
 }
 
-/// Where it lies; nowhere when nothing is kept.
+/// The file of the cubin; nothing if none are kept.
 std::optional<std::filesystem::path> cubin_path(const std::string& key) {
   const auto folder = cache_folder();
   if (!folder) return {};
@@ -212,7 +212,7 @@ void warm_up_compiler() {
   try {
     compiler();
     Nvrtc::warm_up();
-  } catch (const Error&) { return; }  // whoever needs it will say what is missing
+  } catch (const Error&) { return; }  // a later use reports what is missing
 }
 
 std::string compile_ptx(const std::string& source, int architecture) {

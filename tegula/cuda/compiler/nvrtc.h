@@ -10,7 +10,7 @@
 
 namespace tegula::gpu {
 
-/// What becomes of a * b + c. Generated kernels say fmaf where they mean it: then a value is the same in each of them.
+/// The rule for a * b + c. Generated kernels write fmaf where they want it, so a value is the same in all of them.
 enum class Products : std::uint8_t { Rounded, Contracted };
 
 /// The cubin of a unit for sm_<architecture>. Kept on disk under a hash of source, options, architecture and compiler version, in
@@ -23,17 +23,17 @@ std::shared_future<std::vector<char>> compile_cubin_later(std::string source, in
 /// The same unit as PTX; not kept.
 std::string compile_ptx(const std::string& source, int architecture);
 
-/// What the assembler says about one kernel.
+/// The assembler's report on one kernel.
 struct Figures {
-  int registers = 0;  // of a thread
-  std::size_t stack_bytes = 0;  // of a thread
+  int registers = 0;  // per thread
+  std::size_t stack_bytes = 0;  // per thread
   std::size_t spill_stores = 0, spill_loads = 0;  // bytes of a thread
-  std::size_t shared_bytes = 0;  // static; what a launch asks for comes on top
+  std::size_t shared_bytes = 0;  // static; a launch's dynamic memory comes on top
 };
 /// By kernel name.
 std::map<std::string, Figures> figures(const std::string& source, int architecture);
 
-/// Whether compiled kernels are kept here that an earlier process needed the compiler for.
+/// True if an earlier process compiled kernels on this machine, which are then kept on disk.
 bool anything_compiled();
 /// Opens NVRTC and has it compile something, which it does faster from then on; starts the processes that help it (nvrtc_process.h).
 void warm_up_compiler();
@@ -41,10 +41,10 @@ void warm_up_compiler();
 /// NVRTC's version, without opening it where it is known; "" where there is none.
 std::string compiler_version();
 
-/// Whether NVRTC can be opened; when not, `why` says what is missing.
+/// True if NVRTC can be opened; otherwise `why` says what is missing.
 bool nvrtc_available(std::string* why = nullptr);
 
-/// Of this process.
+/// The counts of this process.
 struct CompileCounters {
   int compiled = 0, from_disk = 0;
 };

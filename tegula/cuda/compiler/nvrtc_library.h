@@ -19,7 +19,7 @@ class Nvrtc {
   using Handle = struct Opaque*;
   static constexpr Result kSuccess = 0, kCompilationFailed = 6;
 
-  /// Opened by the first who asks. Throws Error naming the library.
+  /// Opened at the first call. Throws Error naming the library.
   static const Nvrtc& get();
 
   int version = 0;  // 13000 for 13.0

@@ -28,11 +28,11 @@ constexpr std::uint32_t kRequest = 0x54434d51, kResult = 0x54434d52;
 /// Before each message. A request's bytes are its options and its source, each behind its length; a result's are the cubin.
 struct Header {
   std::uint32_t kind;
-  std::int32_t number;  // of the options; of the version of NVRTC, 0 for failure
+  std::int32_t number;  // request: number of options; result: version of NVRTC, 0 for failure
   std::uint64_t bytes;
 };
 
-/// Who is sent something waits for it, so that it is read at once. False when it is not: the other side was stopped, or is gone.
+/// Sends all bytes. The receiver is always waiting, so it reads at once; returns false if it does not: it was stopped, or is gone.
 bool send_all(int socket, const void* data, std::size_t size) {
   const char* at = static_cast<const char*>(data);
   while (size > 0) {
@@ -105,8 +105,8 @@ std::vector<std::string> parts_of(const std::vector<char>& bytes, std::int32_t o
   return parts;
 }
 
-/// Our ends of sockets to as many new processes; none when the program cannot be started. It leaves at once a child of its own, so nobody
-/// has to wait for it.
+/// Our ends of sockets to as many new processes; none if the program cannot be started. It leaves a child of its own at once, so this process
+/// need not wait for it.
 std::vector<int> spawn_compilers(const std::filesystem::path& path, int count) {
   std::vector<int> ours, theirs;
   posix_spawn_file_actions_t files;

@@ -13,12 +13,12 @@ namespace tegula::gpu {
 
 constexpr int kCompilerSocket = 3;  // the first of them in the other program
 
-/// Programs that compile what they are sent and end by themselves when nothing has come for ten seconds, or with this process. May be used
+/// Programs that compile received units and end by themselves when nothing has come for ten seconds, or with this process. May be used
 /// from several threads.
 class CompilerProcesses {
  public:
-  /// Up to `count` of the program at `path`; none are started yet. The program is started once for all that are missing, and takes their number
-  /// as its argument: it opens NVRTC, and what it has opened then is its children's.
+  /// Up to `count` of the program at `path`; none are started yet. The program is started once for all missing ones, and takes their number
+  /// as its argument: it opens NVRTC, which its children then share.
   CompilerProcesses(std::filesystem::path path, int count) : path_(std::move(path)), count_(count) {}
   CompilerProcesses(const CompilerProcesses&) = delete;
   CompilerProcesses& operator=(const CompilerProcesses&) = delete;
@@ -49,7 +49,7 @@ class CompilerProcesses {
   bool starting_ = false;
 };
 
-/// What one of the processes does: compiles what comes through the socket until nothing does. Returns its exit status.
+/// The main loop of such a process: compiles the units that come through the socket until it closes. Returns the exit status.
 int serve_compilations(int socket);
 /// Children of this process that do so, one for each socket; false when there could not be so many.
 bool fork_servers(int count);

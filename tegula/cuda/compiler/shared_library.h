@@ -12,7 +12,7 @@ namespace tegula::gpu {
 class Library {
  public:
   Library(std::string_view op, std::initializer_list<const char*> names, std::string_view advice);
-  /// Has the whole file read from the disk, in the background: what is large comes sooner so than page by page.
+  /// Reads the whole file from the disk, in the background: a large file comes sooner this way than page by page.
   void read_ahead() const;
   /// The address of `symbol`, or an Error.
   void* find(const char* symbol) const;

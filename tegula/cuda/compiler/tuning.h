@@ -10,11 +10,11 @@ namespace tegula::gpu {
 
 using runtime::tuning_enabled, runtime::tuning_file, runtime::TuningFile;
 
-/// A library's version without opening it, which takes tens of milliseconds: what an earlier process found in the file that it opened, while
-/// that file is what it was and the loader looks in the same places. Another file may be found all the same: what is kept under this version
-/// must do with any. Kept beside compiled kernels; nothing where nothing is known.
+/// A library's version without opening it, which takes tens of milliseconds: the version that an earlier process found in the file that it opened, if
+/// that file is unchanged and the loader looks in the same places. Another file may be found all the same: data kept under this version
+/// must do with any. Kept beside compiled kernels; nothing if the version is unknown.
 std::optional<int> known_version(const std::string& library);
-/// To be told by who has opened it. `symbol` is an address in it.
+/// To be called by the code that opened the library. `symbol` is an address in it.
 void remember_version(const std::string& library, const void* symbol, int version);
 
 }  // namespace tegula::gpu

@@ -37,12 +37,12 @@ struct Dnn {
   explicit Dnn(Context& context);
   /// Throws Error("cudnn: got cuDNN …") unless the call succeeded.
   void check(cudnnStatus_t status, const char* what) const;
-  /// What is executed next goes onto Context::stream(). The caller holds `mutex`.
+  /// Makes later work of the handle go onto Context::stream(). The caller holds `mutex`.
   void follow() const;
 
  private:
   const Context& context_;
-  mutable CUstream stream_ = nullptr;  // where the handle executes
+  mutable CUstream stream_ = nullptr;  // the stream that the handle uses now
 };
 
 /// The one of this card. Makes the context current, and notes the version (brought_code.h).

@@ -31,7 +31,7 @@ using runtime::StepOperand;
 
 constexpr const char* kName = "attention";
 
-/// What may be kept beside the tensors: a few times as much.
+/// The bound on workspace: a few times the size of the operands.
 std::size_t workspace_bound(const Attention& d) {
   const auto bytes =
       static_cast<std::size_t>(numel(d.q.layout.shape) + numel(d.k.layout.shape) + numel(d.v.layout.shape)) * size_of(d.dtype());
@@ -51,7 +51,7 @@ std::string key_of(const Attention& d) {
   return key;
 }
 
-/// What was chosen for one key: equal calls of a program share it.
+/// The plan chosen for one key; equal calls of a program share it.
 struct Chosen {
   DnnGraph graph;
   DnnPlan plan;
@@ -76,7 +76,7 @@ std::shared_ptr<const Chosen> find_plan(Context& context, const Attention& d) {
   }
 }
 
-/// Whether cuDNN reads it where it lies: rows of eights, no axis backwards or standing still.
+/// True if cuDNN reads the tensor in this layout: strides are multiples of eight, none is negative or 0.
 bool reads(const Layout& x) {
   for (int axis = 0; axis + 1 < x.shape.rank(); ++axis) {
     if (x.shape[axis] > 1 && (x.strides[axis] <= 0 || x.strides[axis] % 8 != 0)) return false;
@@ -315,7 +315,7 @@ class AttentionChoice {
 bool attends(Context& context, const Attention& d) {
   if (!describes_flash_attention(d) || static_cast<double>(d.q.layout.shape[2] * d.k.layout.shape[2]) < costs().attention_scores)
     return false;
-  if (d.lengths) return false;  // of a sample without keys cuDNN 9.19 writes neither results nor gradients
+  if (d.lengths) return false;  // cuDNN 9.19 writes neither results nor gradients for a sample without keys
   static auto* mutex = new std::mutex;
   static auto* known = new std::map<std::string, bool>;
   const std::scoped_lock lock(*mutex);

@@ -9,7 +9,7 @@ using runtime::Attention;
 
 constexpr std::int64_t kWidest = 256;
 
-/// A tensor between two operations, and what it is.
+/// A tensor between two operations, with its layout.
 struct Value {
   const DnnDescriptor* tensor = nullptr;
   Layout layout;
@@ -28,7 +28,7 @@ Layout by_head(Layout x) {
   return x;
 }
 
-/// cuDNN looks for its attention in what it is given, so the operations are those, in that order, that its own front end puts down.
+/// cuDNN recognises its attention by pattern, so the operations are those of its own front end, in the same order.
 class Builder {
  public:
   Builder(const Dnn& dnn, const Attention& d)

@@ -29,7 +29,7 @@ enum class AttentionTensor : std::int64_t {
   Right,         // keys that are seen after a query's own, i32
 };
 
-/// Whether the description is one that cuDNN's attention takes at all: halves, heads of up to 256 in eights, no mask, bias or dropout.
+/// True if cuDNN's attention accepts the description at all: halves, heads of up to 256 in eights, no mask, bias or dropout.
 bool describes_flash_attention(const runtime::Attention& description);
 
 /// Throws Error when cuDNN refuses the description.

@@ -1,5 +1,5 @@
-// Convolutions on the GPU: cuDNN, with copies around it where the memory lies in an order that it does not take; a plain kernel for what
-// remains (sums over nothing, dtypes without an engine). Copies, folds, the engine and an epilogue behind it are steps of their own (runtime/call_steps.h).
+// Convolutions on the GPU: cuDNN, with copies around it for layouts that it does not take; a plain kernel for the
+// rest (sums over nothing, dtypes without an engine). Copies, folds, the engine and an epilogue after it are steps of their own (runtime/call_steps.h).
 
 #include <algorithm>
 #include <array>
@@ -45,10 +45,10 @@ std::size_t workspace_bound(const Convolution& d) {
 
 bool is_measured(const Convolution& d) { return tuning_enabled() && runtime::work_of(d).operations >= costs().measured_convolution; }
 
-/// Of the choice between our own kernels.
+/// The key of the choice between our own kernels.
 std::string own_key(const Convolution& d) { return key_of(d, {ChannelOrder::Last, false, true}); }
 
-/// Of the choice between the arrangements of dnn_variants.
+/// The key of the choice between the arrangements of dnn_variants.
 std::string variant_key(const Convolution& d) { return key_of(d, {ChannelOrder::Last, false, true}) + ", arrangement"; }
 
 /// Our kernel for few channels that suits the sizes best and fits into this card's shared memory.
@@ -59,10 +59,10 @@ std::optional<FewChannels> own_kernel(const Context& context, const Convolution&
   return std::nullopt;
 }
 
-/// A tensor of the call: as it was described, and as cuDNN sees it. Where these differ a copy lies between: before the engine for operands, behind it for the result.
+/// A tensor of the call: its described layout, and the one that cuDNN sees. If they differ, a copy is made: before the engine for operands, after it for the result.
 struct Operand {
   Layout described, seen;
-  Dims shift;  // of `seen` against `described`
+  Dims shift;  // offset of `seen` inside `described`
 };
 
 bool same_elements(const Layout& a, const Layout& b) {
@@ -149,7 +149,7 @@ class ConvolutionChoice {
     }
   }
 
-  /// What was chosen for one key.
+  /// The engine chosen for a key, shared by equal calls; stores `made` if that is given.
   static std::shared_ptr<const ChosenEngine> shared(const std::string& key, const std::shared_ptr<const ChosenEngine>& made) {
     static auto* mutex = new std::mutex;
     static auto* all = new std::map<std::string, std::weak_ptr<const ChosenEngine>>;
@@ -165,7 +165,7 @@ class ConvolutionChoice {
     if (const auto variants = dnn_variants(d_); variants.empty() || !choose_variant(attempts, variants)) set_up_first(attempts);
   }
 
-  /// Whether one of them is faster than the call as it is described. It is set up then.
+  /// True if a variant is faster than the call as described; that variant is then set up.
   bool choose_variant(const std::vector<DnnAttempt>& attempts, const std::vector<DnnVariant>& variants) {
     const std::string section = context_.own_section(), key = variant_key(d_);
     if (const auto remembered = tuning_enabled() ? tuning_file().find(section, key) : std::nullopt) {
@@ -365,7 +365,7 @@ class ConvolutionChoice {
     operands.push_back(read(repeated)), tensors.push_back({});
   }
 
-  /// Whose kernel adds the bias and, unless something else is added before it, applies the activation.
+  /// Adds the direct convolution. Its kernel adds the bias and, unless an addend comes before it, applies the activation.
   void add_direct(CallSteps& to) const {
     Convolution d = d_;
     if (d_.addend) d.activation = Activation::None;

@@ -13,12 +13,12 @@ using runtime::Activation;
 using runtime::Arithmetic;
 using runtime::Convolution;
 
-/// Of sums and of what lies between the operations.
+/// The type of sums and of intermediate tensors between operations.
 cudnnDataType_t wide_type(DType dtype) { return dtype == f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT; }
 
-/// Whether cuDNN 9.19's engine 7 is known to be right. It gives wrong sums of halves where windows are further apart than one element: for (1, 6, 3) by
-/// (8, 6, 2) with stride 3, dilation 2 and padding 1, and for (4, 3, 1, 4) by (8, 3, 1, 4) with stride (1, 2) from rows to channels last. Of channels in
-/// eights, where networks use it, only dilation was seen to go wrong.
+/// True if cuDNN 9.19's engine 7 is known to be right. It gives wrong sums of halves if windows are more than one element apart: for (1, 6, 3) by
+/// (8, 6, 2) with stride 3, dilation 2 and padding 1, and for (4, 3, 1, 4) by (8, 3, 1, 4) with stride (1, 2) from rows to channels last. With channels in
+/// eights, as networks have them, only dilation was seen to go wrong.
 bool is_right_in_engine_7(const Convolution& d) {
   const bool in_eights = d.weight.layout.shape[0] % 8 == 0 && d.weight.layout.shape[1] % 8 == 0;
   for (int i = 0; i < d.stride.rank(); ++i) {
@@ -67,7 +67,7 @@ class Builder {
     return graph_.add_tensor(static_cast<std::int64_t>(role), layout, dnn_type(d_.dtype()));
   }
   const DnnDescriptor& between() {
-    const Layout& y = p_.output;  // what lies nowhere has no room between its rows
+    const Layout& y = p_.output;  // a virtual tensor has no gaps between its rows
     return graph_.add_virtual(without_room(y, memory_rows(y).value_or(MemoryRows{})), wide_type(d_.dtype()));
   }
 

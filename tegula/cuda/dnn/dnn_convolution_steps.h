@@ -1,5 +1,5 @@
 #pragma once
-// The steps of a convolution on the GPU: the engine of cuDNN with tensors that lie as it takes them, and what is around it.
+// The steps of a convolution on the GPU: the engine of cuDNN with tensors in its layouts, and the steps around it.
 
 #include <memory>
 #include <string>

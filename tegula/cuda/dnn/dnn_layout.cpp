@@ -168,7 +168,7 @@ bool has_epilogue(const Convolution& d) {
 
 namespace {
 
-/// Whether windows along some axis stand further apart than they reach.
+/// True if windows leave elements out between them along some axis.
 bool leaves_pixels_out(const Convolution& d) {
   for (int i = 0; i < d.stride.rank(); ++i) {
     if (d.stride[i] > d.dilation[i] * (d.weight.layout.shape[i + 2] - 1) + 1) return true;
@@ -206,7 +206,7 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   if (some && padded.input.shape != plain.input.shape) attempts.push_back({best, true, false});
   if (!refused && !last_alone) attempts.push_back({other, false, false});
   if (!has_slices(d, best) && !has_slices(d, other)) return attempts;
-  for (std::size_t i = 0, count = attempts.size(); i < count; ++i) {  // where no engine takes them
+  for (std::size_t i = 0, count = attempts.size(); i < count; ++i) {  // for the case that no engine takes the slices
     attempts.push_back(attempts[i]);
     attempts.back().slices = false;
   }

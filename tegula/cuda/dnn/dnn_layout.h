@@ -17,11 +17,11 @@ struct DnnAttempt {
   bool padded = false;  // the input is padded (or cropped) by a copy of ours instead of by cuDNN
   bool fused = false;   // bias, addend and activation belong to the call
   std::int64_t channels = 0;  // the input's channels are filled up with zeros to so many; 0: as they are
-  Dims fold = {};             // so many pixels along these axes become channels (plain_fold.h); empty: they do not
+  Dims fold = {};             // this many pixels along these axes become channels (plain_fold.h); empty: none
   bool slices = true;         // cuDNN takes slices of larger tensors where they lie; false: copies of them
 };
 
-/// What cuDNN sees. Where a layout differs from the described one, a copy lies between.
+/// The convolution that cuDNN sees. Where a layout differs from the described one, a copy is made.
 struct DnnProblem {
   Layout input, weight, output;
   Dims stride, dilation, pre, post;
@@ -44,20 +44,20 @@ struct DnnVariant {
 /// them cost a copy and may be worth it.
 std::vector<DnnVariant> dnn_variants(const runtime::Convolution& description);
 
-/// Whether something is done to the results of a forward pass.
+/// True if the forward pass has a bias, an addend or an activation.
 bool has_epilogue(const runtime::Convolution& description);
 
-/// Whether tensor cores do the products.
+/// True if tensor cores compute the products.
 bool uses_tensor_cores(const runtime::Convolution& description);
 
 /// Dense strides with the channels first or last.
 Layout ordered(const Shape& shape, ChannelOrder order);
-/// Whether the elements lie so; axes of size 1 have no say.
+/// True if the elements have this order; axes of size 1 do not count.
 bool lies_ordered(const Layout& layout, ChannelOrder order);
 /// The strides of a slice that lies so but for room between the images (channels first) or the pixels (channels last), by multiples of 16 bytes;
 /// nothing where it does not.
 std::optional<Layout> ordered_slice(const Layout& layout, ChannelOrder order, DType dtype);
-/// Whether something of it is a slice that cuDNN takes in this order.
+/// True if a tensor of the call is a slice that cuDNN takes in this order.
 bool has_slices(const runtime::Convolution& description, ChannelOrder order);
 
 /// Everything that the choice of an algorithm may depend on, as one line.

@@ -119,13 +119,13 @@ std::vector<DnnDescriptor> DnnGraph::configurations(cudnnBackendHeurMode_t mode)
 std::vector<DnnPlan> DnnGraph::plans(std::size_t workspace, std::size_t most) const {
   std::vector<DnnPlan> plans;
   std::vector<std::string> seen;
-  // What is left to fall back on takes up to a thousand times as long, or a second to compile: measuring ResNet-50's layers with it takes a
-  // minute, and it was never the fastest.
+  // Fallback plans take up to a thousand times as long, or a second to compile: measuring ResNet-50's layers with them takes a
+  // minute, and none was ever the fastest.
   const std::array modes{CUDNN_HEUR_MODE_A, CUDNN_HEUR_MODE_B, CUDNN_HEUR_MODE_FALLBACK};
   constexpr std::size_t kGuesses = 2;
   for (std::size_t m = 0; m < modes.size(); ++m) {
     if (m >= kGuesses && !plans.empty()) break;
-    const std::size_t share = most * std::min(m + 1, kGuesses) / kGuesses;  // what the first leaves over goes to the next
+    const std::size_t share = most * std::min(m + 1, kGuesses) / kGuesses;  // the second mode gets the share that the first did not use
     if (plans.size() >= std::max<std::size_t>(share, 1)) continue;
     for (DnnDescriptor& configuration : configurations(modes[m])) {
       if (plans.size() >= std::max<std::size_t>(share, 1)) break;

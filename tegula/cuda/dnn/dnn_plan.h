@@ -14,7 +14,7 @@
 
 namespace tegula::gpu {
 
-/// Where a tensor of a plan lies; a tensor of one number by value lies in the host's memory.
+/// The address of a plan's tensor; a one-number tensor passed by value is in host memory.
 struct DnnAddress {
   std::int64_t id = 0;
   void* at = nullptr;
@@ -48,17 +48,17 @@ class DnnGraph {
   /// One number that comes with each run, from the host's memory.
   const DnnDescriptor& add_number(std::int64_t id, int rank, cudnnDataType_t type);
   DnnDescriptor descriptor(cudnnBackendDescriptorType_t type) const { return {*dnn_, type}; }
-  /// Finalises what an operation needs beside its tensors, and keeps it.
+  /// Finalises an operation's descriptor beside its tensors, and keeps it.
   const DnnDescriptor& keep(DnnDescriptor descriptor);
   /// Finalises an operation, which comes after those so far.
   void add_operation(DnnDescriptor operation);
   /// Throws Error when cuDNN refuses the description.
   void finish();
 
-  /// Whether the library knows an engine for it, as far as can be said before one is compiled.
+  /// True if the library knows an engine for the graph, as far as that is known before one is compiled.
   bool has_engine() const { return !configurations(CUDNN_HEUR_MODE_A).empty(); }
-  /// Up to `most` plans that need no more than `workspace` bytes: what each of the library's ways of guessing ranks first; what it falls back
-  /// on only where they know nothing.
+  /// Up to `most` plans that need no more than `workspace` bytes: the first ones in each of the library's heuristics; the fallback's
+  /// only if those know nothing.
   std::vector<DnnPlan> plans(std::size_t workspace, std::size_t most) const;
   /// The plan of a remembered engine, or nothing when it does not work here.
   std::optional<DnnPlan> plan(const std::string& engine, std::size_t workspace) const;
@@ -76,7 +76,7 @@ class DnnGraph {
 
 cudnnDataType_t dnn_type(DType dtype);
 
-/// What an engine says about its arithmetic.
+/// The notes that an engine gives on its arithmetic.
 std::vector<cudnnBackendNumericalNote_t> numerical_notes(const DnnDescriptor& engine);
 
 }  // namespace tegula::gpu

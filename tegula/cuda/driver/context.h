@@ -36,37 +36,37 @@ struct Context {
   Pool* pool = nullptr;         // device memory
   Staging* staging = nullptr;   // copies from the host
   Progress* progress = nullptr; // once the device has joined others; set under `order`
-  /// Held by whoever puts work on a stream, and during a whole recording, so that nobody else's work gets into it. Library calls
+  /// Held by the thread that puts work on a stream, and during a whole recording, so that no other thread's work gets into it. Library calls
   /// (runtime::Call::run) hold it already.
   mutable std::recursive_mutex order;
 
   /// Makes the context current on this thread. Cheap when it is already.
   void enter() const;
-  /// That of this use; opened when it is first asked for.
+  /// The stream of this use; opened at the first call.
   CUstream stream_of(runtime::Use use) const;
-  /// What this thread's work is put in for: that of its Feeding, else Use::Compute.
+  /// The use for which this thread queues work: that of its Feeding, otherwise Use::Compute.
   runtime::Use use() const;
-  /// Where it is put: where this thread records (Capture), else on the stream of use(). The caller has entered.
+  /// The stream on which this thread queues work: its recording (Capture) if it has one, otherwise the stream of use(). The caller has entered.
   CUstream stream() const;
-  /// Lets stream() wait for what is on that of this use.
+  /// Makes stream() wait for the work on the stream of this use.
   void follow(runtime::Use use) const;
-  /// Lets that of Use::Compute wait for what is on the others.
+  /// Makes the stream of Use::Compute wait for the work on the others.
   void join() const;
-  /// Waits for what is on stream(), without keeping others from queueing more. Work that failed is reported with the names of the
-  /// kernels that were queued last, the host's turns by what they threw. `op` names who waits.
+  /// Waits for the work on stream(), without keeping others from queueing more. Failed work is reported with the names of the
+  /// kernels that were queued last, host turns with their exceptions. `op` is the caller's name.
   void synchronize(std::string_view op) const;
   /// The same for all streams.
   void synchronize_all(std::string_view op) const;
-  /// Waits for all streams, and tells nothing: for what ends, perhaps after the driver. Not while this thread is recording.
+  /// Waits for all streams, and reports nothing: for destructors, perhaps after the driver's end. Not while this thread is recording.
   void drain() const noexcept;
   /// Remembers the name of a queued kernel, which lives as long as the process. TEGULA_CUDA_SYNC=1 waits for each.
   void queued(const char* kernel);
-  /// What a turn of the host threw: the next synchronize() throws it. Needs nothing of the driver.
+  /// Stores the exception of a host turn, which the next synchronize() rethrows. Needs nothing of the driver.
   void host_failed(std::exception_ptr failure) const;
   /// runtime::Communicates.
   void confirm_by(std::function<void()> confirm);
   std::string device_name() const { return "cuda:" + std::to_string(index); }
-  /// Of the tuning file: choices that hold whatever libraries there are.
+  /// The tuning file's section for choices that do not depend on the libraries' versions.
   std::string own_section() const { return name + ", Tegula"; }
 
  private:
@@ -76,12 +76,12 @@ struct Context {
 
   std::array<const char*, 8> recent_{};  // a ring
   unsigned count_ = 0;
-  mutable std::array<CUstream, 3> streams_{};  // all guarded by `order`
+  mutable std::array<CUstream, 3> streams_{};  // all protected by `order`
   mutable std::vector<CUevent> idle_events_;
-  mutable std::mutex events_;  // of these
+  mutable std::mutex events_;  // protects idle_events_
   mutable std::mutex failing_;
   mutable std::exception_ptr host_failure_;
-  std::function<void()> confirm_;  // both guarded by failing_
+  std::function<void()> confirm_;  // both protected by failing_
 };
 
 /// While it lives, this thread's work for the device goes onto the stream of this use.
@@ -99,7 +99,7 @@ class Feeding {
   Feeding* outer_;
 };
 
-/// An event without a time, lent while it lives. Who waits for it on a stream waits for what it was then: it may be recorded anew.
+/// An event without timing, borrowed while this object lives. A stream that waits for it waits for its state at that moment, so the event may be recorded again.
 class BriefEvent {
  public:
   BriefEvent(const Context& context, std::string_view op);
@@ -113,14 +113,14 @@ class BriefEvent {
   CUevent event_ = nullptr;
 };
 
-/// Throws Error("<op>: got CUDA_ERROR_…, …") unless `result` is CUDA_SUCCESS. `op` names what was tried, in the user's words.
+/// Throws Error("<op>: got CUDA_ERROR_…, …") unless `result` is CUDA_SUCCESS. `op` names the attempt, in the user's words.
 void check(CUresult result, std::string_view op);
 
-/// Whether this error has made the context useless: every further call gives it again.
+/// True if this error has made the context unusable: every further call returns it again.
 bool is_sticky(CUresult result);
 
-/// Device memory from the caching pool of `context`, for what is put on Context::stream(). In the order of Use::Compute: freed memory may be handed out again at
-/// once, so who uses it on another stream waits for that, or lets that of Use::Compute wait, before it is given back.
+/// Device memory from the caching pool of `context`, for work on Context::stream(). In the order of Use::Compute: freed memory may be allocated again at
+/// once, so a user on another stream must wait for that work, or make Use::Compute wait, before freeing it.
 Ref<Buffer> allocate(const Context& context, std::size_t bytes);
 
 }  // namespace tegula::gpu

@@ -16,7 +16,7 @@ using runtime::Reduction;
 
 constexpr const char* kExchanging = "an exchange of two GPUs";
 
-/// What takes the numbers that have come.
+/// The kernel that consumes the received elements.
 PlainKernel taking(const Collective& what, int rank) {
   const std::int64_t count = CopiedExchanges::bytes_sent(what) / static_cast<std::int64_t>(size_of(what.dtype));
   if (what.kind == CollectiveKind::AllGather) return join_arrived_kernel(CopiedExchanges::bytes_sent(what), rank);

@@ -9,14 +9,14 @@
 
 namespace tegula::gpu {
 
-/// What the calls of a rank share: a box, and the words behind it, at the same places of both ranks' memory.
+/// The buffers shared by the calls of a rank: a box, and the flags after it, at the same offsets in both ranks' memory.
 class CopiedExchanges {
  public:
   /// `box`: its bytes, a multiple of 256. `rank`: 0 or 1.
   CopiedExchanges(Context& context, int rank, std::int64_t box, CUdeviceptr here, CUdeviceptr there, const std::uint32_t* stop);
-  /// That one rank's memory has to hold; 0 for none.
+  /// Bytes that one rank's memory must hold; 0 for none.
   static std::size_t bytes(std::int64_t box);
-  /// What the box has to have room for; 0 for what is not exchanged so: all but sums and means of floats, scattered or not, and gathers.
+  /// The bytes that the box must hold; 0 for collectives not exchanged this way: all but sums and means of floats (all-reduce, reduce-scatter) and gathers.
   static std::int64_t bytes_sent(const runtime::Collective& what);
   static std::unique_ptr<runtime::Call> call(std::shared_ptr<const CopiedExchanges> exchanges, const runtime::Collective& what);
 

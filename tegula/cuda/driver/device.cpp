@@ -33,7 +33,7 @@ namespace tegula::gpu {
 namespace {
 
 constexpr int kOldestArchitecture = 80;
-/// Any driver of the toolkit's major version runs what it compiled.
+/// Any driver of the toolkit's major version runs its output.
 constexpr int kOldestDriver = CUDA_VERSION / 1000 * 1000;
 
 std::string version_text(int version) { return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10); }

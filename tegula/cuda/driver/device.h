@@ -12,7 +12,7 @@ int count_devices();
 
 /// The index-th usable GPU; lives as long as the process. Throws Error.
 runtime::Device& open_device(int index);
-/// Of a device that is open.
+/// The findings of a device that is open.
 runtime::DeviceFindings& findings_of_device(int index);
 
 }  // namespace tegula::gpu

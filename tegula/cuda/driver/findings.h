@@ -1,5 +1,5 @@
 #pragma once
-// What a card finds out: code of kernels, choices of the tuning file, versions of NVIDIA's libraries.
+// The findings of a card: code of kernels, choices in the tuning file, versions of NVIDIA's libraries.
 
 #include "tegula/cuda/driver/context.h"
 #include "tegula/cuda/driver/kernel.h"

@@ -59,7 +59,7 @@ class HostTurnCall final : public runtime::Call {
   Context& context_;
   runtime::HostTurn turn_;
   Ref<Buffer> input_, output_;
-  mutable std::list<std::unique_ptr<Taken>> recorded_;  // which replays come to; guarded by Context::order
+  mutable std::list<std::unique_ptr<Taken>> recorded_;  // which replays come to; protected by Context::order
 };
 
 }  // namespace

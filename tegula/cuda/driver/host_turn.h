@@ -8,7 +8,7 @@
 
 namespace tegula::gpu {
 
-/// The call of a runtime::HostTurn. Keeps pinned memory for what comes and goes.
+/// The call of a runtime::HostTurn. Keeps pinned memory for its input and output.
 std::unique_ptr<runtime::Call> make_host_turn(Context& context, const runtime::HostTurn& turn);
 
 }  // namespace tegula::gpu

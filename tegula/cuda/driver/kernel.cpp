@@ -20,10 +20,10 @@ namespace {
 using runtime::Argument;
 using runtime::ArgumentSet;
 
-/// What a kernel takes by value in its parameters; more goes through a table. The hardware's limit is 4 KiB on older drivers.
+/// The bytes that a kernel takes by value in its parameters; more go through a table. The hardware's limit is 4 KiB on older drivers.
 constexpr std::size_t kMaxParameterBytes = 4000;
 
-/// Of generated source that is compiled in one go. NVRTC reads one unit at a time, and the words before it take as long as ten thousand.
+/// The size of a compilation unit of generated source. NVRTC compiles one unit at a time, and the prelude costs as much as ten thousand characters.
 constexpr std::size_t kUnitCharacters = 24000;
 
 std::int64_t instances_of(const ArgumentSet& set) { return set.grid[0] * set.grid[1] * set.grid[2]; }
@@ -112,7 +112,7 @@ std::string CodeCache::key_of(const std::string& kernel, const std::string& code
   return code_key(kernel, words + "\n" + code, context_.card.architecture, Products::Rounded);
 }
 
-/// Units of a bounded size. What lies in one depends on the list alone, so that the cache on disk knows it again. Brought code is a unit as it comes.
+/// Compiles in units of bounded size. A unit's content depends on the list alone, so the cache on disk finds it again. Brought code is a unit as it comes.
 void CodeCache::start(const std::vector<Generated>& wanted) {
   std::vector<std::shared_ptr<Unit>> units;
   std::map<const std::vector<char>*, std::shared_ptr<Unit>> brought_units;
@@ -197,7 +197,7 @@ const Function* Kernel::remember(const Specialisation& variant, const Function* 
   return variants_.emplace(variant, function).first->second;
 }
 
-/// TEGULA_PRINT=decide says what is decided about it first.
+/// TEGULA_PRINT=decide shows the decisions about it first.
 Generated Kernel::generate_variant(const Specialisation& variant) const {
   const int architecture = context_.card.architecture;
   if (listed("TEGULA_PRINT", "decide"))

@@ -1,5 +1,5 @@
 #pragma once
-// Tile programs on the GPU: variants by what is known about the arguments, compiled when they are needed, and launched.
+// Tile programs on the GPU: variants by the known facts about the arguments, compiled when they are needed, and launched.
 
 #include <cuda.h>
 
@@ -33,7 +33,7 @@ class CodeCache {
   void request(const std::vector<Generated>& wanted);
   /// The functions of `wanted`, in order.
   std::vector<const Function*> compile(const std::vector<Generated>& wanted);
-  /// Of functions that were wanted, among them those that were there.
+  /// The functions that were requested, including those that existed.
   const AskedCode& asked() const { return asked_; }
   void note(const Function& function) { asked_.note(function.key, function.code); }
 

@@ -50,7 +50,7 @@ class Event {
   CUevent event_ = nullptr;
 };
 
-/// Times what is put on the stream, in microseconds.
+/// Times the work put on the stream, in microseconds.
 class Stopwatch {
  public:
   explicit Stopwatch(Context& context) : context_(context) {}
@@ -86,9 +86,9 @@ double once(Context& context, const std::function<void(int)>& run, int repetitio
 
 // Microseconds.
 constexpr double kLongEnough = 200;  // against what starting a graph takes
-constexpr double kStarting = 200;    // what the gaps between launches may come to
+constexpr double kStarting = 200;    // upper bound of all gaps between launches
 constexpr int kMostRepetitions = 32;
-constexpr double kHopeless = 1.5;  // so many times the best so far: not worth a closer look
+constexpr double kHopeless = 1.5;  // a candidate slower than the best by this factor is not measured more closely
 
 std::size_t aligned(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
 
@@ -104,7 +104,7 @@ std::optional<double> measure(Context& context, const std::function<void(int)>& 
   const std::scoped_lock lock(context.order);
   try {
     run(0);  // loads the kernel
-    // What takes a thousand times as long as the best is not run again.
+    // A candidate that takes a thousand times as long as the best is run only once.
     if (const double started = once(context, run, 1); started > kHopeless * bound + kStarting) return started;
     const double first = microseconds(context, run, 2, 3);
     if (first > kHopeless * bound) return first;

@@ -14,7 +14,7 @@ namespace tegula::gpu {
 /// RotatingBuffers). Nothing when the work cannot be recorded or fails; work that takes more than `bound` is timed roughly.
 std::optional<double> measure(Context& context, const std::function<void(int repetition)>& run, double bound = 1e30);
 
-/// Whether the stream is being recorded: then nothing may be measured.
+/// True if the stream is being recorded; measuring is then not possible.
 bool is_recording(const Context& context);
 
 /// Several sets of buffers for measuring, so many that a set has left the cache when its turn comes again (eight at most).

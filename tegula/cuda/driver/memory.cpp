@@ -93,7 +93,7 @@ Pool::Block* Pool::take(std::size_t bytes, bool large) {
   return block;
 }
 
-/// A new segment as one block; null when there is no memory even after giving back what is unused.
+/// A new segment as one block; null if there is no memory even after giving back unused segments.
 Pool::Block* Pool::grow(std::size_t bytes, bool large) {
   context_.enter();
   const std::size_t exact = round_up(bytes, kSmallSegment);
@@ -115,7 +115,7 @@ Pool::Block* Pool::grow(std::size_t bytes, bool large) {
   return new Block{.address = address, .bytes = segment, .large = large};
 }
 
-/// Cuts what is not needed off the end of a block, unless it is too little to be of use.
+/// Cuts the unneeded end off a block, unless it is too small to be of use.
 void Pool::split(Block* block, std::size_t bytes) {
   const std::size_t rest = block->bytes - bytes;
   if (rest < (block->large ? kSmall : kGranularity)) return;
@@ -279,7 +279,7 @@ Ref<Buffer> allocate_shared(Context& context, std::size_t bytes) {
   Capture* capture = Capture::current(context);
   void* data = capture ? nullptr : take_shared(context.index, rounded);
   if (data) {
-    context.synchronize_all("allocate");  // the device may still write what the last owner asked for
+    context.synchronize_all("allocate");  // the device may still execute the last owner's writes
   } else {
     check(cuMemHostAlloc(&data, rounded, CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP), "allocating pinned host memory");
   }
@@ -292,7 +292,7 @@ namespace {
 constexpr const char* kCopying = "copying to the device";
 }  // namespace
 
-/// Goes on to the next chunk once what was copied out of it has arrived.
+/// Goes on to the next chunk once the copies out of it have arrived.
 void Staging::advance(Ring& ring, CUstream stream) {
   if (Chunk& left = ring.chunks[ring.current]; left.data) check(cuEventRecord(left.copied, stream), kCopying);
   ring.current = (ring.current + 1) % kChunks;

@@ -54,12 +54,12 @@ class Pool final : public runtime::DeviceMemory {
 
   Context& context_;
   mutable std::mutex mutex_;
-  std::set<Block*, BySize> free_[2];  // of small and large segments
+  std::set<Block*, BySize> free_[2];  // free blocks of small and of large segments
   std::set<Block*> used_;
   PoolCounters counters_;
 };
 
-/// Memory of the pool for what this thread puts on Context::stream() while it lives: in the order of that, too. The caller holds Context::order and does not record.
+/// Memory of the pool for this thread's work on Context::stream() while it lives: also in the order of that stream. The caller holds Context::order and does not record.
 class BriefMemory {
  public:
   BriefMemory(const Context& context, std::size_t bytes);
@@ -80,7 +80,7 @@ Ref<Buffer> allocate_shared(Context& context, std::size_t bytes);
 /// By Context::stream(); waits until the bytes are on the host.
 void copy_out(Context& context, void* to, CUdeviceptr from, std::size_t bytes);
 
-/// Copies from the host, through rings of pinned chunks whose reuse is guarded by events. The caller holds Context::order.
+/// Copies from the host, through rings of pinned chunks whose reuse waits for events. The caller holds Context::order.
 ///
 /// Large ones for the queue of Use::Compute come by that of Use::Copy, so that the next batch comes while the step before it runs: into device memory that
 /// nothing else uses, from where the device's queue takes it when its turn has come.
@@ -106,9 +106,9 @@ class Staging {
   struct Ring {
     Chunk chunks[kChunks];
     std::size_t current = 0;
-    std::size_t used = kChunkBytes;  // of the current chunk; full before the first
+    std::size_t used = kChunkBytes;  // bytes used of the current chunk; full before the first
   };
-  /// Where a large copy lands.
+  /// The buffer in which a large copy arrives.
   struct Landing {
     CUdeviceptr data = 0;
     std::size_t bytes = 0;
@@ -122,7 +122,7 @@ class Staging {
 
   Context& context_;
   std::map<CUstream, Ring> rings_;
-  std::mutex landing_;  // of the landings
+  std::mutex landing_;  // protects the landings
   Landing landings_[kLandings];
   std::size_t next_ = 0;
 };

@@ -24,13 +24,13 @@ using runtime::CollectiveKind;
 using runtime::Reduction;
 
 constexpr const char* kMeeting = "GPUs that look into each other's memory";
-/// What the environment's variable says, or `usual`, in whole units.
+/// The value of the environment's variable, or `usual`, rounded down to whole units.
 std::int64_t wished(const char* variable, std::int64_t usual, std::int64_t unit) {
   const char* const value = std::getenv(variable);
   return std::max<std::int64_t>(value ? std::strtoll(value, nullptr, 10) : usual, 0) / unit * unit;
 }
 
-/// What a rank tells the others.
+/// The message by which a rank introduces itself to the others.
 struct Introduction {
   std::array<char, 64> machine{};  // the same for all of it, until it is started again
   std::int64_t process = 0, bytes = 0, copied = 0;
@@ -48,7 +48,7 @@ std::array<char, 64> this_machine() {
   return text;
 }
 
-/// What the communicator and its calls share. Boxes stay until the process ends: the others may have them before their eyes.
+/// The state shared by the communicator and its calls. Boxes stay until the process ends, because the other ranks may have them mapped.
 struct Boxes {
   Context& context;
   std::unique_ptr<runtime::Communicator> rest;
@@ -116,7 +116,7 @@ bool open(Boxes& boxes, const std::vector<Introduction>& all) {
   return true;
 }
 
-/// Whether the boxes, and room for the state behind them, are there, cleared.
+/// Allocates and clears the boxes, and room for the state behind them; true if that succeeded.
 bool make(Boxes& boxes, Introduction& mine) {
   const std::size_t all = static_cast<std::size_t>(boxes.size) * 2 * all_reduce_box(boxes.bytes) + align_scratch(sizeof(AllReduceState)) +
                           CopiedExchanges::bytes(boxes.copied);
@@ -199,7 +199,7 @@ std::unique_ptr<runtime::Communicator> with_peer_reductions(Context& context, st
   if (size < 2 || size > kMostReducingRanks) return rest;
   auto boxes =
       std::make_shared<Boxes>(Boxes{.context = context, .rest = std::move(rest), .rank = rank, .size = size, .queued = std::move(queued)});
-  // Of more ranks than two each would send more than around a ring: nothing is copied.
+  // With more than two ranks, copying sends more than a ring does: nothing is copied then.
   Introduction mine{.machine = this_machine(),
                     .process = ::getpid(),
                     .bytes = wished("TEGULA_PEER_BYTES", static_cast<std::int64_t>(costs().sent_bytes) / (size - 1), 256),

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kCopying = "copying between GPUs";
 
-/// What `behind` queues next waits for what `ahead` has queued. Never both locks at once: two threads may copy in opposite directions.
+/// Makes later work of `behind` wait for the work that `ahead` has queued. Never holds both locks: two threads may copy in opposite directions.
 void hold_up(const Context& behind, const Context& ahead) {
   const BriefEvent reached(ahead, kCopying);
   {

@@ -5,7 +5,7 @@
 
 namespace tegula::gpu {
 
-/// Queued on `to`'s stream, behind what both streams have; both go on behind it. Straight over NVLink or PCI Express where the cards see each other's memory, else
+/// Queued on `to`'s stream, after the work on both streams; both go on after it. Directly over NVLink or PCI Express if the cards see each other's memory, otherwise
 /// the driver goes by way of the host. False while this thread records on either.
 bool copy_from_peer(const Context& to, void* to_memory, const Context& from, const void* from_memory, std::size_t bytes);
 

@@ -1,5 +1,5 @@
 #pragma once
-// Whether the streams of a device get on with their work, for a thread that queues none.
+// Tells a thread that queues no work if the streams of a device make progress.
 
 #include <cuda.h>
 
@@ -11,11 +11,11 @@
 
 namespace tegula::gpu {
 
-/// Marks among what is queued, on whichever stream it is, reached in the order in which they were made: a stream that is stuck holds up what the others are seen to do. Thread-safe; its events are never destroyed, as the device is not.
+/// Marks in the queued work, on any stream, reached in the order in which they were made: a stuck stream holds up the visible progress of the others. Thread-safe; its events are never destroyed, as the device is not.
 class Progress {
  public:
   explicit Progress(Context& context) : context_(context) {}
-  /// Behind what is queued by now. The caller holds Context::order, and nothing is being recorded on this thread.
+  /// Adds a mark after the work queued so far. The caller holds Context::order, and nothing is being recorded on this thread.
   void mark();
   /// Seconds since a mark was last reached, or the first of those that wait was made; 0 where none waits.
   double stalled();

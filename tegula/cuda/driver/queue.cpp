@@ -10,7 +10,7 @@ constexpr const char* kOp = "an event";
 
 class EventPoint final : public runtime::Event::Point {
  public:
-  /// Behind what is on the stream. The caller holds Context::order.
+  /// After the work on the stream. The caller holds Context::order.
   explicit EventPoint(const Context& context) : context_(context), event_(context, kOp) {
     check(cuEventRecord(event_.get(), context.stream()), kOp);
   }

@@ -9,7 +9,7 @@
 
 namespace tegula::gpu {
 
-/// Begins to compile it. What NVRTC says of the text, at its lines, the first run throws.
+/// Begins to compile the kernel. The first run throws NVRTC's errors, with the lines of the text.
 std::unique_ptr<runtime::Call> make_raw_kernel(Context& context, const runtime::CudaKernel& kernel);
 
 }  // namespace tegula::gpu

@@ -26,7 +26,7 @@ class GraphRecording final : public runtime::Recording {
         kept_(std::move(kept)),
         first_(std::move(first)) {}
 
-  /// May be called after the driver has shut down; errors have nobody to go to.
+  /// May be called after the driver has shut down; errors cannot be reported then.
   ~GraphRecording() override {
     const std::scoped_lock lock(context_.order);
     if (cuCtxSetCurrent(context_.context) != CUDA_SUCCESS) return;
@@ -50,13 +50,13 @@ class GraphRecording final : public runtime::Recording {
   std::vector<Ref<Buffer>> kept_;
   std::vector<std::function<void()>> first_;
   static constexpr unsigned kMarkedReplays =
-      8;  // so rarely that it costs nothing, and often enough to tell a long queue from one that is stuck
+      8;  // rare enough to cost nothing, and often enough to tell a long queue from one that is stuck
   unsigned replays_ = 0;
 };
 
 using Nodes = std::vector<CUgraphNode>;
 
-/// While work is recorded: what the next node will wait for, and what it shall wait for instead.
+/// While work is recorded: the nodes that the next node would wait for.
 Nodes next_waits_for(const Context& context) {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode* nodes = nullptr;
@@ -132,7 +132,7 @@ struct Neighbours {
   Nodes nodes;  // in order
   std::vector<CUgraphEdgeData> edges;
 };
-/// What the driver's `query` tells of the node.
+/// The neighbours of the node, from the driver's `query`.
 template <typename Query>
 Neighbours neighbours(Query query, CUgraphNode node) {
   std::size_t count = 0;
@@ -193,7 +193,7 @@ class Urgent {
 /// that twice, some microseconds; where the counter is the step's own it is set beside the steps that it waits for.
 class EarlyCounters {
  public:
-  /// The step's nodes are recorded: they waited for `before`, and are over with `end`. `earlier`: what the steps of `before` waited for.
+  /// The step's nodes are recorded: they waited for `before`, and are over with `end`. `earlier`: the nodes that the steps of `before` waited for.
   void note(std::span<const std::byte> own, const Nodes& before, const Nodes& end, const Nodes& earlier) {
     if (own.empty() || before.empty() || end.size() != 1) return;
     CUgraphNode first = end[0];
@@ -279,7 +279,7 @@ std::unique_ptr<runtime::Recording> recorded(Context& context, const std::functi
   if (is_sticky(result)) check(result, "recording");
   if (result != CUDA_SUCCESS) return nullptr;
   auto recording = std::make_unique<GraphRecording>(context, executable, std::move(capture.kept_), std::move(capture.first_));
-  context.follow(runtime::Use::Compute);  // whose order the memory was taken in
+  context.follow(runtime::Use::Compute);  // memory was allocated in the order of this queue
   for (const Capture::Constant& constant : capture.constants_) {
     context.staging->copy_in(device_pointer(constant.buffer->data()), constant.bytes.data(), constant.bytes.size());
   }
@@ -295,12 +295,12 @@ std::unique_ptr<runtime::Recording> record(Context& context, std::span<const run
   EarlyCounters counters;
   Urgent urgent;
   const auto work = [&] {
-    std::vector<Nodes> begins(steps.size());  // of each step: what it waits for
-    std::vector<Nodes> ends(steps.size());  // and what has to be over for it to be over
+    std::vector<Nodes> begins(steps.size());  // per step: the nodes it waits for
+    std::vector<Nodes> ends(steps.size());  // and the nodes whose end is its end
     Nodes all;
     for (std::size_t s = 0; s < steps.size(); ++s) {
       Nodes& before = begins[s];
-      Nodes earlier;  // over before what it waits for is
+      Nodes earlier;  // over before the nodes it waits for
       for (const int step : steps[s].after) {
         const Nodes &begin = begins[static_cast<std::size_t>(step)], &end = ends[static_cast<std::size_t>(step)];
         before.insert(before.end(), end.begin(), end.end());

@@ -22,17 +22,17 @@ std::unique_ptr<runtime::Recording> record(Context& context, const std::function
 /// The same for steps that wait only for the ones they name: the graph may run the others side by side.
 std::unique_ptr<runtime::Recording> record(Context& context, std::span<const runtime::RecordedStep> steps);
 
-/// What both are: `finish` may change the graph before it is made executable, with the flags that it gives.
+/// Used by both: `finish` may change the graph before it is made executable, and returns the flags for that.
 std::unique_ptr<runtime::Recording> recorded(Context& context, const std::function<void()>& work,
                                              const std::function<unsigned long long(CUgraph)>& finish);
 
-/// A recording in progress, and what it has to keep alive.
+/// A recording in progress, and the objects that it keeps alive.
 class Capture {
  public:
   Capture(const Capture&) = delete;
   Capture& operator=(const Capture&) = delete;
 
-  /// That of this thread on this device, or null.
+  /// This thread's recording on this device, or null.
   static Capture* current(const Context& context);
   CUstream stream() const { return stream_; }
 
@@ -60,9 +60,9 @@ class Capture {
 
   Context& context_;
   CUstream stream_;
-  Capture* outer_;  // of another device
+  Capture* outer_;  // this thread's recording on another device
   bool open_ = false;  // the stream is capturing
-  bool refused_ = false;  // somebody had to wait for the device
+  bool refused_ = false;  // a thread had to wait for the device
   std::vector<Ref<Buffer>> kept_;
   std::vector<Constant> constants_;
   std::vector<std::function<void()>> first_;

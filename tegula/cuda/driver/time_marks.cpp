@@ -24,7 +24,7 @@ class EventMark final : public runtime::TimeMark {
     if (cuCtxSetCurrent(context_.context) == CUDA_SUCCESS) cuEventDestroy(event_);
   }
 
-  /// An event of a capture would otherwise be no work of the graph, but only what others wait for.
+  /// Otherwise an event of a capture would be no node of the graph, only a dependence of others.
   void set(runtime::Queue& queue) override {
     const Feeding feeding(context_, queue.use());
     const std::scoped_lock lock(context_.order);

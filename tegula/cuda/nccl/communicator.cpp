@@ -21,7 +21,7 @@ bool reduces(CollectiveKind kind) {
   return kind == CollectiveKind::AllReduce || kind == CollectiveKind::ReduceScatter || kind == CollectiveKind::Reduce;
 }
 
-/// Of what is reduced. Nothing where NCCL has not got it: 16-bit integers, and maxima of floats, of which it would lose a NaN.
+/// NCCL's type for a reduction. Nothing if NCCL lacks it: 16-bit integers, and the maximum of floats, which would lose a NaN.
 std::optional<Nccl::Type> type_of(DType dtype, Reduction reduction) {
   if (reduction == Reduction::Max && is_float(dtype)) return {};
   switch (dtype) {
@@ -48,7 +48,7 @@ Nccl::Operation operation_of(Reduction reduction) {
   return reduction == Reduction::Max ? Nccl::Max : reduction == Reduction::Mean ? Nccl::Average : Nccl::Sum;
 }
 
-/// What the communicator and its calls share.
+/// The state shared by the communicator and its calls.
 struct Joined {
   const Nccl& nccl = Nccl::get();
   NcclQueue queue;
@@ -66,7 +66,7 @@ class NcclCall final : public runtime::Call {
     Joined& j = *joined_;
     j.queue.enter();
     const std::lock_guard lock(j.calling);
-    if (j.aborted) return;  // who gave it up has told the device, whose next synchronize() says why
+    if (j.aborted) return;  // the thread that aborted has told the device, whose next synchronize() reports it
     j.nccl.check(queue(buffers.front(), buffers.back()), "an exchange");
     j.queue.queued();
   }
@@ -74,7 +74,7 @@ class NcclCall final : public runtime::Call {
   std::string describe() const override { return "NCCL among " + std::to_string(joined_->size); }
 
  private:
-  // What is only moved are bytes to it.
+  // Data that is moved, not reduced, is sent as bytes.
   Nccl::Result queue(const void* in, void* out) const {
     const Joined& j = *joined_;
     const Nccl& nccl = j.nccl;
@@ -131,7 +131,7 @@ class NcclCall final : public runtime::Call {
 class NcclCommunicator final : public runtime::Communicator {
  public:
   explicit NcclCommunicator(std::shared_ptr<Joined> joined) : joined_(std::move(joined)) {}
-  /// Whoever has it has waited for its calls. What NCCL holds goes with an abort, which waits for no other rank.
+  /// The owner has waited for its calls. An abort, which waits for no other rank, frees NCCL's resources.
   ~NcclCommunicator() override {
     if (joined_->aborted || !joined_->queue.enter()) return;
     abort();
@@ -151,7 +151,7 @@ class NcclCommunicator final : public runtime::Communicator {
     return std::string("NCCL: ") + joined_->nccl.error_text(result) + (more && *more ? " (" + std::string(more) + ")" : "");
   }
 
-  // NCCL's abort tells its kernels at once, and then waits until recordings that have them are gone: so it gets a thread, for which nobody waits.
+  // NCCL's abort stops its kernels at once, and then waits until recordings that have them are gone: it therefore gets a thread of its own, detached.
   void abort() noexcept override {
     if (joined_->aborted.exchange(true)) return;
     try {

@@ -10,9 +10,9 @@
 
 namespace tegula::gpu {
 
-/// Where calls are queued.
+/// The queue of the calls.
 struct NcclQueue {
-  std::function<void*()> stream;  // cudaStream_t, of what this thread queues next; none for a device without
+  std::function<void*()> stream;  // cudaStream_t, of this thread's next work; none for a device without
   std::function<bool()> enter;  // makes the device this thread's; false once its driver has shut down
   std::function<void(void* memory, std::size_t bytes)> zero;  // queued
   std::function<void()> queued;  // called behind each call

@@ -33,7 +33,7 @@ class Nccl {
   };
   enum Operation : int { Sum = 0, Max = 2, Average = 4 };
 
-  /// Opened by the first who asks. Throws Error naming the library.
+  /// Opened at the first call. Throws Error naming the library.
   static const Nccl& get();
   /// Throws Error("nccl: got NCCL: …") unless the call succeeded.
   void check(Result result, const char* what) const;

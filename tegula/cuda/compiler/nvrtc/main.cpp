@@ -10,10 +10,10 @@
 
 int main(int argc, char** argv) {
   const int count = argc > 1 ? std::atoi(argv[1]) : 1;
-  // Who started this waits for it: the work is a child's, which is nobody's afterwards.
+  // The parent waits for this process, so a child does the work and is then orphaned.
   if (const pid_t child = fork(); child != 0) _exit(child < 0);
   try {
     tegula::gpu::Nvrtc::warm_up();  // before anything is asked for, once for all of them; as PTX, which leaves no thread behind
     _exit(!tegula::gpu::fork_servers(count));
-  } catch (...) { _exit(1); }  // who waits for a result sees the end
+  } catch (...) { _exit(1); }  // the process that waits for a result sees the socket close
 }
