@@ -1,5 +1,5 @@
 #pragma once
-// What work costs on the CPU.
+// The costs of work on the CPU.
 
 #include "tegula/runtime/costs.h"
 

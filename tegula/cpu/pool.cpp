@@ -66,8 +66,8 @@ Clock::duration computed() {
   return Clock::now().time_since_epoch();
 }
 
-/// Whether other processes want our processors: two of our threads (or one twice) have lost theirs within a short time, each for longer
-/// than the system's own work takes, which comes to an idle machine too.
+/// Detects that other processes want our processors: two of our threads (or one twice) lost theirs within a short time, each for longer
+/// than the system's own work takes, which an idle machine has too.
 class Neighbours {
  public:
   bool noticed(Clock::time_point now) const { return now.time_since_epoch().count() < noticed_until_.load(std::memory_order_relaxed); }
@@ -103,7 +103,7 @@ class Patience {
       if (round == 0) begin = now;
       if (now >= next_look_) look(now);
       if (neighbours.noticed(now) || now - begin > kLongest) {
-        rested_ = true;  // who watches in vain sleeps
+        rested_ = true;  // a thread that waited in vain sleeps
         return false;
       }
     }
@@ -221,7 +221,7 @@ class Pool {
 
   [[noreturn]] void work(int number, std::uint32_t seen) {
     HeldSignals::for_good();  // signals are for the program's own threads
-    omp_set_num_threads(1);  // what oneDNN does in a part it does on this thread
+    omp_set_num_threads(1);  // oneDNN runs a part's work on this thread
     Patience patience;
     for (;;) {
       const auto changed = [&] { return job_.load(std::memory_order_acquire) != seen; };
@@ -240,7 +240,7 @@ class Pool {
     }
   }
 
-  // A job. The plain fields may be read by who has claimed one of its parts: until that part has ended nobody writes them.
+  // A job. A thread that has claimed one of its parts may read the plain fields: they are not written until that part has ended.
   Task function_ = nullptr;
   const void* context_ = nullptr;
   std::exception_ptr failure_;

@@ -1,4 +1,4 @@
-// The peak rate is measured: what the clock is while vector units work can be asked nowhere.
+// The peak rate is measured: no interface reports the clock while vector units work.
 #include "tegula/cpu/simd/vector_targets.h"
 
 #undef HWY_TARGET_INCLUDE

@@ -1,5 +1,5 @@
 #pragma once
-// What the processor is and how fast it can be.
+// The processor's properties and peak rates.
 
 #include "tegula/runtime/device.h"
 

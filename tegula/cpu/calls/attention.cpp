@@ -116,7 +116,7 @@ const T* AttentionRun<T>::load(const Rows& x, std::int64_t b, std::int64_t h, st
 template <class T>
 Range AttentionRun<T>::seen(std::int64_t b, std::int64_t i, std::int64_t count) const {
   constexpr std::int64_t kFar = std::int64_t{1} << 61;  // from any key, and sums of two such do not overflow
-  const std::int64_t place = (start ? std::clamp(start[b], -kFar, kFar) : 0) + i;  // of the first
+  const std::int64_t place = (start ? std::clamp(start[b], -kFar, kFar) : 0) + i;  // position of the first query among the keys
   std::int64_t begin = 0, end = lengths ? std::clamp<std::int64_t>(lengths[b], 0, keys) : keys;
   if (d.causal) end = std::min(end, place + count);
   if (d.window > 0) begin = std::max(begin, place - d.window + 1), end = std::min(end, place + count - 1 + d.window);

@@ -1,5 +1,5 @@
 #pragma once
-// Attention in blocks of queries and keys (Dao et al., "FlashAttention", 2022): nobody holds all scores.
+// Attention in blocks of queries and keys (Dao et al., "FlashAttention", 2022): the whole matrix of scores never exists.
 
 #include <memory>
 

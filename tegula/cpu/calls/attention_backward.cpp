@@ -52,7 +52,7 @@ class Backward {
     finish(dk_, dk, b, group, j, run_.width);
     finish(dv_, dv, b, group, j, run_.features);
   }
-  /// Those of queries [i, i + kQueries) alone.
+  /// The gradients of queries [i, i + kQueries) alone.
   void queries(std::int64_t b, std::int64_t h, std::int64_t i) { queries(b, h, i, {0, run_.keys}, {}, {}); }
 
  private:
@@ -66,9 +66,9 @@ class Backward {
     }
   };
 
-  /// Where the gradient of a run of keys is summed up: in the result, or widened.
+  /// The destination of the gradient of a run of keys: the result, or a widened copy.
   struct Target {
-    T* data = nullptr;  // of the first key; null: not wanted
+    T* data = nullptr;  // address for the first key; null: not wanted
     std::int64_t row = 0;
   };
 
@@ -160,7 +160,7 @@ class Backward {
     }
   }
 
-  /// Queries whose results nobody wants a gradient of get zeros in place of what they hold, which may be NaN.
+  /// Queries whose results need no gradient get zeros instead of their values, which may be NaN.
   const T* without_idle(const T* q, std::int64_t count) {
     for (std::int64_t r = 0; r < count; ++r) {
       if (idle_[static_cast<std::size_t>(r)]) std::fill_n(asked_q_ + r * run_.width, run_.width, T(0));
@@ -183,7 +183,7 @@ class Backward {
     if (d_.dropout > 0) run_.drop(b, h, i, block.begin, block.end - block.begin, factors_ + r * kKeys);
   }
 
-  /// The gradient of query i + r once more, key by key: 0 times what a hidden key holds may be NaN. q and dy begin at query i.
+  /// The gradient of query i + r once more, key by key: 0 times a hidden key may be NaN. q and dy begin at query i.
   void without_hidden(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t r, const T* q, const T* dy, T* dq) {
     const std::int64_t group = h / run_.share();
     std::fill_n(dq, run_.width, T(0));
@@ -236,7 +236,7 @@ class Backward {
   void* ds_ = nullptr;  // null: not wanted
   const T* sum_gradient_ = nullptr;
   T *p_ = nullptr, *dp_ = nullptr, *factors_ = nullptr;  // (kQueries, kKeys)
-  T *q_copy_ = nullptr, *k_copy_ = nullptr, *v_copy_ = nullptr, *dy_copy_ = nullptr, *o_copy_ = nullptr;  // of halves
+  T *q_copy_ = nullptr, *k_copy_ = nullptr, *v_copy_ = nullptr, *dy_copy_ = nullptr, *o_copy_ = nullptr;  // widened copies of halves
   T* asked_q_ = nullptr;
   T *wide_q_ = nullptr, *wide_k_ = nullptr, *wide_v_ = nullptr;  // gradients that become halves
   std::byte* gemm_ = nullptr;

@@ -1,5 +1,5 @@
 #pragma once
-// What forward and backward of attention share: where the operands lie, who sees whom, and a block of scores.
+// Shared by attention's forward and backward: the operands' layouts, the keys that a query sees, and a block of scores.
 
 #include <algorithm>
 #include <cmath>
@@ -15,7 +15,7 @@
 
 namespace tegula::host {
 
-/// Queries and keys of a block of scores. Measured: a block of scores and what it is made of stay in the second-level cache.
+/// Queries and keys of a block of scores. Measured: a block of scores and its operands stay in the second-level cache.
 inline constexpr std::int64_t kQueries = 64, kKeys = 256;
 
 /// A tensor (B, H, rows, features) whose features are dense; strides in elements.
@@ -40,7 +40,7 @@ class Scratch {
   std::byte* next_;
 };
 
-/// The sizes and the operands of one run. T is what is computed in: f64, or f32 for the others.
+/// The sizes and the operands of one run. T is the type of the arithmetic: f64, or f32 for the others.
 template <class T>
 struct AttentionRun {
   const runtime::Attention& d;
@@ -60,11 +60,11 @@ struct AttentionRun {
   const T* load(const Rows& x, std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t count, T* copy, std::int64_t& stride) const;
   /// The keys that queries [i, i + count) of a sample see, at most.
   Range seen(std::int64_t b, std::int64_t i, std::int64_t count) const;
-  /// A block of scores as the softmax takes them, s (count, n) with rows kKeys apart: scaled and with what is hidden at -inf when `plain` is
+  /// A block of scores as the softmax takes them, s (count, n) with rows kKeys apart: scaled and with hidden keys at -inf if `plain` is
   /// false; otherwise they are still to be multiplied by the scale, and row r sees all keys in seen_by(b, i + r).
   bool plain() const { return !d.mask && !d.bias; }
   Range seen_by(std::int64_t b, std::int64_t i, Range block) const { return intersection(seen(b, i, 1), block); }
-  /// Of a row s of the scores of query i what it sees, biased and masked; the rest becomes 0. `scale` is still to be multiplied in.
+  /// The visible part of a row s of scores of query i, with bias and mask; the rest of s becomes 0. `scale` is still to be multiplied in.
   struct Row {
     T* first;
     std::int64_t count;
@@ -79,15 +79,15 @@ struct AttentionRun {
     return out;
   }
   void add_bias_and_mask(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t n, T* s) const;
-  /// Whether some queries of a block may see keys that others do not.
+  /// True if some queries of a block may see keys that others do not.
   bool hides() const { return d.mask || d.causal || d.window > 0; }
-  /// Whether the mask shows key j to query i.
+  /// True if the mask shows key j to query i.
   bool shows(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
     if (!d.mask) return true;
     const Strides& x = d.mask->layout.strides;
     return mask[b * x[0] + h * x[1] + i * x[2] + j * x[3]];
   }
-  /// What the weights of query i and keys [j, j + n) are multiplied by: 0 or 1 / (1 - dropout).
+  /// The factors of the weights of query i and keys [j, j + n): 0 or 1 / (1 - dropout).
   void drop(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j, std::int64_t n, T* factors) const;
 
   /// Within b, also where it is empty.
@@ -106,7 +106,7 @@ struct SoftmaxSum {
   static constexpr T kNothing = -std::numeric_limits<T>::infinity();
   T greatest = kNothing, sum = 0;
 
-  /// Scores scale * s[i] become exp(score - greatest) and are added. What was made with the greatest one before is to be multiplied by the result.
+  /// Replaces s[i] by exp(scale * s[i] - greatest) and adds it to `sum`. Values made with the previous `greatest` must be multiplied by the result.
   T take(T* s, std::int64_t count, T scale) {
     T factor = 1;
     const T here = host::greatest(s, count, scale);
@@ -141,7 +141,7 @@ void block_product(std::int64_t m, std::int64_t n, std::int64_t k, const T* a, s
        scratch);
 }
 
-/// Of any of those products.
+/// Scratch for the largest of those products.
 template <class T>
 std::size_t block_scratch_bytes(std::int64_t features) {
   return std::max({gemm_scratch_bytes(kQueries, kKeys, features, sizeof(T)), gemm_scratch_bytes(kQueries, features, kKeys, sizeof(T)),

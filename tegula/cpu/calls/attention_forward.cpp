@@ -81,7 +81,7 @@ class Forward {
     for (std::int64_t c = 0; c < n; ++c) weights[c] *= factors_[c];
   }
 
-  /// The result of one query once more, key by key: 0 times what a hidden key holds may be NaN.
+  /// The result of one query once more, key by key: 0 times a hidden key may be NaN.
   void without_hidden(std::int64_t b, std::int64_t h, std::int64_t i, const T* q, std::int64_t r, T* row) {
     const std::int64_t group = h / run_.share();
     const SoftmaxSum<T>& found = sums_[static_cast<std::size_t>(r)];

@@ -124,7 +124,7 @@ void add_multiple(float factor, const float* x, float* y, std::int64_t count) {
 bool holds_nan(const float* x, std::int64_t count) { return HWY_DYNAMIC_DISPATCH(holds_nan_f32)(x, count); }
 float inner_product(const float* x, const float* y, std::int64_t count) { return HWY_DYNAMIC_DISPATCH(inner_product_f32)(x, y, count); }
 
-// f64 is for checks; nobody waits for it.
+// f64 is for checks; its speed does not matter.
 double greatest(const double* x, std::int64_t count, double scale) {
   double most = -std::numeric_limits<double>::infinity();
   for (std::int64_t i = 0; i < count; ++i) most = std::max(most, x[i] * scale);

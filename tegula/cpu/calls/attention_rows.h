@@ -1,5 +1,5 @@
 #pragma once
-// What attention does to a row of scores. Rows are contiguous.
+// The operations of attention on a row of scores. Rows are contiguous.
 
 #include <cstdint>
 

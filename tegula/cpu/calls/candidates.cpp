@@ -16,8 +16,8 @@ std::vector<Candidate> ways(const Matmul& d) {
   return matmul_candidates(d);
 }
 
-/// What is put into a convolution costs nothing in oneDNN's kernels, where a NaN need not come through. In training an addend and what follows it are better part of
-/// the program that makes a mask for the gradient.
+/// True if the addend and the expression are free in oneDNN's kernel. A NaN need not pass through those. In training an addend and the ops after it are better left to
+/// the program that makes the gradient's mask.
 bool fits_into(const Convolution& d) {
   const bool more = d.addend || !d.behind.words.empty();
   if (more && (d.keeps_nan || d.dtype() != f32 || d.pass != runtime::ConvolutionPass::Forward)) return false;
@@ -29,9 +29,9 @@ bool fits_into(const Convolution& d) {
 std::vector<Candidate> ways(const Convolution& d) {
   if (!fits_into(d)) return {};
   if (d.weight.blocks.any) return with_blocks(d, &Convolution::weight);
-  // A convolution of bf16 is one of f32 and the conversion of all it reads and gives. A training step in bf16 and in f32 on one thread: an autoencoder
-  // of convolutions 12.3 and 9.8 ms, a text CNN 14.7 and 13.6 (Zen 5), a small ResNet 96 and 75 (a Xeon); an MLP 0.66 and 1.06, a ViT 73 and 106. In f16, which is here for trying out, they are
-  // what they are on a GPU.
+  // A convolution of bf16 is one of f32 and the conversion of its operands and result. A training step in bf16 and in f32 on one thread: an autoencoder
+  // of convolutions 12.3 and 9.8 ms, a text CNN 14.7 and 13.6 (Zen 5), a small ResNet 96 and 75 (a Xeon); an MLP 0.66 and 1.06, a ViT 73 and 106. In f16, which is here for trials, they are
+  // the same as on a GPU.
   Convolution best = d;
   if (d.dtype() == bf16) best = d.in(f32);
   if (convolution_prefers_channels_last(d))

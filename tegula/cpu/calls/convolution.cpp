@@ -125,7 +125,7 @@ bool is_half_convolution(const Convolution& d) { return is_half(d.dtype()); }
 bool onednn_loses(const Convolution& d) { return image_gradient(d) || !onednn_suits(d); }
 bool always(const Convolution&) { return true; }
 bool has_blocks(const Convolution& d) { return static_cast<bool>(d.weight.blocks); }
-/// Whether oneDNN is the way, which takes all that is put into a convolution.
+/// True if oneDNN computes the convolution; it then also takes the addend and the expression.
 bool onednn_wins(const Convolution& d) {
   return !is_half_convolution(d) && !is_patchwork(d) && !lanes_suit(d) && !planes_suit(d) && !pointwise_suits(d) && !onednn_loses(d);
 }
@@ -153,8 +153,8 @@ runtime::Blocked weight_blocks(const Convolution& d) {
 }
 
 bool convolution_prefers_channels_last(const Convolution& d) {
-  // oneDNN is fastest there; images in lanes do not care, and then no flatten or first layer has to transpose. Planes are as fast where they are
-  // row-major, so what is read stays as it lies.
+  // oneDNN is fastest there; images in lanes take any order, and then no flatten or first layer has to transpose. Planes are as fast if they are
+  // row-major, so operands keep their layout.
   Convolution first = d.in(f32);
   first.pass = ConvolutionPass::Forward;
   first.input.layout = Layout::dense(d.input.layout.shape);

@@ -12,7 +12,7 @@ namespace tegula::host {
 
 using Axes3 = std::array<std::int64_t, 3>;
 
-/// Where the elements of (N, C, d, h, w) lie.
+/// The strides of (N, C, d, h, w).
 struct Strides5 {
   std::int64_t n = 0, c = 0;
   Axes3 spatial{};
@@ -33,16 +33,16 @@ struct Geometry {
   bool empty() const { return n == 0 || c == 0 || k == 0 || taps() == 0 || in_pixels() == 0 || out_pixels() == 0; }
 };
 
-/// How activations lie: (N, C, d, h, w), maybe with room between the images, or (N, d, h, w, C), maybe with room between the pixels (slices of larger
-/// tensors, which nobody may write beside). Strides of axes of size 1 do not matter; where both orders fit it is ChannelsFirst.
+/// The order of activations: (N, C, d, h, w), maybe with gaps between the images, or (N, d, h, w, C), maybe with gaps between the pixels (slices of larger
+/// tensors; the gaps must not be written). Strides of axes of size 1 do not matter; if both orders fit it is ChannelsFirst.
 enum class Order { ChannelsFirst, ChannelsLast, Other };
 Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides);
 bool lies_in_order(Order order, std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides);
 /// From one pixel to the next, of channels that lie last.
 std::int64_t pixel_distance(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides);
 
-/// Whether a group has 8, 24, … channels on both sides: oneDNN's kernels for channels-last then compute with half of their vectors empty, those for
-/// its blocks of eight with none. Measured on Zen 4 (16 x 64 x 32 x 32, 8 groups, 3 x 3): forward 3.8 and 2.1 ms, gradients 2.7 and 1.9, 4.8 and 2.2.
+/// True if a group has 8, 24, … channels on both sides: oneDNN's channels-last kernels then leave half of each vector empty, and those for
+/// blocks of eight none. Measured on Zen 4 (16 x 64 x 32 x 32, 8 groups, 3 x 3): forward 3.8 and 2.1 ms, gradients 2.7 and 1.9, 4.8 and 2.2.
 bool wants_blocks(const Geometry& geometry);
 
 /// Throws Error unless shapes, strides and sizes agree.
@@ -72,7 +72,7 @@ std::unique_ptr<runtime::Call> make_plane_convolution(const runtime::Convolution
 bool pointwise_suits(const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pointwise_convolution(const runtime::Convolution& description);
 
-/// Without what was put into it, by whichever way, and then that: an addend, relu, limits. f32.
+/// The convolution without its addend and expression, by any way, and then those: an addend, relu, limits. f32.
 std::unique_ptr<runtime::Call> make_followed_convolution(const runtime::Convolution& description);
 
 /// "forward 64x12x28x28 24 6x6 …", for describe().

@@ -1,4 +1,4 @@
-// A convolution by any way that knows no more than itself, and a pass over its result for what else was put into it.
+// A convolution by any way that computes only the convolution, and a pass over its result for the addend and the expression.
 
 #include <algorithm>
 #include <string>

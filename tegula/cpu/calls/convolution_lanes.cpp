@@ -21,7 +21,7 @@ using runtime::ConvolutionPass;
 
 constexpr std::int64_t kMostBlockBytes = 4 << 20;
 constexpr std::int64_t kStageBytes = 128 << 10;    // results that wait for their transposition, in the second-level cache
-constexpr std::int64_t kGradientBytes = 26 << 10;  // of four channels of the output gradient, in the first
+constexpr std::int64_t kGradientBytes = 26 << 10;  // four channels of the output gradient, in the first-level cache
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
@@ -85,9 +85,9 @@ struct BlockLayout {
 /// modulo the stride.
 struct Phase {
   std::vector<std::int32_t> tap;         // offsets in the source block
-  std::vector<std::int64_t> weight;      // where each tap's weight of result channel 0 is
+  std::vector<std::int64_t> weight;      // the address of each tap's weight for result channel 0
   std::vector<std::int32_t> pixel_in, pixel_out;
-  std::vector<std::size_t> chunk_begin;  // of the pixels, one per chunk and the end
+  std::vector<std::size_t> chunk_begin;  // first pixel of each chunk, and the end
   std::int64_t packed = 0;               // offset of its weights in the packed ones
 };
 

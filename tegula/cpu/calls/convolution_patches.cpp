@@ -1,5 +1,5 @@
-// Convolution as a product with the matrix of patches ("im2col"; Chellapilla et al. 2006), a few output lines at a time. The path
-// of f64, where it is the reference-like one, and of what the faster ones do not take.
+// Convolution as a product with the matrix of patches ("im2col"; Chellapilla et al. 2006), a few output lines at a time. Used
+// for f64, close to the reference, and for cases that the faster ways do not take.
 
 #include <algorithm>
 #include <vector>
@@ -12,7 +12,7 @@ namespace tegula::host {
 namespace {
 using runtime::ConvolutionPass;
 
-constexpr std::int64_t kPatchBytes = 1 << 20;  // of the matrix of patches that one thread holds
+constexpr std::int64_t kPatchBytes = 1 << 20;  // size of the matrix of patches that one thread holds
 
 /// Output lines [begin, end) of one image: a line is a run over the last axis.
 struct Lines {
@@ -248,7 +248,7 @@ class PatchConvolution : public runtime::Call {
   runtime::Convolution description_;
   Geometry g_;
   int most_threads_;
-  std::int64_t rows_ = 0;  // of the matrix of patches: channels of a group x taps
+  std::int64_t rows_ = 0;  // rows of the matrix of patches: channels of a group x taps
   std::int64_t lines_ = 0, lines_per_block_ = 1, blocks_ = 0;
   std::int64_t patches_ = 0, values_ = 0, gradient_ = 0, partial_ = 0, gemm_ = 0;  // elements of scratch per thread
 };

@@ -19,8 +19,8 @@ using runtime::ConvolutionPass;
 
 constexpr std::int64_t kMostPlaneBytes = 1 << 20;  // a padded plane is read once for each few taps, from the second-level cache
 
-/// Where one axis of a plane stands in the padded one: element i at i * step + offset of `size` places, unless that is outside. Places of one
-/// remainder modulo `stride` stand together.
+/// The layout of one axis of a plane in the padded plane: element i is at position i * step + offset of `size`, if that is inside. Positions with
+/// the same remainder modulo `stride` are contiguous.
 struct PaddedAxis {
   std::int64_t step = 1, offset = 0, size = 0, stride = 1;
   std::int64_t pitch = 1, apart = 1;  // between places of one remainder that follow each other, between remainders
@@ -28,7 +28,7 @@ struct PaddedAxis {
   bool holds(std::int64_t i) const { return i * step + offset >= 0 && i * step + offset < size; }
   std::int64_t place(std::int64_t i) const { return at(i * step + offset); }
   std::int64_t at(std::int64_t place) const { return place % stride * apart + place / stride * pitch; }
-  std::int64_t places() const { return (size + stride - 1) / stride; }  // of one remainder
+  std::int64_t places() const { return (size + stride - 1) / stride; }  // positions per remainder
 };
 
 /// A pass over planes of `source` elements with results, or gradients of results, in planes of `result` elements.
@@ -36,7 +36,7 @@ struct Planes {
   Axes3 source, result;
   std::array<PaddedAxis, 3> padded;
   std::vector<std::int32_t> taps;
-  std::int64_t floats = 0;  // of the padded plane, with room for a vector at its end
+  std::int64_t floats = 0;  // size of the padded plane, with room for a vector at its end
 
   explicit Planes(const Geometry& g, ConvolutionPass pass) : source(g.in), result(g.out) {
     const bool backward = pass == ConvolutionPass::BackwardData;
@@ -81,7 +81,7 @@ struct Planes {
     }
     return lines;
   }
-  /// From what the first tap of a line of results sees to that line.
+  /// From the inputs of the first tap of a line of results to that line.
   LinePairs results() const {
     LinePairs lines;
     for (std::int64_t d = 0; d < result[0]; ++d) {

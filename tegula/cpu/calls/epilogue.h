@@ -1,5 +1,5 @@
 #pragma once
-// What happens to the elements of a finished product: bias and activation; and conversion of f16 and bf16 from and to f32.
+// The epilogue of a product: bias and activation; and conversion of f16 and bf16 from and to f32.
 
 #include <cstdint>
 

@@ -134,7 +134,7 @@ HWY_INLINE std::int64_t panel_columns(std::int64_t rows) {
 template <class T>
 void pack(const T* HWY_RESTRICT source, std::int64_t width_stride, std::int64_t depth_stride, std::int64_t width, std::int64_t depth,
           std::int64_t padded, T* HWY_RESTRICT packed) {
-  std::int64_t done = 0;  // of the width
+  std::int64_t done = 0;  // columns packed so far
   if (width_stride == 1) {
     for (std::int64_t k = 0; k < depth; ++k) std::copy_n(source + k * depth_stride, width, packed + k * padded);
     done = width;
@@ -292,7 +292,7 @@ void multiply(const Gemm<T>& g, T* scratch) {
   }
   const std::int64_t wide = panel_columns<T>(g.m);
   const std::int64_t block_k = std::min(g.k, block_depth(sizeof(T))), block_m = std::min(g.m, kBlockM);
-  // Copies pay when what is copied is read several times.
+  // A copy pays if the copied operand is read several times.
   const bool pack_b = g.b_column != 1 || (g.m > 4 * kTileRows && g.n > wide);
   const bool pack_a = !(g.a_row == 1 || g.a_column == 1) || (g.n > 4 * wide && g.m > 1);
   T* packed_b = scratch;

@@ -17,7 +17,7 @@ struct Gemm {
   std::int64_t a_row = 0, a_column = 1;
   const T* b = nullptr;
   std::int64_t b_row = 0, b_column = 1;
-  std::int64_t b_panel = 0;  // of one row of C: B lies in panels of gemm_panel_columns(n), so many elements apart; 0: as the strides say
+  std::int64_t b_panel = 0;  // B as panels of gemm_panel_columns(n) columns: elements from one row of C to the next; 0: B has strides
   T* c = nullptr;
   std::int64_t c_row = 0;
   Epilogue<T> epilogue;

@@ -225,7 +225,7 @@ HWY_NOINLINE void gradient_tile(const TapGradient& job, std::int64_t first_outpu
   V sum[kGradientRows][kTaps];
   TEGULA_UNROLL for (int i = 0; i < kGradientRows; ++i) TEGULA_UNROLL for (int j = 0; j < kTaps; ++j) sum[i][j] = hn::Zero(d);
   const float* row[kGradientRows];
-  // Behind the last output the last one is used again; what comes of it is not read.
+  // After the last output the last one is used again; those results are not read.
   TEGULA_UNROLL for (int i = 0; i < kGradientRows; ++i) row[i] =
       job.dy + std::min<std::int64_t>(first_output + i, job.outputs - 1) * job.output_stride;
   const float* tap[kTaps];

@@ -1,8 +1,8 @@
 #pragma once
 // Inner loops of the convolution with images in the lanes of a vector (convolution_lanes.h), dispatched by instruction set.
 //
-// A *block* holds as many images as a vector has lanes: position p of image i is at p * lanes + i. So every multiplication is a full
-// vector whatever the channel counts, strides and padding are. Offsets below are in floats and multiples of lanes.
+// A *block* holds as many images as a vector has lanes: position p of image i is at p * lanes + i. Every multiplication is therefore a full
+// vector for all channel counts, strides and paddings. Offsets below are in floats and multiples of lanes.
 
 #include <cstdint>
 #include <span>
@@ -14,7 +14,7 @@ std::int64_t lane_count();
 
 /// Consecutive elements of an image that are consecutive positions of a block.
 struct LaneRun {
-  std::int64_t element = 0;   // in the image
+  std::int64_t element = 0;  // in the image
   std::int64_t position = 0;  // in the block
   std::int64_t length = 0;
 };
@@ -33,7 +33,7 @@ struct TapSum {
   std::span<const std::int32_t> pixel_in, pixel_out;
   float* out = nullptr;
   std::int64_t output_stride = 0;  // between outputs k
-  const float* bias = nullptr;     // (outputs) or nothing
+  const float* bias = nullptr;  // (outputs) or nothing
   bool relu = false;
 };
 void tap_sum(const TapSum& job);

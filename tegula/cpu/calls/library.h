@@ -8,7 +8,7 @@
 
 namespace tegula::host {
 
-/// Each throws Error for a dtype that it does not know (matmul, convolution and pooling: what is not a float) and for layouts that break the rules of device.h.
+/// Each throws Error for a dtype that it does not know (matmul, convolution and pooling: other than floats) and for layouts that break the rules of device.h.
 std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description);
 std::unique_ptr<runtime::Call> make_convolution(const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pooling(const runtime::Pooling& description);
@@ -18,13 +18,13 @@ std::unique_ptr<runtime::Call> make_cuda_kernel(const runtime::CudaKernel& descr
 
 /// As runtime::Device.
 std::vector<runtime::Candidate> candidates(const runtime::CallDescription& description);
-/// Of products: the forms of the way that make_matmul takes (ways.h).
+/// The candidates for a matmul, from the way that make_matmul takes (ways.h).
 std::vector<runtime::Candidate> matmul_candidates(const runtime::Matmul& description);
 
 /// The blocks in which this call would have its weight, which does not lie in blocks in the description; none where it would not.
 runtime::Blocked weight_blocks(const runtime::Matmul& description);
 runtime::Blocked weight_blocks(const runtime::Convolution& description);
-/// Whether the activations of this convolution should lie (N, spatial…, C).
+/// True if the activations of this convolution should have the layout (N, spatial…, C).
 bool convolution_prefers_channels_last(const runtime::Convolution& description);
 
 }  // namespace tegula::host

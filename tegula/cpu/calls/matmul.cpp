@@ -100,7 +100,7 @@ Product normalize(const runtime::Matmul& d) {
   return p;
 }
 
-/// Where one product's operands are.
+/// The addresses of one product's operands.
 template <class T>
 struct Operands {
   const T *a, *b;
@@ -364,7 +364,7 @@ runtime::Blocked weight_blocks(const runtime::Matmul& d) {
 
 namespace {
 
-/// Whether our product copies its second operand, which lies by columns, into rows each time.
+/// True if our product copies its column-major second operand into rows in each call.
 bool wants_rows(const runtime::Matmul& description) {
   if (is_half(description.dtype())) return false;
   const Product p = normalize(description);

@@ -38,7 +38,7 @@ class PackingCall : public runtime::Call {
       of_axis *= blocks_.sizes[i], to *= blocks_.sizes[i];
     }
     walks_.insert(walks_.end(), inner.rbegin(), inner.rend());
-    // What is innermost in one of the two comes last: both are then read and written in whole cache lines.
+    // The axes that are innermost in one of the two tensors come last: both are then read and written in whole cache lines.
     std::stable_sort(walks_.begin() + 1, walks_.end(), [&](const Walk& a, const Walk& b) { return nearness(a) > nearness(b); });
   }
 

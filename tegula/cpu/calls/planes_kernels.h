@@ -42,7 +42,7 @@ struct LineGradient {
   const LinePairs* lines = nullptr;
   const float* dy = nullptr;
   float* gradient = nullptr;  // (taps)
-  float* sum = nullptr;  // of dy, or nothing
+  float* sum = nullptr;  // the sum of dy, or null
 };
 void line_gradient(const LineGradient& job);
 

@@ -132,7 +132,7 @@ class PoolingCall : public runtime::Call {
       for (std::int64_t h = 0; h < axes_[1].out; ++h) lanes_of({image, channel, {d, h, 0}, channels}, {0, axes_[2].out}, visit);
     }
   }
-  /// Those of a line's outputs.
+  /// The lanes of a line's outputs.
   template <class F>
   void lanes_of(Lanes g, Range outputs, F&& visit) const {
     const std::int64_t step = over_channels_ ? 1 : kMostLanes;
@@ -220,7 +220,7 @@ class PoolingCall : public runtime::Call {
   }
   std::int64_t output_offset(const Lanes& g) const { return offset_of(g, output_); }
 
-  /// What the window's sum is divided by, per lane.
+  /// The divisor of the window's sum, per lane.
   void divisors(const Lanes& g, T* divisor) const {
     const Range d = axes_[0].taps(g.output[0]), h = axes_[1].taps(g.output[1]);
     for (std::int64_t i = 0; i < g.count; ++i) {
@@ -300,14 +300,14 @@ class PoolingCall : public runtime::Call {
     search(x, g, best, where, [](std::int64_t, auto, std::int64_t tap) { return [tap = static_cast<Index>(tap)](Index) { return tap; }; });
     for (std::int64_t i = 0; y && i < g.count; ++i) y[output_offset(g) + i * out_step_] = best[i];
     std::uint8_t* const to = taps + offset_of(g, taps_);
-    for (std::int64_t i = 0; i < g.count; ++i) to[i * taps_step_] = static_cast<std::uint8_t>(where[i]);  // of -1: kNoTap
+    for (std::int64_t i = 0; i < g.count; ++i) to[i * taps_step_] = static_cast<std::uint8_t>(where[i]);  // -1 becomes kNoTap
   }
 
   void max_backward(const std::uint8_t* taps, const T* dy, T* dx, const Lanes& g) const {
     const std::uint8_t* const of = taps + offset_of(g, taps_);
     const T* const from = dy + output_offset(g);
     T* const first = dx + g.image * input_.n + g.channel * input_.c;
-    std::int64_t start = 0;  // of lane 0's window, which may lie in the padding
+    std::int64_t start = 0;  // offset of lane 0's window, which may begin in the padding
     for (std::size_t axis = 0; axis < 3; ++axis) start += axes_[axis].position(g.output[axis], 0) * input_.spatial[axis];
     for (std::int64_t i = 0; i < g.count; ++i) {
       const std::uint8_t tap = of[i * taps_step_];
@@ -367,7 +367,7 @@ class PoolingCall : public runtime::Call {
   std::int64_t in_step_ = 1, out_step_ = 1, taps_step_ = 1, channels_per_item_ = 1;
   std::vector<std::int64_t> inside_;  // taps inside the input, per output of the last axis
   Range full_{0, 0};  // outputs of the last axis that have all taps inside the input
-  std::vector<Range> outputs_of_tap_;  // of the last axis
+  std::vector<Range> outputs_of_tap_;  // for the last axis
   std::vector<std::int64_t> offset_of_tap_;  // in the input, from where the window begins
 };
 

@@ -10,7 +10,7 @@ namespace tegula::host {
 struct WindowLanes {
   const float* from = nullptr;                // the first tap of the first window
   std::int64_t lanes = 0, step = 1;           // side by side in the result; elements from a lane's tap to the next lane's, 1 or 2
-  std::int64_t runs = 1, from_run = 0, to_run = 0;  // elements from one run to the next, of what is read and of results
+  std::int64_t runs = 1, from_run = 0, to_run = 0;  // elements from one run to the next, of the input and of results
   std::array<std::int64_t, 3> taps{1, 1, 1};  // along each axis, at least one
   std::array<std::int64_t, 3> distance{};     // elements from one tap to the next
   std::array<std::int32_t, 3> number{};       // and how their numbers grow

@@ -1,5 +1,5 @@
 // Sums by index: the lines of the source are grouped by their row (a counting sort), then each row adds its lines up in cache and is
-// written once. So halves are summed in f32 without a copy of the result, and no thread meets another's rows.
+// written once. Halves are therefore summed in f32 without a copy of the result, and no two threads write the same row.
 
 #include <algorithm>
 #include <array>
@@ -20,7 +20,7 @@ using runtime::ScatterSum;
 
 constexpr std::int64_t kColumns = 512;  // that a thread adds up together
 
-/// What sums of T are in; integers wrap around.
+/// The type in which a T is summed; integers wrap around.
 template <class T>
 using SumOf = std::conditional_t<std::is_integral_v<T>, std::uint64_t, std::conditional_t<std::is_same_v<T, double>, double, float>>;
 

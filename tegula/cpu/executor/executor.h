@@ -12,7 +12,7 @@ struct ExecutorOptions {
   std::int64_t strip = 2048;  // elements of a long tile that are worked on at a time
 };
 
-/// Throws Error for what the CPU does not have. Pointer parameters that a program writes must not overlap each other; one that it
+/// Throws Error for a program that the CPU cannot run. Pointer parameters that a program writes must not overlap each other; one that it
 /// reads may be the same memory as one that it writes.
 std::unique_ptr<runtime::Kernel> compile_program(const tile::Program& program, const ExecutorOptions& options = {});
 

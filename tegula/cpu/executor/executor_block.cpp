@@ -1,4 +1,4 @@
-// Loads and stores of blocks: every address is a base plus a stride per axis, and what is left out is left out by a box.
+// Loads and stores of blocks: every address is a base plus a stride per axis, and a box excludes elements.
 
 #include <algorithm>
 #include <cstring>
@@ -14,7 +14,7 @@ struct Axis {
   std::int64_t count, memory, tile;  // strides in bytes
 };
 
-/// Whether the whole block is inside its box and memory holds it as the tile would.
+/// True if the whole block is inside its box, and memory holds it as the tile would.
 bool lies_in_memory(const BlockStep& step, const Slot* slots) {
   for (int i = 0; i < step.rank; ++i) {
     const std::int64_t size = slots[step.size[i]].integer;

@@ -1,10 +1,10 @@
 #pragma once
-// The flat code a tile program becomes on the CPU, and what it runs on.
+// The bytecode of a tile program on the CPU, and the state it runs on.
 //
-// A kernel is a row of steps. A step is a struct that begins with the address of the function that runs it, followed by its own
+// A kernel is an array of steps. A step is a struct that begins with the address of the function that runs it, followed by its own
 // operands; that function returns the next step. Operands are indices of slots: 8-byte registers of one thread. A scalar lives in
 // its slot; a tile lives in scratch memory (or in the user's memory, when nothing needs it copied) and its slot holds its address.
-// So the same step serves both: where a scalar is wanted as a tile, a second slot holds the address of the first.
+// The same step serves both: if a scalar is used as a tile, a second slot holds the address of the first.
 
 #include <atomic>
 #include <cstddef>
@@ -29,7 +29,7 @@ T* shifted(T* address, std::int64_t bytes) {
   return reinterpret_cast<T*>(reinterpret_cast<std::uintptr_t>(address) + static_cast<std::uintptr_t>(bytes));
 }
 
-/// What the threads of one launch share.
+/// The state shared by the threads of one launch.
 struct Launch {
   runtime::Failure* failure = nullptr;
   std::atomic<bool> failed{false};
@@ -37,7 +37,7 @@ struct Launch {
   bool prefetch = false;  // the loads come from beyond the caches
 };
 
-/// What one thread runs on.
+/// The state of one thread.
 struct Frame {
   Slot* slots = nullptr;
   Launch* launch = nullptr;
@@ -84,7 +84,7 @@ struct MapStep : Step {
 
 struct LoopStep : Step {
   std::int32_t index = 0, begin = 0, end = 0, step = 0;
-  std::int64_t distance = 0;  // begin: to what follows the loop; end: back to the body
+  std::int64_t distance = 0;  // begin: to the step after the loop; end: back to the body
 };
 
 /// Steps run strip by strip over tiles of `total` elements. `count`: slot of the length of this strip, `index`: of its number.
@@ -122,7 +122,7 @@ struct BlockStep : Step {
   std::int64_t tile_stride[kMaxAxes] = {};  // bytes in the tile
   std::int32_t tile = 0;  // slot: the tile's address
   std::int32_t home = 0;  // slot: the scratch that belongs to the tile
-  std::int32_t fill = -1;  // Load: slot of the value outside the box; -1: what is there stays
+  std::int32_t fill = -1;  // Load: slot of the value outside the box; -1: those elements stay
   std::int32_t in_place = 0;  // Load: the tile may lie in the user's memory. Store: the value may have been computed there
   std::int32_t last = -1;  // Load: slot of the address of the load before, for guessing the next
   std::int32_t unused = 0;
@@ -130,7 +130,7 @@ struct BlockStep : Step {
   std::int32_t protected_count = 0;
   std::int32_t protected_tile[kMaxProtected] = {}, protected_home[kMaxProtected] = {};
   std::int32_t protected_bytes[kMaxProtected] = {};  // slots
-  std::uint32_t spared = 0;  // bit i: protected tile i may be overwritten where it is exactly what is stored to
+  std::uint32_t spared = 0;  // bit i: protected tile i may be overwritten if it is exactly the stored tile
 };
 
 /// Like BlockStep where element (i…) is at base + offset[i…]·scale + Σ index·stride and the mask is a tile or a box.
@@ -147,7 +147,7 @@ struct GatherStep : Step {
   std::int64_t offset_stride[kMaxAxes] = {}, mask_stride[kMaxAxes] = {}, tile_stride[kMaxAxes] = {};  // bytes
   std::int64_t scale = 0;
   std::int32_t tile = 0;
-  std::int32_t fill = -1;  // Load: slot of the value where nothing is loaded; -1: what is there stays
+  std::int32_t fill = -1;  // Load: slot of the value of masked-off elements; -1: those elements stay
 };
 
 /// Writes base + offset·scale + Σ index·stride into an i64 tile (offset = -1: none), or a box into a boolean tile.
@@ -179,7 +179,7 @@ struct AcrossStep : Step {
   std::int64_t length = 0, inner = 0;
   std::int32_t descending = 0;
   std::int32_t count = -1;  // Reduce in strips: slot of the length of this strip,
-  std::int32_t strip = -1;  // of its number; after the first the result is joined to what is there;
+  std::int32_t strip = -1;  // slot of the strip's number; after the first strip the result is combined with the previous one;
   std::int32_t total = -1;  // and of the sum of floats so far, in f64
   std::int32_t ordered = 0;  // Sort, ArgSort: so many, from the first on, have to be in order; 0: all
 };

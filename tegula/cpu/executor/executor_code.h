@@ -1,5 +1,5 @@
 #pragma once
-// The code of a program while it is being made: steps with what they read and write, and the values they stand for.
+// The code of a program while it is being made: steps with their reads and writes, and the values they compute.
 
 #include <array>
 #include <cstring>
@@ -29,7 +29,7 @@ struct Tile {
   int slot = 0;
   int home = 0;
   bool pinned = false;  // written once per argument set: the scratch is not shared
-  int region = 0;  // where it is written
+  int region = 0;  // the region that writes it
   int live_bytes = -1;  // slot of how many bytes are in use; -1: all
   std::int64_t bytes() const { return numel(shape) * static_cast<std::int64_t>(size_of(dtype)); }
 };
@@ -45,7 +45,7 @@ struct Bound {
   Scalar value;
 };
 
-/// What is known about a value.
+/// The compiler's knowledge of a value.
 struct Form {
   enum class Kind {
     None,
@@ -76,7 +76,7 @@ struct Item {
   enum class Kind { Other, Map, Across, Load, Store, Gather, Scatter } kind = Kind::Other;  // Load and the rest: of the user's memory
   bool continues = false;  // Across: a reduction that can be done in pieces
   bool strip = false;  // control: a StripStep
-  int root = -1;  // of the pointer
+  int root = -1;  // root of the pointer
   int limit = -1;  // Store: slot of how many rows are stored, where the instance knows it from the beginning
   std::string text;
 
@@ -107,7 +107,7 @@ struct Code {
   std::size_t scratch_bytes = 0;
   std::vector<int> parameters;  // slot of each, -1 when unused
   std::array<int, 3> program_id{-1, -1, -1}, num_programs{-1, -1, -1};
-  std::int64_t load_bytes = 0;  // what an instance reads in blocks (loops: a guess)
+  std::int64_t load_bytes = 0;  // bytes that an instance reads in blocks (loops: a guess)
   int lines_per_step = 0;  // cache lines to fetch ahead with each step
   bool in_order = false;  // AtomicAdd: one thread, instance after instance
   int labels = 0;
@@ -119,7 +119,7 @@ struct CompileOptions {
   std::int64_t strip = 2048;  // elements of a long tile that are worked on at a time
 };
 
-/// Throws Error for what is not supported.
+/// Throws Error for unsupported programs.
 Code compile_code(const tile::Program& program, const CompileOptions& options);
 
 /// Puts loops over strips around words that follow each other on long tiles.

@@ -1,5 +1,5 @@
 #pragma once
-// From tile programs to steps. One pass over the program in order; each value gets a Form, and steps are emitted for what has to be computed.
+// From tile programs to steps. One pass over the program in order; each value gets a Form, and steps are emitted for values that must be computed.
 
 #include <initializer_list>
 #include <optional>
@@ -29,7 +29,7 @@ class Compiler {
   using Instruction = tile::Instruction;
   using Kind = Form::Kind;
 
-  // What a retry of a loop rolls back.
+  // The state that a retry of a loop rolls back.
   struct Level {
     std::vector<Item> header, body;
   };
@@ -43,7 +43,7 @@ class Compiler {
     std::map<std::uint64_t, int> constants;
     std::map<int, int> addresses;  // slot -> slot that holds its address
     std::map<std::tuple<Run, int, int, int>, Scalar> scalars;
-    std::map<Id, std::vector<Form>> results;  // of For and If
+    std::map<Id, std::vector<Form>> results;  // results of For and If
     int labels = 0;
   };
 
@@ -92,7 +92,7 @@ class Compiler {
 
   // executor_values.cpp: values in memory.
   View in_memory(Id id);
-  View contiguous(Id id);  // of rank 1 at least
+  View contiguous(Id id);  // of rank 1 or more
   View contiguous(const View& view, const Shape& shape, DType dtype);
   Source source(Id id);
   View materialise(const Form& form, const tile::Type& type);

@@ -27,7 +27,7 @@ bool is_address(const tile::Type& type) { return type.pointer || type.dtype == D
 
 }  // namespace
 
-/// What was computed inside the region is not there outside of it (a loop's slots live on, with other contents).
+/// Closes the region. Values computed inside it are not available outside (a loop's slots stay, with other contents).
 Compiler::Level Compiler::close_region() {
   const int region = current_region();
   auto& log = state_.dense_log;
@@ -48,7 +48,7 @@ void Compiler::append(Level level) {
     body.insert(body.end(), std::make_move_iterator(list->begin()), std::make_move_iterator(list->end()));
 }
 
-/// Where a loop-carried value lies. Its slots are there from the beginning of the loop's region, which is about to be opened.
+/// The place of a loop-carried value. Its slots exist from the beginning of the loop's region, which is about to be opened.
 Form Compiler::carried_form(const Form& initial, const tile::Type& type, Carry how) {
   const int level = 2 * (current_region() + 1);
   if (type.shape.empty()) return uniform(fresh_scalar(level));
@@ -85,7 +85,7 @@ Compiler::Carry Compiler::fits(const Form& carried, const Form& next, Carry how)
   return how;
 }
 
-/// Values assigned at the same time: what is read as well as written is set aside first.
+/// Values assigned at the same time: a value that is both read and written is set aside first.
 void Compiler::pass_on(const std::vector<Form>& into, const std::vector<Id>& from) {
   std::vector<std::pair<Scalar, Scalar>> scalars;  // to, from
   struct Move {

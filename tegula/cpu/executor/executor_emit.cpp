@@ -1,4 +1,4 @@
-// Slots, steps and integer scalars. What is known at compile time is computed here; the rest goes to the outermost place where its operands are there.
+// Slots, steps and integer scalars. Values known at compile time are computed here; others are computed in the outermost region where their operands exist.
 
 #include <algorithm>
 #include <bit>

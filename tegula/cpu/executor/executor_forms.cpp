@@ -131,7 +131,7 @@ std::optional<Form> Compiler::compare_box(const Instruction& self) {
   if (axis < 0) return std::nullopt;
   // index·step < limit, and likewise for the other words; a negative step turns both sides around.
   Word word = self.word;
-  // Numbers of any size are compared with places: what does not fit lies beyond every axis.
+  // Numbers of any size are compared with indices: one that does not fit is beyond every axis.
   const auto sum = [&](const Scalar& x, const Scalar& y) {
     return is_zero(y) ? x : scalar_step(bounded_add, x, y, known(0), "bounded_add");
   };

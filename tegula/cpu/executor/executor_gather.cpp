@@ -9,8 +9,8 @@
 namespace tegula::host {
 namespace {
 
-/// Whether an axis has others within it. The rank is at most kMaxAxes; that is said for GCC, which unrolls the recursions below and else
-/// warns of accesses behind the arrays.
+/// True if the axis has axes inside it. The rank is at most kMaxAxes; the bound is stated for GCC, which unrolls the recursions below and otherwise
+/// warns of accesses beyond the arrays.
 bool has_inner(int axis, int last) { return axis < std::min(last, kMaxAxes - 1); }
 
 struct Bounds {
@@ -23,7 +23,7 @@ Bounds bounds(const S& step, const Slot* slots, int axis) {
   return {low, std::max(low, high)};
 }
 
-/// Where a row begins.
+/// The addresses at which a row begins.
 struct Row {
   std::byte *tile, *memory;
   const std::byte *offset, *mask;
@@ -161,7 +161,7 @@ const Step* mark_equal(const Step* at, Frame& frame) {
   std::byte* out = frame.slots[step.out].pointer;
   std::memset(out, 0, static_cast<std::size_t>(step.rows * step.columns));
   for (std::int64_t row = 0; row < step.rows; ++row, in += step.in_row, out += step.columns) {
-    // Unsigned, so that what lies before the first column is beyond the last one.
+    // Unsigned, so that an index before the first column is beyond the last one.
     const auto column = static_cast<std::uint64_t>(*reinterpret_cast<const std::int64_t*>(in)) - static_cast<std::uint64_t>(base);
     if (column < static_cast<std::uint64_t>(step.columns)) out[column] = std::byte{1};
   }
@@ -178,7 +178,7 @@ const Step* check(const Step* at, Frame& frame) {
     if (!launch.failed.exchange(true) && launch.failure != nullptr && launch.failure->id < 0) {
       runtime::report(launch.failure, step.id, value[i * step.value_advances]);
     }
-    return nullptr;  // the rest of this instance counts on what was asserted
+    return nullptr;  // the rest of this instance relies on the assertion
   }
   return following(step);
 }

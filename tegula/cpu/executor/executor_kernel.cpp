@@ -33,7 +33,7 @@ class Arena {
     }
     return data_;
   }
-  /// Whether the slots were last filled for another kernel.
+  /// Takes the slots for a kernel; true if they were last filled for another one.
   bool take(std::uint64_t kernel) { return std::exchange(owner_, kernel) != kernel; }
 
  private:

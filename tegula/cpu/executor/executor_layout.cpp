@@ -58,7 +58,7 @@ class Layout {
     }
   }
 
-  /// A store of what the word before has just computed: let that word write where the store would. Nothing may come between that
+  /// A store of the previous word's result: lets that word write to the store's destination. Nothing may come between that
   /// sees the difference; stores through another pointer parameter do not overlap (a program has each output once).
   void aim_stores() {
     std::vector<std::pair<int, Item>> aims;
@@ -100,7 +100,7 @@ class Layout {
     return static_cast<std::int32_t>(code.slots.size()) - 1;
   }
 
-  /// Tells each store which tiles that may lie in the user's memory are still read behind it. Where a store is not a block, they must not lie there.
+  /// Tells each store which tiles that may be in the user's memory are still read after it. If a store is not a block, they must not be there.
   void protect_tiles(Code& code) {
     std::vector<std::pair<int, int>> placed;  // tile, position of the step that may place it
     for (int p = 0; p < size(); ++p) {
@@ -143,7 +143,7 @@ class Layout {
     }
   }
 
-  /// Whether a word reads a tile in the order and width in which it writes its result.
+  /// True if the word reads the tile in the order and width in which it writes its result.
   bool reads_in_step(const Item& map, int t) {
     if (map.kind != Item::Kind::Map || map.writes.size() != 1) return false;
     const Tile &from = tile(t), &to = tile(map.writes[0]);
@@ -238,7 +238,7 @@ std::vector<std::int64_t> assemble(std::vector<Item>& items) {
 }  // namespace
 
 void lay_out(Code& code, std::vector<Tile>& tiles, std::vector<Item> prologue, std::vector<Item> instance, const CompileOptions& options) {
-  // One row of items for the sake of lives: what the prologue writes is pinned.
+  // One list of items for the lifetimes: tiles that the prologue writes are pinned.
   std::vector<Item> all = std::move(prologue);
   Item border;
   border.text = "instance:";

@@ -60,7 +60,7 @@ class Limits {
 
   std::int64_t number(int slot) const { return slots_[static_cast<std::size_t>(slot)].integer; }
 
-  /// Whether row i of the result (or of what is stored) is made from row i of tile t and no other.
+  /// True if row i of the result (or of the stored tile) depends on row i of tile t and on no other.
   bool row_by_row(const Item& item, int t) const {
     const std::int64_t bytes = tile(t).bytes();
     if (item.kind == Item::Kind::Store) {

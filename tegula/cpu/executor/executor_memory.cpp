@@ -84,7 +84,7 @@ Form Compiler::load(const Instruction& self) {
   const bool masked = mask_bounds(self, 1, shape, box, mask);
   std::vector<int> reads, writes;
 
-  // Where the elements go.
+  // The destination of the elements.
   const bool scalar = self.type.shape.empty();
   Scalar result;
   int out = -1, slot = 0, home = 0;
@@ -97,7 +97,7 @@ Form Compiler::load(const Instruction& self) {
     slot = state_.tiles.back().slot, home = state_.tiles.back().home;
     writes.push_back(out);
   }
-  // What masked-off elements are: one value, or a tile that is there before.
+  // The value of masked-off elements: one scalar, or a tile written before the load.
   int fill = masked ? slot_of(known(0)) : -1;
   bool prefilled = false;
   if (masked && self.operands.size() > 2) {

@@ -1,5 +1,5 @@
-// Long tiles are worked on in strips: the words that follow each other run on a piece that fits into the first-level cache before
-// they go on to the next. What only lives between them is as long as a strip.
+// Long tiles are computed in strips: consecutive words run on a piece that fits into the first-level cache before they go on to the next
+// piece. A tile used only between those words is as long as a strip.
 
 #include <algorithm>
 #include <set>
@@ -46,8 +46,8 @@ class Strips {
   /// Items that run strip by strip, and those between them that can go in front.
   struct StripRun {
     std::vector<std::size_t> members, earlier;
-    std::size_t end = 0;  // of the items that are in one of the two
-    int words = 0;        // of the members, aims not counted
+    std::size_t end = 0;  // after the last item of either list
+    int words = 0;        // words among the members, not counting aims
     std::int64_t length = 0;
   };
 
@@ -77,10 +77,10 @@ class Strips {
     return std::any_of(tiles.begin(), tiles.end(), [&](int t) { return set.contains(t); });
   }
 
-  /// Whether an item can run before words that touch these tiles.
+  /// True if the item can run before words that touch these tiles.
   static bool goes_in_front(const Item& item, const std::set<int>& touched, const std::set<int>& written) {
     if (item.bytes.empty() || item.kind == Item::Kind::Store || item.kind == Item::Kind::Scatter) return false;
-    const Step* (*const asserts)(const Step*, Frame&) = check;  // of its namesakes
+    const Step* (*const asserts)(const Step*, Frame&) = check;  // unlike the functions of the same name
     return item.run() != asserts && item.run() != finish && !aims(item) && !meets(item.reads, written) && !meets(item.writes, touched);
   }
 

@@ -1,9 +1,9 @@
 #pragma once
 // oneDNN behind plain functions and classes: the only place that knows its interface, 2.x and 3.x.
 //
-// Its f32 products for AVX and AVX-512 (jit_avx*_gemm_f32, of 2.6.3 and later ones) point the stack pointer into a work space on the heap. A signal handler that
-// runs meanwhile puts its frame, 11 kB with AMX, over whatever lies below. Convolutions of some shapes are such products, too ("gemm:jit"). So whoever calls
-// oneDNN holds signals (core/signals.h): the threads of the pool for good, others for the call.
+// Its f32 products for AVX and AVX-512 (jit_avx*_gemm_f32, of 2.6.3 and later versions) point the stack pointer into a work space on the heap. A signal handler that
+// runs meanwhile puts its frame, 11 kB with AMX, over the data below it. Convolutions of some shapes are such products, too ("gemm:jit"). Threads that call
+// oneDNN therefore hold signals (core/signals.h): those of the pool for good, others for the call.
 
 #include <cstddef>
 #include <cstdint>

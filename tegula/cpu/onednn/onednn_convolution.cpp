@@ -82,7 +82,7 @@ bool is_within(const Convolution& d) {
 
 memory::desc number(const Description& d) { return d.plain(memory::dims(d.output.size(), 1)); }
 
-/// What is put into the convolution, in the order in which it is computed.
+/// The post-ops of the convolution (addend, expression), in the order in which they are computed.
 dnnl::post_ops post_ops(const Description& d, const Convolution& convolution, const memory::desc& result) {
   dnnl::post_ops ops;
   if (convolution.addend && result != d.user_output) throw dnnl::error(dnnl_unimplemented, "an addend in another order");
@@ -194,7 +194,7 @@ Convolution of_images(Convolution d, std::int64_t count) {
   return d;
 }
 
-/// Of a primitive for all images.
+/// The weight's layout in a primitive for all images.
 memory::desc wanted_weight(const Convolution& d) {
   return describe_pass(Description(d), d, choose_activations(d)).query_md(dnnl::query::weights_md, 0);
 }
@@ -251,8 +251,8 @@ class OneDnnConvolution : public runtime::Call {
 
   Convolution description_;
   OneDnnPrimitive primitive_;
-  MemoryRows image_;  // of the output: of an image, or of all where images are not apart
-  std::int64_t units_ = 1;  // of them
+  MemoryRows image_;  // the output's rows: of one image, or of all if images are not apart
+  std::int64_t units_ = 1;  // number of such images
 };
 
 /// Null where oneDNN has no fast kernel.

@@ -65,15 +65,15 @@ struct OneDnnPrimitive::Operand {
   OneDnnTensor tensor;
   memory::desc inner;
   bool moved = false;             // the layouts differ
-  std::size_t offset = 0;         // of what the primitive reads or writes, where that is not the caller's
-  std::vector<Reorder> reorders;  // of a batched tensor one; of a whole one disjoint parts, which threads share
+  std::size_t offset = 0;         // offset in scratch, if the primitive does not use the caller's buffer
+  std::vector<Reorder> reorders;  // a batched tensor has one; a whole one has disjoint parts, which threads share
 
   bool whole() const { return tensor.step == 0; }
   /// Each piece writes a share of the sum.
   bool summed(int parts) const { return whole() && tensor.written && parts > 1; }
 };
 
-/// What computes one size of pieces.
+/// The primitive for pieces of one size.
 struct OneDnnPrimitive::Piece {
   dnnl::primitive_desc_base description;
   std::vector<Operand> operands;
@@ -81,7 +81,7 @@ struct OneDnnPrimitive::Piece {
   dnnl::primitive primitive;
 };
 
-/// What one number of threads runs.
+/// The pieces for one number of threads.
 struct OneDnnPrimitive::Variant {
   int parts = 1;
   std::int64_t units = 0;
@@ -163,7 +163,7 @@ struct OneDnnPrimitive::Handles {
     });
   }
 
-  /// What the pieces have written is added to the first one's, or where that needs no reordering, into the caller's buffer.
+  /// Adds the pieces' results to the first one's, or, if that needs no reordering, into the caller's buffer.
   void add_up(std::span<void* const> buffers, char* scratch) const {
     const Variant& v = *variant;
     const auto& operands = v.pieces[0].operands;
@@ -281,7 +281,7 @@ std::unique_ptr<OneDnnPrimitive::Variant> OneDnnPrimitive::plan(std::int64_t uni
       const bool first = variant->pieces.size() == 1;
       if (operand.whole() && !first) {
         const Operand& same = variant->pieces[0].operands[piece.operands.size() - 1];
-        // The two sizes want different layouts of what they share: one after another, then.
+        // The two sizes want different layouts of a shared tensor: they run one after another, then.
         if (same.inner != operand.inner) return plan(units, 1, make);
         operand.offset = same.offset;
         if (operand.tensor.written) own.bytes = std::max(own.bytes, same.offset + (operand.inner.get_size() + 63) / 64 * 64);

@@ -1,10 +1,10 @@
 #pragma once
 // A oneDNN primitive shared between our threads. Included by the onednn*.cpp files only.
 //
-// oneDNN's own threads are not used (OneThread says why), and a fixed cut is what makes results the same however busy the machine is: it
-// cuts sums differently for different numbers of threads. So the batch is cut into one piece for each thread, of two sizes at most, and a
-// primitive for one thread computes each. What all pieces read (weights) is reordered together, once; what all of them write (gradients of
-// weights) is written by each for itself and added up in the order of the pieces.
+// oneDNN's own threads are not used (see OneThread): it cuts sums differently for different numbers of threads. A fixed cut makes results
+// the same however busy the machine is. The batch is cut into one piece for each thread, of two sizes at most, and a primitive for one
+// thread computes each piece. A tensor that all pieces read (a weight) is reordered once, together; a tensor that all of them write (a weight's
+// gradient) is written by each for itself and added up in the order of the pieces.
 
 #include <cstddef>
 #include <cstdint>
@@ -24,16 +24,16 @@ const dnnl::engine& onednn_engine();
 /// Scratch comes from the caller.
 dnnl::primitive_attr onednn_attributes();
 
-/// One tensor of a primitive as the caller has it. Where the primitive wants another layout it is reordered through scratch.
+/// One tensor of a primitive, in the caller's layout. If the primitive wants another layout it is reordered through scratch.
 struct OneDnnTensor {
-  int argument;  // DNNL_ARG_…; what a post-op reads comes as the primitive wants it
-  int buffer;    // index into the caller's buffers
+  int argument;  // DNNL_ARG_…; a post-op's operand comes in the primitive's layout
+  int buffer;  // index into the caller's buffers
   bool written;
   std::int64_t step;  // bytes from one unit of the batch to the next; 0: all pieces read it whole, or each writes (f32) its share of a sum
   dnnl::memory::desc layout;
 };
 
-/// What computes so many units of the batch.
+/// The primitive for a number of units of the batch, and its tensors.
 struct OneDnnPiece {
   std::vector<OneDnnTensor> tensors;
   dnnl::primitive_desc_base description;
@@ -43,14 +43,14 @@ struct OneDnnPiece {
 /// nothing once it has run as often at once.
 class OneDnnPrimitive {
  public:
-  /// `make` is called for one or two sizes under each number of threads; what it throws (dnnl::error) comes through.
+  /// `make` is called for one or two sizes under each number of threads; its exceptions (dnnl::error) pass through.
   OneDnnPrimitive(std::int64_t units, const std::function<OneDnnPiece(std::int64_t units)>& make);
   ~OneDnnPrimitive();
 
   std::size_t scratch_bytes() const { return bytes_; }
   /// "brgconv:avx512_core"
   std::string implementation() const;
-  /// Whether a piece is computed by an implementation whose name begins so: "ref" is oneDNN's plain loop.
+  /// True if a piece is computed by an implementation whose name begins with this: "ref" is oneDNN's plain loop.
   bool has(std::string_view implementation) const;
   /// The layout in which the primitive for all units wants the tensor with this argument.
   dnnl::memory::desc layout_for_all(int argument) const;

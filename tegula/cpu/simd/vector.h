@@ -38,7 +38,7 @@ const MapTable* find_conversion(int word, DType from, DType to);
 
 /// Rows moved between memory (stored dtype) and tiles (compute dtype), in one direction.
 struct MoveRows {
-  std::int64_t memory_bytes = 0, tile_bytes = 0;  // of one element
+  std::int64_t memory_bytes = 0, tile_bytes = 0;  // per element
   bool to_memory = false;
   bool converts = false;                          // the two dtypes differ
   /// count elements, both sides dense.
@@ -53,11 +53,11 @@ struct MoveRows {
   /// the same with the sides exchanged: memory_stride is between neighbours in c, tile_stride between neighbours in r.
   void (*transposed)(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows,
                      std::int64_t columns) = nullptr;
-  /// Element i of the tile and the memory at offset[i]·scale + i·memory_stride; strides in bytes. Where mask is given and 0 nothing happens.
+  /// Element i of the tile and the memory at offset[i]·scale + i·memory_stride; strides in bytes. An element whose mask is given and 0 is skipped.
   void (*indexed)(std::byte* tile, std::int64_t tile_stride, std::byte* memory, std::int64_t memory_stride, const std::byte* offset,
                   std::int64_t offset_stride, std::int64_t scale, const std::byte* mask, std::int64_t mask_stride,
                   std::int64_t count) = nullptr;
-  /// The same, adding to what is in memory (AtomicAdd).
+  /// The same, adding to memory (AtomicAdd).
   decltype(indexed) accumulate = nullptr;
 };
 const MoveRows& load_rows(DType stored);

@@ -13,7 +13,7 @@ HWY_BEFORE_NAMESPACE();
 namespace tegula::host::HWY_NAMESPACE {
 namespace {
 
-/// One element type to another, both of as many lanes as d has; d's lanes are as wide as the wider of the two, or as what one becomes on the way.
+/// One element type to another, both of as many lanes as d has; d's lanes are as wide as the widest of the two and of an intermediate type.
 template <class From, class To>
 struct Cast {
   template <class D, class V>
@@ -48,7 +48,7 @@ struct Cast {
       return hn::BitCast(to, hn::PromoteTo(hn::Rebind<Wide, DTo>(), x));
     }
   }
-  /// Of floats, by i64; what lies beyond becomes the end that is nearer.
+  /// Floats to unsigned integers, through i64; values out of range become the nearer end of the range.
   template <class D, class V>
   static HWY_INLINE auto to_unsigned(D, V x) {
     const hn::Rebind<double, D> dd;

@@ -1,4 +1,4 @@
-// Numbers of 8 bits and f32, on vectors (core/dtype.h says what they are). No include guard but Highway's.
+// Numbers of 8 bits and f32, on vectors (core/dtype.h defines the formats). No include guard but Highway's.
 #if defined(TEGULA_CPU_VECTOR_FLOAT8_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef TEGULA_CPU_VECTOR_FLOAT8_INL_H_
 #undef TEGULA_CPU_VECTOR_FLOAT8_INL_H_

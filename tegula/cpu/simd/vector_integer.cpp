@@ -51,7 +51,7 @@ struct MulHi {
     if constexpr (sizeof(hn::TFromD<D>) == 4) {
       const auto even = hn::BitCast(dw, hn::ShiftRight<32>(hn::MulEven(ua, ub)));
       return hn::BitCast(d, hn::OddEven(hn::BitCast(dw, hn::MulEven(odd(ua), odd(ub))), even));
-    } else {  // of halves: those in the middle carry into the upper one
+    } else {  // from products of 32-bit halves: the middle ones carry into the upper one
       const auto mask = hn::Set(du, 0xffffffffu);
       const auto left = hn::MulEven(odd(ua), ub), right = hn::MulEven(ua, odd(ub));
       const auto middle = hn::Add(hn::ShiftRight<32>(hn::MulEven(ua, ub)), hn::Add(hn::And(left, mask), hn::And(right, mask)));

@@ -23,7 +23,7 @@ constexpr std::size_t kLanes = hn::MaxLanes(Lanes<T>());
 template <class D>
 using Bytes = hn::Rebind<std::uint8_t, D>;
 
-/// Whether partial vectors of T can be read and written without touching the elements behind them.
+/// True if partial vectors of T can be read and written without touching the elements after them.
 template <class T>
 constexpr bool kMasked = sizeof(T) >= 4 || HWY_TARGET <= HWY_AVX3;
 

@@ -119,7 +119,7 @@ HWY_INLINE V add_exponent(D d, V t, V rest, V e) {
   return hn::MulAdd(e, hn::Set(d, 0.693359375f), hn::Add(t, hn::MulAdd(e, hn::Set(d, -2.12194440e-4f), rest)));
 }
 
-/// Where x is not positive and finite: -inf at 0, NaN below, inf and NaN themselves.
+/// The results where x is not positive and finite: -inf at 0, NaN below, inf and NaN themselves.
 template <class D, class V>
 HWY_INLINE V log_special(D d, V x, V result) {
   const auto plain = hn::And(hn::Gt(x, hn::Zero(d)), hn::Lt(x, hn::Set(d, std::numeric_limits<float>::infinity())));
@@ -282,7 +282,7 @@ struct Pow {
   template <class D, class V>
   static HWY_INLINE V call(D d, V a, V y) {
     const V infinity = hn::Set(d, std::numeric_limits<float>::infinity());
-    const auto zeros = hn::And(hn::Eq(a, hn::Zero(d)), hn::Eq(y, hn::Zero(d)));  // also what lies beyond the end of a row
+    const auto zeros = hn::And(hn::Eq(a, hn::Zero(d)), hn::Eq(y, hn::Zero(d)));  // also elements beyond the end of a row
     a = hn::IfThenElse(zeros, hn::Set(d, 1.0f), a);
     const auto plain =
         hn::And(hn::And(hn::Ge(a, hn::Set(d, std::numeric_limits<float>::min())), hn::Lt(a, infinity)), hn::Lt(hn::Abs(y), infinity));

@@ -149,7 +149,7 @@ class Rows {
   using DStored = hn::Rebind<Stored, D>;
   static constexpr std::int64_t N = static_cast<std::int64_t>(hn::MaxLanes(D()));
   static constexpr bool kSame = std::is_same_v<Stored, Tile>;
-  static constexpr bool kCode = std::is_integral_v<Stored> && !std::is_integral_v<Tile>;  // what is stored is no number by itself
+  static constexpr bool kCode = std::is_integral_v<Stored> && !std::is_integral_v<Tile>;  // the stored integer is a code, no number
 
   /// Partial vectors of 2-byte and 1-byte elements go through a buffer: not every instruction set has masks for them.
   static HWY_INLINE hn::Vec<D> load_tail(const Stored* from, std::int64_t n) {
@@ -309,7 +309,7 @@ class Rows {
     if (i < count) store_tail(v, out + i, count - i);
   }
 
-  /// In registers by squares of vectors; what is left over at the ends, and elements of one byte, through a buffer in the first-level cache.
+  /// In registers by squares of vectors; the rests at the ends, and elements of one byte, through a buffer in the first-level cache.
   static void load_transposed(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows,
                               std::int64_t columns) {
     for_squares(rows, columns, [&](std::int64_t r, std::int64_t c, std::int64_t height, std::int64_t width, auto whole) {

@@ -4,5 +4,5 @@
 
 #if defined(__x86_64__)
 #define HWY_BASELINE_TARGETS (1LL << 9)  // AVX2
-#define HWY_DISABLED_TARGETS 0xFFLL      // what Highway ranks above plain AVX-512
+#define HWY_DISABLED_TARGETS 0xFFLL      // targets that Highway ranks above plain AVX-512
 #endif
