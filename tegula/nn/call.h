@@ -1,5 +1,5 @@
 #pragma once
-// A module that the library calls in the user's name, and what comes of it as a list.
+// A module that the library calls in the user's name, and its results as a list.
 
 #include <cstddef>
 #include <tuple>
@@ -28,7 +28,7 @@ struct CallParameters<R (M::*)(P...) const> {
   using Types = std::tuple<P...>;
 };
 
-/// Whether parameter I of M's call operator is an Arg, which carries a line. Looks at the declaration alone: no body is compiled for it.
+/// True if parameter I of M's call operator is an Arg, which carries a line. Looks at the declaration alone: no body is compiled for it.
 template <class M, std::size_t I>
 consteval bool takes_arg() {
   if constexpr (requires { &M::operator(); }) {
@@ -59,7 +59,7 @@ std::vector<Tensor> tensors_of(const R& result) {
   return out;
 }
 
-/// module(x[0], x[1], …), as if the call stood at `where`: what a layer of the library says about its input names that line.
+/// module(x[0], x[1], …), as if the call stood at `where`: a library layer's error about its input names that line.
 template <class M, std::size_t... I>
 std::vector<Tensor> call_at(const Line& where, M& module, const std::vector<Tensor>& x, std::index_sequence<I...>) {
   return tensors_of(module(detail::argument<M, I>(x[I], where)...));

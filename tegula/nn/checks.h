@@ -1,5 +1,5 @@
 #pragma once
-// What the constructors of layers refuse.
+// Checks on the arguments of layers' constructors.
 
 #include <cstdint>
 #include <initializer_list>

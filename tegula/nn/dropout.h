@@ -28,7 +28,7 @@ class Dropout : public detail::AnyDropout {
   Tensor operator()(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
 
-  dist::Split split;  // of steps among ranks (nn/tensor_parallel.h): their zeros together are those of one process
+  dist::Split split;  // split of the steps among ranks (nn/tensor_parallel.h): their zeros together are those of one process
 };
 
 /// Whole channels of x (N, C, spatial…) (Tompson et al., 2015). Dropout1d, 2d and 3d are the same.

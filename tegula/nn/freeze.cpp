@@ -9,7 +9,7 @@ namespace tegula {
 namespace nn {
 namespace {
 
-/// Whether a name is what the pattern says, with * for anything and ? for one character.
+/// True if the name matches the pattern, with * for anything and ? for one character.
 bool fits(std::string_view name, std::string_view pattern) {
   std::size_t n = 0, p = 0, star = std::string_view::npos, mark = 0;
   while (n < name.size()) {

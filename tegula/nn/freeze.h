@@ -9,7 +9,7 @@
 namespace tegula {
 
 namespace nn::detail {
-/// Whether the pattern says a name, or a module that it lies in; the empty one says all.
+/// True if the pattern matches the name, or a module that contains it; the empty pattern matches all.
 bool fits_within(std::string_view name, std::string_view pattern);
 std::int64_t set_frozen(const AnyModule& module, std::string_view pattern, bool frozen, const Line& where);
 }  // namespace nn::detail
@@ -22,7 +22,7 @@ template <nn::Module T>
 std::int64_t freeze(T& module, Line where = Line::current()) {
   return nn::detail::set_frozen(module, "", true, where);
 }
-/// The same of what `pattern` matches: names as parameters(net) has them, "features.0.weight", where * stands for anything and ? for a character; the name of a
+/// The same for parameters that match `pattern`: names as parameters(net) has them, "features.0.weight", where * stands for anything and ? for a character; the name of a
 /// module is everything within it. Throws Error when nothing matches.
 template <nn::Module T>
 std::int64_t freeze(T& module, std::string_view pattern, Line where = Line::current()) {
@@ -39,7 +39,7 @@ std::int64_t unfreeze(T& module, std::string_view pattern, Line where = Line::cu
   return nn::detail::set_frozen(module, pattern, false, where);
 }
 
-/// Those that are not frozen, for an optimiser that needs no moments of the others: optim::Adam adam(trainable(parameters(net))).
+/// The parameters that are not frozen, for an optimiser that needs no moments of the others: optim::Adam adam(trainable(parameters(net))).
 Parameters trainable(const Parameters& parameters);
 
 }  // namespace tegula

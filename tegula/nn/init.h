@@ -29,7 +29,7 @@ Tensor glorot_normal(const Shape& shape, const GlorotOptions& options = {}, Line
 
 enum class Fan : std::uint8_t { In, Out };
 struct HeOptions {
-  double gain = 1.4142135623730951;  // of relu; see the functions below for others
+  double gain = 1.4142135623730951;  // for relu; see the functions below for others
   Fan mode = Fan::In;
   RandomOptions random = {};
 };
@@ -45,7 +45,7 @@ inline constexpr double kReluGain = 1.4142135623730951, kTanhGain = 5.0 / 3, kSe
 /// (Saxe et al., 2014). Computed at once on the host: not inside a jit.
 Tensor orthogonal(const Shape& shape, const GlorotOptions& options = {}, Line where = Line::current());
 
-/// What PyTorch's layers begin with: he_uniform with gain sqrt(1/3), so that the bound is 1 / sqrt(fan_in); and the bias of the same bound.
+/// The initialisation of PyTorch's layers: he_uniform with gain sqrt(1/3), so that the bound is 1 / sqrt(fan_in); and the bias with the same bound.
 Tensor default_weight(const Shape& shape, DType dtype, Line where = Line::current());
 Tensor default_bias(std::int64_t count, const Shape& weight, DType dtype, Line where = Line::current());
 

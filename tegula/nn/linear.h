@@ -22,7 +22,7 @@ class Linear {
 
   Variable weight;  // (out, in)
   Variable bias;    // (out), or empty
-  dist::Split split;  // of its columns or rows among ranks (nn/tensor_parallel.h)
+  dist::Split split;  // split of its columns or rows among ranks (nn/tensor_parallel.h)
 };
 
 /// a (…, in1), b (…, in2) -> (…, out): a·weight[o]·b + bias[o]; weight (out, in1, in2).

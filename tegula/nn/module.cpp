@@ -9,7 +9,7 @@
 namespace tegula::nn {
 namespace {
 
-// What a walk collects: named cells, each only once.
+// Collects named cells in a walk, each only once.
 class Collector final : public Visitor {
  public:
   enum class What : std::uint8_t { Parameters, Everything };

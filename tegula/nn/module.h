@@ -46,7 +46,7 @@ class Buffer : public Variable {
   }
 };
 
-/// State that is neither trained nor saved: what can be computed again, caches. (A constant is a Tensor field.)
+/// State that is neither trained nor saved: recomputable values, caches. (A constant is a Tensor field.)
 class NonPersistentBuffer : public Variable {
  public:
   NonPersistentBuffer() = default;
@@ -57,11 +57,11 @@ class NonPersistentBuffer : public Variable {
   }
 };
 
-/// Where the walk stands: a chain of names up to the root.
+/// The position of the walk: a chain of names up to the root.
 struct Path {
   const Path* parent = nullptr;
-  std::string_view name = {};  // of a field; empty for elements of lists
-  std::int64_t index = -1;  // of an element of a list
+  std::string_view name = {};  // a field's name; empty for elements of lists
+  std::int64_t index = -1;  // the index of a list's element
   /// "blocks.1.conv2.bias"
   std::string text() const;
 };
@@ -74,7 +74,7 @@ struct SplitField {
   std::int64_t blocks = 1;
 };
 
-/// What a walk does with what it finds.
+/// The callbacks of a walk.
 class Visitor {
  public:
   virtual ~Visitor() = default;
@@ -117,9 +117,9 @@ inline constexpr bool kPlain<PerAxis> = true;
 template <>
 inline constexpr bool kPlain<Padding> = true;
 template <>
-inline constexpr bool kPlain<Generator*> = true;  // of what drops and draws: who made it saves it
+inline constexpr bool kPlain<Generator*> = true;  // a layer that drops or draws refers to it; its owner saves it
 
-/// Library layers and containers say themselves what they hold.
+/// Library layers and containers list their state themselves.
 template <class T>
 concept Visitable = requires(T& x, Visitor& visitor, const Path& path) { x.visit(visitor, path); };
 
@@ -172,7 +172,7 @@ inline constexpr bool kMaybe<std::optional<T>> = true;
 template <class T, class D>
 inline constexpr bool kMaybe<std::unique_ptr<T, D>> = true;
 
-/// Whether F holds state by itself, whatever lies in its fields.
+/// True if F holds state by itself, independently of its fields.
 template <class F>
 inline constexpr bool kStateful = kLeaf<F> || Visitable<F> || requires { F::fields; };
 template <class T, std::size_t... I>
@@ -180,7 +180,7 @@ consteval bool any_stateful(std::index_sequence<I...>) {
   using Fields = decltype(reflect::tie<sizeof...(I)>(std::declval<T&>()));
   return (kStateful<std::remove_pointer_t<std::tuple_element_t<I, Fields>>> || ...);
 }
-/// A pointer to a layer, a Variable, or a plain struct with one of these as a field. What a type still incomplete holds is not known.
+/// True for a pointer to a layer, a Variable, or a plain struct with one of these as a field. The fields of an incomplete type are unknown.
 template <class T>
 consteval bool is_module_pointer() {
   using To = std::remove_const_t<std::remove_pointer_t<T>>;
@@ -201,7 +201,7 @@ constexpr std::string_view without_underscore(std::string_view name) {
 
 }  // namespace detail
 
-/// Whether the fields of T can be found, as far as that shows without looking at them.
+/// True if the fields of T can be found, as far as that is known without looking at them.
 template <class T>
 inline constexpr bool kFindable = kPlain<T> || detail::kLeaf<T> || Visitable<T> || detail::kMaybe<T> || detail::kList<T> ||
                                   requires { T::fields; } || (std::is_class_v<T> && std::is_aggregate_v<T>);
@@ -312,11 +312,11 @@ auto repeat(std::int64_t n, Make make) {
   return modules;
 }
 
-/// What the walks below take: anything but a tensor.
+/// The argument type of the walks below: anything but a tensor.
 template <class T>
 concept Module = !std::is_convertible_v<T&, Tensor>;
 
-/// A module behind a pointer, so that what is done with it compiles once.
+/// A module behind a pointer, so that functions over it compile once.
 class AnyModule {
  public:
   template <Module T>

@@ -43,7 +43,7 @@ using BatchNorm3d = BatchNorm<3>;
 /// shared out trains as in one process (PyTorch: nn.SyncBatchNorm.convert_sync_batchnorm). Two numbers a channel travel each way. A rank that got no row
 /// of a batch (fewer rows than ranks) counts the one it was given instead, unless it says so (dist::CountedRows), as the Trainer does. Returns how many layers it found.
 int sync_batch_norm(const AnyModule& module, const dist::Group& group = dist::world());
-/// Alone again, each by its own rows: for what one rank evaluates by itself without running statistics.
+/// Back to each rank's own rows: for an evaluation by one rank without running statistics.
 inline int unsync_batch_norm(const AnyModule& module) { return sync_batch_norm(module, {}); }
 
 struct LayerNormOptions {
@@ -62,7 +62,7 @@ class LayerNorm {
   void visit(Visitor& visitor, const Path& path);
 
   Variable weight, bias;  // normalized_shape, or empty
-  dist::Split split;  // of steps among ranks (nn/tensor_parallel.h)
+  dist::Split split;  // split of the steps among ranks (nn/tensor_parallel.h)
 
  private:
   Shape shape_;
@@ -84,7 +84,7 @@ class RMSNorm {
   void visit(Visitor& visitor, const Path& path);
 
   Variable weight;  // normalized_shape, or empty
-  dist::Split split;  // of steps among ranks (nn/tensor_parallel.h)
+  dist::Split split;  // split of the steps among ranks (nn/tensor_parallel.h)
 
  private:
   Shape shape_;

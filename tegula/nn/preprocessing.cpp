@@ -46,7 +46,7 @@ void StandardScaler::fit(Arg x) {
   const Tensor centre = nanmean(rows, 0), spread = nanstd(rows, 0, {.correction = 0});
   const Tensor some = isnan(centre) == false;
   mean = where(some, centre, mean.read());
-  // A deviation that is rounding beside the mean is none: the column never changes. What is left of it beside a large mean, its last digits, stays small.
+  // A deviation no larger than the mean's rounding error counts as none: the column never changes. The scaled rest, the mean's last digits, stays small.
   const Tensor rounding = 1e-6 * abs(centre);
   deviation = where(logical_and(some, spread > rounding), spread, where(some, maximum(rounding, 1.0), 1.0));
 }

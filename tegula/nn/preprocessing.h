@@ -1,5 +1,5 @@
 #pragma once
-// What a net does to a table's numbers before its first layer. Their state lies in buffers, so it is saved and loaded with the net:
+// Layers that prepare a table's columns for a net's first layer. Their state is in buffers, so it is saved and loaded with the net:
 //
 //   struct Net {
 //     nn::Imputer fill{3};           // a missing number (NaN) becomes the column's mean
@@ -11,7 +11,7 @@
 //   Tensor x = from_array(io::read_csv("houses.csv", {.missing = {"NA"}}).numbers({"area", "rooms", "age"}, NAN));
 //   net.fill.fit(x), net.scale.fit(x);   // of the training set
 //
-// None of them is trained, and none passes a gradient to what it was fitted to.
+// None of them is trained, and none passes a gradient to the data it was fitted to.
 
 #include <cstdint>
 #include <vector>
@@ -29,14 +29,14 @@ class StandardScaler {
   /// number, keeps deviation 1 (a millionth of a mean above 1e6, whose last digits are no number) and the mean it has, or 0. Throws Error for another number of features, an integer type, and no row.
   void fit(Arg x);
   Tensor operator()(Arg x) const;
-  /// From its results back to x: what a net that was trained on scaled targets says, in their unit.
+  /// From its results back to x: the predictions of a net trained on scaled targets, in their unit.
   Tensor inverse(Arg y) const;
   void visit(Visitor& visitor, const Path& path);
 
   Buffer mean, deviation;  // (features) f32
 };
 
-/// What an Imputer puts in the place of a missing number.
+/// The value that an Imputer puts in the place of a missing number.
 enum class Fill : std::uint8_t { Mean, Median };
 
 /// x with another number for each NaN: the feature's mean or median (scikit-learn's SimpleImputer).

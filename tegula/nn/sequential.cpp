@@ -30,7 +30,7 @@ Sequential::Sequential(std::initializer_list<Layer> layers) {
   }
 }
 
-// No frame: layers open their own, and the lines of the user's own layers are what an error should name.
+// No frame: layers open their own, and an error should name the lines of the user's own layers.
 Tensor Sequential::operator()(Arg x) {
   Tensor y = x.tensor("Sequential");
   for (Layer& layer : layers_) y = layer(Arg(y, x.loc));

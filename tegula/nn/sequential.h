@@ -71,7 +71,7 @@ class Layer {
   mutable std::unique_ptr<Held> held_;  // mutable: Sequential takes it out of its initializer_list
 };
 
-/// nn::Sequential{nn::Linear{784, 128}, relu, nn::Linear{128, 10}}: each layer gets what the one before gives. Names are "0.weight", "0.bias",
+/// nn::Sequential{nn::Linear{784, 128}, relu, nn::Linear{128, 10}}: each layer gets the result of the one before. Names are "0.weight", "0.bias",
 /// "2.weight", …
 class Sequential {
  public:

@@ -20,7 +20,7 @@ using StateDict = std::vector<NamedTensor>;
 
 enum class Strict : bool { No, Yes };
 
-/// What load did not find in the state, and what it did not know. Both are empty when it was strict.
+/// The names that load missed in the state, and those it did not know. Both are empty when it was strict.
 struct LoadReport {
   std::vector<std::string> missing;
   std::vector<std::string> unexpected;
@@ -34,7 +34,7 @@ StateDict state_dict(const Parameters& cells);
 /// missing and unexpected names (when strict), and all shapes that differ.
 LoadReport load(const Parameters& cells, const StateDict& state, Strict strict = Strict::Yes, Line where = Line::current());
 
-/// The state but for what the patterns fit, as freeze() reads them, which is what a network with another head takes of a published one:
+/// The state without the entries that match the patterns, as freeze() reads them; for example, for a network with another head than a published one:
 ///   load(net, without(load_state("resnet.safetensors"), {"fc", "layer4.*"}), Strict::No);
 /// Throws Error for a pattern that fits nothing.
 StateDict without(const StateDict& state, const std::vector<std::string>& patterns, Line where = Line::current());
@@ -51,7 +51,7 @@ LoadReport load(T& module, const StateDict& state, Strict strict = Strict::Yes, 
   return load(nn::state(module), state, strict, where);
 }
 
-/// The state with other names. A rule is a name, or a pattern with one * for any text, and what becomes of it; rules apply one after the other:
+/// The state with other names. A rule is a name, or a pattern with one * for any text, and its replacement; rules apply one after the other:
 ///   load(net, renamed(load_state("resnet.pth"), {{"module.*", "*"}, {"*.gamma", "*.weight"}}));
 /// Throws Error for a rule that fits nothing, and where two tensors would have one name.
 StateDict renamed(const StateDict& state, const std::vector<std::pair<std::string, std::string>>& rules, Line where = Line::current());
@@ -65,7 +65,7 @@ void save_safetensors(const StateDict& state, const std::string& path, const io:
 /// The values as arrays of the host, computed together.
 io::NamedArrays to_arrays(const StateDict& state);
 
-/// save(net, "net.safetensors"): parameters and buffers under their names, as PyTorch would name them; and what else belongs to the net, as texts by
+/// save(net, "net.safetensors"): parameters and buffers under their names, as PyTorch would name them; and further data of the net, as texts by
 /// name: {{"classes", io::list_text({"cat", "dog"})}, {"units", "metres"}}.
 template <nn::Module T>
 void save(const T& module, const std::string& path, const io::Metadata& metadata = {}) {

@@ -97,7 +97,7 @@ class Table {
     for (const auto& input : node.inputs()) shapes.push_back(input->shape());
     return static_cast<const LibraryOp&>(node.op()).operations(shapes, node.shape());
   }
-  // Whether a node belongs to the row before: the same call of a layer, or outside of layers of what owns the parameters.
+  // True if the node belongs to the previous row: the same call of a layer, or, outside of layers, the same owner of parameters.
   bool continues(const Node& node, const LayerFrame& frame, const std::string& owner, bool owned) const {
     if (rows_.empty()) return false;
     const SummaryRow& row = rows_.back();
@@ -108,9 +108,9 @@ class Table {
   }
 
   const std::unordered_map<const Node*, std::string>& names_;  // placeholders of parameters and buffers
-  std::unordered_map<const Node*, std::string> owners_;  // what is computed from those alone
-  std::unordered_set<const Node*> data_;  // what depends on the inputs
-  std::unordered_map<const Node*, double> work_of_several_;  // of nodes with several results, until a part of theirs has a row
+  std::unordered_map<const Node*, std::string> owners_;  // nodes computed from those alone
+  std::unordered_set<const Node*> data_;  // nodes that depend on the inputs
+  std::unordered_map<const Node*, double> work_of_several_;  // work of nodes with several results, until one of their parts has a row
   const Node* result_;
   bool has_result_ = false;  // the last row
   std::vector<SummaryRow> rows_;

@@ -21,12 +21,12 @@ struct SummaryRow {
   DType dtype = DType::f32;
   std::int64_t parameters = 0;  // trained numbers; of a layer that is called again only in its first row
   double operations = 0;        // floating-point, of matrix products, convolutions and pooling
-  std::int64_t bytes = 0;       // of the output
+  std::int64_t bytes = 0;       // bytes of the output
 };
 
 struct Summary {
   std::vector<SummaryRow> rows;  // in the order of the calls
-  std::int64_t parameters = 0, parameter_bytes = 0;  // of the whole module, those that the call does not reach included
+  std::int64_t parameters = 0, parameter_bytes = 0;  // of the whole module, including those that the call does not reach
   std::vector<std::string> unused;                   // parameters that it does not reach
   /// The table, with a line of totals.
   std::string text() const;
@@ -39,8 +39,8 @@ Summary summary(const AnyModule& module, const std::function<std::vector<Tensor>
 Tensor of_zeros(const Shape& shape, DType dtype, const Line& where);
 }  // namespace nn::detail
 
-/// What a call of the module with an input like this does: std::cout << summary(net, {1, 3, 32, 32}). Modules that give several tensors, too (nn::LSTM). The call
-/// is traced: nothing is computed, no Variable changes, and the inputs' values do not matter. Throws Error where the module does, and where it looks at values.
+/// A table of the calls that the module makes for an input like this: std::cout << summary(net, {1, 3, 32, 32}). Also for modules that return several tensors (nn::LSTM). The call
+/// is traced: nothing is computed, no Variable changes, and the inputs' values do not matter. Throws Error if the module does, and if it looks at values.
 template <nn::Module T>
 Summary summary(T& module, const Shape& shape, DType dtype = DType::f32, Line where = Line::current()) {
   return nn::detail::summary(

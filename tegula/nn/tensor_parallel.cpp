@@ -10,7 +10,7 @@
 namespace tegula::dist {
 namespace {
 
-/// Whether the pattern, in which * is any part between two dots, is the name.
+/// True if the name matches the pattern, in which * is any part between two dots.
 bool fits(std::string_view pattern, std::string_view name) {
   while (!pattern.empty() && !name.empty()) {
     const std::string_view want = pattern.substr(0, pattern.find('.')), got = name.substr(0, name.find('.'));
@@ -100,7 +100,7 @@ class Applier final : public nn::Visitor {
     split.style = Split::Style::Steps, split.input = style.input, split.output = style.output;
   }
 
-  /// Those that would exchange more than they have to, and the ones without a meaning, are not there.
+  /// Throws Error for placements that would exchange more than needed, and for meaningless ones.
   void check_placements(const LayerPlan& plan, const std::string& layer, const Split& split) const {
     using enum Placement;
     const bool fine = split.is(Split::Style::Columns) ? split.output != Sequence
@@ -138,7 +138,7 @@ int tensor_parallel(const nn::AnyModule& net, const TensorPlan& plan, const Tens
   refuse_in_trace("tensor_parallel", where);
   const In frame("tensor_parallel", where);
   broadcast_values(nn::state(net), options.group, 0, where);
-  Generator& numbers = default_generator();  // zeros of dropout in what all ranks have are the same
+  Generator& numbers = default_generator();  // zeros of dropout are the same in tensors that all ranks have
   broadcast_values({{"seed", numbers.seed_variable().cell()}, {"counter", numbers.counter_variable().cell()}}, options.group, 0, where);
   Applier applier(plan, options, where);
   net.visit(applier);

@@ -1,6 +1,6 @@
 #pragma once
-// dist::tensor_parallel(net, plan): the layers of a network become those of several ranks, by PyTorch's styles (parallelize_module). The network stays what
-// it is: the same code runs it, its state is that of one process under the same names, and what ranks exchange happens within the layers.
+// dist::tensor_parallel(net, plan): splits the layers of a network among several ranks, by PyTorch's styles (parallelize_module). The network's code does
+// not change, its state is that of one process under the same names, and the ranks' exchanges happen inside the layers.
 
 #include <string>
 #include <variant>
@@ -20,10 +20,10 @@ struct RowwiseParallel {
   Placement input = Placement::Features;  // or Replicated: each takes its part. Of no meaning for nn::Embedding
   Placement output = Placement::Replicated;  // or Sequence: each has the sums of its steps
 };
-/// Classes that the ranks need not divide: the rows of an nn::Embedding, or what an nn::Linear gives as scores. dist::cross_entropy takes those as they are.
+/// Classes that the ranks need not divide: the rows of an nn::Embedding, or an nn::Linear's results as scores. dist::cross_entropy takes those as they are.
 struct VocabularyParallel {
-  Placement output = Placement::Replicated;  // of nn::Embedding: as RowwiseParallel's
-  Placement scores = Placement::Features;  // of nn::Linear, and of nn::Embedding::scores: or Replicated
+  Placement output = Placement::Replicated;  // for nn::Embedding: as RowwiseParallel's
+  Placement scores = Placement::Features;  // for nn::Linear, and for nn::Embedding::scores: or Replicated
 };
 /// nn::LayerNorm, nn::RMSNorm, nn::Dropout: each rank has a part of the steps, parameters are whole, and their gradients are added up.
 struct SequenceParallel {
@@ -31,19 +31,19 @@ struct SequenceParallel {
   Placement output = Placement::Sequence;  // or Replicated: they are gathered
 };
 
-/// What becomes of the layers of these names, in which * stands for any part between two dots: {"h.*.mlp.c_fc", ColwiseParallel{}}.
+/// The style of the layers of these names, in which * stands for any part between two dots: {"h.*.mlp.c_fc", ColwiseParallel{}}.
 struct LayerPlan {
   std::string layers;
   std::variant<ColwiseParallel, RowwiseParallel, VocabularyParallel, SequenceParallel> style;
   bool optional = false;  // the network may be without it
 };
 using TensorPlan = std::vector<LayerPlan>;
-/// Of a model's ready-made plan: whether ranks also share out the steps between layers that are split.
+/// An option of a model's ready-made plan: Shared also splits the steps between split layers among the ranks.
 enum class Steps : bool { Whole, Shared };
 
 struct TensorParallelOptions {
   Group group = world();
-  int step_axis = 1;  // of what SequenceParallel cuts: 1 in (N, T, E)
+  int step_axis = 1;  // the axis that SequenceParallel splits: 1 in (N, T, E)
 };
 
 /// Gives all ranks rank 0's weights and random numbers, and each its part of those that the plan names: before the optimiser is made. All ranks then see the same batches and

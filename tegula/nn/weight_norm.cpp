@@ -69,7 +69,7 @@ Tensor LargestSingularValue::divided(const Variable& weight, bool training, cons
   const In frame("SpectralNorm", where);
   const Tensor w = weight.read(where), matrix = as_matrix(w, dim_);
   if (training) improve(graph::stop_gradient(matrix, where), iterations_);
-  const Tensor sigma = sum(Tensor(u) * times(matrix, v));  // what is read from a Buffer passes no gradient on
+  const Tensor sigma = sum(Tensor(u) * times(matrix, v));  // a Buffer's value passes no gradient on
   return ops::narrow(ops::widen(w) / sigma, w.dtype());
 }
 

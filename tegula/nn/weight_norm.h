@@ -47,7 +47,7 @@ struct SpectralNormOptions {
 
 namespace detail {
 
-/// What SpectralNorm keeps beside the layer.
+/// The state of SpectralNorm beside the layer.
 class LargestSingularValue {
  public:
   LargestSingularValue(const Variable& weight, int dim, const SpectralNormOptions& options, const Line& where);

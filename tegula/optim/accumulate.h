@@ -14,7 +14,7 @@ namespace tegula::optim {
 ///   adam.step(accumulator.mean());
 /// add() and mean() may stand in jit-ed functions of their own, or together in one. Sums are f32 (f64 of f64 parameters).
 ///
-/// Parts that are not equally large count by what their losses are means of, rows or tokens that are no padding:
+/// Parts that are not equally large count by the numbers whose means their losses are, rows or tokens that are no padding:
 ///   accumulator.add(grad(loss(part), parameters(net)), count(part));
 class GradientAccumulator {
  public:
@@ -33,7 +33,7 @@ class GradientAccumulator {
 
   /// () i64: how many were added.
   const Variable& count() const { return count_; }
-  /// () f64: the sum of their weights, each 1 unless it was given. Between ranks: parallel.mean(accumulator.mean(), weight) with what it was before mean().
+  /// () f64: the sum of their weights, each 1 unless it was given. Between ranks: parallel.mean(accumulator.mean(), weight) with its value before mean().
   const Variable& weight() const { return weight_; }
   /// For a checkpoint: "count", "weight", "conv1.weight.gradient", …
   Parameters state() const;

@@ -13,8 +13,8 @@
 
 namespace tegula::optim {
 
-/// What the averages share. Throws Error when the two lists differ in names, shapes or length, share a cell, or an average would be a half (its
-/// digits are too few for small changes: make the copy f32).
+/// The base of the averages. Throws Error if the two lists differ in names, shapes or length, share a cell, or an average would be a half (which has
+/// too few digits for small changes: make the copy f32).
 class ParameterAverage {
  public:
   virtual ~ParameterAverage() = default;
@@ -27,7 +27,7 @@ class ParameterAverage {
 
  protected:
   ParameterAverage(std::string_view name, Parameters averages, Parameters parameters, Line where);
-  /// What share of the average the parameters get when `updates` (() f64) were made before.
+  /// The weight of the parameters in the average after `updates` (() f64) earlier updates.
   virtual Tensor share(const Tensor& updates) const = 0;
 
  private:

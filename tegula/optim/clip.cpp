@@ -48,7 +48,7 @@ ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Para
   for (const Tensor& g : gradients) {
     g.dtype(where);  // refuses an empty tensor
     if (has_none(squares.size())) squares.emplace_back();
-    else squares.push_back(sum(square(cast(g, f64))));  // those of large numbers of f32, and of small ones, are none
+    else squares.push_back(sum(square(cast(g, f64))));  // in f64: squares of large f32 values overflow, and those of small ones underflow
   }
   if (!(max_norm >= 0)) {
     throw Error(

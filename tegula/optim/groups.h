@@ -61,7 +61,7 @@ class ParameterGroups final : public Optimizer {
   Parameters update_state() const override;
   void adopt(const Parameters& parts, std::size_t first, const PartOf& part_of) override;
   std::vector<std::unique_ptr<Optimizer>> groups_;
-  std::vector<double> ratios_;  // of the rates to the first
+  std::vector<double> ratios_;  // ratio of each rate to the first
 };
 
 }  // namespace tegula::optim

@@ -77,9 +77,9 @@ class Adafactor final : public Optimizer {
  private:
   std::vector<Tensor> update(const Step& step) override;
   AdafactorOptions options_;
-  std::vector<Variable>* row_var_;  // of matrices
+  std::vector<Variable>* row_var_;  // for matrices
   std::vector<Variable>* col_var_;
-  std::vector<Variable>* variance_;  // of vectors
+  std::vector<Variable>* variance_;  // for vectors
 };
 
 }  // namespace tegula::optim

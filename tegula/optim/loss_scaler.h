@@ -17,7 +17,7 @@ struct LossScalerOptions {
   double growth = 2;             // factor after `interval` steps without an overflow …
   std::int64_t interval = 2000;
   double backoff = 0.5;          // … and after each one with
-  double maximum = 16777216;     // where growth ends
+  double maximum = 16777216;     // upper bound of growth
 };
 
 /// A step whose gradients hold an infinity or NaN changes neither parameters nor the optimiser's state, and lowers the scale. All of

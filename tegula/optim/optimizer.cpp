@@ -19,7 +19,7 @@
 namespace tegula::optim {
 namespace {
 
-// What state and arithmetic of a parameter are in.
+// The dtype of a parameter's state and arithmetic.
 DType compute_dtype(const Parameter& parameter) { return parameter.cell->dtype() == f64 ? f64 : f32; }
 
 }  // namespace
@@ -162,7 +162,7 @@ std::vector<Tensor> Optimizer::update_some(const Step& step) {
   if (active.empty()) return next;
   Step some{.t = step.t, .lr = step.lr, .p = {}, .g = {}, .stored = {}};
   for (const std::size_t i : active) some.p.push_back(step.p[i]), some.g.push_back(step.g[i]), some.stored.push_back(step.stored[i]);
-  // The state of the active ones moves to the front, and back to its places whatever happens.
+  // The state of the active ones moves to the front, and back to its order in any case.
   struct Moved {
     std::vector<Variable>& values;
     const std::vector<std::size_t>& active;
@@ -182,7 +182,7 @@ std::vector<Tensor> Optimizer::update_some(const Step& step) {
   return next;
 }
 
-/// Where the program did not look at what the last step assigned, or at a scalar from before that: pending values would pile up.
+/// For programs that do not read the last step's results, nor any scalar from before that step: their pending values would pile up.
 void Optimizer::compute_step_before(const Line& where) const {
   if (last_step_ == 0) return;
   if (!steps_.read(where).node()->has_value() || RecentScalars::any_before(last_step_)) evaluate_pending(where);

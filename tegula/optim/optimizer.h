@@ -1,5 +1,5 @@
 #pragma once
-// What all optimisers share: the parameters, the learning rate, the number of steps, the state of a checkpoint.
+// Shared by all optimisers: the parameters, the learning rate, the number of steps, the state of a checkpoint.
 
 #include <functional>
 #include <memory>
@@ -25,11 +25,11 @@ class Optimizer {
   Optimizer& operator=(Optimizer&&) noexcept = default;
 
   /// One update. gradients[i] belongs to parameters()[i] and has its shape. Throws Error otherwise, naming the parameter. Frozen parameters (nn/freeze.h) and
-  /// their moments stay as they are. Outside of jit the update is pending until something is looked at, at most until the next step: a loop that looks at nothing
-  /// computes step by step, too, its losses and what it adds up of them.
+  /// their moments stay as they are. Outside of jit the update is pending until a value is read, at most until the next step: a loop that reads nothing also
+  /// computes step by step, with its losses and their sums.
   void step(const std::vector<Tensor>& gradients, Line where = Line::current());
 
-  /// Says what a step takes, of a loss.
+  /// The compiler's message for a loss as the argument of a step.
   template <class T>
   requires std::is_same_v<T, Tensor>
   void step(const T&) {
@@ -51,7 +51,7 @@ class Optimizer {
   /// Everything a checkpoint needs, by name: "lr", "steps", "conv1.weight.exp_avg" … state_dict(adam.state()), load(adam.state(), …).
   Parameters state() const;
 
-  /// Whether each element is updated by its own gradient and state alone, whatever the others of its parameter are: not where norms count. What may take parts.
+  /// True if each element is updated by its own gradient and state alone, independently of the others of its parameter; false if norms count. Needed for take_parts().
   virtual bool elementwise() const { return false; }
   /// From now on it updates parts[i] in place of parameter i: some of its elements, in any order and shape, those of other ranks being theirs (dist/parallel/data_parallel.h).
   /// `part_of(i, state)` makes of a Variable of the whole parameter's shape one of the part's, which the optimiser keeps. Throws Error unless elementwise().
@@ -65,7 +65,7 @@ class Optimizer {
   /// A tensor of state for each parameter, filled with `value`: f32, or f64 for f64 parameters. In the state it is "<parameter>.<name>".
   /// The address stays when the optimiser is moved.
   std::vector<Variable>* add_state(std::string_view name, double value = 0);
-  /// Of the shape that a parameter's shape gives, zeros; nothing for parameters where that is nothing.
+  /// State of the shape that `shape_of` gives for a parameter's shape, zeros; parameters for which it gives none have no state.
   std::vector<Variable>* add_state(std::string_view name, std::optional<Shape> (*shape_of)(const Shape&));
   /// Throws Error in the name of the optimiser: an option does not make sense.
   /// Throws Error for the first option that is negative or NaN.
@@ -85,13 +85,13 @@ class Optimizer {
   struct Step {
     Tensor t, lr;  // () f64; the number of this step from 1, the rate
     std::vector<Tensor> p, g;  // parameters and gradients in f32, or f64
-    std::vector<DType> stored;  // what the parameters are kept in
+    std::vector<DType> stored;  // the dtypes in which the parameters are stored
   };
   /// The new parameters: the formula of the optimiser. It may see fewer than parameters() has, and state of as many: frozen ones are left out.
   virtual std::vector<Tensor> update(const Step& step) = 0;
   /// update() of those that are not frozen; the others' as they are.
   virtual std::vector<Tensor> update_some(const Step& step);
-  /// What add_state has made, by name.
+  /// The state made by add_state, by name.
   virtual Parameters update_state() const;
   /// take_parts(), of those from `first` on.
   using PartOf = std::function<Variable(std::size_t i, const Variable& whole)>;
@@ -103,7 +103,7 @@ class Optimizer {
     other.adopt(parts, first, part_of);
   }
 
-  /// What a constructor with a bare number says.
+  /// The compiler's message for a constructor with a bare number.
   template <class T>
   static void options_have_names() {
     static_assert(!std::is_arithmetic_v<T>, "tegula: an optimiser's options are given by name: optim::Adam(parameters(net), {.lr = 0.01})");

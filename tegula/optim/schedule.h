@@ -114,7 +114,7 @@ struct PlateauLR {
 
   double rate = base;
   double best = 0;
-  bool seen = false;  // whether best means anything
+  bool seen = false;  // false until `best` has a value
   std::int64_t bad = 0;
   std::int64_t cooling = 0;
 

@@ -70,7 +70,7 @@ AdaptiveLogSoftmaxOutput AdaptiveLogSoftmaxWithLoss::operator()(Arg input, Arg l
     ops::refuse(kName, "labels of shape " + to_string(given.shape()) + " and dtype " + std::string(name(given.dtype())),
                 "integers of shape " + to_string(shape), input.loc);
   const Tensor own = cast(reshape(given, {-1}), i64), label = clamp(own, 0, ends_.back() - 1);
-  Tensor place = label, within;  // in the head; what the cluster says of its own
+  Tensor place = label, within;  // index in the head, and inside the cluster
   for (std::size_t i = 0; i < tail.size(); ++i) {
     const Tensor inside = i + 1 < tail.size() ? label >= ends_[i] && label < ends_[i + 1] : label >= ends_[i];
     const Tensor losses =

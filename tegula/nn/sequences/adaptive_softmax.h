@@ -21,7 +21,7 @@ struct AdaptiveLogSoftmaxOutput {
 /// Classes by falling frequency: the first cutoffs[0] have scores of their own, the others are in clusters that end at the further cutoffs and at n_classes; a
 /// cluster has one score beside the first classes', and its classes are told apart by fewer features (Grave et al., "Efficient softmax approximation for GPUs", 2017).
 /// PyTorch's names, "head.weight", "tail.0.0.weight", "tail.0.1.weight", and its numbers. Shapes do not depend on the labels: every cluster is computed for every row,
-/// with its scores never in memory as a whole (linear_cross_entropy), so that what is saved are weights, features and memory, not rows.
+/// with its scores never in memory as a whole (linear_cross_entropy); the savings are weights, features and memory, not rows.
 class AdaptiveLogSoftmaxWithLoss {
  public:
   /// Throws Error for cutoffs that do not rise, or leave [1, n_classes - 1].
@@ -41,7 +41,7 @@ class AdaptiveLogSoftmaxWithLoss {
  private:
   Tensor rows_of(const Arg& input) const;
   std::int64_t features_;
-  std::vector<std::int64_t> ends_;  // of the first classes and of each cluster
+  std::vector<std::int64_t> ends_;  // class numbers at which the first classes and each cluster end
 };
 
 }  // namespace tegula::nn

@@ -10,7 +10,7 @@
 namespace tegula::nn {
 
 struct MultiheadAttentionOptions {
-  double dropout = 0;  // of the weights, while training
+  double dropout = 0;  // on the weights, while training
   bool bias = true;
   bool add_bias_kv = false;    // one learned key and value more
   bool add_zero_attn = false;  // one key and value of zeros more
@@ -23,7 +23,7 @@ struct MultiheadAttentionInput {
   Tensor key_padding_mask =
       {};  // (N, S), or (S) without a batch; boolean: true hides a key, as in PyTorch. Or floats, which are added to the scores
   Tensor attn_mask = {};  // (L, S) or (N * heads, L, S); boolean: true hides, as in PyTorch. Or floats, which are added
-  bool is_causal = false;  // query i sees keys up to its own place
+  bool is_causal = false;  // query i sees keys up to its own position
   bool need_weights = false;  // they hold (N, heads, L, S)
   bool average_attn_weights = true;  // over the heads
   KeyValueCache* cache =
@@ -50,7 +50,7 @@ class MultiheadAttention {
   Variable in_proj_bias;  // (3 E), or empty
   Variable bias_k, bias_v;  // (1, 1, E), or empty
   Linear out_proj;  // E -> E
-  dist::Split split;  // of heads among ranks, out_proj's rows with them (nn/tensor_parallel.h)
+  dist::Split split;  // split of the heads among ranks, out_proj's rows with them (nn/tensor_parallel.h)
   Flag training{1};
 
  private:
@@ -58,7 +58,7 @@ class MultiheadAttention {
   MultiheadAttentionOptions options_;
 };
 
-/// What an attention over a sequence of annotations gives: their weighted mean (N, M, V) and the weights (N, M, S).
+/// The result of an attention over a sequence of annotations: their weighted mean (N, M, V) and the weights (N, M, S).
 struct AttendedSequence {
   Tensor context, weights;
 };

@@ -22,7 +22,7 @@
 namespace tegula::nn {
 namespace {
 
-/// (width / 2) f64: theta^(-2k / width). Of ops alone, so that each trace makes the same.
+/// (width / 2) f64: theta^(-2k / width). Made by ops alone, so that each trace makes the same.
 Tensor frequencies_of(std::int64_t width, double theta) {
   return exp(cast(arange(width / 2), f64) * (-2 * std::log(theta) / static_cast<double>(width)));
 }

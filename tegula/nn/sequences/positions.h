@@ -1,5 +1,5 @@
 #pragma once
-// Where in a sequence: sinusoidal and learned positions, rotary embeddings, linear biases.
+// Position encodings: sinusoidal and learned positions, rotary embeddings, linear biases.
 
 #include "tegula/nn/module.h"
 
@@ -7,7 +7,7 @@ namespace tegula::nn {
 
 /// (length, width): sin(i / 10000^(2k/width)) in column 2k, cos of the same in column 2k + 1 (Vaswani et al., 2017).
 Tensor sinusoidal_positions(std::int64_t length, std::int64_t width, DType dtype = f32, Line where = Line::current());
-/// The rows of the same for any places (integers, …) -> (…, width).
+/// The rows of the same for any positions (integers, …) -> (…, width).
 Tensor sinusoidal_positions(Arg places, std::int64_t width, DType dtype = f32);
 
 /// x (…, T, width) plus row t of a table: sinusoidal, or learned.
@@ -42,15 +42,15 @@ struct RotaryOptions {
   bool interleaved = false;  // features 2k and 2k + 1 turn together; otherwise k and k + width / 2 (Hugging Face's Llama)
   RotaryScaling scaling = {};
 };
-/// Turns pairs of features by angles in proportion to the place, so that products of queries and keys depend on their distance (Su et al.,
+/// Turns pairs of features by angles in proportion to the position, so that products of queries and keys depend on their distance (Su et al.,
 /// "RoFormer", 2021).
 class Rotary {
  public:
   explicit Rotary(std::int64_t width, const RotaryOptions& options = {}, Line where = Line::current());
-  /// x (B, T, H, width), places (T) or (B, T), integers. Angles in f32 (f64 for f64).
+  /// x (B, T, H, width), positions (T) or (B, T), integers. Angles in f32 (f64 for f64).
   Tensor operator()(Arg x, Arg places) const;
   void visit(Visitor&, const Path&) {}
-  /// (width / 2) f64: how far the pairs turn from place to place.
+  /// (width / 2) f64: how far the pairs turn from position to position.
   const Tensor& frequencies() const { return frequencies_; }
 
  private:
@@ -60,9 +60,9 @@ class Rotary {
   Tensor sign_;  // -1, 1: of the pair's features, f64
 };
 
-/// A bias for causal attention: (heads, 1, keys), slope_h * j. The slopes are a geometric series from 2^(-8 / heads) on; of head counts that are no
-/// power of two, those of the next one fill up (Press et al., "Train short, test long", 2022). What a row of scores has in common does not
-/// matter, so this is the published -slope * (i - j).
+/// A bias for causal attention: (heads, 1, keys), slope_h * j. The slopes are a geometric series from 2^(-8 / heads) on; head counts that are no
+/// power of two take the remaining slopes from the next one (Press et al., "Train short, test long", 2022). Softmax ignores a constant that a whole row
+/// of scores has in common, so this equals the published -slope * (i - j).
 Tensor alibi_bias(std::int64_t heads, std::int64_t keys, DType dtype = f32, Line where = Line::current());
 /// (heads) f64.
 Tensor alibi_slopes(std::int64_t heads, Line where = Line::current());

@@ -50,7 +50,7 @@ Direction drawn_direction(Recurrence kind, std::int64_t features, std::int64_t h
 
 std::string_view name_of(Recurrence kind) { return kind == Recurrence::RNN ? "RNN" : kind == Recurrence::LSTM ? "LSTM" : "GRU"; }
 
-/// What is added to the input's share. A GRU's second bias stays with the recurrent share, of which the reset gate takes a part.
+/// The input's share of the gates, with the biases. A GRU's second bias stays with the recurrent share, of which the reset gate takes a part.
 Tensor input_share(Recurrence kind, const Tensor& x, const Direction& one) {
   if (kind == Recurrence::GRU || !one.bias_ih.defined()) return projected(x, one.weight_ih.read(), one.bias_ih);
   return linear(x, one.weight_ih.read(), one.bias_ih.read() + one.bias_hh.read());
@@ -177,7 +177,7 @@ Recurrent RecurrentLayers::run(const Arg& arg, const RecurrentState& state) cons
            "integers of shape " + to_string(Shape{batch}), where);
   if (lengths.defined()) {
     lengths = ops::check_lengths(layer_name, lengths, length, "steps", where);
-    // What lies behind may be NaN, which would reach gradients as 0 * NaN.
+    // The input after a sample's end may be NaN, which would reach gradients as 0 * NaN.
     const Tensor there = expand_dims(expand_dims(arange(length), 1) < lengths, 2);  // (T, N, 1)
     x = tegula::where(there, x, 0.0);
   }

@@ -15,14 +15,14 @@ struct RecurrentOptions {
   int layers = 1;
   bool bias = true;
   bool batch_first = false;    // x and output (N, T, …); states stay (layers * directions, N, …)
-  double dropout = 0;          // of each layer's output but the last one's, while training
+  double dropout = 0;          // on each layer's output but the last one's, while training
   bool bidirectional = false;  // a second direction from the last step to the first; outputs beside each other
   Nonlinearity nonlinearity = Nonlinearity::Tanh;  // RNN
   std::int64_t proj_size = 0;  // LSTM: h is projected to so many features (Sak et al., 2014); 0: it is not
   DType dtype = f32;
 };
 
-/// What may come with the input.
+/// Optional arguments beside the input.
 struct RecurrentState {
   Tensor h = {};        // (layers * directions, N, H) to begin with; zeros where there is none
   Tensor c = {};        // LSTM: (layers * directions, N, hidden_size)
@@ -48,7 +48,7 @@ struct Direction {
 
 enum class Recurrence : std::uint8_t { RNN, LSTM, GRU };
 
-/// Of one step: the state h (N, H), and c of an LSTM (N, hidden).
+/// The state after one step: h (N, H), and an LSTM's c (N, hidden).
 struct CellState {
   Tensor h = {}, c = {};
 };
@@ -70,7 +70,7 @@ class Cell {
 class RecurrentLayers {
  public:
   void visit(Visitor& visitor, const Path& path);
-  /// The variables of layer `k`: direction 0 is forward, 1 reverse. For who wants to look or set them.
+  /// The variables of layer `k`: direction 0 is forward, 1 reverse. For reading or setting them.
   Direction& direction(int layer, int direction = 0);
 
  protected:
@@ -111,7 +111,7 @@ class GRU : public detail::RecurrentLayers {
   Recurrent operator()(Arg x, const RecurrentState& state = {}) const { return run(x, state); }
 };
 
-/// One step of an RNN: x (N, input_size), h (N, hidden_size) or none, which is zeros -> h'. Of the options bias, nonlinearity and dtype count.
+/// One step of an RNN: x (N, input_size), h (N, hidden_size) or none, which is zeros -> h'. Uses only the options bias, nonlinearity and dtype.
 class RNNCell : public detail::Cell {
  public:
   RNNCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {}, Line where = Line::current())

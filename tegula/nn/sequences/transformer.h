@@ -38,8 +38,8 @@ struct DecoderMasks {
   Tensor tgt_key_padding_mask = {};
   Tensor memory_key_padding_mask = {};
   bool tgt_is_causal = false;
-  KeyValueCache* cache = nullptr;  // of the self-attentions: tgt continues what it holds; its owner advances it
-  std::vector<Tensor>* weights = nullptr;  // where each layer puts what its targets look at in the memory, (N, L, S), the mean of the heads
+  KeyValueCache* cache = nullptr;  // of the self-attentions: tgt continues its tokens; the caller advances it
+  std::vector<Tensor>* weights = nullptr;  // gets each layer's attention over the memory, (N, L, S), the mean of the heads
 };
 
 /// Self-attention and a feed-forward net, each in a residual sum with a layer norm.
@@ -88,7 +88,7 @@ class TransformerDecoderLayer {
   TransformerOptions options_;
 };
 
-/// Whether a layer norm follows the last layer: wanted with norm_first.
+/// A layer norm after the last layer: needed with norm_first.
 enum class FinalNorm : bool { No, Yes };
 
 /// num_layers of them, one after the other, each with weights of its own (PyTorch copies one layer).
