@@ -37,7 +37,7 @@ HostArray made(const Size& size, F&& f) {
   return out;
 }
 
-/// The pixels of an image, with what stands around them.
+/// The pixels of an image, with the fill around them.
 struct Pixels {
   const float* at;
   Size size;
@@ -85,7 +85,7 @@ HostArray affine(const HostArray& image, const Affine& change, Fill fill) {
   const double cosine = std::cos(angle), sine = std::sin(angle);
   const double middle_y = static_cast<double>(size.height - 1) / 2, middle_x = static_cast<double>(size.width - 1) / 2;
   return made(size, [&](std::int64_t c, std::int64_t to_y, std::int64_t to_x) {
-    // Where this pixel comes from: moved back, turned back (rows grow downwards), sheared and scaled back.
+    // The source of this pixel: moved back, rotated back (rows grow downwards), sheared and scaled back.
     const double y = static_cast<double>(to_y) - middle_y - change.down, x = static_cast<double>(to_x) - middle_x - change.right;
     const double turned_x = cosine * x - sine * y, turned_y = sine * x + cosine * y;
     const double from_y = turned_y / change.scale + middle_y, from_x = (turned_x - shear * turned_y) / change.scale + middle_x;

@@ -1,9 +1,9 @@
 #pragma once
-// Augmentation: random changes of images that leave what they show.
+// Augmentation: random changes of images that keep their content.
 //
 //   auto train = data::augmented(folder, data::RandomFlip{}, data::RandomCrop{.padding = 4}, data::Cutout{8});
 //
-// Each sample draws from its own stream of random numbers (Loader's seed, epoch, place in the epoch), so what comes out does not depend on
+// Each sample draws from its own stream of random numbers (Loader's seed, epoch, position in the epoch), so results do not depend on
 // the number of workers, nor on where a run was resumed. Images are (C, H, W) f32, the first array of a sample; changes are made to a copy.
 
 #include <cstdint>
@@ -14,10 +14,10 @@
 
 namespace tegula::data {
 
-/// What stands where an image has no pixels.
+/// The values beyond an image's edges.
 enum class Fill : std::uint8_t { Zero, Edge };
 
-// What the random changes below are made of; each gives a new image, and throws Error for what is no image f32 (C, H, W).
+// The pieces of the random changes below. Each returns a new image, and throws Error unless the image is f32 (C, H, W).
 HostArray flip(const HostArray& image);  // left and right
 /// height x width pixels from (top, left) on, which may lie outside.
 HostArray crop(const HostArray& image, std::int64_t top, std::int64_t left, std::int64_t height, std::int64_t width,
@@ -32,8 +32,8 @@ struct Affine {
 HostArray affine(const HostArray& image, const Affine& change, Fill fill = Fill::Zero);
 struct Colour {
   double brightness = 1;  // a factor
-  double contrast = 1;  // of the distance from the mean of the gray image
-  double saturation = 1;  // of the distance from gray
+  double contrast = 1;  // a factor of the distance from the mean of the gray image
+  double saturation = 1;  // a factor of the distance from gray
 };
 /// In this order; what leaves [0, 1] is cut off.
 HostArray colour(const HostArray& image, const Colour& change);

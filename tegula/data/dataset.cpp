@@ -41,7 +41,7 @@ std::string described(const Sample& sample) {
   return text.empty() ? "nothing" : text;
 }
 
-/// What get threw stays nested in what is thrown.
+/// Rethrows get's exception with the sample's number; the original stays nested.
 [[noreturn]] void throw_with_number(std::int64_t i, const std::exception& error, const Line& where) {
   if (dynamic_cast<const std::bad_alloc*>(&error)) throw;
   const std::string sample = "sample " + std::to_string(i);

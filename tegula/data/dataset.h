@@ -1,5 +1,5 @@
 #pragma once
-// What a Loader makes batches of: anything with size() and get(i).
+// The data sets from which a Loader makes batches: anything with size() and get(i).
 //
 //   struct Names {                                             // lazy: nothing is read before it is asked for
 //     std::int64_t size() const;
@@ -50,7 +50,7 @@ Sample sample_of(const T& set, std::int64_t i, RandomStream& random) {
   else return set.get(i);
 }
 
-/// What sets in memory are made of: an array, or a Tensor, which is computed for it.
+/// A data set's array in memory: an array, or a Tensor, which is computed here.
 struct InMemory {
   InMemory(HostArray array) : array(std::move(array)) {}
   InMemory(const Tensor& tensor, Line where = Line::current()) : array(tensor.to_array(where)) {}
@@ -137,14 +137,14 @@ Joined<A, B> join(A first, B second) {
   return {std::move(first), std::move(second)};
 }
 
-/// A data set behind a pointer, so that what is done with it compiles once. Copies share it. An empty one has size 0.
+/// A data set behind a pointer, so that functions over it compile once. Copies share it. An empty one has size 0.
 class AnyDataset {
  public:
   AnyDataset() = default;
   template <Dataset T>
   requires(!std::same_as<T, AnyDataset>)
   AnyDataset(T set) : held_(std::make_shared<Holds<T>>(std::move(set))) {}
-  /// Says what a Dataset is, of a class that is meant as one.
+  /// The compiler's message for a class that is meant as a Dataset and is none.
   template <class T>
   requires(!Dataset<T> && !std::same_as<T, AnyDataset> && (requires { &T::get; } || requires(const T& set) { set.size(); }))
   AnyDataset(const T&) {
@@ -165,7 +165,7 @@ class AnyDataset {
   std::int64_t size() const { return held_ ? held_->size() : 0; }
   Sample get(std::int64_t i, RandomStream& random) const { return held_->get(i, random); }
   /// The samples of the given rows, stacked: each array (rows.size(), …). Sample k draws from RandomStream(seed, stream + k). Throws Error
-  /// for samples that do not fit together, and with the sample's number for what get throws, which is nested in it.
+  /// for samples that do not fit together, and with the sample's number for exceptions of get, which are nested in it.
   std::vector<HostArray> gather(std::span<const std::int64_t> rows, std::uint64_t seed, std::uint64_t stream,
                                 Line where = Line::current()) const;
 

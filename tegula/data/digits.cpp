@@ -19,7 +19,7 @@ constexpr int kSpanSteps = 5;  // straight pieces between two points of a stroke
 
 // How far an image may stray from its glyph. Chosen so that a small convolutional network gets about 99 % right and a linear
 // model clearly less.
-constexpr float kJitter = 0.045f;  // of each stroke point, in glyph units (half the height)
+constexpr float kJitter = 0.045f;  // displacement of each stroke point, in glyph units (half the height)
 constexpr float kRotation = 0.2f;  // radians, either way; also the slant
 constexpr float kHalfHeight = 9.0f;  // pixels
 constexpr float kScale = 0.15f;  // either way
@@ -149,7 +149,7 @@ void follow(const Stroke& stroke, RandomStream& random, Trace trace) {
   const std::size_t n = stroke.size();
   const bool closed = same(stroke.front(), stroke.back());
   for (std::size_t i = 0; i < n; ++i) {
-    const bool corner = i > 0 && same(stroke[i], stroke[i - 1]);  // both stay at one place
+    const bool corner = i > 0 && same(stroke[i], stroke[i - 1]);  // both stay at one position
     points[i] = corner ? points[i - 1] : Point{stroke[i].x + kJitter * random.noise(), stroke[i].y + kJitter * random.noise()};
     pressure[i] = corner ? pressure[i - 1] : 1 + 0.12f * random.noise();
   }

@@ -48,7 +48,7 @@ void turn_elements(std::span<std::byte> bytes, std::size_t width) {
 struct Header {
   DType dtype;
   Shape shape;
-  std::size_t begin;                   // of the data, bytes
+  std::size_t begin;                   // byte offset of the data
   std::optional<std::size_t> needed;   // bytes of data; nothing when that passes 63 bits
 
   [[noreturn]] void complain_of(std::string_view name, const std::string& rest) const {
@@ -87,7 +87,7 @@ Header parse_header(std::span<const std::byte> bytes, std::string_view name) {
 
 std::span<std::byte> bytes_in(const HostArray& array) { return {static_cast<std::byte*>(array.buffer->data()), array.bytes()}; }
 
-/// What the header promises is asked of the decompressor, and not a byte more: a small file cannot fill the memory beyond that.
+/// Decompresses the bytes that the header promises, and no more: a small file cannot fill the memory beyond that.
 HostArray parse_packed(std::span<const std::byte> packed, std::string_view name) {
   io::GzipReader reader(packed, name, "idx");
   io::Bytes head(kMaxHeader);

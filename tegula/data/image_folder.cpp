@@ -40,7 +40,7 @@ bool is_file(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, ignored);
 }
 
-/// Names what was left out: a folder that an editor left must not become a class, nor go unnoticed where it was meant.
+/// Names the omitted folders: one that an editor left must not become a class, nor may an intended one be dropped unnoticed.
 void tell_of_hidden(const std::string& root, std::vector<std::string> hidden) {
   if (hidden.empty()) return;
   std::sort(hidden.begin(), hidden.end());
@@ -50,7 +50,7 @@ void tell_of_hidden(const std::string& root, std::vector<std::string> hidden) {
   warn("data.hidden", "ImageFolder: what begins with a dot is left out of " + printable(root) + ": " + list);
 }
 
-/// What one pixel of a resized axis is made of.
+/// The source pixels of one pixel of a resized axis, with weights.
 struct Mix {
   std::int64_t first;
   std::vector<float> weights;

@@ -30,7 +30,7 @@ class ImageFolder {
   /// Throws Error for a file that cannot be read.
   Sample get(std::int64_t i) const;
 
-  const std::vector<std::string>& classes() const { return classes_; }  // names; a label is a place in this list
+  const std::vector<std::string>& classes() const { return classes_; }  // names; a label is an index in this list
   const std::vector<std::int64_t>& labels() const { return labels_; }  // of all samples, for strata and weights
   const std::string& file(std::int64_t i) const { return files_[static_cast<std::size_t>(i)]; }
 
@@ -42,7 +42,7 @@ class ImageFolder {
 
 /// A picture (H, W, C) u8, as io::read_picture gives it, as (C, H, W) f32 in [0, 1].
 HostArray to_image(const HostArray& picture, Colours colours);
-/// (C, height, width): each pixel the mean of what it covers where the image shrinks, linear between pixels where it grows. The corners stay corners.
+/// (C, height, width): each pixel the mean of the pixels it covers where the image shrinks, linear between pixels where it grows. The corners stay corners.
 HostArray resize(const HostArray& image, std::int64_t height, std::int64_t width);
 
 }  // namespace tegula::data

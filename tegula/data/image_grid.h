@@ -1,5 +1,5 @@
 #pragma once
-// Images beside each other in one picture, for a look at data and at what a network makes.
+// Images beside each other in one picture, to look at data and at a network's results.
 
 #include <cstdint>
 #include <span>

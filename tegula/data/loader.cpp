@@ -21,7 +21,7 @@ SamplerOptions sampler_options(const LoaderOptions& options) {
           .lengths = options.lengths};
 }
 
-/// Of the first sample of a batch; the shuffling of an epoch draws from the streams below 2^32.
+/// The random stream of a batch's first sample; the shuffling of an epoch draws from the streams below 2^32.
 std::uint64_t stream_of(const Sampler::Position& position, std::int64_t batch) {
   return (static_cast<std::uint64_t>(position.epoch) + 1) << 32 | static_cast<std::uint64_t>(position.batch * batch);
 }
@@ -56,10 +56,10 @@ struct Loader::Impl {
   Shard shard;
   Line where;  // the user's line
   Sampler::Position position{};  // as far as they were handed out
-  std::deque<Portion> asked{};   // of the batches that were asked for and not handed out
+  std::deque<Portion> asked{};   // batches requested and not handed out yet
   bool epoch_ends = false;       // behind those that were asked for
   bool has_failed = false;       // the batch that was asked for last
-  std::unique_ptr<Prefetch> prefetch = {};  // last: its threads use what stands above
+  std::unique_ptr<Prefetch> prefetch = {};  // last: its threads use the fields above
 
   Prefetch::Make make(std::span<const std::int64_t> all, const Portion& portion, const Sampler::Position& at) const {
     const SamplerOptions& options = sampler.options();

@@ -15,8 +15,8 @@
 
 namespace tegula::data {
 
-/// What of each batch one of several ranks gets: part `index` of `count`, which differ by a row at most. All parts together are the batches that a
-/// loader without a shard gives, each row once.
+/// The share of one of several ranks in each batch: part `index` of `count`, whose sizes differ by one row at most. All parts together are the batches of a
+/// loader without a shard, each row once.
 struct Shard {
   int index = 0, count = 1;
 };
@@ -24,7 +24,7 @@ struct Shard {
 struct LoaderOptions {
   std::int64_t batch = 32;
   bool shuffle = false;
-  std::uint64_t seed = 0;  // of the order, and of what samples draw
+  std::uint64_t seed = 0;  // for the order, and for the samples' random numbers
   // Not given: Drop when the order is random (one shape, one executable), else, and with lengths, Keep (every row counts)
   std::optional<Last> last = {};
   int workers = 0;  // threads that make batches ahead; 0: made when they are asked for
@@ -39,7 +39,7 @@ struct LoaderOptions {
 struct Batch {
   Tensor x, y;  // the first, and the second if there is one
   std::vector<Tensor> tensors;  // all of them
-  std::int64_t rows = 0;  // of this shard. A batch of fewer rows than shards has none for some: they get one row that does not count
+  std::int64_t rows = 0;  // of this shard. If a batch has fewer rows than shards, some shards get one row that does not count
   std::int64_t all_rows = 0;  // of all shards
 };
 template <std::size_t I>
@@ -82,8 +82,8 @@ class Loader {
   Iterator begin();
   std::default_sentinel_t end() const { return {}; }
 
-  /// The next batch, or nothing once at the end of each epoch. Throws Error with the number of the sample for what the data set throws for one of its samples,
-  /// which is nested in it (std::rethrow_if_nested); the call after that gives the batch behind it.
+  /// The next batch, or nothing once at the end of each epoch. Throws Error with the number of the sample for an exception of the data set on one of its samples,
+  /// which is nested in it (std::rethrow_if_nested); the next call gives the batch after it.
   std::optional<Batch> next();
 
   std::int64_t rows() const;
@@ -101,7 +101,7 @@ class Loader {
 
 }  // namespace tegula::data
 
-// What `auto [x, y] = batch` asks for.
+// For `auto [x, y] = batch`.
 template <>
 struct std::tuple_size<tegula::data::Batch> : std::integral_constant<std::size_t, 2> {};
 template <std::size_t I>

@@ -33,7 +33,7 @@ struct Prefetch::Impl {
   mutable std::mutex mutex;
   std::condition_variable asked, made;
   std::deque<JobPointer> begun_or_waiting;  // in the order of the questions
-  std::deque<JobPointer> waiting;           // of those the ones that nobody has begun
+  std::deque<JobPointer> waiting;           // those of them that have not begun
   bool ends = false;
   std::vector<std::thread> threads;
 
@@ -91,7 +91,7 @@ std::vector<HostArray> Prefetch::take() {
   std::unique_lock lock(impl_->mutex);
   const JobPointer job = impl_->begun_or_waiting.front();
   impl_->begun_or_waiting.pop_front();
-  if (!impl_->waiting.empty() && impl_->waiting.front() == job) {  // nobody has begun it: done here
+  if (!impl_->waiting.empty() && impl_->waiting.front() == job) {  // not begun: done here
     impl_->waiting.pop_front();
     lock.unlock();
     job->run();

@@ -1,5 +1,5 @@
 #pragma once
-// Threads that make batches ahead of time. What they make comes out in the order in which it was asked for.
+// Threads that make batches ahead of time. Batches come out in the order in which they were requested.
 
 #include <cstdint>
 #include <functional>
@@ -14,9 +14,9 @@ class Prefetch {
  public:
   using Make = std::function<std::vector<HostArray>()>;
 
-  /// Where the system refuses threads there are fewer, or none, and a warning.
+  /// If the system refuses threads, there are fewer or none, and a warning is given.
   explicit Prefetch(int workers);
-  /// Waits for what is being made.
+  /// Waits for the batches being made.
   ~Prefetch();
   Prefetch(const Prefetch&) = delete;
   Prefetch& operator=(const Prefetch&) = delete;
@@ -27,7 +27,7 @@ class Prefetch {
   std::size_t waiting() const;
   /// The oldest that was asked for; waits for it. Throws what making it threw.
   std::vector<HostArray> take();
-  /// Nobody wants what was asked for any more.
+  /// Drops all requested batches.
   void forget();
 
  private:

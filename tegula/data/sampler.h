@@ -10,13 +10,13 @@
 
 namespace tegula::data {
 
-/// What becomes of the rows that do not fill the last batch of an epoch.
+/// The treatment of the rows that do not fill the last batch of an epoch.
 enum class Last { Keep, Drop };
 
 struct SamplerOptions {
   std::int64_t batch = 1;
   bool shuffle = false;
-  std::uint64_t seed = 0;  // of the shuffling
+  std::uint64_t seed = 0;  // for shuffling
   Last last = Last::Keep;
   /// For each row how often it is drawn, relative to the others: an epoch draws as many rows as there are, with replacement.
   std::vector<double> weights = {};
@@ -63,9 +63,9 @@ class Sampler {
   std::int64_t count_;
   SamplerOptions options_;
   Position position_;
-  std::vector<std::int64_t> rows_;  // of the current epoch, or of a batch where rows come as they are
-  std::int64_t ordered_epoch_ = -1;  // whose order is in rows_
-  std::vector<double> sums_;  // of the weights up to and with each row
+  std::vector<std::int64_t> rows_;  // row numbers of the current epoch, or of a batch if rows are not reordered
+  std::int64_t ordered_epoch_ = -1;  // the epoch whose order is in rows_
+  std::vector<double> sums_;  // sums of the weights up to and including each row
 };
 
 /// Copies of the given rows (slices along the first axis) of a (N, ...) array: (rows.size(), ...), same dtype.

@@ -1,5 +1,5 @@
 #pragma once
-// What a Trainer calls while it works, and how it is told to stop.
+// The callbacks of a Trainer, and the way to stop it.
 
 #include <cstdint>
 #include <functional>

@@ -41,7 +41,7 @@ Parameters cells_of(const CheckpointParts& parts) {
   return cells;
 }
 
-/// epoch, batch; then what the position is only valid for: rows, batch size, shuffle, seed.
+/// epoch, batch; then the numbers for which the position is valid: rows, batch size, shuffle, seed.
 std::array<std::int64_t, 6> position_of(const data::Loader& loader) {
   const auto& options = loader.options();
   return {loader.position().epoch, loader.position().batch, loader.rows(),

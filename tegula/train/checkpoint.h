@@ -10,7 +10,7 @@
 
 namespace tegula {
 
-/// What a run consists of. Only what is given is saved and loaded.
+/// The state of a run. Only the given parts are saved and loaded.
 struct CheckpointParts {
   Parameters model = {};            // parameters and buffers, under their own names: the file is a model file, too
   Parameters optimizer = {};        // moments, step count, learning rate and whatever else changes, as "optimizer/NAME"
@@ -21,7 +21,7 @@ struct CheckpointParts {
   io::Metadata metadata = {};
 };
 
-/// What a file held beside the state that was restored.
+/// The contents of a file beside the state that was restored.
 struct CheckpointContents {
   io::NamedArrays extra = {};
   io::Metadata metadata = {};

@@ -1,5 +1,5 @@
 #pragma once
-// Which epoch of a training is the best, and what becomes of it.
+// The best epoch of a training, and the use of its weights.
 
 #include <concepts>
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace tegula {
 
-/// What an epoch is judged by, where smaller is better: a function of one's own, or if that is empty the test loss, or without test data the training loss.
+/// The judgement of an epoch, for which smaller is better: the given function; if it is empty, the test loss, or without test data the training loss.
 using Judgement = std::function<double(const EpochRecord&)>;
 double judged(const EpochRecord& record, const Judgement& value);
 
@@ -60,7 +60,7 @@ class CheckpointOption {
   Checkpoint checkpoint_;
 };
 
-/// What a Trainer calls after each epoch: a function of the record that returns nothing, or Go::Stop to end the training; or EarlyStopping.
+/// The function that a Trainer calls after each epoch with the record. It returns nothing, or Go::Stop to end the training; or EarlyStopping.
 class EpochCallback {
  public:
   EpochCallback() = default;

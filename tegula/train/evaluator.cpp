@@ -78,7 +78,7 @@ Evaluation Evaluator::evaluate(const data::AnyDataset& data) {
 std::vector<Tensor> Evaluator::predict_all(const data::AnyDataset& data) {
   nn::detail::set_training(module_, false);
   if (data.size() == 0) throw Error({.op = "Evaluator::predict", .got = "no rows", .expected = "at least one row", .where = where_});
-  std::vector<std::vector<Tensor>> parts;  // of each output
+  std::vector<std::vector<Tensor>> parts;  // parts of each output
   for (const auto& batch : data::Loader(data, {.batch = options_.batch, .workers = options_.workers}, where_)) {
     const std::size_t inputs = std::min(forward_.inputs, batch.tensors.size());
     const auto results = output_.call(std::span(batch.tensors).first(inputs),

@@ -17,9 +17,9 @@ namespace tegula {
 
 struct EvaluatorOptions {
   std::int64_t batch = 500;
-  Loss loss = {};                    // what evaluate reports; predict needs none
+  Loss loss = {};                    // reported by evaluate; predict needs none
   std::vector<Metric> metrics = {};  // and these
-  Loss count = {};  // of how much the loss of a batch is the mean, where that is not its rows: of tokens that are no padding
+  Loss count = {};  // the number of terms whose mean a batch's loss is, if not its rows: tokens that are no padding
   std::size_t inputs = 0;  // tensors of a sample that the model gets; 0: as few as it takes. The others are targets
   int workers = 0;  // threads that read data ahead
   dist::Group group = {};            // ranks that share the work of evaluate, and all get the result
@@ -39,7 +39,7 @@ class Evaluator {
   explicit Evaluator(Model& model, EvaluatorOptions options = {}, Line where = Line::current())
       : Evaluator(nn::AnyModule(model), forward_of(model, options.inputs, where), options, where) {}
   Evaluator(const nn::AnyModule& module, Forward forward, EvaluatorOptions options, const Line& where);
-  Evaluator(const Evaluator&) = delete;  // what it compiled refers to it
+  Evaluator(const Evaluator&) = delete;  // its compiled functions refer to it
   Evaluator& operator=(const Evaluator&) = delete;
 
   /// Means over all rows. Throws Error without a loss, and for data that model or loss do not take.
@@ -57,14 +57,14 @@ class Evaluator {
   std::vector<Tensor> targets(const std::vector<Tensor>& batch) const;
   /// Loss, metrics, when the target is a class the number of hits, and the count if there is one: what train_detail::Means adds up.
   std::vector<Tensor> measured(const std::vector<Tensor>& outputs, const std::vector<Tensor>& targets) const;
-  /// Of that, the metrics and the hits.
+  /// The metrics and the hits among those.
   std::vector<Tensor> measured_beside_loss(const std::vector<Tensor>& outputs, const std::vector<Tensor>& targets) const;
 
  private:
   nn::AnyModule module_;
   Forward forward_;
   EvaluatorOptions options_;
-  Line where_;  // the user's line, for what the library adds to model and loss
+  Line where_;  // the user's line, for the library's own ops after model and loss
   compile::JitState measure_, output_;
 };
 

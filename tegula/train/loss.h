@@ -1,5 +1,5 @@
 #pragma once
-// What a Trainer minimises and measures, and how models with several inputs and outputs are called.
+// The losses and metrics of a Trainer, and the call of models with several inputs and outputs.
 
 #include <functional>
 #include <string>
@@ -53,7 +53,7 @@ class Loss {
           return f(outputs, targets);
         }) {}
 
-  /// Says what a loss is, of a function that is none.
+  /// The compiler's message for a function that is no loss.
   template <class F>
   requires(std::is_function_v<std::remove_pointer_t<F>> || requires { &F::operator(); }) &&
           (!std::is_invocable_r_v<Tensor, F&, const Tensor&, const Tensor&>) &&

@@ -1,5 +1,5 @@
 #pragma once
-// Loss, metrics and accuracy over batches, from what Evaluator::measured gives.
+// Loss, metrics and accuracy over batches, from the results of Evaluator::measured.
 
 #include <map>
 #include <string>
@@ -12,7 +12,7 @@
 namespace tegula::train_detail {
 
 struct Means {
-  /// `counted`: what is added ends with the weight of the batch, which is its rows otherwise.
+  /// `counted`: the last number added is the weight of the batch, which is its rows otherwise.
   explicit Means(const std::vector<Metric>& metrics, bool counted = false)
       : named(metrics),
         of_metrics(metrics.size()),
@@ -39,7 +39,7 @@ struct Means {
       accuracy.add(results[hits].item<double>() / static_cast<double>(rows_of_batch), static_cast<double>(rows_of_batch));
     return {value, weight};
   }
-  /// Those of all ranks.
+  /// Adds up the means of all ranks.
   void add_up(const dist::Group& group, const Line& where) {
     if (group.size() == 1) return;
     std::vector<metrics::RunningMean*> all{&loss, &accuracy};

@@ -51,7 +51,7 @@ class RunningMean {
   double sum_ = 0, weight_ = 0;
 };
 
-/// Counts of (true class, predicted class), and what follows from them. Ratios whose denominator is 0 are 0, as in scikit-learn.
+/// Counts of (true class, predicted class), and ratios derived from them. Ratios whose denominator is 0 are 0, as in scikit-learn.
 class ConfusionMatrix {
  public:
   explicit ConfusionMatrix(std::int64_t classes);
@@ -71,8 +71,8 @@ class ConfusionMatrix {
   const std::string& name(std::int64_t c) const { return names_[static_cast<std::size_t>(c)]; }  // its number unless names were given
 
   double accuracy() const;  // the share on the diagonal; NaN when empty
-  double precision(std::int64_t c) const;  // of those called c, the share that is
-  double recall(std::int64_t c) const;  // of those that are c, the share called so
+  double precision(std::int64_t c) const;  // share of the samples predicted as c that are c
+  double recall(std::int64_t c) const;  // share of the samples of class c that are predicted as c
   double f1(std::int64_t c) const;  // the harmonic mean of both
   double macro_f1() const;  // the mean of f1 over classes
 
@@ -87,7 +87,7 @@ class ConfusionMatrix {
   std::string print() const;
   /// A line for each class, its precision, recall, F1 and support, and the averages (scikit-learn: classification_report).
   std::string report() const;
-  /// For a picture with the counts in its cells, shades being the shares of the true class: io::plot("confusion.png", matrix.heatmap("digits")). Of up to 200 classes.
+  /// For a picture with the counts in its cells; a shade is the share of the true class: io::plot("confusion.png", matrix.heatmap("digits")). For up to 200 classes.
   io::Heatmap heatmap(std::string title = "") const;
 
  private:

@@ -25,7 +25,7 @@
 namespace tegula::dist {
 namespace {
 
-/// Of a cell that another rank has: all get its value, the whole, from there (StageCell). `within`: how ranks of another group share out each layer, or null.
+/// The source of a cell that another rank has: all ranks get its whole value from there (StageCell). `within`: the partition of each layer among the ranks of another group, or null.
 class CellElsewhere final : public CellSource {
  public:
   CellElsewhere(Group group, int owner, Shape shape, DType dtype, std::shared_ptr<const Partition> within = nullptr)
@@ -48,7 +48,7 @@ class CellElsewhere final : public CellSource {
   std::shared_ptr<const Partition> within_;
 };
 
-/// Of a cell that this rank has and the others have not.
+/// The partition of a cell that this rank has and the others have not.
 class StageCell final : public NestedPartition {
  public:
   StageCell(Group group, Shape shape, std::shared_ptr<const Partition> within = nullptr)
@@ -63,7 +63,7 @@ class StageCell final : public NestedPartition {
   }
 };
 
-/// What layers weigh -> where stages begin so that the heaviest is as light as may be. Empty when there are too few layers with a weight.
+/// The first layer of each stage, such that the heaviest stage is as light as possible, from the layers' weights. Empty if there are too few layers with a weight.
 std::vector<std::size_t> balanced(const std::vector<std::int64_t>& weights, std::size_t stages) {
   constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::max();
   const std::size_t layers = weights.size();
@@ -175,12 +175,12 @@ Pipeline::Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options, Line
   }
   barrier(
       group,
-      where);  // who carries what is settled at a group's first collective on its devices, by all ranks: a message between two would wait for the others
+      where);  // all ranks settle the transport at a group's first collective on its devices: a message between two ranks would wait for the others
 }
 
-/// A norm over all ranks adds up what is shared out and what is whole, each among its own ranks: those of one have to be there with those of the other.
+/// A norm over all ranks adds up split and whole parameters, each among its own ranks: the ranks must agree on which are which.
 void Pipeline::require_like_stages(const std::map<const Cell*, int>& stage_of, const Line& where) const {
-  std::vector<std::array<int, 2>> numbers(static_cast<std::size_t>(options_.group.size()));  // of each rank: whole ones, shared ones
+  std::vector<std::array<int, 2>> numbers(static_cast<std::size_t>(options_.group.size()));  // per rank: whole tensors, shared ones
   for (const Parameter& parameter : tegula::parameters(net_)) {
     const auto rank = static_cast<std::size_t>(owner(stage_of.at(parameter.cell.get())));
     ++numbers[rank][parameter.cell->partition() ? 1 : 0];
@@ -219,7 +219,7 @@ Tensor Pipeline::run_stage(int stage, const Tensor& x, const Line& where) const 
   return y;
 }
 
-/// Shape and dtype of what a stage gives for a micro-batch of this shape. The rank that has it tells, once: `y` there, nothing elsewhere.
+/// Shape and dtype of a stage's output for a micro-batch of this shape. The rank that has it announces it, once: `y` there, nothing elsewhere.
 std::pair<Shape, DType> Pipeline::announced(int stage, const Tensor& micro_batch, const Tensor& y, Announcement to, int peer,
                                             const Line& where) const {
   const auto key = std::make_pair(to == Announcement::ToAll ? stages_ + stage : stage, to_string(micro_batch.shape()));
@@ -248,7 +248,7 @@ Tensor Pipeline::take(int stage, const Tensor& micro_batch, int from, const Line
   return graph::stop_gradient(receive(shape, dtype, from, options_.group, {}, where), where);
 }
 
-/// What the last stage's rank has, on all of them.
+/// Sends the last stage's tensor to all ranks.
 Tensor Pipeline::for_all(const Tensor& batch, const Tensor& result, int what, const Line& where) const {
   const int root = owner(stages_ - 1);
   const auto [shape, dtype] = announced(what, batch, result, Announcement::ToAll, root, where);
@@ -257,7 +257,7 @@ Tensor Pipeline::for_all(const Tensor& batch, const Tensor& result, int what, co
 
 namespace {
 
-/// Of micro-batches what was measured, added up.
+/// Adds up the measured numbers of micro-batches.
 void add_measured(std::vector<Tensor>& sums, const PipelineMeasure& measure, const Tensor& output, const Tensor& target, double part,
                   const Line& where) {
   const std::vector<Tensor> numbers = measure.numbers(output, target, part);
@@ -301,8 +301,8 @@ std::pair<Pipeline::Result, std::vector<Tensor>> Pipeline::measured_gradients(Ar
     Tensor in, out;
   };
   std::map<Place, Kept> kept;
-  std::map<Place, Tensor> arrived, back;  // what goes into a stage; the gradient of what came out
-  std::map<Place, Tensor> leaving;  // of the stage that made it: y, or the gradient of its input
+  std::map<Place, Tensor> arrived, back;  // the input of a stage; the gradient of its output
+  std::map<Place, Tensor> leaving;  // from the stage that made it: y, or the gradient of its input
   std::vector<Tensor> sums(trained_.size()), measured;
   Tensor loss;
   const auto forward = [&](int stage, int i) {
@@ -373,7 +373,7 @@ Parameters Pipeline::whole(const Parameters& cells, Line where) const {
   refuse_in_trace("Pipeline::whole", where);
   const Group& group = options_.group;
   if (group.size() == 1) return cells;
-  std::vector<std::string> told;  // of each cell two: its name; dtype and shape
+  std::vector<std::string> told;  // two per cell: its name; dtype and shape
   for (const Parameter& cell : cells) {
     told.push_back(cell.name);
     told.push_back(std::to_string(static_cast<int>(cell.cell->dtype())));

@@ -22,7 +22,7 @@ struct PipelineOptions {
   std::vector<std::size_t> begins = {};  // the layers with which the stages 1, 2, … begin; empty: as equal as numbers of parameters allow
 };
 
-/// What is measured of each micro-batch beside its loss, where what comes out of the network is: so many numbers () that add up to those of the batch. `part`: the
+/// Numbers measured for each micro-batch beside its loss, on the rank that has the network's output: `count` scalars () that add up to those of the batch. `part`: the
 /// micro-batch's share of the rows.
 struct PipelineMeasure {
   std::size_t count = 0;
@@ -46,30 +46,30 @@ class Pipeline {
   /// `begins` are not layers in order.
   Pipeline(nn::Sequential& net, Loss loss, PipelineOptions options = {}, Line where = Line::current());
 
-  /// Those of this rank's stages, under their names in the network: what the optimiser updates.
+  /// The parameters of this rank's stages, under their names in the network: the optimiser updates these.
   const Parameters& parameters() const { return trained_; }
   /// The same with buffers.
   const Parameters& state() const { return state_; }
 
   struct Result {
     Tensor loss;  // of the whole batch, on all ranks
-    std::vector<Tensor> gradients;  // of it, by parameters()
+    std::vector<Tensor> gradients;  // of that loss, by parameters()
   };
   /// Forward and backward, one micro-batch behind the other. x and y (rows, …). Between stages there is one float tensor.
   /// `share`: a number () by which the gradients count, not the loss.
   Result gradients(Arg x, Arg y, const Tensor& share = {}) const;
-  /// The same, and what was measured of the batch: f32, on all ranks.
+  /// The same, and the measured numbers of the batch: f32, on all ranks.
   std::pair<Result, std::vector<Tensor>> measured_gradients(Arg x, Arg y, const Tensor& share, const PipelineMeasure& measure) const;
-  /// What the network gives for x, on all ranks: at one time one rank computes.
+  /// The network's output for x, on all ranks; only one rank computes at a time.
   Tensor operator()(Arg x) const;
 
-  /// Cells of which each rank has those of its stages, such as adam.state(): those of all ranks, for state_dict, load and checkpoints. All ranks call it; what all
-  /// have by one name ("lr") is each rank's own.
+  /// Cells of which each rank has those of its stages, such as adam.state(): those of all ranks, for state_dict, load and checkpoints. All ranks call it; a cell that
+  /// all have under one name ("lr") is each rank's own.
   Parameters whole(const Parameters& cells, Line where = Line::current()) const;
 
   nn::Sequential& network() const { return net_; }
   const Loss& loss() const { return loss_; }
-  /// Of a batch of so many rows; 0: of enough for all micro-batches.
+  /// The schedule for a batch of this many rows; 0: for enough rows for all micro-batches.
   PipelineSchedule schedule(std::int64_t rows = 0) const;
   /// The first layer of each stage, and behind the last the number of layers.
   const std::vector<std::size_t>& begins() const { return begins_; }
@@ -92,8 +92,8 @@ class Pipeline {
   std::vector<std::size_t> begins_;
   int stages_;
   Parameters trained_, state_;
-  std::vector<std::vector<std::size_t>> of_stage_;  // places in trained_
-  /// What comes out of a stage for a micro-batch of some shape: asked for once. Shared: a copy of the Pipeline is the same one.
+  std::vector<std::vector<std::size_t>> of_stage_;  // indices in trained_
+  /// The shape and dtype of a stage's output for a micro-batch of some shape, exchanged once. Shared: a copy of the Pipeline is the same one.
   std::shared_ptr<std::map<std::pair<int, std::string>, std::pair<Shape, DType>>> passed_;
 };
 

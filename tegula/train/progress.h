@@ -1,5 +1,5 @@
 #pragma once
-// What a running training tells its terminal: TrainerOptions::progress, and the commands that train.
+// Shows a running training in its terminal: TrainerOptions::progress, and the commands that train.
 
 #include <chrono>
 #include <cstdint>
@@ -43,7 +43,7 @@ class ProgressTable {
   struct Column {
     std::string name;
     int rank;
-    int width = 0;  // of its values; at least the name's
+    int width = 0;  // width of its values; at least the name's
   };
   explicit ProgressTable(std::vector<Column> columns);
   ProgressTable(std::vector<Column> columns, int characters);
@@ -59,10 +59,10 @@ class ProgressTable {
 /// The line of a Trainer while it trains, and a row of its table for each epoch.
 class EpochTable {
  public:
-  /// `rows`: what the rows of the data are, "images"; `metrics`: of TrainerOptions.
+  /// `rows`: the name of the data's rows, "images"; `metrics`: of TrainerOptions.
   EpochTable(std::string rows, const std::vector<Metric>& metrics);
   void step(const StepReport& report);
-  /// The first one comes with the heading: columns are what it has.
+  /// The first one prints the heading: it has the record's columns.
   void epoch(const EpochRecord& record);
   /// A line of its own.
   void note(const std::string& text) { line_.finish(text); }

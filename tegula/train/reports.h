@@ -1,5 +1,5 @@
 #pragma once
-// What a Trainer reports.
+// The reports of a Trainer.
 
 #include <cstdint>
 #include <map>
@@ -10,7 +10,7 @@
 
 namespace tegula {
 
-/// One pass over the training data. What was not measured is NaN (no test data; accuracy when targets are not classes).
+/// One pass over the training data. Numbers that were not measured are NaN (no test data; accuracy when targets are not classes).
 struct EpochRecord {
   std::int64_t epoch = 0;                  // from 1
   double train_loss = 0, train_accuracy = 0;  // means over the epoch, while the weights were changing
@@ -20,12 +20,12 @@ struct EpochRecord {
 };
 using History = std::vector<EpochRecord>;
 
-/// Where a running training stands.
+/// The position of a running training.
 struct StepReport {
   std::int64_t epoch, epochs;   // epoch from 1
   std::int64_t batch, batches;  // batches done in this epoch
   std::int64_t step;            // steps of the optimiser done in all
-  double loss;                  // of this batch; NaN also where nothing counts (TrainerOptions::count)
+  double loss;                  // of this batch; NaN also if nothing in it counts (TrainerOptions::count)
   double mean_loss, mean_accuracy;  // over this epoch so far
   double learning_rate;
   double rows_per_second;       // over this epoch so far

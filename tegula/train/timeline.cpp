@@ -28,7 +28,7 @@ struct Stretch {
   int exchanges = 0;
 };
 
-/// Of rank 0. Exchanges end after their run's last step at most.
+/// The usual step of rank 0. Exchanges end at the latest after their run's last step.
 Stretch usual_step(const std::vector<TimelineEvent>& events) {
   std::map<std::int64_t, Stretch> runs;
   for (const TimelineEvent& e : events) {

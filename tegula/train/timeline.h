@@ -1,5 +1,5 @@
 #pragma once
-// A recording of what one process or all ranks do, for a file and a picture.
+// A recording of the work of one process or all ranks, for a file and a picture.
 
 #include <string>
 
@@ -9,7 +9,7 @@
 
 namespace tegula {
 
-/// Records this thread's steps and exchanges while it lives. Of a device that queues its work (a GPU) they are timed by the device, and each run of a plan is
+/// Records this thread's steps and exchanges while it lives. A device that queues its work (a GPU) times them itself, and each run of a plan is
 /// waited for.
 ///   TimelineRecorder recorder("run.json");       // on every rank
 ///   trainer.fit(train, test);
@@ -30,8 +30,8 @@ class TimelineRecorder {
   runtime::TimelineScope scope_;
 };
 
-/// One step of a recording: the run of a plan with the most exchanges, in the middle of those that took neither long nor short. A row for what each rank
-/// computes, one for what it exchanges. Throws Error for a recording without runs.
+/// One step of a recording: the run of a plan with the most exchanges, in the middle of those that took neither long nor short. A row for each rank's
+/// computations, one for its exchanges. Throws Error for a recording without runs.
 io::Bars timeline_picture(const dist::Timelines& ranks);
 
 }  // namespace tegula

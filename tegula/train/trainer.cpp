@@ -28,7 +28,7 @@ namespace tegula {
 namespace {
 
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
-constexpr std::int64_t kColumns = 7;  // of a record in a checkpoint, in front of the metrics
+constexpr std::int64_t kColumns = 7;  // numbers of a record in a checkpoint, before the metrics
 constexpr std::int64_t kValidationColumns = 4;
 
 std::vector<ValidationReport> loaded_validations(const HostArray& array) {
@@ -134,7 +134,7 @@ void Trainer::take_step(std::vector<Tensor> gradients) {
   if (parallel_) parallel_->publish(where_);
 }
 
-/// `done` batches of this epoch are done with this one. Returns what was measured.
+/// `done` batches of this epoch are done with this one. Returns the measured numbers.
 std::vector<Tensor> Trainer::train_on(const data::Batch& batch, std::int64_t done) {
   // The arguments are the tensors of the batch, and behind them its rows, where batches are accumulated, and with several ranks this one's share.
   const std::size_t count = batch.tensors.size();
@@ -236,7 +236,7 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
   validations_.clear();
   if (!options_.checkpoint.empty() && writes()) io::require_writable(options_.checkpoint->path, "Trainer");
   begin_sharded();
-  if (feeds_back() && !(parallel_ && parallel_->sharding())) begin_alike();  // a checkpoint has what they still owe
+  if (feeds_back() && !(parallel_ && parallel_->sharding())) begin_alike();  // a checkpoint has the residuals
   begin_best();
   if (!resume_.empty()) load_resumed();
   if (options_.shard == 0 && !feeds_back()) begin_alike();
@@ -281,7 +281,7 @@ void Trainer::load_resumed() {
     if (name == "history") history_ = loaded_history(array);
     if (name == "validations") validations_ = loaded_validations(array);
   }
-  for (const EpochRecord& record : history_) {  // so that what follows is judged as if the training had never stopped
+  for (const EpochRecord& record : history_) {  // makes later epochs count as if the training had never stopped
     if (stopping()) stopping()->improves(record);
     saved_ = std::min(saved_, judged(record, options_.checkpoint->value));
   }
@@ -307,7 +307,7 @@ void Trainer::save_epoch(const EpochRecord& record) {
   }
 }
 
-/// Of all epochs, when so many batches of this one are done.
+/// The steps of all epochs, when `batches_done` batches of this one are done.
 std::int64_t Trainer::steps_done(std::int64_t batches_done) const {
   const auto steps = [&](std::int64_t batches) { return (batches + options_.accumulate - 1) / options_.accumulate; };
   const bool ended = batches_done == loader_->batches();

@@ -34,52 +34,52 @@ namespace tegula {
 
 using data::Last;
 
-/// What becomes of a training whose loss is no number.
+/// The treatment of a loss that is no number.
 enum class Nonfinite : std::uint8_t {
   Stop,  // an Error at the batch, which names the op that made it (with .precision = fp16, whose steps may overflow, at the end of the epoch)
   Go,  // a warning
 };
 
-/// What a training throws whose loss is no number.
+/// The error thrown when the loss is no number.
 class Diverged final : public Error {
  public:
   using Error::Error;
 };
 
-/// Where a training shows its course: a line while it trains, and a row of a table for each epoch, on stdout.
+/// The display of a training's progress: a line while it trains, and a row of a table for each epoch, on stdout.
 enum class Progress : std::uint8_t {
-  AtTerminal,  // where stdout is one
+  AtTerminal,  // if stdout is one
   Yes,  // elsewhere, too: a line every 20 seconds
   No,
 };
 
 struct TrainerOptions {
   std::int64_t epochs = 5;
-  std::int64_t steps = 0;  // of the optimiser at most, in all; 0: as many as the epochs have
+  std::int64_t steps = 0;  // upper bound on the optimiser's steps, in all; 0: as many as the epochs have
   std::int64_t batch = 128;
   std::int64_t test_batch = 500;
-  std::uint64_t seed = 0;  // of the order of the data
+  std::uint64_t seed = 0;  // for the order of the data
   optim::Schedule schedule = {};  // the learning rate of each step, from 0; empty: the optimiser's own stays
   double clip_norm = 0;  // limit on the norm of all gradients; 0: none
-  std::int64_t accumulate = 1;  // batches that are one step, each by what its loss is the mean of; the last step of an epoch may have fewer
-  Loss objective = {};  // what is minimised, when it is another one (label smoothing, penalties); empty: the loss
+  std::int64_t accumulate = 1;  // batches of one step, each weighted by its rows or count; the last step of an epoch may have fewer
+  Loss objective = {};  // the function to minimise, if it is not the loss (label smoothing, penalties); empty: the loss
   std::vector<Metric> metrics = {};  // measured beside the loss, in training and tests
-  Loss count = {};  // of how much the loss of a batch is the mean, where that is not its rows: of tokens that are no padding
+  Loss count = {};  // the number of terms whose mean a batch's loss is, if not its rows: tokens that are no padding
   std::int64_t validate_every = 0;  // steps after which the test data are measured, for on_validation; 0: at the end of epochs only
   std::size_t inputs = 0;  // tensors of a sample that the model gets; 0: as few as it takes. The loss gets the others
   int workers = 0;  // threads that read data ahead (data::LoaderOptions)
-  std::vector<double> weights = {};  // of the training rows (data::SamplerOptions)
-  std::vector<std::int64_t> strata = {};  // of the training rows (data::SamplerOptions)
-  std::vector<std::int64_t> lengths = {};  // of the training rows (data::SamplerOptions)
+  std::vector<double> weights = {};  // weights of the training rows (data::SamplerOptions)
+  std::vector<std::int64_t> strata = {};  // strata of the training rows (data::SamplerOptions)
+  std::vector<std::int64_t> lengths = {};  // lengths of the training rows (data::SamplerOptions)
   bool shuffle = true;  // training rows, each epoch; no: for batches that continue each other, and sets that draw their samples themselves
   std::optional<Last> last =
-      {};  // of the rows that do not fill the last batch of an epoch (data::LoaderOptions): Last::Drop when shuffled, unless it is given
+      {};  // the rows that do not fill the last batch of an epoch (data::LoaderOptions): Last::Drop when shuffled, unless it is given
   dist::Group group = {};  // ranks that train together (dist::world()): `batch` is that of all of them, rank 0 writes the checkpoint
   int shard =
       0;  // with ranks: each keeps a part of 1 the optimiser's state, 2 accumulated gradients, too, 3 the parameters, too (dist::DataParallelOptions)
   std::optional<Precision> exchange =
-      {};  // with ranks: as what gradients travel (dist::DataParallelOptions); fp8 neither with .shard = 3 nor with .precision = fp16
-  std::optional<Precision> precision = {};  // of training and tests; empty: the default. fp16 trains with optim::LossScaler
+      {};  // with ranks: the format in which gradients travel (dist::DataParallelOptions); fp8 neither with .shard = 3 nor with .precision = fp16
+  std::optional<Precision> precision = {};  // for training and tests; empty: the default. fp16 trains with optim::LossScaler
   CheckpointOption checkpoint = {};  // a path, written after each epoch while the loss is a number, or a Checkpoint; empty: nowhere
   io::Metadata metadata = {};  // for that file
   bool stop_on_interrupt =
@@ -94,7 +94,7 @@ struct TrainerOptions {
 /// evaluation mode.
 class Trainer {
  public:
-  /// `loss` is what is reported, and minimised unless options.objective is something else. A model with several inputs gets the first tensors
+  /// `loss` is reported, and minimised unless options.objective is given. A model with several inputs gets the first tensors
   /// of each sample; several outputs and targets want a loss that takes them (train/loss.h).
   template <nn::Module Model>
   Trainer(Model& model, optim::Optimizer& optimizer, Loss loss, TrainerOptions options = {}, Line where = Line::current())
@@ -115,12 +115,12 @@ class Trainer {
   Trainer(const Trainer&) = delete;  // its steps refer to it
   Trainer& operator=(const Trainer&) = delete;
 
-  /// Trains until options.epochs or options.steps are done or a callback says Go::Stop; after resume() only what is left of them, which may be nothing. test may be empty.
-  /// An epoch in which options.steps end is not in the history. Whether the checkpoint can be
-  /// written is tried first; one that fails later is a warning, and the older file stays, as it does when the loss is no longer a number. Parameters of the optimiser
-  /// that the objective does not depend on, and those of the model that the optimiser was not given, are named once, in a warning, unless they are frozen (nn/freeze.h).
-  /// Throws Error for data that model or loss do not take, for a file to resume from that does not fit, and unless options.nonfinite says otherwise for a loss that is
-  /// no number: with the op and the user's line that made it where the state is small (64 MiB) and whole on each rank, and the model as it was in front of that step.
+  /// Trains until options.epochs or options.steps are done or a callback says Go::Stop; after resume() only the rest of them, which may be nothing. test may be empty.
+  /// An epoch in which options.steps end is not in the history. Tests at the beginning if the checkpoint can be written; a later failure is a warning,
+  /// and the older file stays. It also stays when the loss is no longer a number. Warns once, with names, of the optimiser's parameters that the objective
+  /// does not depend on, and of the model's that the optimiser was not given, unless they are frozen (nn/freeze.h).
+  /// Throws Error for data that model or loss do not take, for a file to resume from that does not fit, and, unless options.nonfinite says otherwise, for a loss that is
+  /// no number: with the op that made it and the user's line, if the state is small (64 MiB) and whole on each rank. The model is then as it was before that step.
   History fit(const data::AnyDataset& train, const data::AnyDataset& test = {});
   /// Continues at the next fit from a checkpoint that this class wrote, with the same data and options. Throws Error then.
   void resume(std::string path) { resume_ = std::move(path); }
@@ -129,7 +129,7 @@ class Trainer {
 
   /// The epochs so far, with those before a checkpoint that fit went on from; in on_epoch its own is the last.
   const History& history() const { return history_; }
-  /// What was reported in the middle of epochs so far, of the run that was resumed too (of tests only the loss).
+  /// The reports made during epochs so far, including those of a resumed run (for tests only the loss).
   const std::vector<ValidationReport>& validations() const { return validations_; }
 
   /// The model in evaluation mode, with loss and metrics of the options.
@@ -156,7 +156,7 @@ class Trainer {
           const Line& where);
 
   struct Gradients {
-    std::vector<Tensor> measured, gradients;  // those of the scaled objective, in fp16
+    std::vector<Tensor> measured, gradients;  // gradients of the scaled objective, in fp16
     Tensor weight;  // () of how much the loss is the mean, on all ranks
   };
   bool has_ranks() const { return options_.group.size() > 1; }
@@ -212,7 +212,7 @@ class Trainer {
   Line where_;  // the user's line
   Evaluator evaluator_;
   compile::JitState step_, accumulate_;
-  std::optional<optim::GradientAccumulator> accumulator_;  // of the batches since the last step
+  std::optional<optim::GradientAccumulator> accumulator_;  // sums over the batches since the last step
   std::optional<dist::DataParallel> parallel_;  // with several ranks
   bool own_numbers_ = false;  // the generator's stream is this rank's
   std::optional<data::Loader> loader_;
@@ -223,13 +223,13 @@ class Trainer {
   Parameters best_;  // copies of trained_state() from the best epoch, with EarlyStopping::restore_best
   double saved_ = 0;  // the judgement of the best epoch so far, with Checkpoint::best_only
   bool has_named_ = false, has_named_left_out_ = false;  // parameters without gradient, those that the optimiser was not given
-  bool has_warned_ = false;  // of a loss that is no number
+  bool has_warned_ = false;  // warned of a loss that is no number
   struct Snapshot {
     Parameters cells;
     std::vector<Tensor> values;
     data::Sampler::Position position;
   };
-  std::optional<Snapshot> snapshot_;  // where the search for the op that made a NaN begins
+  std::optional<Snapshot> snapshot_;  // the state from which the search for the op that made a NaN starts
 };
 
 /// For a picture: io::plot("curve.png", learning_curve(history, "mnist-cnn")).

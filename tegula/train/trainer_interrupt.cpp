@@ -1,4 +1,4 @@
-// How a Trainer ends where somebody asks the program to stop.
+// The end of a Trainer when the program is asked to stop.
 
 #include <cmath>
 #include <cstring>
@@ -12,7 +12,7 @@
 
 namespace tegula {
 
-/// Whether this rank or another one was asked to stop; ranks ask each other behind every tenth batch and behind epochs (0).
+/// True if this rank or another one was asked to stop. Ranks exchange this after every tenth batch, and after epochs (0).
 bool Trainer::is_interrupted(std::int64_t batch) const {
   constexpr std::int64_t kBetweenQuestions = 10;  // an exchange each
   if (!options_.stop_on_interrupt) return false;

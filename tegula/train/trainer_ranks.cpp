@@ -1,4 +1,4 @@
-// What a Trainer does where several ranks train together.
+// The parts of a Trainer for several ranks that train together.
 
 #include <limits>
 #include <map>
@@ -46,10 +46,10 @@ Trainer::Trainer(dist::Pipeline& pipeline, optim::Optimizer& optimizer, TrainerO
   if (options.shard > 2) refuse(".shard = 3", "at most 2: each rank has its stages' parameters alone");
 }
 
-/// What a file has as the model's: of ranks that have different layers, those of this one.
+/// The model's state for a file: for ranks that have different layers, this rank's layers.
 Parameters Trainer::model_state() const { return pipeline_ ? pipeline_->state() : nn::state(module_); }
 
-/// What changes beside the weights; of parts, this rank's.
+/// The state that changes beside the weights; for a partitioned tensor, this rank's part.
 Parameters Trainer::optimizer_state() const {
   Parameters state = optimizer_.state();
   if (scaler_) {
@@ -79,20 +79,20 @@ void Trainer::save(const std::string& path) {
   save_checkpoint(path, parts(), writes());
 }
 
-/// Whether this rank is the one that writes files.
+/// True if this rank writes files.
 bool Trainer::writes() const {
   bool writes = options_.group.rank() == 0;
   for (const Partition* partition : partitions_of(optimizer_.parameters())) writes = writes && partition->writes();
   return writes;
 }
 
-/// Whether they are where other ranks have the rest of the gradients, too.
+/// True on all ranks if the gradients are finite on all ranks that have parts of them.
 Tensor Trainer::finite_everywhere(Tensor finite) const {
   for (const Partition* partition : partitions_of(optimizer_.parameters())) finite = partition->sum(cast(!finite, f32), where_) == 0;
   return finite;
 }
 
-/// Of ranks with different layers. What else is measured the last rank measures, which has the scores; hits are NaN where targets are no classes.
+/// The gradients for ranks with different layers. The last rank, which has the scores, measures everything else; hits are NaN if targets are no classes.
 Trainer::Gradients Trainer::staged_gradients(const std::vector<Tensor>& batch, const Tensor& rows, const Tensor& share) const {
   if (batch.size() != 2) {
     throw Error({.op = "Trainer",
@@ -118,8 +118,8 @@ Trainer::Gradients Trainer::staged_gradients(const std::vector<Tensor>& batch, c
   return {std::move(measured), std::move(gradients), rows};
 }
 
-/// Means over what all ranks have: what this one measured counts by its `part` of what is counted. Behind the loss and the metrics come numbers: of hits, and
-/// of what the loss is the mean of (.count), of ranks that have a share of the rows.
+/// Means over all ranks: this rank's numbers count by its `part` of the total. After the loss and the metrics come numbers: of hits, and
+/// of the loss's terms (.count), for ranks that have a share of the rows.
 std::vector<Tensor> Trainer::measured_by_all(const std::vector<Tensor>& measured, const Tensor& part, const Tensor& share) const {
   const In frame("Trainer", where_);
   std::vector<Tensor> parts;
@@ -130,7 +130,7 @@ std::vector<Tensor> Trainer::measured_by_all(const std::vector<Tensor>& measured
   return unbind(dist::all_reduce(Arg(stack(parts, 0, where_), where_), options_.group));
 }
 
-/// What ranks would do differently without a collective that differs: clip, or stop, or take other rows.
+/// Throws Error if ranks differ in options that no collective would catch: clipping, stopping, or the rows they take.
 void Trainer::require_like_options(std::int64_t rows, std::int64_t test_rows) const {
   const auto item = [](const std::string& name, const auto& value) {
     std::ostringstream text;

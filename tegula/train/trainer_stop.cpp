@@ -40,7 +40,7 @@ std::string op_in(const Error& error) {
   return error.report().op + (place.empty() ? "" : " at " + place) + ": " + error.report().got;
 }
 
-/// Whether other ranks take part in what is pending below these.
+/// True if other ranks take part in pending nodes below these.
 bool exchanges(const std::vector<Ref<Node>>& roots) {
   std::unordered_set<const Node*> met;
   std::vector<const Node*> stack;
@@ -86,7 +86,7 @@ EarlyStopping* Trainer::stopping() {
   return options_.early_stopping ? &*options_.early_stopping : nullptr;
 }
 
-/// What training changes of the model: parameters and buffers, of those that are kept elsewhere this rank's parts.
+/// The state that training changes: the model's parameters and buffers; for those that are kept elsewhere, this rank's parts.
 Parameters Trainer::trained_state() {
   Parameters state = model_state();
   for (Parameter& cell : state) {
@@ -112,7 +112,7 @@ void Trainer::begin_best() {
   }
 }
 
-/// Keeps what the epoch was good for, and writes the checkpoint. Whether the training ends with it.
+/// Keeps the best weights so far, and writes the checkpoint. True if the training ends with this epoch.
 bool Trainer::finish_epoch(const EpochRecord& record, bool finite) {
   if (stopping() && stopping()->improves(record) && !best_.empty()) {
     const Parameters now = trained_state();
@@ -175,7 +175,7 @@ void Trainer::name_those_without_gradient(const Tensor& objective) {
 
 // --- A loss that is no number.
 
-/// Handles: a step that overwrites a cell copies it once. Where copies are small, and each rank has all of the state.
+/// Keeps handles: a step that overwrites a cell copies it once. Only if copies are small, and each rank has all of the state.
 void Trainer::take_snapshot() {
   constexpr std::size_t kMost = 64 << 20;  // bytes
   if (options_.nonfinite == Nonfinite::Go || scaler_ || pipeline_ || checks_nonfinite()) return;
@@ -228,8 +228,8 @@ std::string Trainer::op_without_number() {
   return made;
 }
 
-/// The same where ranks have parts of the batches: all of them come here together, and take the steps since the snapshot again, with their exchanges. Ahead of each, every rank looks
-/// at what it computes by itself of its rows, so that nobody waits for one who has found something.
+/// The same if ranks have parts of the batches: all of them come here together, and take the steps since the snapshot again, with their exchanges. Before each, every rank checks
+/// its own computations on its rows, so that no rank waits for one that has found something.
 std::string Trainer::op_without_number_on_ranks() {
   const std::int64_t until = loader_->position().batch;
   const int ranks = options_.group.size(), own = options_.group.rank();
