@@ -1,5 +1,5 @@
 #pragma once
-// What ranks tell each other, and have to say alike, before they compute anything together.
+// Agreement among ranks: facts they exchange and must have in common before they compute together.
 
 #include <string>
 #include <string_view>

@@ -23,9 +23,9 @@ std::vector<std::vector<std::size_t>> buckets_of(const std::vector<Tensor>& tens
   return buckets;
 }
 
-/// Where exchanges go on beside the backward pass, the first one of few must not wait for its end.
+/// The bound on a bucket's size: beside a backward pass, the first of few exchanges must not wait until its end.
 std::int64_t most_in_one(const std::vector<Tensor>& tensors, std::int64_t most) {
-  constexpr std::int64_t kFew = 4, kLeast = 64 << 10;  // what a message of fewer bytes takes is mostly latency
+  constexpr std::int64_t kFew = 4, kLeast = 64 << 10;  // a message of fewer bytes costs mostly latency
   std::int64_t all = 0;
   for (const Tensor& tensor : tensors) all += tensor.defined() ? bytes_of(tensor) : 0;
   return std::min(most, std::max(all / kFew, kLeast));

@@ -25,7 +25,7 @@ namespace {
 class CollectiveOp final : public LibraryOp {
  public:
   CollectiveOp(Group group, const Collective& what, Turn turn = Turn::OfItsLine) : group_(std::move(group)), what_(what), turn_(turn) {}
-  /// Of an all-gather.
+  /// An all-gather.
   CollectiveOp(Group group, const Collective& what, std::optional<Precision> gradient)
       : group_(std::move(group)),
         what_(what),
@@ -63,7 +63,7 @@ class CollectiveOp final : public LibraryOp {
   std::unique_ptr<runtime::Call> prepare(runtime::Device& device, const Setting& setting) const override {
     return collective_call(device, group_, what_, setting.results[0].shape);
   }
-  /// Of a group of one.
+  /// For a group of one.
   void reference(std::span<const std::span<const double>> x, std::span<const Shape>, std::span<double> y, const Shape&) const override {
     std::copy_n(x[0].begin(), std::min(x[0].size(), y.size()), y.begin());
   }
@@ -73,7 +73,7 @@ class CollectiveOp final : public LibraryOp {
   Group group_;
   Collective what_;
   Turn turn_ = Turn::OfItsLine;
-  // Of an all-gather: LibraryOp::makes_anew, and whether its gradient travels as bf16.
+  // For an all-gather: LibraryOp::makes_anew, and true if its gradient travels as bf16.
   bool anew_ = false, narrow_ = false;
 };
 
@@ -110,7 +110,7 @@ Tensor scattered(const Group& group, const Tensor& x, Reduction reduction, const
   return node_of(group, {Kind::ReduceScatter, x.dtype(), x.shape(), reduction}, x, shape, where, turn);
 }
 
-/// Of no elements, of the dtype: what a receive comes after when the program says nothing.
+/// An empty tensor of the dtype: the predecessor of a receive for which the program names none.
 Tensor nothing(DType dtype, const Line& where) { return graph::full({0}, 0, dtype, where); }
 
 Tensor received(const Group& group, const Shape& shape, DType dtype, int from, const Tensor& after, const Line& where) {
@@ -121,7 +121,7 @@ Tensor sent(const Group& group, const Tensor& x, int to, const Line& where) {
   return node_of(group, {Kind::Send, x.dtype(), x.shape(), Reduction::Sum, to}, x, {0}, where);
 }
 
-/// What of a maximum's gradient belongs to this rank's x: all of it, or its share where several ranks have the maximum.
+/// This rank's share of a maximum's gradient: all of it, or its part if several ranks have the maximum.
 Tensor share_of_maximum(const Group& group, const Tensor& x, const Tensor& maximum, const Tensor& dy, const Line& where) {
   const Tensor has = cast(x == maximum, x.dtype());
   return dy * has / of_same_shape(Kind::AllReduce, group, has, Reduction::Sum, 0, where);

@@ -12,9 +12,9 @@
 namespace tegula::dist {
 namespace {
 
-constexpr std::size_t kMostTerms = 64;  // of a sum of gradients, that are looked at
+constexpr std::size_t kMostTerms = 64;  // terms of a sum of gradients that are examined
 
-/// What a sum of gradients is made of; a sum within it that has been met before stays one term.
+/// The terms of a sum of gradients; a nested sum that was met before stays one term.
 std::vector<Tensor> terms_of(const Tensor& sum) {
   std::vector<Tensor> terms, left{sum};
   std::set<const Node*> opened;
@@ -42,7 +42,7 @@ std::optional<TableGradient> table_gradient(const Tensor& gradient, int ranks, c
     if (!rows) rest.push_back(term);
     else out.rows.push_back(*rows), added += rows->index.numel();
   }
-  // Of n ranks each sends n - 1 others its rows and their numbers; of a sum of the whole 2 (n - 1) / n.
+  // With n ranks, each sends its rows and their numbers to n - 1 others; a sum of the whole sends 2 (n - 1) / n of it.
   const auto row = static_cast<std::int64_t>(size_of(gradient.dtype())) * gradient.numel() / out.length;
   const auto number = static_cast<std::int64_t>(size_of(i64));
   if (out.rows.empty() || added * (row + number) * ranks >= 2 * out.length * row) return {};

@@ -1,5 +1,5 @@
 #pragma once
-// The gradients of tables among ranks: what a batch looks up is often less than the table.
+// The gradients of tables among ranks: the rows that a batch looks up are often fewer bytes than the table.
 
 #include <functional>
 #include <optional>
@@ -27,7 +27,7 @@ std::optional<TableGradient> table_gradient(const Tensor& gradient, int ranks, c
 /// same bits. In two pieces, since the rows of a first layer are the last that a backward pass makes, and the rest is often the first.
 class TableSum {
  public:
-  /// `exchange` sums the rest (elements) over the ranks. `narrow`: as what the values of rows travel, or as they are.
+  /// `exchange` sums the rest (elements) over the ranks. `narrow`: the dtype in which the values of rows travel; none: as they are.
   TableSum(TableGradient own, const Group& group, Reduction reduction, std::optional<DType> narrow,
            const std::function<Tensor(const Tensor&)>& exchange, const Line& where);
   /// (length, …).

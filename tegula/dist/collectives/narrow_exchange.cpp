@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::int64_t kBlock = 128;  // numbers that share a factor: less than 1 % of the bytes
 
-/// What rounding has taken from x: nothing that can be given back where x is no number.
+/// The rounding error of x; 0 where x is not finite, since nothing can be given back there.
 Tensor lost(const Tensor& x, const Tensor& rounded, const Line& where) {
   const Tensor difference = Arg(x, where) - rounded;
   return tegula::where(isfinite(Arg(difference, where)), difference, zeros(x.shape(), f32, where));
 }
 
-/// A sum of whose summands (n, part) codes travel, part a multiple of kBlock: (1, part), and what (n, part) has lost.
+/// A sum of summands (n, part) that travel as codes, part a multiple of kBlock: (1, part), and the rounding errors (n, part).
 Fp8Sum scattered(const Tensor& own, const Group& group, const Line& where) {
   const Tensor codes = pack_e4m3(Arg(own, where), kBlock);
   const Tensor mine = unpack_e4m3(Arg(all_to_all(Arg(codes, where), group), where), kBlock);  // row r is rank r's

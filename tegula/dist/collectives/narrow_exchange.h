@@ -15,18 +15,18 @@ Tensor all_reduce_in_bf16(const Tensor& x, const Group& group, Reduction reducti
 /// The same of x (n·k, …), of which rank r gets the r-th k rows (reduce_scatter): f32, which is not rounded once more.
 Tensor reduce_scatter_in_bf16(const Tensor& x, const Group& group, Reduction reduction, const Line& where);
 
-/// What came of a sum in FP8.
+/// The result of a sum in FP8.
 struct Fp8Sum {
   Tensor sum;  // f32 (k), the same bits on all ranks
-  Tensor left;  // f32, as what was sent: what this rank's numbers, and its part of the sum, have lost by rounding
+  Tensor left;  // f32, of the sent numbers' shape: the rounding errors of this rank's numbers, and of its part of the sum
 };
-/// The same of x (k), f32, as E4M3 codes with a factor for each 128 numbers (pack_e4m3), a quarter of f32's bytes. A block's factor is the rank's own and travels
-/// behind its codes: one of a whole bucket, agreed by a maximum over the ranks, would cost an exchange before each exchange, and a layer whose gradients are
-/// small beside another's of the bucket would be rounded to nothing.
+/// The same for x (k), f32, as E4M3 codes with a factor for each 128 numbers (pack_e4m3), a quarter of f32's bytes. A block's factor is the rank's own and travels
+/// after its codes. One factor for a whole bucket, agreed on by a maximum over the ranks, would need an exchange before each exchange, and a layer whose gradients
+/// are small beside another's in the bucket would be rounded to nothing.
 ///
-/// Error feedback: whoever adds `left` to the numbers that he sends the next time (Seide et al., "1-bit stochastic gradient descent", 2014; Karimireddy et al.,
-/// "Error feedback fixes SignSGD", 2019) loses nothing for good: Σ over the times of `sum` + Σ over the ranks of the last `left` is what all ranks have sent, up to
-/// f32. The sum's own rounding is left with the rank that made it (Tang et al., "DoubleSqueeze", 2019). What is not finite is NaN on all ranks, and leaves nothing.
+/// Error feedback: a caller that adds `left` to the numbers it sends next time (Seide et al., "1-bit stochastic gradient descent", 2014; Karimireddy et al.,
+/// "Error feedback fixes SignSGD", 2019) loses nothing in the end: Σ over time of `sum` + Σ over the ranks of the last `left` is what all ranks have sent, up to
+/// f32. The rounding of the sum stays with the rank that made it (Tang et al., "DoubleSqueeze", 2019). A non-finite number is NaN on all ranks, and leaves nothing.
 Fp8Sum all_reduce_in_fp8(const Tensor& x, const Group& group, const Line& where);
 /// The same of x (n, k), of which rank r gets the sum of the r-th rows (1, k), which is not rounded once more; left (n, k).
 Fp8Sum reduce_scatter_in_fp8(const Tensor& x, const Group& group, const Line& where);

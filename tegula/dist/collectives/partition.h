@@ -8,19 +8,19 @@
 
 namespace tegula::dist {
 
-/// What one rank of n has of an axis: elements begin … begin + size - 1 of each of `blocks` equal blocks. Shards have ceil(block / n) elements, the last
-/// one what is left.
+/// The share of one rank of n in an axis: elements begin … begin + size - 1 of each of `blocks` equal blocks. Shards have ceil(block / n) elements, the last
+/// one the rest.
 struct Shard {
   std::int64_t begin = 0, size = 0;
 };
 Shard shard_of(std::int64_t block, int rank, int ranks);
 
-/// Names the ranks of a partition over `group` of what is shared out by `within`, or whole (null): Partition::ranks of ranks within ranks.
+/// Names the ranks of a partition over `group` of a tensor that `within` partitions, or that is whole (null): Partition::ranks of ranks within ranks.
 std::int64_t joint_ranks(const Group& group, const Partition* within);
 
 class AxisPartition final : public Partition {
  public:
-  /// Of a whole of this shape. Throws Error unless the blocks are equal and every rank gets something.
+  /// The partition of a tensor of this shape. Throws Error unless the blocks are equal and every rank gets something.
   AxisPartition(Group group, const Shape& shape, int axis, std::int64_t blocks = 1, Line where = Line::current());
 
   const Shape& shape() const override { return shape_; }
@@ -31,11 +31,11 @@ class AxisPartition final : public Partition {
   bool writes() const override { return group_.rank() == 0; }
 
   const Group& group() const { return group_; }
-  /// Whether all parts have the same size.
+  /// True if all parts have the same size.
   bool even() const { return block_ % group_.size() == 0; }
 
  private:
-  /// The axis as three: what lies in front, blocks and their elements, what lies behind.
+  /// The shape with the axis as three: the axes before it with the blocks, the elements of a block, the axes after it.
   Shape in_blocks(std::int64_t elements) const;
 
   Group group_;
@@ -44,10 +44,10 @@ class AxisPartition final : public Partition {
   std::int64_t blocks_, block_;
 };
 
-/// Ranks of `group` share out what is whole for them, or what ranks of another group share out by `within` (null: none). How, says who derives from this.
+/// Ranks of `group` partition a tensor that is whole for them, or that ranks of another group partition by `within` (null: none). Derived classes say how.
 class NestedPartition : public Partition {
  public:
-  /// `shape` is that of what the group shares out.
+  /// `shape` is that of the tensor that the group partitions.
   NestedPartition(Group group, Shape shape, std::shared_ptr<const Partition> within);
   const Shape& shape() const override { return within_ ? within_->shape() : shape_; }
   /// Over the group first.

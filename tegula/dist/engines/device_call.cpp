@@ -95,8 +95,8 @@ class DeviceCall final : public runtime::Call {
   Group group_;
   Collective what_;
   Shape result_;
-  mutable std::mutex mutex_;  // of what follows
-  mutable std::shared_ptr<runtime::Communicator> communicator_;  // whose call it is; null: the host's turn
+  mutable std::mutex mutex_;  // protects the following fields
+  mutable std::shared_ptr<runtime::Communicator> communicator_;  // the communicator that runs the call; null: the host's turn
   mutable std::unique_ptr<runtime::Call> call_;
   mutable std::shared_ptr<const Intent> intent_;
 };

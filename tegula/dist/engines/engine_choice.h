@@ -1,5 +1,5 @@
 #pragma once
-// Whether the devices of a group exchange by themselves: what each rank says, and what follows from it on all of them.
+// Decides if the devices of a group exchange by themselves: the ranks' candidates, and the decision that all of them derive from those.
 
 #include <array>
 #include <span>
@@ -23,8 +23,8 @@ struct Candidate {
   std::int32_t rank = 0;  // in the run
   Wish wish = Wish::Own;
   bool able = false;
-  std::array<char, 64> identity{};  // of its device
-  std::array<char, 400> text{};  // the engine's name, or what is missing
+  std::array<char, 64> identity{};  // of the rank's device
+  std::array<char, 400> text{};  // the engine's name, or the missing part
 };
 static_assert(std::is_trivially_copyable_v<Candidate>);
 /// `device`: null where it has no engine of its own.
@@ -32,7 +32,7 @@ Candidate candidate(int rank, Wish wish, runtime::Communicates* device);
 
 /// Why the host has to take turns, in a sentence, or "". The same on all ranks.
 std::string objection(std::span<const Candidate> all);
-/// Whether somebody insists.
+/// True if a rank insists.
 bool must(std::span<const Candidate> all);
 
 }  // namespace tegula::dist

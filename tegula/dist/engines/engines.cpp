@@ -22,7 +22,7 @@ double since(Clock::time_point begin) { return std::chrono::duration<double>(Clo
 
 constexpr auto kTick = milliseconds(20), kShortTick = milliseconds(1);
 constexpr double kStatusSeconds = 0.5;
-/// A device may work for long at what all ranks have queued; four times the timeout is too long.
+/// A device may take long for work that all ranks have queued; four times the timeout is too long.
 constexpr double kPatience = 4;
 
 runtime::Communicates* engine_of(runtime::Device& device) { return device.communicates(); }
@@ -62,7 +62,7 @@ Channel channel_of(const Group& group, const Intent& intent) {
 Engines& Engines::of(World& world) {
   const std::lock_guard lock(world.naming);
   if (!world.engines) world.engines = std::make_unique<Engines>(world);
-  return static_cast<Engines&>(*world.engines);  // nobody else makes any
+  return static_cast<Engines&>(*world.engines);  // the only kind there is
 }
 
 std::shared_ptr<runtime::Communicator> Engines::communicator(const Group& group, runtime::Device& device, const Line& where) {
@@ -202,11 +202,11 @@ void Engines::look(bool status) {
   look_after_devices();
 }
 
-// What this rank has to say goes out; what others have said is compared, and answered.
+// Sends this rank's notes; compares and answers those of the others.
 void Engines::talk(bool status) {
   for (const Note& note : world_.transport->notes()) {
     LedgerNote read;
-    if (note.bytes.size() != sizeof read) continue;  // of another version
+    if (note.bytes.size() != sizeof read) continue;  // from another version
     std::memcpy(&read, note.bytes.data(), sizeof read);
     ledger_.heard(note.from, read);
     lively_ = now();
@@ -251,7 +251,7 @@ void Engines::look_after_devices() {
     if (stalled < timeout) continue;
     const std::string seconds = " within " + number_text(timeout) + " s (TEGULA_TIMEOUT)";
     if (const auto late = ledger_.late()) throw error_of(*late, list_of(late->ranks) + " did not come to " + text_of(*late) + seconds);
-    if (stalled < kPatience * timeout) continue;  // all have queued what this one has
+    if (stalled < kPatience * timeout) continue;  // all ranks have queued the same
     const Doing last = doing();
     throw Error({.op = last.text(),
                  .got = "nothing finished on the GPU of " + me + ", though all ranks have come, for four times TEGULA_TIMEOUT",

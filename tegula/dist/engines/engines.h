@@ -1,5 +1,5 @@
 #pragma once
-// The devices' own engines of collectives (NCCL): which groups have one, and the thread that sees to it that nobody waits for ever.
+// The devices' own engines of collectives (NCCL): the groups that have one, and a thread that ends hangs.
 
 #include <atomic>
 #include <condition_variable>
@@ -18,23 +18,23 @@
 
 namespace tegula::dist {
 
-/// Of one run, as one of its ranks sees it. While there is a communicator, a thread tells the other ranks what this one has queued, compares what they have, and
-/// looks after the devices: where a rank has ended, stopped, queues something else, or does not come, or NCCL has failed, all communicators are given up, and the
-/// device's next synchronize() throws the sentence.
+/// The engines of one run, as one of its ranks sees it. While there is a communicator, a thread tells the other ranks what this one has queued, compares their lists
+/// with its own, and watches the devices. If a rank has ended, stopped, queued something else, or does not come, or if NCCL has failed, all communicators are aborted, and the
+/// device's next synchronize() throws the reason.
 ///
-/// Of what is queued call by call no result is shown before the next rank has confirmed that it has queued the same: synchronize() waits for that. Of what is
-/// replayed nothing is asked; ranks that differ there hear of it within a second.
+/// The results of single calls are not shown before the next rank has confirmed that it queued the same: synchronize() waits for that. Replays are not
+/// confirmed; ranks that differ there learn it within a second.
 class Engines : public OwnEngines {
  public:
   static Engines& of(World& world);
   explicit Engines(World& world) : world_(world) {}
   ~Engines() override { close(); }
 
-  /// That of a group on a device, or null: turns of the host. All ranks of the group ask when they come to its first collective on their devices, which
+  /// The communicator of a group on a device, or null: turns of the host. All ranks of the group call this at its first collective on their devices, which
   /// decides it for good (engine_choice.h). Throws Error where TEGULA_ENGINE=nccl and it cannot be had.
   std::shared_ptr<runtime::Communicator> communicator(const Group& group, runtime::Device& device, const Line& where);
 
-  /// Ahead of a call to be queued now, or recorded. Throws what has ended the exchanges of this run.
+  /// Called before a call is queued or recorded. Throws the error that has ended the exchanges of this run.
   void queue(const Group& group, runtime::Device& device, const std::shared_ptr<const Intent>& intent);
 
   /// Ends the thread; the other ranks learn how far this one has come.
@@ -63,7 +63,7 @@ class Engines : public OwnEngines {
   std::vector<runtime::Communicates*> devices_;  // that have joined
   std::exception_ptr failure_;
   std::atomic<bool> failed_{false};
-  std::atomic<std::int64_t> lively_{0};  // when somebody last asked: then the thread looks often
+  std::atomic<std::int64_t> lively_{0};  // time of the latest question: soon after it the thread polls often
   bool closing_ = false;
   std::thread thread_;
 };

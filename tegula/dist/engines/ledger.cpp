@@ -23,7 +23,7 @@ std::uint64_t hash_of(const Header& header) {
   return hash;
 }
 
-/// Who is told: at once the next in the ring, with a status everybody; of a message the one at its other end.
+/// The receivers of a note: for a group's collective the next rank in the ring, with a status all of them; for a message, the rank at its other end.
 std::vector<int> audience(const Channel& channel, const Ledger::Ranks& ranks, int me, bool all) {
   if (channel.from >= 0) return {channel.from == me ? channel.to : channel.from};
   std::vector<int> others;

@@ -1,5 +1,5 @@
 #pragma once
-// What a rank has queued on the devices' own engine, which compares nothing: ranks tell each other, and compare beside the work.
+// The list of collectives that a rank has queued on the devices' own engine, which compares nothing: ranks exchange their lists, and compare them beside the work.
 
 #include <compare>
 #include <cstdint>
@@ -25,13 +25,13 @@ struct Intent {
 /// One list that all who are in it must have in the same order: a group's collectives, or the messages from one of its ranks to another.
 struct Channel {
   std::uint64_t members = 0;  // Header::members
-  int from = -1, to = -1;     // in the run; of messages
+  int from = -1, to = -1;  // in the run; of messages
   auto operator<=>(const Channel&) const = default;
 };
 
-/// What travels: the number-th entry of a list, and a hash of all up to it.
+/// A note between ranks: the number-th entry of a list, and a hash of all entries up to it.
 struct LedgerNote {
-  enum class Kind : std::uint8_t { Says, Asks, Confirms } kind = Kind::Says;  // who agrees with one that asks confirms it
+  enum class Kind : std::uint8_t { Says, Asks, Confirms } kind = Kind::Says;  // a rank that agrees with an Asks answers Confirms
   Channel channel;
   std::uint64_t number = 0, hash = 0;
   Header header;
@@ -42,38 +42,38 @@ class Ledger {
  public:
   using Ranks = std::vector<int>;  // in the run, by their place in the group
 
-  /// Queued once more. At once: others are asked to compare it; with the next status: as a replay of what was compared before.
+  /// Adds a queued entry. AtOnce: asks other ranks to compare it; WithStatus: with the next status, for a replay of entries that were compared before.
   enum class Telling : std::uint8_t { AtOnce, WithStatus };
   void add(const Channel& channel, const Ranks& ranks, const std::shared_ptr<const Intent>& intent, Telling telling);
 
-  /// What has to go out: (to whom, what). `status`: also the last entries of lists that have grown since the last status.
+  /// The notes to send, with their receivers. `status`: also the last entries of lists that have grown since the last status.
   struct Outgoing {
     int to;
     LedgerNote note;
   };
   std::vector<Outgoing> outgoing(bool status);
 
-  /// What another rank says. Kept until this rank has come as far.
+  /// Takes a note of another rank. It is kept until this rank has come as far.
   void heard(int from, const LedgerNote& note);
   /// Throws Error where a rank does something else than this one, naming both lines.
   void compare();
 
-  /// Whether somebody who was asked has not answered yet.
+  /// True if a rank that was asked has not answered yet.
   bool awaits() const;
 
   /// A collective that this rank has queued, and others of its list have not, as far as they have said: all of them, or those of `among`.
   struct Late {
     std::shared_ptr<const Intent> intent;
     std::uint64_t number = 0;
-    std::size_t size = 0;  // of the group
+    std::size_t size = 0;  // ranks of the group
     std::vector<int> ranks;  // in the run
   };
   std::optional<Late> late(const std::vector<int>* among = nullptr) const;
-  /// What was queued last, or null.
+  /// The collective that was queued last, or null.
   std::shared_ptr<const Intent> last() const;
 
  private:
-  static constexpr std::size_t kKept = 1024;  // of the newest entries
+  static constexpr std::size_t kKept = 1024;  // newest entries that are kept
   struct Entry {
     std::uint64_t hash = 0;
     std::shared_ptr<const Intent> intent;

@@ -11,7 +11,7 @@
 
 namespace tegula::dist {
 
-/// What a partial reduction travels as: halves in f32.
+/// The type in which a partial reduction travels: f32 for halves.
 template <class T>
 using Partial = std::conditional_t<kIsStoredFloat<T>, float, T>;
 

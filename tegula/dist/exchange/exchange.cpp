@@ -59,7 +59,7 @@ class Ring {
  private:
   int in_run(int member) const { return state_.ranks[static_cast<std::size_t>(member)]; }
 
-  // Each looks at what the rank before it is about to do: when all pairs agree, all do.
+  // Each compares the header of the previous rank: if all pairs agree, all ranks do.
   void compare() {
     Header theirs;
     exchange(next(), bytes_of(&header_, 1), previous(), room_for(&theirs, 1));
@@ -78,7 +78,7 @@ class Ring {
   Doing doing_;
 };
 
-/// Of `count` elements the c-th of n chunks, which differ by one element at most.
+/// The c-th of n chunks of `count` elements, whose sizes differ by one at most.
 struct Chunks {
   std::int64_t count;
   int n;
@@ -104,8 +104,8 @@ class Circle {
   int me_;
 };
 
-/// Rank r ends with the reduction of part r, in the returned one of two buffers: n - 1 steps, in each of which a part with what others have added goes
-/// to the next rank, which adds its own. The order of a part's sum begins behind its rank, everywhere. `ring`: of all, or a Circle.
+/// Rank r ends with the reduction of part r, in the returned one of two buffers: n - 1 steps, in each of which a partial sum
+/// goes to the next rank, which adds its own part. The order of a part's sum begins after its rank, everywhere. `ring`: of all, or a Circle.
 template <class Of, class T>
 const Partial<T>* reduce_chunks(Of& ring, const T* in, const Chunks& chunks, Partial<T>* first, Partial<T>* second, Reduction reduction) {
   const int n = ring.size();

@@ -24,8 +24,8 @@ std::size_t scratch_bytes(const Collective& collective, int ranks);
 /// Error when another rank does something else (naming both), and PeerError (transport.h); after either the run has stopped.
 void carry_out(const Group& group, const Collective& collective, const void* in, void* out, void* scratch, const Line& where);
 
-/// Begins it, behind those begun before, and returns at once: another thread carries it out. Until it is finished its memory is its own. What carry_out
-/// does comes behind all that were begun.
+/// Begins a collective after those begun before, and returns at once: another thread carries it out. Until finish() nothing else may use its memory. A later carry_out
+/// runs after all that were begun.
 std::uint64_t begin(const Group& group, const Collective& collective, const void* in, void* out, void* scratch, const Line& where);
 /// Waits for it and those begun before it in the group's run. Throws what carry_out would have thrown.
 void finish(const Group& group, std::uint64_t ticket);

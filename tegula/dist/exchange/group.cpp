@@ -35,7 +35,7 @@ Group group_of(const std::shared_ptr<World>& world, const std::vector<int>& rank
 std::atomic<Transport*> of_process{nullptr};  // for stop_others; the world is never destroyed before the process ends
 std::terminate_handler terminate_before = nullptr;
 
-// An exception that nobody catches ends this rank: the others are told why.
+// An uncaught exception ends this rank: the others are told why.
 [[noreturn]] void terminate_and_tell() {
   std::string why = "its program was terminated";
   try {

@@ -1,5 +1,5 @@
 #pragma once
-// Who exchanges: the ranks of a run, or some of them.
+// A group of ranks that exchange: all ranks of a run, or some of them.
 
 #include <cstdint>
 #include <memory>
@@ -14,8 +14,8 @@ namespace tegula::dist {
 class Transport;
 struct World;
 
-/// Ranks that do collectives together. A handle: copies are the same group. One that was default-constructed consists of this process alone, and
-/// so does world() in a program that nobody launched: collectives then give back what they got.
+/// Ranks that do collectives together. A handle: copies are the same group. A default-constructed one consists of this process alone, and
+/// so does world() in a program that was not launched: collectives then give back their input.
 class Group {
  public:
   Group() = default;
@@ -23,12 +23,12 @@ class Group {
   /// This process among the group's, from 0.
   int rank() const;
   int size() const;
-  /// Who they are in the run.
+  /// The members' ranks in the run.
   std::vector<int> ranks() const;
   /// Some of them, by their number in this group, in this order. Every rank of the run may make it; only those in it may use it. Made twice it is the
   /// same group. Throws Error for a number that is none, or there twice.
   Group sub(const std::vector<int>& members, Line where = Line::current()) const;
-  /// Whether this process is in it.
+  /// True if this process is a member.
   bool contains_me() const;
   /// Names the group in this process: equal for equal groups.
   std::int64_t id() const;
@@ -48,7 +48,7 @@ class Group {
 /// was started alone it is a group of one. Throws Error where the others cannot be found.
 Group world();
 
-/// The group of all ranks of a transport, this one's part of it. Who holds it may use it on one thread at a time.
+/// The group of all ranks of a transport, as this process sees it. Only one thread at a time may use it.
 Group group_over(std::shared_ptr<Transport> transport);
 /// Makes `group` what world() gives on this thread, until it goes: ranks that are threads.
 class WorldScope {
@@ -63,7 +63,7 @@ class WorldScope {
   Group group_;
 };
 
-/// Tells the other ranks, if there are any, that this one gives up: what the program caught and will end with. Also called where an exception ends it.
+/// Tells the other ranks, if there are any, that this one gives up, with the exception that will end the program. Also called if an uncaught exception ends it.
 void stop_others(const std::string& sentence) noexcept;
 
 /// Ranks as an array with named axes: Mesh mesh({{"data", 2}, {"tensor", 4}}); ranks that differ along the last axis alone are neighbours.

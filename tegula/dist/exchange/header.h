@@ -1,5 +1,5 @@
 #pragma once
-// What a rank is about to do, as it tells another one.
+// A collective that a rank is about to begin, as it tells another rank.
 
 #include <cstdint>
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace tegula::dist {
 
-/// Of a group's collectives to the next rank in its ring; of a send to who receives it.
+/// Sent to the next rank in the group's ring for collectives; to the receiver for a send.
 struct Header {
   std::uint32_t magic = 0x74674c32;
   Kind kind{};
@@ -30,10 +30,10 @@ struct Header {
 static_assert(std::is_trivially_copyable_v<Header>);
 
 std::uint64_t hash_of(const std::vector<int>& ranks);
-/// Of rank `me` among `ranks`.
+/// The header for rank `me` among `ranks`.
 Header header_of(const std::vector<int>& ranks, int me, const Collective& what, const Line& where);
 
-/// Whether the two do the same, or one receives what the other sends.
+/// True if both do the same, or one receives what the other sends.
 bool agree(const Header& mine, const Header& theirs);
 /// "all_reduce (sum) of f32 (3, 4) on rank 0 at a.cpp:12 and …", the lower rank first.
 std::string difference(const Header& mine, const Header& theirs);

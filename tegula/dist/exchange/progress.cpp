@@ -33,7 +33,7 @@ void Progress::carry() {
   std::unique_lock lock(mutex_);
   while (true) {
     if (!begun_.wait_for(lock, kIdle, [&] { return ends_ || !queue_.empty(); }) || queue_.empty()) {
-      runs_ = false;  // under the lock: whoever begins next starts another thread
+      runs_ = false;  // under the lock: the next begin() starts another thread
       if (!ends_) thread_.detach();  // else it is waited for
       return;
     }

@@ -23,7 +23,7 @@ class Progress {
 
   /// Returns at once, with a number from 1 on.
   std::uint64_t begin(Work work);
-  /// Returns when this one and those before it are over. Throws what the first of them threw that did; those behind it throw the same, and are not done.
+  /// Returns when this one and those before it are over. Throws the first exception among them; later exchanges throw the same, and are not done.
   void finish(std::uint64_t ticket);
   /// When all are. Throws nothing.
   void drain() noexcept;

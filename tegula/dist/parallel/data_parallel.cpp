@@ -102,7 +102,7 @@ void DataParallel::publish(Line where) const {
 }
 
 std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, Reduction reduction, const Line& where) const {
-  if (options_.exchange == Precision::fp8) {  // one rank alone owes what it has read from a checkpoint of several
+  if (options_.exchange == Precision::fp8) {  // one rank alone still has the residuals of a checkpoint of several
     if (sharding_) sharding_->require_published(where);
     const In frame("data_parallel", where);
     const PrecisionScope exact(Precision::fp32);
@@ -136,7 +136,7 @@ std::vector<Tensor> DataParallel::reduced(const std::vector<Tensor>& gradients, 
   std::vector<Tensor> out = in_buckets(flat, options_.bucket_bytes, exchange, where);
   for (std::size_t i = 0; i < out.size(); ++i) {
     if (tables[i]) out[i] = tables[i]->finish();
-    else out[i] = out[i].defined() ? reshape(Arg(out[i], where), gradients[i].shape()) : gradients[i];  // of what is frozen
+    else out[i] = out[i].defined() ? reshape(Arg(out[i], where), gradients[i].shape()) : gradients[i];  // gradients of frozen parameters
   }
   return out;
 }

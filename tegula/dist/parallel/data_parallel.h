@@ -19,20 +19,20 @@ struct DataParallelOptions {
   Group group = world();
   /// Gradients travel in messages of about this size, in the order in which the backward pass makes them.
   std::int64_t bucket_bytes = 25 << 20;
-  /// Of which state each of n ranks keeps an n-th (ZeRO's stages): 0 nothing, 1 the optimiser's, 2 gradients that are accumulated, too, 3 the parameters, too:
-  /// each is gathered where the network reads it, forgotten behind that, and gathered again for the backward pass.
+  /// State of which each of n ranks keeps one n-th (ZeRO's stages): 0 nothing, 1 the optimiser's, 2 also accumulated gradients, 3 also the parameters:
+  /// each is gathered where the network reads it, freed after that, and gathered again for the backward pass.
   int shard = 0;
-  /// As what gradients travel (dist/collectives/narrow_exchange.h); they are f32 where they are added. bf16: half of the bytes of f32 and f64.
-  /// fp8, not with .shard = 3: a quarter, and what rounding takes from a gradient is added to the next one (error feedback), for which each rank keeps as much f32 as it has parameters.
+  /// The format in which gradients travel (dist/collectives/narrow_exchange.h); they are added in f32. bf16: half of the bytes of f32 and f64.
+  /// fp8, not with .shard = 3: a quarter, and rounding errors are added to the next gradient (error feedback), for which each rank keeps as much f32 as it has parameters.
   std::optional<Precision> exchange = std::nullopt;
-  /// Gradients of tables (nn::Embedding, take along axis 0) travel as the rows that were looked up, where that is less, and what reaches a table otherwise is exchanged
-  /// first; all ranks look up as many rows. Without .shard, and not as fp8. (PyTorch: Embedding's sparse gradients.)
+  /// Gradients of tables (nn::Embedding, take along axis 0) travel as the looked-up rows, if that is less; other gradients of a table are exchanged
+  /// first; all ranks look up the same number of rows. Without .shard, and not as fp8. (PyTorch: Embedding's sparse gradients.)
   bool lookups = false;
   /// Parameters of fewer elements stay whole with .shard = 3: biases and norms are not worth a message each.
   std::int64_t whole_below = 1024;
 };
 
-/// What keeps the ranks' copies of a network the same: they begin alike, and each step they take is made of the mean of their gradients.
+/// Keeps the ranks' copies of a network equal: they begin with the same values, and each step uses the mean of their gradients.
 ///   dist::DataParallel parallel = dist::data_parallel(net);          // train/data_parallel.h
 ///   adam.step(parallel.mean(grad(loss, parameters(net))));           // in a jit or not
 /// Gradients have the same bits on all ranks, so weights stay the same, too, and a run gives the same bits as the one before.
@@ -51,12 +51,12 @@ class DataParallel {
   DataParallel(const Parameters& trained, const Parameters& state, DataParallelOptions options, Line where = Line::current());
 
   const Group& group() const { return options_.group; }
-  /// What the optimiser updates: the parameters, or this rank's part (k) of each.
+  /// The cells that the optimiser updates: the parameters, or this rank's part (k) of each.
   const Parameters& parameters() const;
-  /// What gradients are taken by: the parameters, or with .shard = 3 this rank's parts.
+  /// The cells to differentiate with respect to: the parameters, or with .shard = 3 this rank's parts.
   const Parameters& leaves() const;
-  /// Of gradients by leaves(), those by parameters(). For losses that are means over as many rows on each rank. Throws Error when this rank's parts were updated since
-  /// the last call and not published, which a jit-ed function finds at its second call.
+  /// The mean over the ranks: gradients by leaves() -> gradients by parameters(). For losses that are means over as many rows on each rank. Throws Error if this rank's parts
+  /// were updated since the last call and not published, which a jit-ed function finds at its second call.
   std::vector<Tensor> mean(const std::vector<Tensor>& gradients, Line where = Line::current()) const;
   /// The same where `weight` () says of how much each rank's loss is the mean, of how many rows or tokens: one of weight 0 adds nothing, whatever its gradients are.
   std::vector<Tensor> mean(const std::vector<Tensor>& gradients, Arg weight) const;
@@ -65,7 +65,7 @@ class DataParallel {
   /// Behind the optimiser's step: all ranks have the new parameters. Nothing to do without parts.
   void publish(Line where = Line::current()) const;
 
-  /// What a checkpoint needs beside the network and the optimiser to go on with .exchange = fp8.
+  /// The additional state that a checkpoint needs with .exchange = fp8, beside the network and the optimiser.
   const Parameters& residuals() const { return residuals_.cells(); }
   /// Null without parts.
   Sharding* sharding() const { return sharding_.get(); }
@@ -79,7 +79,7 @@ class DataParallel {
   std::shared_ptr<Sharding> sharding_;
 };
 
-/// Gives all ranks the root's values, at once; but for what the ranks of this group have parts of.
+/// Gives all ranks the root's values, at once, except for cells of which the ranks of this group have parts.
 void broadcast_values(const Parameters& state, const Group& group, int root = 0, Line where = Line::current());
 
 }  // namespace tegula::dist

@@ -24,7 +24,7 @@ Works passes(bool backward, int rank, int ranks, int micro_batches, int stages_p
   return out;
 }
 
-/// What a rank computes, in order: some forward passes, then one forward and one backward in turn, then what is left.
+/// The work of a rank, in order: some forward passes, then forward and backward in turn, then the remaining backward passes.
 Works order_of(PipelineOrder order, int rank, int ranks, int micro_batches, int stages_per_rank) {
   const Works forward = passes(false, rank, ranks, micro_batches, stages_per_rank),
               backward = passes(true, rank, ranks, micro_batches, stages_per_rank);
@@ -44,7 +44,7 @@ Works order_of(PipelineOrder order, int rank, int ranks, int micro_batches, int 
 using Key = std::tuple<bool, int, int>;
 Key key(const PipelineWork& work) { return {work.backward, work.micro_batch, work.stage}; }
 
-/// What the work waits for, if anything.
+/// The work that this one waits for, if any.
 std::optional<PipelineWork> before(const PipelineWork& work, int stages) {
   if (work.backward) {
     return work.stage == stages - 1 ? PipelineWork{false, work.micro_batch, work.stage}

@@ -1,5 +1,5 @@
 #pragma once
-// Who computes what when in a pipeline: stages of a network on several ranks, through which the parts of a batch pass one behind the other.
+// The schedule of a pipeline: the stages of a network are on several ranks, and the micro-batches of a batch pass through them one after another.
 
 #include <optional>
 #include <string>
@@ -25,16 +25,16 @@ struct PipelineWork {
   bool operator==(const PipelineWork&) const = default;
 };
 
-/// What a rank does next: computes, or hands the result of such a work over.
+/// The next action of a rank: computing, or handing over the result of such work.
 struct PipelineAction {
   enum class Kind : std::uint8_t { Compute, Send, Receive };
   Kind kind = Kind::Compute;
   PipelineWork work;
-  int peer = 0;  // of Send and Receive
+  int peer = 0;  // for Send and Receive
 };
 
-/// A step of a training as a table of ranks and ticks, in each of which a rank computes one work or waits. Rank r has the stages r, r + ranks, …
-/// What is computed in a tick is handed over at its end, in one order that all ranks keep to, so that none waits for one that waits for it.
+/// A training step as a table of ranks and ticks; in a tick a rank computes one work or waits. Rank r has the stages r, r + ranks, …
+/// Results are handed over at the end of their tick, in one order that all ranks keep to, so that no two ranks wait for each other.
 class PipelineSchedule {
  public:
   /// Throws Error for counts below 1, and for several stages a rank unless they are interleaved and the ranks divide the micro-batches.
@@ -45,16 +45,16 @@ class PipelineSchedule {
   int micro_batches() const { return micro_batches_; }
   int ticks() const { return static_cast<int>(table_[0].size()); }
   int owner(int stage) const { return stage % ranks(); }
-  /// What a rank computes in a tick, or nothing.
+  /// The work of a rank in a tick, or nothing.
   const std::optional<PipelineWork>& at(int rank, int tick) const;
   /// All that a rank does, in order.
   std::vector<PipelineAction> actions(int rank) const;
-  /// The most micro-batches of which a rank keeps what the forward pass left, over its stages.
+  /// The most micro-batches whose forward results a rank keeps, over its stages.
   int kept(int rank) const;
 
   /// The share of all ticks in which ranks wait, forward and backward passes taken for equally long.
   double bubble() const;
-  /// What the papers say it is, of p ranks, m micro-batches and v stages a rank: (p - 1) / (v m + p - 1).
+  /// The bubble by the papers' formula, for p ranks, m micro-batches and v stages per rank: (p - 1) / (v m + p - 1).
   double bubble_by_formula() const;
 
   /// The table, a line a rank: F3 is the forward pass of micro-batch 3, B3 the backward pass (F3.5: in stage 5, where a rank has several), a dot a tick of waiting.

@@ -15,7 +15,7 @@
 namespace tegula::dist {
 namespace {
 
-/// What the ranks have together is the sum of their parts. `within`: how ranks of another group share out each summand, or null.
+/// A tensor that is the sum of the ranks' parts. `within`: the partition of each summand among the ranks of another group, or null.
 class Summed final : public NestedPartition {
  public:
   using NestedPartition::NestedPartition;

@@ -1,5 +1,5 @@
 #pragma once
-// What gradients that travelled in FP8 have lost on the way, and have coming (error feedback: collectives/narrow_exchange.h).
+// The residuals of gradients sent in FP8: the rounding errors that are added to the next gradients (error feedback: collectives/narrow_exchange.h).
 
 #include <functional>
 
@@ -10,8 +10,8 @@ namespace tegula::dist {
 
 struct Fp8Sum;  // collectives/narrow_exchange.h
 
-/// Of each parameter a cell of its shape in f32, this rank's part of a sum over the ranks: at first zeros. What a checkpoint has is the sum, which rank 0 takes up
-/// again, however many ranks there are then.
+/// For each parameter a cell of its shape in f32, this rank's part of a sum over the ranks; zeros at first. A checkpoint holds the sum, which rank 0 takes over
+/// when it is loaded, for any number of ranks.
 class Residuals {
  public:
   Residuals() = default;
@@ -22,7 +22,7 @@ class Residuals {
   /// gradients (as the parameters; undefined ones stay so) -> their sums over the ranks, in their dtypes, in messages of about so many bytes of f32. Writes the cells.
   /// Throws Error where gradients are not those of the parameters.
   std::vector<Tensor> sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Line where) const;
-  /// Of those sums this rank's parts (k), as of rows_of (collectives/rows.h).
+  /// This rank's parts (k) of those sums, as with rows_of (collectives/rows.h).
   std::vector<Tensor> parts_of_sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Line where) const;
 
  private:

@@ -26,7 +26,7 @@ Tensor own_part(const Tensor& whole, const Group& group, const Line& where) {
   return select(Arg(rows_of(whole, group, where), where), 0, group.rank());
 }
 
-/// What a part is a part of. `within`: how ranks of another group share that out, or null.
+/// The whole that a shard is part of. `within`: the partition of that whole among the ranks of another group, or null.
 class ShardPartition final : public NestedPartition {
  public:
   using NestedPartition::NestedPartition;
@@ -65,7 +65,7 @@ class Gathered final : public CellSource {
   Ref<Cell> part_;
   Shape shape_;
   Group group_;
-  std::optional<Precision> gradient_;  // as what it travels
+  std::optional<Precision> gradient_;  // format in which it travels
   mutable std::mutex mutex_;
   mutable Tensor last_;
   mutable std::uint32_t trace_ = 0;

@@ -1,6 +1,6 @@
 #pragma once
 // State of which every rank keeps a part (ZeRO: Rajbhandari, Rasley, Ruwase and He, "ZeRO: memory optimizations toward training trillion parameter
-// models", 2020). Of n ranks, rank r has the r-th n-th of a parameter's elements as a vector, which zeros fill up to a multiple of n.
+// models", 2020). With n ranks, rank r has the r-th n-th of a parameter's elements as a vector, padded with zeros to a multiple of n.
 
 #include <optional>
 
@@ -15,11 +15,11 @@ struct ShardingOptions {
   int stage = 1;
   std::int64_t bucket_bytes = 0;
   std::int64_t whole_below = 0;
-  std::optional<Precision> exchange = {};  // as what gradients travel: bf16, or as they are
+  std::optional<Precision> exchange = {};  // format in which gradients travel: bf16, or as they are
 };
 
-/// The parts of parameters, and how gradients and parameters come from the whole to the parts and back. Each part's cell knows what it is a part of (Partition): files
-/// have the whole, norms count all parts. What is shared out may itself be a part that ranks of another group have (tensor parallel, a pipeline's stage).
+/// The shards of parameters, and the way of gradients and parameters from the whole to the shards and back. Each shard's cell has its Partition: files
+/// hold the whole, and norms count all shards. The parameter may itself be a part that ranks of another group have (tensor parallel, a pipeline's stage).
 /// Functions that gather are collectives: all ranks call them.
 class Sharding {
  public:
@@ -28,9 +28,9 @@ class Sharding {
   Sharding(const Sharding&) = delete;
   Sharding& operator=(const Sharding&) = delete;
 
-  /// One of each parameter, under its name: what the optimiser updates.
+  /// The shard of each parameter, under its name: the optimiser updates these.
   const Parameters& parts() const { return parts_; }
-  /// What gradients are taken by: the part of what is not kept whole, else the parameter.
+  /// The cells to differentiate with respect to: this rank's shard of a parameter that is not kept whole, otherwise the parameter.
   const Parameters& leaves() const { return leaves_; }
   /// This rank's part of the sum (mean) of gradients by the leaves.
   std::vector<Tensor> reduced(const std::vector<Tensor>& gradients, Reduction reduction, Line where) const;
@@ -41,7 +41,7 @@ class Sharding {
   /// The parts take their values of the parameters that are kept whole.
   void refresh(Line where) const;
 
-  /// Of state of parameter i's shape, this rank's part.
+  /// This rank's part of a state that has parameter i's shape.
   Variable part_of(std::size_t i, const Variable& whole, Line where) const;
   /// Gives up the memory of parameters that are not kept whole, and has it again.
   void release();

@@ -1,12 +1,12 @@
 #pragma once
-// How the ranks of a group share out a layer: what a layer says of itself, and what a plan (nn/tensor_parallel.h) makes of it.
+// The split of a layer among the ranks of a group: the layer's own facts, and the decisions of a plan (nn/tensor_parallel.h).
 
 #include "tegula/dist/exchange/group.h"
 #include "tegula/graph/variable.h"
 
 namespace tegula::dist {
 
-/// What a rank has of an activation.
+/// A rank's share of an activation.
 enum class Placement : std::uint8_t {
   Replicated,  // all of it, as the other ranks
   Features,    // its part of the last axis
@@ -17,29 +17,29 @@ enum class Placement : std::uint8_t {
 struct Split {
   enum class Style : std::uint8_t {
     None,
-    Columns,  // of features that come out
-    Rows,     // of features that go in, or of a table
-    Steps,    // of sequences; parameters stay whole
+    Columns,  // output features
+    Rows,     // input features, or rows of a table
+    Steps,    // steps of sequences; parameters stay whole
   };
-  // Of the layer as it is made.
-  std::int64_t blocks = 1;  // equal blocks that lie side by side in what comes out: 3, queries, keys and values
+  // Set by the layer's constructor.
+  std::int64_t blocks = 1;  // equal blocks side by side in the output: 3, queries, keys and values
   std::int64_t units = 1;  // pieces of each block that must not be cut: heads
-  Style vocabulary = Style::Columns;  // what classes are: rows of a table, columns of scores
+  Style vocabulary = Style::Columns;  // the classes: rows of a table, or columns of scores
 
   // By the plan.
   Style style = Style::None;
   Group group = {};
   Placement input = Placement::Replicated, output = Placement::Replicated;
-  Placement scores = Placement::Features;  // what a table's scores() are
+  Placement scores = Placement::Features;  // placement of a table's scores()
   int step_axis = 1;
-  std::int64_t size = 0;  // of all ranks, along the axis that is shared out
+  std::int64_t size = 0;  // over all ranks, along the split axis
 
   bool is(Style s) const { return style == s; }
-  /// Of n features or heads that come out, this rank's.
+  /// This rank's number of n output features or heads.
   std::int64_t own(std::int64_t n) const { return is(Style::Columns) ? n / group.size() : n; }
   /// x (…) with `input`'s placement, as the layer computes with it.
   Tensor enter(const Tensor& x, const Line& where) const;
-  /// What the layer computed, with `output`'s placement.
+  /// The layer's result, with `output`'s placement.
   Tensor leave(const Tensor& y, const Line& where) const;
   /// A parameter that is whole on all ranks; where they see different steps their gradients are added up. Empty for an empty one.
   Tensor shared(const Variable& parameter, const Line& where) const;

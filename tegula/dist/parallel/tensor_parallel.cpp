@@ -38,8 +38,8 @@ Tensor conjugate(std::string_view name, const Arg& x, const Forward& forward, co
       {x.tensor(name)}, x.loc);
 }
 
-/// What travels between the products of a layer that is shared out travels as they give it, in the half of the policy (`stored`): Megatron-LM does so. The dtype is
-/// written here, not chosen by a pass: all ranks must have the same.
+/// Exchanges the activation between the matmuls of a split layer in the half of the policy (`stored`), as the matmuls return it; Megatron-LM does so. The dtype is
+/// set here, not by a pass: all ranks must have the same.
 template <class Exchange>
 Tensor travels(const Tensor& x, DType stored, const Line& where, const Exchange& exchange) {
   if (x.dtype() != f32 || !is_half(stored)) return exchange(Arg(x, where));
@@ -97,7 +97,7 @@ Tensor gather_from_ranks(Arg x, const Group& group, int axis, std::optional<std:
   return size ? slice(Arg(all, where), at, {0, *size}) : all;
 }
 
-// The gradients of all_gather and reduce_scatter as they are, sums over the ranks, are right where each rank goes on by itself with what it got.
+// The gradients of all_gather and reduce_scatter as they are, sums over the ranks, are right if each rank goes on by itself with its result.
 Tensor Split::enter(const Tensor& x, const Line& where) const {
   const Arg arg(x, where);
   switch (style) {
@@ -181,7 +181,7 @@ Tensor cross_entropy(Arg logits, Arg labels, const VocabularyCrossEntropyOptions
   const Tensor largest = all_reduce(max(stop_gradient(scores), 1), group, Reduction::Max);
   const Tensor x = scores - unsqueeze(largest, 1);
   const Tensor mask = ops::one_hot_mask(numbers - shard.begin, x.shape(), at);
-  // One exchange of what is summed over all classes.
+  // One exchange for the sums over all classes.
   std::vector<Tensor> sums{sum(exp(x), 1), sum(where(mask, x, 0.0), 1)};
   if (options.label_smoothing > 0) sums.push_back(sum(x, 1));
   const auto all = unbind(reduce_from_ranks(stack(sums, 0, at), group));

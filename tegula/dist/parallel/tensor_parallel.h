@@ -10,9 +10,9 @@
 
 namespace tegula::dist {
 
-/// x, which all ranks have, on its way into what each does by itself: the gradients of the ranks are added up (Megatron's f).
+/// x, which all ranks have, as the input of each rank's own computation: the gradients of the ranks are added up (Megatron's f).
 Tensor copy_to_ranks(Arg x, const Group& group);
-/// The sum of what each rank computed, on all of them; the gradient goes to each as it is (Megatron's g).
+/// The sum of the ranks' results, on all of them; the gradient goes to each as it is (Megatron's g).
 Tensor reduce_from_ranks(Arg x, const Group& group);
 /// x (…, n·k, …), which all ranks have -> (…, k, …), this rank's part along `axis`; the parts of the gradient are gathered.
 Tensor scatter_to_ranks(Arg x, const Group& group, int axis = -1);
@@ -20,7 +20,7 @@ Tensor scatter_to_ranks(Arg x, const Group& group, int axis = -1);
 /// smaller (partition.h).
 Tensor gather_from_ranks(Arg x, const Group& group, int axis = -1, std::optional<std::int64_t> size = {});
 
-/// x · weightᵀ + bias of what entered, on its way out. weight (out, in) is this rank's part; bias (out) may be empty.
+/// The output of x · weightᵀ + bias for an entered x. weight (out, in) is this rank's part; bias (out) may be empty.
 Tensor linear(const Tensor& x, const Tensor& weight, const Variable& bias, const Split& split, const Line& where);
 /// indices (…) -> (…, width), rows of a table (split.size, width) of which `part` are this rank's. Unlike in tegula::embedding a negative index is an
 /// error, when it is computed. `padding`: the row that gets no gradient.
@@ -28,13 +28,13 @@ Tensor embedding(const Tensor& indices, const Tensor& part, std::optional<std::i
 
 struct VocabularyCrossEntropyOptions {
   Group group = world();
-  std::int64_t classes = 0;  // of all ranks; 0: as many on each as here
+  std::int64_t classes = 0;  // over all ranks; 0: as many on each as here
   std::optional<std::int64_t> ignore_index = {};
   LossReduction reduction = LossReduction::Mean;
   double label_smoothing = 0;
 };
-/// tegula::cross_entropy of scores whose classes ranks share out: logits (N, C / n) or (N, C / n, d…) are this rank's part of axis 1, in the order of the
-/// ranks (of C that n does not divide ceil(C / n), the last what is left); labels (N) or (N, d…) are integers in [0, C). Two numbers a label are exchanged, never the scores.
+/// tegula::cross_entropy of scores whose classes ranks split: logits (N, C / n) or (N, C / n, d…) are this rank's part of axis 1, in the order of the
+/// ranks (if n does not divide C: ceil(C / n), the last one the rest); labels (N) or (N, d…) are integers in [0, C). Two numbers per label are exchanged, never the scores.
 Tensor cross_entropy(Arg logits, Arg labels, const VocabularyCrossEntropyOptions& options = {});
 
 }  // namespace tegula::dist

@@ -1,5 +1,5 @@
 #pragma once
-// What collectives cost by formulas: measured between few ranks, told of many.
+// The costs of collectives by formulas: fitted to measurements on few ranks, evaluated for many.
 
 #include <cstdint>
 #include <span>
@@ -18,27 +18,27 @@ struct Measured {
   double bytes = 0, seconds = 0;
 };
 
-/// α and β of which the ring among so many ranks takes what was measured, as nearly as may be: least squares of relative differences. At least two sizes.
-/// Where longer messages took no longer, β is the highest rate that one of them had: the least that it can be.
+/// α and β with which the formula of a ring among `ranks` fits the measurements best: least squares of relative differences. Needs at least two sizes.
+/// If longer messages took no longer, β is the highest rate among them: a lower bound.
 LinkCost fit_ring(std::span<const Measured> all, int ranks);
 
 /// Seconds of an all-reduce of so many bytes in a ring: 2 (n - 1) messages of b / n bytes (Patarasuk and Yuan, 2009), that is 2 (n - 1) α + 2 (n - 1)/n · b/β.
 double ring_all_reduce(const LinkCost& link, int ranks, double bytes);
 /// By recursive halving and doubling (Rabenseifner, 2004), the tree of a power of two: 2 log2(n) α + 2 (n - 1)/n · b/β; elsewhere two messages of all bytes more.
 double tree_all_reduce(const LinkCost& link, int ranks, double bytes);
-/// On hosts of so many ranks each: rings within the hosts reduce-scatter, each rank's part goes round a ring of the hosts, and is gathered within. Where
-/// `ranks` is no multiple of `per_host`, the last host counts as a whole one.
+/// On hosts of `per_host` ranks each: rings within the hosts reduce-scatter, each rank's part goes round a ring of the hosts, and is gathered within. If
+/// `ranks` is no multiple of `per_host`, the last host counts as a full one.
 double hierarchical_all_reduce(const LinkCost& within, const LinkCost& between, int ranks, int per_host, double bytes);
 
-/// What a table of simulated scaling is made of.
+/// The input of a table of simulated scaling.
 struct ScalingCase {
   double step_seconds = 0;  // of one rank alone, with as many rows as each has
-  double bytes = 0;  // of gradients
+  double bytes = 0;  // of the gradients
   double hidden = 0;  // share of the exchange that goes on beside the step, from 0 to 1
-  LinkCost within, between;  // of ranks of one host, and of hosts
+  LinkCost within, between;  // between ranks of one host, and between hosts
   int per_host = 8;
 };
-/// The table from 8 to 1024 ranks, under a heading that says that nobody had so many.
+/// The table from 8 to 1024 ranks, under a heading that says that it was not measured.
 std::string simulated_scaling(const ScalingCase& of);
 
 }  // namespace tegula::dist

@@ -76,12 +76,12 @@ bool shares_a_clock(const Group& group) {
   return std::ranges::all_of(all, [&](std::int64_t other) { return other == boot && boot != 0; });
 }
 
-/// Of each event, the thread of the trace that shows it: 1 is the exchanges', 0 what is computed, and those from 2 on what is computed beside that.
+/// The thread of the trace that shows each event: 1 shows exchanges, 0 computation, and 2 and more computation in parallel to that.
 std::vector<int> lanes(const std::vector<TimelineEvent>& events) {
   std::vector<std::size_t> order(events.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return events[i].begin; });
-  std::vector<std::int64_t> ends;  // of the last one of each lane
+  std::vector<std::int64_t> ends;  // end of the last event of each lane
   std::vector<int> out(events.size(), 1);
   for (const std::size_t i : order) {
     if (events[i].kind == Event::Exchange) continue;

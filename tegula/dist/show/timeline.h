@@ -9,10 +9,10 @@
 
 namespace tegula::dist {
 
-/// Of each rank its events, by the clock of rank 0.
+/// The events of each rank, in the clock of rank 0.
 using Timelines = std::vector<std::vector<runtime::TimelineEvent>>;
 
-/// Rank 0 of the group gets what all have recorded; the others nothing. All ranks call it. Clocks of other machines are compared over some round trips.
+/// Rank 0 of the group gets the recordings of all; the others get nothing. All ranks call it. Clocks of other machines are compared over some round trips.
 Timelines collect(const runtime::Timeline& own, const Group& group = world());
 
 /// For chrome://tracing and ui.perfetto.dev ("Trace Event Format", Google): a process for each rank, with the thread that computes and the exchanges.
@@ -26,12 +26,12 @@ struct ExchangeRow {
   std::size_t count = 0;
   double coming = 0;  // until all ranks had come
   double seconds = 0;  // from then on
-  double waited = 0;  // of those, how long the rank did nothing else
+  double waited = 0;  // the part of `seconds` in which the rank did nothing else
   double hidden() const { return seconds > 0 ? 1 - waited / seconds : 0; }
 };
-/// Those of runs with exchanges, without the first of each kind, in which memory is touched for the first time.
+/// The rows of runs with exchanges, without the first of each kind, in which memory is touched for the first time.
 std::vector<ExchangeRow> exchange_rows(const Timelines& ranks);
-/// Of all time in which bytes moved, the share in which the rank computed: 1 when nothing was waited for. 0 where nothing was exchanged.
+/// The share of the exchange time in which the rank also computed: 1 if it never waited; 0 if nothing was exchanged.
 double share_hidden(const Timelines& ranks);
 /// The rows, and below them the share.
 std::string exchange_table(const Timelines& ranks);

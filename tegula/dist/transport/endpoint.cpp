@@ -130,7 +130,7 @@ Listener bound_beside(const std::string& path) {
   return listener;
 }
 
-/// What it tells; nothing while it is not there.
+/// The address in the file; empty while it is not there.
 std::string address_in(const std::string& path) {
   std::string address;
   std::ifstream file(path);

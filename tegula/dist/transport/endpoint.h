@@ -13,19 +13,19 @@ namespace tegula::dist {
 struct Listener {
   Descriptor socket;
   std::string address;
-  std::string path;  // of a Unix socket, or of the file that tells the address: unlinked with the listener
+  std::string path;  // of a Unix socket, or of the file with the address: unlinked with the listener
   Listener() = default;
   Listener(Listener&&) = default;
   Listener& operator=(Listener&&) = default;
   ~Listener();
 };
 
-/// Addresses are "host:port", "unix:/a/path", and "file:/a/path": whoever listens writes into that file where he does so, at a port that is free.
+/// Addresses are "host:port", "unix:/a/path", and "file:/a/path": the listener writes its address, with a free port, into that file.
 /// Throws Error when the address is none, or taken.
 Listener listen_at(const std::string& address);
 /// On the same machine's side of an existing connection, at a port or path that is free. `path`: where a Unix socket would lie.
 Listener listen_beside(const Descriptor& connection, const std::string& path);
-/// Nothing while nobody listens there. Throws Error for an address that is none.
+/// Nothing if there is no listener. Throws Error for an invalid address.
 Descriptor try_connect(const std::string& address);
 /// The next one who connects within so many seconds, or nothing.
 Descriptor accept_within(const Listener& listener, double seconds);
@@ -40,7 +40,7 @@ class ArrivingMessage {
   enum class State { Partial, Whole, Broken };
   /// Longer than `most` bytes is broken.
   explicit ArrivingMessage(std::uint32_t most) : most_(most) {}
-  /// Takes what has arrived. Broken: the other side has gone, or the message is too long.
+  /// Reads the bytes that have arrived. Broken: the other side has gone, or the message is too long.
   State take(const Descriptor& socket);
   const std::string& text() const { return text_; }
 

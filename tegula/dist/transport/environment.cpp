@@ -38,7 +38,7 @@ std::string text(const Environment& environment, const char* name) {
   return value ? value : "";
 }
 
-/// Who starts ranks, and how it numbers them.
+/// A program that starts ranks, and its variables for their numbers.
 struct Starter {
   const char* name;
   const char *rank, *size, *local;
@@ -60,7 +60,7 @@ std::string first_host(const std::string& list) {
   return list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1);
 }
 
-// Where rank 0 listens when nobody says: the first host of the job, at a port that the job's number gives.
+// Rank 0's default address: the job's first host, at a port derived from the job's number.
 std::string usual_rendezvous(const Environment& environment, const std::string& started_by) {
   if (started_by == "torchrun" && environment("MASTER_ADDR") && environment("MASTER_PORT")) {
     // torchrun itself listens at its port.

@@ -1,5 +1,5 @@
 #pragma once
-// Which rank this process is, as whoever started it says.
+// The rank of this process, from the variables of the program that started it.
 
 #include <functional>
 #include <optional>
@@ -7,14 +7,14 @@
 
 namespace tegula::dist {
 
-/// What the environment says of this process.
+/// The environment's settings for this process.
 struct RankSettings {
   int rank = 0, size = 1;
   int local_rank = 0;         // among the ranks of this machine: which GPU
   int restarts = 0;           // how often the run was started again
   std::string started_by;     // "tegula launch", "mpirun", "srun", "the environment"
   std::string engine;         // "sockets" or "mpi"
-  std::string rendezvous;     // where rank 0 listens
+  std::string rendezvous;     // address at which rank 0 listens
   std::string secret;
   double timeout = 300, patience = 60;  // seconds
 };

@@ -26,9 +26,9 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-constexpr double kOnItsWay = 0.1;  // seconds in which arrives what a rank has sent before it stopped
+constexpr double kOnItsWay = 0.1;  // seconds for the arrival of data sent before a rank stopped
 
-constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // of a message: MPI counts in int
+constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // bytes of one message: MPI counts in int
 
 /// From TEGULA_MPI_LIBRARY, beside the library or the program, or where the loader looks.
 const MpiFunctions& load() {
@@ -83,7 +83,7 @@ class MpiTransport final : public Transport {
         if (arrives && is_done(arrives)) arrives = nullptr;
         if (leaves && is_done(leaves)) leaves = nullptr;
         if (turn % 64 != 63) continue;
-        // What was sent ahead of the stop is read first: an exchange that the others have ended ends here as well.
+        // Data sent before the stop is read first: an exchange that the others have finished also finishes here.
         hear();
         if (!arrives || since_stop() > kOnItsWay) throw_stop(doing);
         if (since(begin) > timeout_) missing(arrives ? from : to, doing);
@@ -167,7 +167,7 @@ class MpiTransport final : public Transport {
     }
   }
 
-  /// Takes what has come beside the data.
+  /// Reads the messages that have come beside the data.
   void hear() {
     carry_notes();
     const std::lock_guard lock(heard_mutex_);
@@ -206,7 +206,7 @@ class MpiTransport final : public Transport {
   int rank_ = 0, size_ = 1;
   double timeout_;
   std::string sentence_;
-  std::mutex notes_mutex_;  // of
+  std::mutex notes_mutex_;  // protects leaving_ and come_
   std::vector<std::unique_ptr<Leaving>> leaving_;
   std::vector<Note> come_;
   struct Heard {
@@ -214,7 +214,7 @@ class MpiTransport final : public Transport {
     std::string sentence;
   };
   std::mutex heard_mutex_;
-  std::optional<Heard> heard_;  // of a rank that has stopped
+  std::optional<Heard> heard_;  // from a rank that has stopped
   std::atomic<bool> stopped_{false};
 };
 

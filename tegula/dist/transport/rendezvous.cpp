@@ -24,10 +24,10 @@ namespace {
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
-constexpr int kVersion = 1;  // of what the ranks say to each other
-constexpr double kPatienceWithOne = 10;  // seconds in which who has connected says who it is
+constexpr int kVersion = 1;  // version of the ranks' protocol
+constexpr double kPatienceWithOne = 10;  // seconds in which a client must identify itself
 constexpr std::uint32_t kMostHello = 1 << 14;  // bytes
-constexpr std::size_t kMostGuests = 256;  // who come and say nothing must not use up the process's descriptors
+constexpr std::size_t kMostGuests = 256;  // bound on clients that connect and send nothing: they must not use up the process's descriptors
 
 // Lower case, two digits a byte.
 std::string hex(std::span<const unsigned char> bytes) {
@@ -62,10 +62,10 @@ std::string seal(const std::string& secret, const std::string& text) {
 // In a time that does not depend on where they differ.
 bool same(const std::string& a, const std::string& b) { return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0; }
 
-/// What a rank says when it connects.
+/// A rank's first message after connecting.
 struct Hello {
   int rank = -1, size = 0, channel = 0;  // channel 0: data, 1: control
-  std::string address;                   // where it listens itself
+  std::string address;  // address at which it listens itself
 };
 
 std::string sealed_part(const Hello& hello, const std::string& theirs, const std::string& ours) {
@@ -99,7 +99,7 @@ class Meet {
       for (std::size_t r = 1; r < links_.size(); ++r) send_message(links_[r].control, table);
       return std::move(links_);
     }
-    // Where to listen is known once rank 0 is reached; it is told at the second connection.
+    // The address to listen at is known once rank 0 is reached; the second connection sends it.
     Hello hello{.rank = meeting_.rank, .size = meeting_.size};
     links_[0].data = reach(meeting_.address, 0, hello);
     const Listener listener =
@@ -166,7 +166,7 @@ class Meet {
     return socket;
   }
 
-  // Who has connected and has not said who it is.
+  // A client that has connected and not identified itself.
   struct Guest {
     Descriptor socket;
     std::string number;  // that it was greeted with
@@ -183,11 +183,11 @@ class Meet {
     return ranks;
   }
 
-  // Waits for the ranks behind `self`, twice each. All who come are heard beside each other, so that nobody waits for one who says nothing.
+  // Waits for the ranks after `self`, twice each. All clients are read concurrently, so that a silent one delays nobody.
   void take_in(const Listener& listener, std::vector<std::string>& addresses, int self) {
     const Clock::time_point begin = Clock::now();
     const double patience =
-        self == 0 ? left() : std::max(left(), kPatienceWithOne);  // of those behind, all are known to have come to rank 0
+        self == 0 ? left() : std::max(left(), kPatienceWithOne);  // all later ranks are known to have come to rank 0 before
     std::string refused;
     std::list<Guest> guests;
     while (!missing_behind(self).empty()) {
@@ -245,7 +245,7 @@ class Meet {
       theirs = said.at("number"), sealed = said.at("seal");
     } catch (const json::exception&) { return refuse("no rank of Tegula"); }
     if (!same(sealed, seal(meeting_.secret, sealed_part(hello, ours, theirs)))) return refuse("its secret is another one than this run's");
-    // From here on it belongs to the run, and what is wrong ends both.
+    // From here on it belongs to the run, and an error ends both.
     if (hello.size != meeting_.size) {
       const std::string why = "rank " + std::to_string(hello.rank) + " was started as one of " + std::to_string(hello.size) +
                               " ranks, rank " + std::to_string(self) + " as one of " + std::to_string(meeting_.size);

@@ -12,9 +12,9 @@ struct Meeting {
   std::string
       address;  // where rank 0 listens: "host:port", "unix:/a/path" for ranks of one machine, "file:/a/path", in which it says where
   int rank = 0, size = 1;
-  std::string secret;      // of the run: who does not know it is sent away. What is exchanged afterwards is not encrypted
+  std::string secret;      // of the run: a client that does not know it is refused. Later traffic is not encrypted
   double patience = 60;    // seconds until all have come
-  double timeout = 300;    // of the transport
+  double timeout = 300;    // seconds that the transport waits
 };
 
 /// Rank 0 waits for the others, tells each where the others listen, and each connects to those before it. Both sides prove that they know the secret

@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
-/// What a control socket carries: a byte that says what it is, the length of the text (u32), the text.
+/// A message on a control socket: a byte for its kind, the length of the text (u32), the text.
 enum class Word : unsigned char { Stopped, Waiting, Goodbye, Note };
 constexpr std::size_t kHead = 5;
 constexpr std::size_t kMostText = 1 << 16;
@@ -34,16 +34,16 @@ std::string list_of(const std::vector<int>& ranks) {
   return text;
 }
 
-/// What is known of another rank.
+/// The state of another rank.
 struct Peer {
   Link link;
-  std::string inbox;       // of control words, as far as they have come
-  std::string outbox;      // of those that have not gone yet
+  std::string inbox;       // control words received so far
+  std::string outbox;      // control words not sent yet
   bool ended = false;      // its sockets are closed
   bool finished = false;   // it said so before
   bool stopped = false;    // it gave up,
   std::string sentence;    // for this reason
-  std::string waits_for;   // what it waits in, once it was asked
+  std::string waits_for;   // the collective it waits in, once it was asked
 };
 
 class SocketTransport final : public Transport {
@@ -97,7 +97,7 @@ class SocketTransport final : public Transport {
   std::vector<int> listen(const Doing& doing) override {
     if (!broken_.empty()) fail(doing, broken_);
     if (gave_up_) fail(doing, "a run that this rank has stopped");
-    asked_ = true;  // who asks is not answered: this rank waits in no exchange
+    asked_ = true;  // no answer to questions: this rank waits in no exchange
     take_all(doing);
     std::vector<int> finished;
     for (int r = 0; r < size(); ++r) {
@@ -134,13 +134,13 @@ class SocketTransport final : public Transport {
     ::poll(polled.data(), polled.size(), 1000);
     take_all(doing, from);
     for (int r = 0; r < size(); ++r) {
-      // What those have sent before they ended is still to be read; the end of their data tells.
+      // These two may have sent data before they ended, which is still to be read; the end of their data shows that.
       if (r == rank_ || r == from || r == to) continue;
       if (peer(r).ended && !peer(r).finished) lost(r, doing);
     }
   }
 
-  /// Whether bytes of the rank's are there to be read.
+  /// True if bytes from the rank can be read.
   bool has_sent(int rank) {
     pollfd data{peer(rank).link.data.get(), POLLIN, 0};
     char byte;
@@ -167,7 +167,7 @@ class SocketTransport final : public Transport {
       const std::lock_guard lock(control_);
       for (Peer& other : peers_) flush(other);
     }
-    if (asked && !asked_) {  // who waits in vain wants to know who waits as well
+    if (asked && !asked_) {  // a rank that waits in vain asks which ranks wait, too
       asked_ = true;
       tell_all(Word::Waiting, doing_text(doing));
     }
@@ -219,7 +219,7 @@ class SocketTransport final : public Transport {
     flush(other);
   }
 
-  // As much as the socket takes; who has ended does not read.
+  // As much as the socket takes; a rank that has ended does not read.
   static void flush(Peer& other) {
     while (!other.outbox.empty()) {
       const ssize_t count = ::send(other.link.control.get(), other.outbox.data(), other.outbox.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -265,7 +265,7 @@ class SocketTransport final : public Transport {
     fail(doing, what, "all ranks of the group to do the same collectives");
   }
 
-  // Nothing has moved for too long: who is not in a collective as well is the one that is missing.
+  // Nothing has moved for too long: a rank that is not in a collective either is the missing one.
   [[noreturn]] void missing(int rank, const Doing& doing) {
     asked_ = true;
     tell_all(Word::Waiting, doing_text(doing));
@@ -303,9 +303,9 @@ class SocketTransport final : public Transport {
   double timeout_;
   std::vector<pollfd> polled_;
   std::string broken_;  // why nothing can be exchanged any more
-  bool asked_ = false;  // the others know what this rank waits for
-  std::mutex control_;  // of outboxes, and of
-  std::vector<Note> notes_;  // those that nobody has asked for yet
+  bool asked_ = false;  // the others know the collective in which this rank waits
+  std::mutex control_;  // protects outboxes and notes_
+  std::vector<Note> notes_;  // not fetched yet
   std::atomic<bool> told_{false};  // that this rank has stopped, or finished
   std::atomic<bool> gave_up_{false};
 };

@@ -9,7 +9,7 @@
 
 namespace tegula::dist {
 
-/// To one other rank: what is exchanged, and beside it what must arrive at any time (a rank that stops, one that waits in vain).
+/// The connections to one other rank: for data, and beside it for notices that must arrive at any time (a rank that stops, or that waits in vain).
 struct Link {
   Descriptor data, control;
 };

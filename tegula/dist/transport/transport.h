@@ -11,7 +11,7 @@
 
 namespace tegula::dist {
 
-/// What a rank is about, for the sentence when somebody does not come: "all_reduce #17 of f32 (3, 4)", and the user's line.
+/// The present activity of a rank, for the message when another rank does not come: "all_reduce #17 of f32 (3, 4)", and the user's line.
 struct Doing {
   std::function<std::string()> text;
   Line where{};
@@ -45,14 +45,14 @@ class Transport {
   /// Throws PeerError where a rank has ended or stopped, or nothing moves for so long that somebody must be missing.
   virtual void exchange(int to, std::span<const std::byte> out, int from, std::span<std::byte> in, const Doing& doing) = 0;
 
-  /// Sends a note. Waits for nobody. Like notes() called by any thread, beside an exchange, too, which lets notes come and go.
+  /// Sends a note without waiting. Like notes() called by any thread, beside an exchange, too, which lets notes come and go.
   virtual void tell(int to, std::string bytes) = 0;
-  /// Those that have come since the last time, while somebody exchanged or listened.
+  /// The notes that have come since the last call, during exchange() or listen().
   virtual std::vector<Note> notes() = 0;
-  /// Looks what other ranks say, without waiting. Throws as exchange() does, whichever rank has ended or stopped; gives those that have done their part and are
+  /// Reads other ranks' notices, without waiting. Throws as exchange() does if any rank has ended or stopped; returns those that have done their part and are
   /// gone. Not beside an exchange.
   virtual std::vector<int> listen(const Doing& doing) = 0;
-  /// Seconds for which nothing may move while somebody waits.
+  /// Seconds without any progress after which a waiting rank gives up.
   virtual double timeout() const = 0;
 
   /// Tells all others that this rank gives up, and why: whatever they wait for, they throw a PeerError with the sentence. Never throws; only the

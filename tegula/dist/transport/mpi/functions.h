@@ -1,6 +1,6 @@
 #pragma once
-// What the library needs of MPI. libtegula_mpi.so has it, which is built where CMake finds MPI and loaded by the ranks of mpirun alone: one program serves
-// machines with and without MPI, and the library knows nothing of MPI's binary interface, which differs from make to make.
+// The functions that the library needs of MPI. They are in libtegula_mpi.so, which is built if CMake finds MPI and loaded by the ranks of mpirun alone: one program serves
+// machines with and without MPI, and the library does not depend on MPI's binary interface, which differs between implementations.
 
 #include <cstddef>
 
@@ -8,14 +8,14 @@ namespace tegula::dist {
 
 struct MpiFunctions {
   int version;  // kMpiInterface of who built it
-  /// Starts MPI. What went wrong, or null.
+  /// Starts MPI; returns an error text, or null.
   const char* (*start)(int* rank, int* size);
   /// Begins to send or receive a message of so many bytes (below 2 GiB). On channel 0 data, on channel 1 words, on channel 2 notes.
   void* (*send)(int to, const void* bytes, std::size_t count, int channel);
   void* (*receive)(int from, void* bytes, std::size_t count, int channel);
-  /// Whether it is done; then the handle is gone.
+  /// True if it is done; the handle is then freed.
   bool (*is_done)(void* request);
-  /// Whether a message waits on the channel, from whom and how long.
+  /// True if a message waits on the channel; its sender and length.
   bool (*waits)(int channel, int* from, std::size_t* count);
   /// Ends MPI, together with all others.
   void (*finish)();
