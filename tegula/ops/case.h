@@ -1,5 +1,5 @@
 #pragma once
-// Declared cases: what the tests, the gradient checks and the support table know about an op. Each family lists its own beside its
+// Declared cases: the facts about an op for the tests, the gradient checks and the support table. Each family lists its own beside its
 // formulas, `std::vector<OpCase> arithmetic_cases();`, and tests/support/op_check.h runs them.
 
 #include <functional>
@@ -17,7 +17,7 @@ struct CaseInput {
   double low = -2, high = 2;
   /// Nothing: the dtype under test. Otherwise the same in every run: i64 for indices, boolean for masks.
   std::optional<DType> dtype = {};
-  /// Whether its gradient is checked (only when the dtype is a float).
+  /// Check the gradient (only if the dtype is a float).
   bool differentiable = true;
   /// Values for which finite differences mean nothing (kinks, jumps): those drawn within 1e-2 of one are moved away in the gradient check.
   std::vector<double> kinks = {};
@@ -40,13 +40,13 @@ struct OpCase {
   std::vector<DType> dtypes = kFloats;
   /// Tried too, with these shapes instead of the inputs' (one for each input): odd, empty and scalar sizes.
   std::vector<std::vector<Shape>> more_shapes = {};
-  /// Off for what has no gradient by nature (comparisons, counts).
+  /// Off for ops without a gradient by nature (comparisons, counts).
   bool gradient = true;
-  /// Whether the gradient of the gradient is checked too.
+  /// Check the gradient of the gradient, too.
   bool second = true;
   /// Error allowed, as a multiple of the machine epsilon of the dtype, relative to max(1, |expected|).
   double tolerance = 16;
-  /// The value jumps at places that rounding decides: one element in a hundred may be on the other side.
+  /// The value jumps at positions that rounding decides: one element in a hundred may be on the other side.
   bool jumps = false;
   /// Makes a generator of its own at each call, which no trace may do.
   bool draws = false;

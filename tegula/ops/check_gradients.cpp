@@ -43,7 +43,7 @@ Values weights_for(std::int64_t count, std::uint64_t seed) {
 }
 
 struct Worst {
-  double excess = 1;  // error over what is allowed; reported above 1
+  double excess = 1;  // error over the tolerance; reported above 1
   int input = 0;
   std::int64_t position = 0;
   double gradient = 0, difference = 0;

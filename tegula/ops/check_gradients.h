@@ -13,8 +13,8 @@ struct GradientCheck {
   double relative = 1e-5;           // |gradient - difference| <= absolute + relative * max(|gradient|, |difference|)
   double absolute = 1e-7;
   std::vector<int> inputs = {};     // the positions to check; empty: every float input
-  std::int64_t most_elements = 256; // of each input, spread evenly, that are tried
-  std::uint64_t seed = 1;           // of the weights by which the output's elements are summed
+  std::int64_t most_elements = 256; // elements tried of each input, spread evenly
+  std::uint64_t seed = 1;           // for the weights with which the output's elements are summed
 };
 
 /// Compares grad with central differences. Float inputs are converted to f64; the elements of the result are summed with random weights, so it may have any shape.

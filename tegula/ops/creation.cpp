@@ -124,7 +124,7 @@ Tensor iota(const Shape& shape, int axis, Line where) {
 std::vector<OpCase> creation_cases() {
   using Values = std::vector<double>;
   std::vector<OpCase> cases;
-  // The input only says the shape and dtype wanted. `element`: what stands at index (i, j) of a matrix, (0, j) of a vector.
+  // The input only gives the shape and dtype. `element`: the value at index (i, j) of a matrix, (0, j) of a vector.
   const auto add = [&](const std::string& op, const std::vector<DType>& dtypes, const Shape& result, Tensor (*make)(const Tensor& like),
                        double (*element)(double i, double j)) {
     cases.push_back({.op = op,

@@ -16,7 +16,7 @@ Tensor ones(const Shape& shape, DType dtype = f32, Line where = Line::current())
 /// bool for a bool, as in PyTorch.
 Tensor full(const Shape& shape, Arg value, std::optional<DType> dtype = std::nullopt);
 
-/// Of the shape and, unless given, the dtype of x. No gradient flows to x.
+/// Tensors with x's shape and, unless another is given, its dtype. No gradient flows to x.
 Tensor zeros_like(Arg x, std::optional<DType> dtype = std::nullopt);
 Tensor ones_like(Arg x, std::optional<DType> dtype = std::nullopt);
 Tensor full_like(Arg x, Arg value, std::optional<DType> dtype = std::nullopt);

@@ -95,7 +95,7 @@ class CudaKernelOp final : public LibraryOp {
 void CudaKernelOp::attributes(Attributes& a) {
   a("kernel", kernel_.name), a("text", kernel_.text), a("file", kernel_.file);
   a("grid", kernel_.grid), a("block", kernel_.block), a("shared", kernel_.shared), a("operations", operations_);
-  std::vector<std::int64_t> arguments, begins;  // kind, tensor, bits of each; how each result begins, and with what
+  std::vector<std::int64_t> arguments, begins;  // kind, tensor, bits of each; the initial contents of each result
   for (const CudaArgument& one : kernel_.arguments)
     arguments.insert(arguments.end(), {static_cast<std::int64_t>(one.kind), one.tensor, one.bits});
   for (std::size_t i = static_cast<std::size_t>(kernel_.inputs); i < kernel_.tensors.size(); ++i)
@@ -154,7 +154,7 @@ class Taken {
     parameters_ = runtime::signature_of({kernel_.text, kernel_.file}, name, where).parameters;
     if (parameters_.size() != arguments.size())
       refuse(std::to_string(arguments.size()) + " arguments", std::to_string(parameters_.size()) + ": " + list());
-    // Inputs come first in the node: what is updated ahead of all, so that it may stay where it lies.
+    // Inputs come first in the node: updated ones before all others, so that they may stay in place.
     for (const CudaArg& one : arguments)
       if (one.kind == CudaArg::Kind::Update) add_input(one.variable->read(where));
     for (const CudaArg& one : arguments)

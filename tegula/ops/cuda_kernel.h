@@ -40,7 +40,7 @@ struct CudaUpdate {
 };
 inline CudaUpdate cuda_update(Variable& variable) { return {&variable}; }
 
-/// What a parameter of a kernel is given: a tensor that it reads (dense and row-major: a view that is not is copied), a result, a Variable to update, a number (of the
+/// The argument for a kernel's parameter: a tensor that it reads (dense and row-major: any other view is copied), a result, a Variable to update, a number (of the
 /// parameter's type), or no tensor at all.
 class CudaArg {
  public:
@@ -73,7 +73,7 @@ struct CudaVariable {
 struct CudaLaunch {
   Dims grid = {1};  // blocks; none along an axis: nothing runs
   Dims block = {1};  // threads of a block, at most 1024
-  std::int64_t shared = 0;  // bytes of a block's shared memory beside what the text declares, for `extern __shared__`; at most 227 KiB
+  std::int64_t shared = 0;  // bytes of a block's shared memory beside the text's declarations, for `extern __shared__`; at most 227 KiB
   double operations = 0;  // floating-point, of the launch, for reports
   std::vector<CudaVariable> variables = {};  // what cudaMemcpyToSymbol would set
 };
@@ -101,9 +101,9 @@ std::vector<Tensor> cuda_kernel(const std::string& name, const CudaSource& sourc
 struct CudaGradient {
   const std::vector<Tensor>& inputs;
   const std::vector<Tensor>& results;
-  const std::vector<Tensor>& gradients;  // of the results
+  const std::vector<Tensor>& gradients;  // gradients of the results
   const CudaLaunch& launch;
-  Line where;  // of the launch
+  Line where;  // the launch's line
 };
 using CudaGradientFunction = std::function<std::vector<Tensor>(const CudaGradient&)>;
 

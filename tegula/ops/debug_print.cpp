@@ -16,7 +16,7 @@
 namespace tegula {
 namespace {
 
-/// What is printed, and how it lies: dense.
+/// A printed tensor; its elements are dense.
 struct Printed {
   std::string name;
   DType dtype;

@@ -15,7 +15,7 @@
 namespace tegula {
 namespace formula {
 
-/// `where` for decisions that have nothing to do with what x holds: the zeros of its gradient absorb nothing, and the layers before it stay what they are.
+/// `where` for decisions that do not depend on x: the zeros of its gradient absorb nothing, and the layers before it keep their kernels.
 struct Keep {
   static constexpr OpInfo info{"keep", "x where it is kept, else 0", Operands::Chosen};
   template <Numeric T>

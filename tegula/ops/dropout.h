@@ -9,7 +9,7 @@ namespace tegula {
 Tensor dropout(Arg x, double p = 0.5, Generator* generator = nullptr);
 /// Whole channels: x (N, C, …), one decision for each (n, c) (Tompson et al., 2015).
 Tensor dropout_channels(Arg x, double p = 0.5, Generator* generator = nullptr);
-/// Whole samples: one decision for each place along `axis`, so that what is added to a residual sum is left out for some samples ("stochastic depth", Huang
+/// Whole samples: one decision for each position along `axis`, so that the addend of a residual sum is left out for some samples ("stochastic depth", Huang
 /// et al., 2016; "drop path").
 Tensor stochastic_depth(Arg x, double p = 0.5, int axis = 0, Generator* generator = nullptr);
 /// For selu networks: keeps mean and variance (Klambauer et al., 2017).

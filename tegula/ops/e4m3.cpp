@@ -73,7 +73,7 @@ std::vector<OpCase> e4m3_cases() {
            .inputs = {{{7, 33}, -3, 3}},
            .dtypes = {f32, f16, bf16},
            .more_shapes = {{{1023}}, {{0, 3}}, {{}}, {{3, 5, 7}}},
-           .gradient = false,  // that of x, not of the steps
+           .gradient = false,  // of round_e4m3, not of its steps
            .jumps = true}};
 }
 

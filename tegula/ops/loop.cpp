@@ -79,7 +79,7 @@ Scanned by_calls(const ScanBody& body, const std::vector<Tensor>& start, const s
     return {start, std::move(shapes.ys)};
   }
   std::vector<Tensor> carry = start;
-  std::vector<std::vector<Tensor>> kept;  // of each y: by step
+  std::vector<std::vector<Tensor>> kept;  // for each y: by step
   std::vector<Tensor> first;
   for (std::int64_t k = 0; k < length; ++k) {
     const std::int64_t t = reverse ? length - 1 - k : k;

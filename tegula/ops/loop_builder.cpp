@@ -52,8 +52,8 @@ std::vector<Tensor> ScanOp::written_out(std::span<const Tensor> inputs) const {
   return carry;
 }
 
-/// The sum over all steps of what one step adds to a gradient, made behind the loop from stacks where that is one op: of products along their
-/// inner axis, of sums of what is stacked anyway.
+/// The sum over all steps of one step's contributions to a gradient, made after the loop from stacks where that is one op: of products along their
+/// inner axis, and of sums over existing stacks.
 class SumsBehind {
  public:
   /// `stacked` are stacked anyway.
@@ -148,7 +148,7 @@ std::vector<Tensor> terms_of(const Tensor& sum) {
   return terms;
 }
 
-/// What one step adds to the gradient of an input that all steps share.
+/// The contribution of one step to the gradient of an input that all steps share.
 struct Share {
   std::size_t input = 0;
   std::vector<SumsBehind::Behind> behind = {};
@@ -156,14 +156,14 @@ struct Share {
   std::size_t carry = 0;
 };
 
-/// What the zeros absorb that a step sends to the one before it: infinite derivatives, where a step chooses.
+/// The zeros of the gradients that a step sends to the one before it: they absorb infinite derivatives, if a step chooses.
 Zeros zeros_between_steps(const Region& body) {
   Zeros zeros = Zeros::Plain;
   for (const auto& node : body.nodes()) zeros = std::max(zeros, node->op().gradient_zeros());
   return std::min(zeros, Zeros::AbsorbPoles);
 }
 
-// The loop the other way: a step gets what this loop's step got, and what its calls and kernels made, from stacks; elementwise work is done
+// The reversed loop: a step gets the inputs of this loop's step, and the results of its calls and kernels, from stacks; elementwise work is done
 // again.
 std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const {
   const auto& where = y.origin().where;
@@ -204,7 +204,7 @@ std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys
   std::vector<Tensor> parts = vjp_parts(ys, seeds, targets, where);
   for (std::size_t k = 0; k < parts.size(); ++k)  // a step hands on what its state can hold
     if (parts[k].defined()) parts[k] = graph::cast(parts[k], values[target_of[k]].dtype(), where);
-  // What this loop has in stacks is not computed again. Its results first, as it may have given them away.
+  // Values that this loop has in stacks are not computed again. Its results come first, because it may have given them away.
   for (std::size_t r = carried; r < results.size(); ++r) {
     const Role role = results[r]->op().role();
     if (role == Role::Library || role == Role::Kernel || role == Role::Part || role == Role::Reduce)
@@ -221,7 +221,7 @@ std::vector<Tensor> ScanOp::gradients(const Node& y, std::span<const Tensor> dys
     if ((input(i) == Input::Same || input(i) == Input::Number) && parts[k].defined()) shares.push_back({.input = i});
   }
   SumsBehind behind(back, stacked);
-  // Products say what is stacked; sums of that are then free.
+  // Products decide the stacks; sums over those are then free.
   for (const bool products : {true, false}) {
     for (Share& share : shares) {
       const auto k = static_cast<std::size_t>(std::ranges::find(target_of, share.input) - target_of.begin());
@@ -335,7 +335,7 @@ LoopBuilder::Results LoopBuilder::finish(std::vector<Tensor> next, const std::ve
     assigned.push_back(use.cell);
   }
   std::vector<Tensor> results = next;
-  std::vector<std::size_t> result_of;  // stacked: what is asked for twice is made once
+  std::vector<std::size_t> result_of;  // stacked: a tensor requested twice is made once
   for (const Tensor& one : stacked) {
     const auto begin = results.begin() + static_cast<std::ptrdiff_t>(next.size());
     const auto known = std::find_if(begin, results.end(), [&](const Tensor& other) { return other.node() == one.node(); });

@@ -1,5 +1,5 @@
 #pragma once
-// Writing down the body of a loop, once for all of its steps. What scan and its gradient are made with.
+// Writes down the body of a loop, once for all of its steps. Used by scan and its gradient.
 
 #include <optional>
 
@@ -14,7 +14,7 @@ class LoopBuilder {
   /// `length`: at least 1.
   LoopBuilder(std::int64_t length, bool reverse, const Line& where);
 
-  /// What stands for a value that is carried, for this step's slice of a stack, and for a value that is the same in all steps. Other tensors may be
+  /// The stand-in for a carried value, for this step's slice of a stack, and for a value that is the same in all steps. Other tensors may be
   /// used as they are.
   Tensor carry(const Tensor& start);
   Tensor slice(const Tensor& stack);
@@ -23,13 +23,13 @@ class LoopBuilder {
   void take_slice(const Tensor& inside, const Tensor& stack);
   /// The stack whose slice it is, or none.
   Tensor stack_of(const Tensor& inside) const;
-  /// Whether it differs from step to step, as far as its ops tell.
+  /// True if the value differs from step to step, as far as its ops tell.
   bool varies(const Tensor& x) const;
 
   struct Results {
     std::vector<Tensor> last, stacks;
   };
-  /// Ends the body: `next` of each carried value, and what is stacked. Variables that were assigned have their last values.
+  /// Ends the body: `next` of each carried value, and the stacked values. Variables that were assigned have their last values.
   Results finish(std::vector<Tensor> next, const std::vector<Tensor>& stacked);
 
  private:

@@ -48,8 +48,8 @@ double root(double x) { return std::sqrt(x); }
 Value logarithm(Value x) { return tile::unary(Word::Log, x); }
 double logarithm(double x) { return std::log(x); }
 double cosine_of_turns(double v) { return std::cos(v * (2 * std::numbers::pi)); }
-/// cos(2 pi v) for 0 <= v < 1. In f32 as sin(2 pi b) with b = |v - 1/2| - 1/4, without rounding: odd, of degree 11, 2e-11 off the sine. What a
-/// sine does for large arguments would be most of the code of a kernel that draws numbers.
+/// cos(2 pi v) for 0 <= v < 1. In f32 as sin(2 pi b) with b = |v - 1/2| - 1/4, without rounding: odd, of degree 11, 2e-11 off the sine. A
+/// sine's argument reduction would be most of the code of a kernel that draws numbers.
 Value cosine_of_turns(Value v) {
   if (v.dtype() == DType::f64) return tile::unary(Word::Cos, v * (2 * std::numbers::pi));
   constexpr double coefficients[] = {-14.381388962608371, 42.007796870152674, -76.70417023819527,
@@ -169,7 +169,7 @@ Tensor drawn_again(const Tensor& w, std::int64_t count, Generator* generator, co
   return searchsorted(ends, u * slice(ends, 1, {-1, {}}), Side::Right);
 }
 
-/// Each number waits for an exponential time with its weight as the rate; who comes first is drawn first.
+/// Each number waits for an exponential time with its weight as the rate; the first to come is drawn first.
 Tensor drawn_once(const Tensor& w, std::int64_t count, Generator* generator, const Line& where) {
   const Tensor times = -log1p(-draw(Kind::Uniform, w.shape(), DType::f64, generator, where));
   const Tensor never = graph::scalar(std::numeric_limits<double>::infinity(), DType::f64, where);

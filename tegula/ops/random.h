@@ -7,12 +7,12 @@
 namespace tegula {
 
 /// A stream of random words and a position in it. Both are Variables, so a jit-ed function captures them and every call draws anew.
-/// A copy continues from the same place on its own.
+/// A copy continues from the same position on its own.
 class Generator {
  public:
   explicit Generator(std::uint64_t seed = 0, Line where = Line::current());
 
-  /// Another generator that continues from the same place. Unlike a copy it may be made inside a trace.
+  /// Another generator that continues from the same position. Unlike a copy it may be made inside a trace.
   Generator fork() const;
   /// Restarts the stream of `seed`.
   void manual_seed(std::uint64_t seed, Line where = Line::current());

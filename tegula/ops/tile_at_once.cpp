@@ -28,7 +28,7 @@ std::string instance_text(const Instance& id) {
   return "program (" + std::to_string(id[0]) + ", " + std::to_string(id[1]) + ", " + std::to_string(id[2]) + ")";
 }
 
-/// A tensor of the launch, and what is known about each of its elements.
+/// A tensor of the launch, and the state of each of its elements.
 struct Memory {
   std::string name;  // "input 0"
   HostArray array;
@@ -109,7 +109,7 @@ class Watch final : public MemoryWatch {
   Instance id_{};
 };
 
-/// Executes what one instance says.
+/// Executes the words of one instance.
 class InstanceMachine final : public Machine {
  public:
   InstanceMachine(const Builder& builder, const runtime::ArgumentSet& set, const Instance& id, Watch& watch, const std::string& name)

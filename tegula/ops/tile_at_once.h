@@ -22,12 +22,12 @@ namespace language {
 /// Calls the kernel's lambda with a Machine.
 using Runner = void (*)(Builder& builder, const TileArguments& arguments, Machine* machine);
 
-/// Whether kernels run at once here: TEGULA_CHECK=tile, outside of traces, which have no data yet.
+/// True if kernels run at once here: TEGULA_CHECK=tile, outside of traces, which have no data yet.
 bool runs_at_once();
 
-/// The results. Throws Error with the kernel's line, the instance, the element of the tile and the tensor for an access outside of every tensor, a load of what
+/// The results. Throws Error with the kernel's line, the instance, the element of the tile and the tensor for an access outside of every tensor, a load of an element that
 /// was never stored, and an element that two instances store, or that one stores and another one reads; with the tensor's element for one that no instance
-/// stores; and for what device_assert refuses.
+/// stores; and for a failed device_assert.
 std::vector<Tensor> run_at_once(const std::string& name, Runner run, const std::vector<Tensor>& inputs, const TileLaunch& launch,
                                 const CheckOptions& options, const Line& where);
 

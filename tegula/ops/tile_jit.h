@@ -20,13 +20,13 @@
 
 namespace tegula::tile {
 
-/// What a gradient is computed from. tensors: of Ptr and InOut parameters; results: what the launch gave; gradients: of those.
+/// The arguments of a gradient function. tensors: of Ptr and InOut parameters; results: the launch's results; gradients: of those.
 struct TileGradient {
   const std::vector<Tensor>& inputs;
   const std::vector<Tensor>& results;
   const std::vector<Tensor>& gradients;
   const TileLaunch& launch;
-  Line where;  // of the launch
+  Line where;  // the launch's line
 };
 using TileGradientFunction = std::function<std::vector<Tensor>(const TileGradient&)>;
 
@@ -41,7 +41,7 @@ TileGradientFunction gradient_by(std::string name, TileKernel kernel, Runner run
 
 template <class S, std::size_t I>
 using ParameterOf = std::tuple_element_t<I, typename S::Parameters>;
-/// Whether the parameters from `first` on are Consts.
+/// True if the parameters from `first` on are Consts.
 template <std::size_t N>
 constexpr bool all_constants(const ParameterFacts (&facts)[N], std::size_t first) {
   for (std::size_t i = first; i < N; ++i)
@@ -115,8 +115,8 @@ class Kernel {
     return kernel;
   }
 
-  /// The same kernel, whose instances run one after the other on the host, each word at once: stop in it with a debugger. What it does wrong with memory is an
-  /// Error (tile_at_once.h). Not in a trace. TEGULA_CHECK=tile in the environment does so for all kernels.
+  /// The same kernel, run on the host one instance after another and one word at a time, so that a debugger can stop in it. Its memory errors are an
+  /// Error (tile_at_once.h). Not in a trace. TEGULA_CHECK=tile in the environment does this for all kernels.
   Kernel check(CheckOptions options = {}) const {
     Kernel kernel = *this;
     kernel.check_ = options;

@@ -20,7 +20,7 @@ namespace tegula {
 namespace {
 
 constexpr std::string_view kName = "tile_kernel";
-// What fails, by its id: a check of the kernel's own below the first one (tile::Builder::kFirstSentence and on for those with sentences).
+// The ids of failures: below the first one are the kernel's own checks (from tile::Builder::kFirstSentence on those with sentences).
 constexpr std::int64_t kFirstPlace = std::int64_t{1} << 24, kFirstResult = std::int64_t{1} << 28;
 
 /// Words of a kernel's program and of its name, for keys.
@@ -42,7 +42,7 @@ void launch_copy(KernelContext& context, int input, const KernelArgument& target
   kernel.launch();
 }
 
-/// Whether each flag of result k has been set.
+/// Checks that each flag of result k has been set.
 void launch_flag_check(KernelContext& context, int flags, std::size_t k) {
   const std::int64_t elements = numel(context.output(static_cast<int>(k)).shape);
   if (elements == 0) return;
@@ -123,7 +123,7 @@ void TileKernelOp::attributes(Attributes& a) {
   a("numbers", launch_.numbers);
   a("constants", launch_.constants);
   a("operations", launch_.operations);
-  std::vector<std::int64_t> fills;  // of each output how it begins: 1 with a fill, 2 as an input; and which
+  std::vector<std::int64_t> fills;  // two numbers per output: 1 with a fill, 2 as an input; and the fill's bits or the input's number
   for (const auto& [shape, dtype, fill, begins_as] : launch_.outputs) {
     fills.push_back(fill ? 1 : begins_as >= 0 ? 2 : 0);
     fills.push_back(fill ? static_cast<std::int64_t>(fill->bits(dtype)) : std::max(begins_as, 0));
@@ -209,7 +209,7 @@ void TileKernelOp::lower(KernelContext& context) const {
     }
   }
   arguments.insert(arguments.end(), flags.begin(), flags.end());
-  for (int input = context.input_count() - 1; input >= 0; --input) {  // what is written over is a result alone
+  for (int input = context.input_count() - 1; input >= 0; --input) {  // an input that is overwritten is a result only
     const auto over = [&](std::size_t k) { return context.wanted(static_cast<int>(k)) && overwrites(static_cast<int>(k)) == input; };
     bool is_over = false;
     for (std::size_t k = 0; k < launch_.outputs.size(); ++k) is_over = is_over || over(k);
@@ -243,7 +243,7 @@ std::string TileKernelOp::check_message(std::int64_t id, std::int64_t value) con
   return "the value " + std::to_string(value) + " where " + name_ + " says \"" + sentence.text + "\" at " + to_string(sentence.where);
 }
 
-/// Of an input, or behind those of an output.
+/// The shape and dtype of input i, or after the inputs of an output.
 Result TileKernelOp::tensor_of(std::size_t i) const {
   if (i < inputs_.size()) return inputs_[i];
   const TileOutput& output = launch_.outputs[i - inputs_.size()];

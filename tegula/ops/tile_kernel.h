@@ -18,26 +18,26 @@
 
 namespace tegula {
 
-/// What a kernel is given while its program is built.
+/// The values passed to a kernel while its program is built.
 struct TileArguments {
   std::span<const tile::Value> inputs,
       outputs;  // pointers to the first elements of tensors that lie dense and row-major: views that do not are copied, but for TileLaunch::strided
   std::span<const tile::Value> numbers;  // i64 scalars, known when it runs: sizes
   std::span<const tile::Value> reals;  // f32 scalars, known when it runs
   std::span<const std::int64_t> constants;  // known now: sizes of tiles, powers of two
-  std::span<const tile::Value> strides;  // of the inputs of TileLaunch::strided, one for each axis, i64: elements from one to the next
+  std::span<const tile::Value> strides;  // of the inputs in TileLaunch::strided, one per axis, i64: elements from one to the next
 };
 /// Builds the program that each instance of the grid runs, word by word (tile/builder.h, and formula::exp and its like). It is called when a plan is
-/// made, once for all instances. A function, or a lambda without captures: what it depends on is in its arguments.
+/// made, once for all instances. A function, or a lambda without captures: it depends on its arguments alone.
 using TileKernel = void (*)(tile::Builder& b, const TileArguments& a);
 
 /// A result of a kernel.
 struct TileOutput {
   Shape shape;
   DType dtype;
-  std::optional<Number> fill = {};  // what each element holds before the first instance runs; none: what memory held
-  // Or the number of an input of this shape and dtype that it begins as a copy of. Where the kernel does not read that input by its own pointer, and nobody
-  // else needs it behind the kernel, the result takes its memory over.
+  std::optional<Number> fill = {};  // value of each element before the first instance runs; none: undefined
+  // Or the number of an input of this shape and dtype that it begins as a copy of. If the kernel does not read that input by its own pointer, and nothing
+  // else needs it after the kernel, the result takes over its memory.
   int begins_as = -1;
 };
 
@@ -51,8 +51,8 @@ struct TileLaunch {
   std::vector<int> strided = {};  // inputs that may lie in any way: views are not copied, the kernel is given their strides
 };
 
-/// The results of `kernel` over the inputs. Each element of a result that has no fill must be stored by some instance; two instances must not store the
-/// same one, or read what another one stores, but they may add to the same one (b.atomic_add), which the result needs a fill for. Where
+/// The results of `kernel` over the inputs. Each element of a result without a fill must be stored by some instance; two instances must not store the
+/// same one, or read one that another stores, but they may add to the same one (b.atomic_add), for which the result needs a fill. If
 /// b.check(condition, value, "what should hold") finds a false condition, an Error says so. To be differentiated it is put into custom_function
 /// (graph/autodiff/grad.h) with its gradient.
 ///
@@ -63,10 +63,10 @@ struct TileLaunch {
 ///     Tensor z = tile_kernel("vector_add", vector_add, {x, y},
 ///                            {.grid = {divide_up(n, 1024)}, .outputs = {{{n}, f32}}, .numbers = {n}, .constants = {1024}})[0];
 ///
-/// Nothing looks where a pointer points, but with TEGULA_CHECK=tile in the environment: then a load, store or atomic addition outside of its tensor, and an
+/// Addresses are not checked, except with TEGULA_CHECK=tile in the environment: then a load, store or atomic addition outside of its tensor, and an
 /// element of a result that is never stored, are Errors with the element, the tensor, the instance and the kernel's line. That is some times slower.
 ///
-/// Throws Error for no kernel, no outputs, a grid of more than three axes or with negative ones. When the kernel is built: for what is wrong with a
+/// Throws Error for no kernel, no outputs, a grid of more than three axes or with negative ones. Building the kernel throws Error for a wrong
 /// word, with the line of this call, and for an atomic addition to a result without a fill, with its own line.
 std::vector<Tensor> tile_kernel(std::string name, TileKernel kernel, const std::vector<Tensor>& inputs, TileLaunch launch,
                                 Line where = Line::current());

@@ -1,5 +1,5 @@
 #pragma once
-// The node of a tile_kernel. What a kernel is, is the program that its function builds, and its name: two functions that build the same are one kernel, and a
+// The node of a tile_kernel. A kernel is identified by the program that its function builds, and its name: two functions that build the same are one kernel, and a
 // file that has the program needs no function.
 
 #include <memory>
@@ -29,7 +29,7 @@ struct TileParameters {
 class TileKernelOp final : public KernelOp {
  public:
   TileKernelOp(std::string name, TileKernel kernel, std::vector<Result> inputs, TileLaunch launch, const Line& where);
-  /// Of a program that is there already.
+  /// The op for an existing program.
   TileKernelOp(std::string name, std::shared_ptr<const TileProgram> program, std::vector<Result> inputs, TileLaunch launch,
                const Line& where);
   /// The op, if it is one.
@@ -46,17 +46,17 @@ class TileKernelOp final : public KernelOp {
   void lower(KernelContext& context) const override;
   std::string check_message(std::int64_t id, std::int64_t value) const override;
   const TileLaunch& launch() const { return launch_; }
-  /// What the function builds; throws its errors.
+  /// The program that the function builds; throws the function's errors.
   const TileProgram& program() const;
   const std::shared_ptr<const TileProgram>& shared_program() const;
 
  private:
-  /// What the program became. Its parameters: inputs, outputs, numbers, and with checks a flag for each element of each output without a fill.
+  /// The built program. Its parameters: inputs, outputs, numbers, and with checks a flag for each element of each output without a fill.
   struct Built {
     tile::Program program;
     std::vector<tile::PlaceCheck> places;
     bool has_check = false;
-    std::vector<bool> used;  // of each parameter
+    std::vector<bool> used;  // per parameter
   };
 
   bool is_marked(const TileOutput& output) const { return checked_ && !output.fill && output.begins_as < 0; }

@@ -1,5 +1,5 @@
 #pragma once
-// The parameters of a kernel's lambda, and what a launch gives for each.
+// The parameters of a kernel's lambda, and a launch's argument for each.
 
 #include <bit>
 #include <functional>
@@ -46,7 +46,7 @@ namespace language {
 
 enum class Role : std::uint8_t { Input, Output, Update, Integer, Real, Flag, Constant };
 
-/// What is known of a parameter by its type alone.
+/// The facts known of a parameter from its type.
 struct ParameterFacts {
   Role role;
   const char* name = "";
@@ -115,7 +115,7 @@ struct Signature<void (F::*)(P...) const> {
   static constexpr ParameterFacts facts[] = {Parameter<std::remove_cvref_t<P>>::facts...};
 };
 
-/// What a kernel is launched with, one parameter after the other. Errors name the parameter.
+/// The arguments of a launch, one parameter after the other. Errors name the parameter.
 class Arguments {
  public:
   Arguments(const std::string& name, const Dims& grid, const Line& where);
@@ -181,7 +181,7 @@ std::optional<DType> dtype_of_parameter() {
   else return dtype_of<T>();
 }
 
-/// The tensor of what a launch gives, without the blocks.
+/// The tensor of a launch's argument, without the blocks.
 template <class X>
 const X& unblocked(const X& x) {
   return x;

@@ -25,7 +25,7 @@ namespace tegula::tile {
 namespace language {
 namespace {
 
-/// Where a parameter's values begin.
+/// The positions at which a parameter's values begin.
 struct Place {
   std::size_t number = 0, real = 0, constant = 0, input = 0, output = 0;
 };
@@ -158,7 +158,7 @@ std::string key_of(const Arguments& open, const Arguments& first, std::span<cons
   return key;
 }
 
-/// What the kernel is measured with: the tensors themselves, or others like them where these have no values yet.
+/// The tensors to measure the kernel with: the given ones, or stand-ins like them if they have no values yet.
 std::vector<Tensor> measurable(const std::vector<Tensor>& inputs, bool traced, const Line& where) {
   if (!traced) return inputs;
   std::vector<Tensor> others;
@@ -202,7 +202,7 @@ class Tuner {
     const std::string section = runtime::fingerprint(default_device()) + ", " + std::to_string(default_device().max_threads()) + " threads";
     const std::string key = this->key();
     if (const Config* const found = remembered(section, key)) return by(*found);
-    // One at a time, and nobody else begins to compute meanwhile. A mutex of its own would wait for ever: who asks may hold this one (grad), and evaluate wants it.
+    // One at a time, and no other thread begins to compute meanwhile. A mutex of its own would deadlock: the caller may hold this one (grad), and evaluate takes it.
     const std::scoped_lock lock(graph_mutex());
     if (const Config* const found = remembered(section, key)) return by(*found);
     const auto [best, seconds] = fastest();

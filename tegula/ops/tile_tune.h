@@ -17,13 +17,13 @@ namespace tegula::tile {
 class Launch {
  public:
   Launch(const language::Arguments& arguments, std::span<const language::ParameterFacts> facts) : arguments_(arguments), facts_(facts) {}
-  /// Of a Const, Named<Int> or Named<Bool>; of integer type. Throws Error for other names, and for a Const that is not decided yet.
+  /// The value of a Const, Named<Int> or Named<Bool>; of integer type. Throws Error for other names, and for a Const that is not decided yet.
   std::int64_t operator[](std::string_view name) const;
   /// The same of a Const of a float type, or a Named<Float>.
   double real(std::string_view name) const;
-  /// Of the tensors that come in, in the order of the parameters.
+  /// The input tensors, in the order of the parameters.
   const Tensor& input(std::size_t i) const { return arguments_.inputs.at(i); }
-  /// Of the results.
+  /// The results' shapes.
   const Shape& output(std::size_t k) const { return arguments_.launch.outputs.at(k).shape; }
 
  private:
@@ -70,11 +70,11 @@ struct Choices {
 std::shared_ptr<const Choices> with_configs(const Choices* choices, std::vector<Config> configs, TuneOptions options);
 std::shared_ptr<const Choices> with_heuristic(const Choices* choices, std::string constant, Heuristic value);
 
-/// Decides the constants that wait, and the grid. Of several configurations the fastest one is found in the tuning file (runtime/tuning.h), under the device,
-/// the kernel and its key; else each is run on the default device, once for this process and all that come after it, and the file remembers. Where `measures`
-/// does not hold, with TEGULA_TUNE=0, and of a single one, it is the first. In a trace, where tensors have no values yet, ones and zeros stand for floats and
+/// Decides the waiting constants, and the grid. The fastest of several configurations is looked up in the tuning file (runtime/tuning.h), under the device,
+/// the kernel and its key; if it is not there, each one is run on the default device and the file remembers the fastest for this and all later processes. If `measures`
+/// does not hold, with TEGULA_TUNE=0, and for a single one, the first is taken. In a trace, where tensors have no values yet, ones and zeros stand for floats and
 /// integers. Results and Variables begin anew in each run: nothing that the program sees is changed. Configurations that throw an Error are left out.
-/// Throws Error for a Const that nobody decides, for a name that no Const has, and for the first configuration's reason where none runs.
+/// Throws Error for a Const without a decision, for a name that no Const has, and, if no configuration runs, with the first one's reason.
 void decide(Arguments& arguments, const Grid& grid, std::span<const ParameterFacts> facts, const Choices* choices, TileKernel kernel,
             bool measures);
 

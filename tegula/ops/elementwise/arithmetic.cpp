@@ -190,7 +190,7 @@ struct Maximum {
   }
 };
 
-// Clamps are maxima and minima, so that a bound that is NaN gives NaN; but at a tie x has the whole gradient, and where anything is NaN nobody has one.
+// Clamps are maxima and minima, so that a NaN bound gives NaN; but at a tie x has the whole gradient, and where anything is NaN there is none.
 struct ClampMin {
   static constexpr OpInfo info{"clamp_min", "low where x is below it", Operands::Numbers};
   static constexpr auto zeros = Zeros::AbsorbAll;
@@ -382,7 +382,7 @@ std::vector<OpCase> arithmetic_cases() {
   }
   for (OpCase& one : cases) {
     const bool quotient = one.op == "floor_divide" || one.op == "remainder" || one.op == "fmod";
-    if (quotient || one.op == "sign") one.gradient = false;  // a quotient's jumps are not at places known beforehand
+    if (quotient || one.op == "sign") one.gradient = false;  // a quotient's jumps are not at positions known beforehand
     one.jumps = quotient;
   }
   // Away from the jumps: trunc(a / b) is 2.

@@ -45,12 +45,12 @@ Tensor reciprocal(Arg x);
 Tensor abs(Arg x);
 /// -1, 0 or 1; 0 for NaN.
 Tensor sign(Arg x);
-/// The smaller and the larger one; NaN when either is NaN. Where both are equal each gets half of the gradient.
+/// The smaller and the larger one; NaN if either is NaN. If both are equal each gets half of the gradient.
 Tensor minimum(Arg a, Arg b);
 Tensor maximum(Arg a, Arg b);
 /// x limited to [low, high], high where low > high, NaN when x or a bound is NaN. The gradient is 1 inside and at the bounds, else 0.
 Tensor clamp(Arg x, Arg low, Arg high);
-/// Numbers; what is left out does not bound.
+/// Numbers; a missing one does not bound.
 struct ClampBounds {
   std::optional<Number> low = {}, high = {};
 };

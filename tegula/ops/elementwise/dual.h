@@ -1,6 +1,6 @@
 #pragma once
 // Forward-mode differentiation: a value together with its derivative along one direction. The rules of calculus for the whole
-// vocabulary stand here, once. What is known to be constant (above all 0 and 1) is a flag, not a value: so x * 0 disappears here, while
+// vocabulary stand here, once. A known constant (above all 0 and 1) is a flag, not a value: x * 0 therefore disappears here, while
 // neither the graph nor the tile IR may ever drop it.
 
 #include "tegula/graph/structural.h"

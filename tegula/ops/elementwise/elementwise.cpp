@@ -18,7 +18,7 @@ namespace {
                .where = origin_at(where).where});
 }
 
-/// What operand `index` is converted to, given the common dtype.
+/// The dtype that operand `index` is converted to, given the common dtype.
 DType operand_dtype(const OpInfo& info, DType common, std::size_t index, const Line& where) {
   switch (info.operands) {
     case Operands::Numbers:

@@ -4,16 +4,16 @@
 // A formula F is a struct with
 //   static constexpr OpInfo info{name, meaning, operands, numerics};
 //   static auto forward(Numeric auto x…)              once, for every value type
-// and, where the derivative of forward is not good enough,
+// and, if the derivative of forward is not good enough,
 //   static auto derivative(Input<i>, x…, y)           the partial derivative, with the result y at hand (for one input also derivative(x, y))
 //   static auto pullback(Input<i>, x…, y, dy)         derivative times dy, where a product would spoil it (for one input also pullback(x, y, dy))
 //   static Tensor vjp(Input<i>, x…, y, dy)            the gradient of input i as other ops
 //   static constexpr int inputs = 1                   further operands are parameters: numbers without a gradient
-//   static constexpr auto zeros = Zeros::AbsorbAll    it chooses: what gets the gradient 0 gives none, whatever it holds (graph/autodiff/absorb.h)
+//   static constexpr auto zeros = Zeros::AbsorbAll    it chooses: an operand with gradient 0 gives none, whatever it holds (graph/autodiff/absorb.h)
 //   static constexpr auto epilogue = ElementwiseOp::Epilogue::Relu;
 //   static constexpr auto gradient_epilogue = …        the same for its gradient
-// The op is one node. So is its gradient with respect to an input: the derivative of the formula in the direction dy, by Dual, so that what a
-// `where` leaves out stays out whatever it holds. Gradients of that node are primitives of the graph.
+// The op is one node. Its gradient with respect to an input is one node, too: the derivative of the formula in the direction dy, by Dual, so that
+// elements left out by a `where` stay out, whatever they hold. Gradients of that node are primitives of the graph.
 
 #include <algorithm>
 #include <array>
@@ -34,7 +34,7 @@ struct IsDual : std::false_type {};
 template <class T>
 struct IsDual<Dual<T>> : std::true_type {};
 
-/// What a formula computes with.
+/// The types that a formula computes with.
 template <class T>
 concept Numeric = std::same_as<T, double> || std::same_as<T, Value> || std::same_as<T, Tensor> || IsDual<T>::value;
 
@@ -127,7 +127,7 @@ T input_gradient(const std::array<T, M>& all) {
 /// A result in the graph's meaning of `dtype`: small integers wrap. Halves are kept in f32.
 tile::Value wrapped(tile::Value x, DType dtype);
 
-/// What a formula does with inputs that are values.
+/// The words that a formula emits for inputs that are tile values.
 struct Emitted {
   std::size_t count;
   bool condition_first;
@@ -135,10 +135,10 @@ struct Emitted {
 };
 /// Which inputs the emitted words really use, as a mask.
 std::uint32_t used_inputs(const Emitted& formula);
-/// Whether the result is 0 where the last input is, whatever the others hold: it is only chosen among and multiplied by numbers of the formula.
+/// True if the result is 0 where the last input is, for all values of the others: it is only selected, and multiplied by constants of the formula.
 bool keeps_zeros(const Emitted& formula);
 
-/// What a cotangent is multiplied by.
+/// The factor that a cotangent is multiplied by.
 enum class Factor : std::uint8_t {
   Safe,  // 0 stays 0
   Value,  // a number that is finite at finite arguments
@@ -149,14 +149,14 @@ enum class Factor : std::uint8_t {
 struct Partial {
   std::function<Tensor(const Tensor&)> times;
   Factor factor;
-  Zeros zeros;  // of its op
+  Zeros zeros;  // gradient_zeros of its op
 };
 
 /// dy * number as the graph writes it.
 Tensor scaled(const Tensor& dy, double number);
 
-/// partial.times(dy), with the masks that gradients of `where` put on dy put on the result instead. So an infinite derivative never meets their
-/// zeros: that of where(x > 0, log(x), 0) is 0 at 0. Other zeros absorb it where they should (graph/autodiff/absorb.h).
+/// partial.times(dy), with the masks of `where` moved from dy to the result, so that an infinite derivative never meets their
+/// zeros: the gradient of where(x > 0, log(x), 0) is 0 at 0. Other zeros absorb it where they should (graph/autodiff/absorb.h).
 Tensor times_partial(const Tensor& dy, const Partial& partial);
 /// `product` of a cotangent and such a factor, absorbed by the cotangent's zeros if they do that. Nothing stays nothing.
 Tensor absorbed_by(const Tensor& cotangent, const Tensor& product, Factor factor);
@@ -167,7 +167,7 @@ Tensor kept_where(const Tensor& condition, const Tensor& x);
 /// Checks, converts and broadcasts operands, and makes the node.
 Tensor build(const OpInfo& info, const Ref<const Op>& op, std::span<const Arg> operands);
 
-/// Whether F's derivative with respect to input I is infinite or NaN at some finite inputs.
+/// True if F's derivative with respect to input I is infinite or NaN at some finite inputs.
 template <class F, int I>
 bool has_poles() {
   constexpr std::size_t N = static_cast<std::size_t>(arity<F>());
@@ -185,7 +185,7 @@ bool has_poles() {
   }
 }
 
-/// Whether all operands of y that a derivative uses (a mask over x… and y) are numbers, finite and not 0.
+/// True if all operands of y that a derivative uses (a mask over x… and y) are constant, finite and not 0.
 bool are_numbers(const Node& y, std::uint32_t used, std::size_t operands);
 
 inline Tensor tensor_of(const Node& node) { return Tensor(Ref<Node>(const_cast<Node*>(&node))); }
@@ -360,7 +360,7 @@ class Elementwise final : public ElementwiseOp {
   }
 };
 
-/// Whether a formula with such operands gives a result of this dtype: two formulas of one name, of floats and of integers, are told apart by it.
+/// True if a formula with these operands has a result of this dtype; this tells two formulas of one name, for floats and for integers, apart.
 bool gives(formula::Operands operands, DType dtype);
 
 template <class F, int I>

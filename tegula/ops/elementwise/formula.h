@@ -1,5 +1,5 @@
 #pragma once
-// The vocabulary of formulas. A formula is written once, generic over its value type, and the type decides what it means:
+// The vocabulary of formulas. A formula is written once, generic over its value type, and the type decides its meaning:
 //   double            the reference of the tests                     this file
 //   tile::Value       words of the tile IR                           formula_value.h
 //   Dual<T>           value and derivative, forward mode             dual.h
@@ -26,7 +26,7 @@ inline constexpr double kPi = std::numbers::pi;
 inline constexpr double kLn2 = std::numbers::ln2;
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// What std lacks, or does otherwise.
+// Functions that std lacks, or defines otherwise.
 inline double abs(double x) { return std::fabs(x); }
 inline double multiply_add(double a, double b, double c) { return std::fma(a, b, c); }
 inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
@@ -53,11 +53,11 @@ inline double like(double number, double) { return number; }
 template <int I>
 struct Input {};
 
-/// What the operands of an op become, and what its result is.
+/// The conversion of an op's operands, and its result.
 enum class Operands : std::uint8_t {
-  Numbers,    // of the common dtype; booleans are refused
-  Floats,     // of the common dtype, integers and booleans as f32
-  Compared,   // of the common dtype; boolean result
+  Numbers,    // the common dtype; booleans are refused
+  Floats,     // the common dtype, integers and booleans as f32
+  Compared,   // the common dtype; boolean result
   Ordered,    // Compared, with booleans as 0 and 1
   Logical,    // as booleans; boolean result
   Bits,       // integers or booleans of the common dtype
@@ -66,13 +66,13 @@ enum class Operands : std::uint8_t {
   Chosen,     // the first as boolean, the others of their common dtype, which may be any
 };
 
-/// Of what compares, chooses and classifies.
+/// True for ops that compare, choose and classify.
 constexpr bool takes_float8(Operands operands) {
   return operands == Operands::Compared || operands == Operands::Ordered || operands == Operands::Classified ||
          operands == Operands::Chosen;
 }
 
-/// What a formula says about itself: `static constexpr OpInfo info{"gelu", "x * Phi(x)"};`.
+/// A formula's description of itself: `static constexpr OpInfo info{"gelu", "x * Phi(x)"};`.
 struct OpInfo {
   const char* name;
   const char* meaning;

@@ -87,7 +87,7 @@ struct RightShift {
   }
 };
 
-/// What `where` sends back to its branches: dy where that branch was taken.
+/// The gradient of `where` for a branch: dy where that branch was taken.
 struct KeptWhere {
   static constexpr OpInfo info{"kept_where", "x where the condition holds, else 0", Operands::Chosen};
   static constexpr auto zeros = Zeros::AbsorbAll;
@@ -147,7 +147,7 @@ bool are_same_condition(const Node& a, const Node& b) {
          are_same_condition(a.input(0), b.input(0));
 }
 
-/// What the gradients of `where` put on a cotangent, on what it is a view of, or on all the terms of a sum.
+/// The mask that gradients of `where` put on a cotangent, on the base of a view, or on all the terms of a sum.
 std::optional<Masked> masked(const Tensor& dy) {
   const Node& node = *dy.node();
   if (node.forgotten()) return std::nullopt;

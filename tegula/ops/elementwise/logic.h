@@ -5,7 +5,7 @@
 
 namespace tegula {
 
-/// Operands of any dtype; what is not 0 counts as true (NaN too). Boolean results. Both operands are always computed.
+/// Operands of any dtype; a nonzero value counts as true (NaN too). Boolean results. Both operands are always computed.
 Tensor operator&&(Arg a, Arg b);
 Tensor operator||(Arg a, Arg b);
 Tensor operator!(Arg x);
@@ -28,7 +28,7 @@ Tensor bitwise_not(Arg x);
 Tensor left_shift(Arg a, Arg amount);
 Tensor right_shift(Arg a, Arg amount);
 
-/// a where the condition (boolean, or not 0) holds, b elsewhere. What is not chosen gets no gradient, whatever it holds.
+/// a where the condition (boolean, or not 0) holds, b elsewhere. Elements that are not chosen get no gradient, whatever they hold.
 Tensor where(Arg condition, Arg a, Arg b);
 
 /// x in another dtype: floats are rounded to the nearest, floats to integers truncate toward zero, integers wrap, anything to boolean is x != 0.

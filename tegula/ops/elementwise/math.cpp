@@ -79,7 +79,7 @@ struct Hypot {
   static auto forward(T a, T b) {
     const T large = maximum(abs(a), abs(b)), small = minimum(abs(a), abs(b));
     const T ratio = where(small == large, 1.0, small / large);
-    return where(isinf(a) || isinf(b), kInfinity, large * sqrt(1.0 + ratio * ratio));  // of NaN and infinity too, as in IEEE 754
+    return where(isinf(a) || isinf(b), kInfinity, large * sqrt(1.0 + ratio * ratio));  // infinite even beside a NaN, as in IEEE 754
   }
   template <Numeric T>
   static auto derivative(Input<0>, T a, T, T y) {

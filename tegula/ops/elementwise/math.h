@@ -63,7 +63,7 @@ Tensor frac(Arg x);
 Tensor isnan(Arg x);
 Tensor isinf(Arg x);
 Tensor isfinite(Arg x);
-/// What nan_to_num puts for NaN and the infinities; by default 0 and the largest and smallest finite value of the dtype.
+/// The replacements of nan_to_num for NaN and the infinities; by default 0 and the largest and smallest finite value of the dtype.
 struct NanToNum {
   double nan = 0;
   double positive = 0;  // 0: the largest finite value

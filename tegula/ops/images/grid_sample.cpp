@@ -17,7 +17,7 @@
 namespace tegula {
 namespace {
 
-constexpr double kNowhere = -0x1p31;  // outside of every image: a place that is none
+constexpr double kNowhere = -0x1p31;  // outside of every image: a point that is none
 
 /// Back and forth between low and high.
 Tensor reflected(const Tensor& place, double low, double high) {
@@ -27,7 +27,7 @@ Tensor reflected(const Tensor& place, double low, double high) {
   return where(remainder(floor(distance / span), 2) == 1, span - rest, rest) + low;
 }
 
-/// A place in pixels, brought inside as the padding says.
+/// A point in pixels, brought inside as the padding says.
 Tensor padded(Tensor at, std::int64_t size, const GridSampleOptions& options) {
   const auto n = static_cast<double>(size);
   if (options.padding == GridPadding::Reflection) at = options.align_corners ? reflected(at, 0, n - 1) : reflected(at, -0.5, n - 0.5);
@@ -42,7 +42,7 @@ Tensor pixel_of(const Tensor& place, std::int64_t size, const GridSampleOptions&
   return where(abs(at) < 0x1p31, at, kNowhere);
 }
 
-/// What one axis adds to one of the pixels around each place.
+/// The contribution of one axis to one of the pixels around each point.
 struct Pixel {
   Tensor place;   // (points) i64
   Tensor weight;  // empty: 1
@@ -78,7 +78,7 @@ Tensor grid_sample(Arg arg, Arg grid_arg, const GridSampleOptions& options) {
   if (options.mode == GridMode::Bicubic && axes == 3) {
     ops::refuse("grid_sample", "Bicubic for a volume " + to_string(x.shape()), "Bilinear or Nearest, or an image (N, C, H, W)", where);
   }
-  // Rows of C channels, of which each pixel takes one for each place.
+  // Rows of C channels, of which each pixel takes one for each point.
   const Shape& s = x.shape();
   const std::int64_t plane = numel(spatial(s)), points = grid.numel() / axes, each = s[0] > 0 ? points / s[0] : 0;
   const Tensor rows = graph::reshape(movedim(x, 1, -1), {s[0] * plane, s[1]}, where);
@@ -118,7 +118,7 @@ Tensor affine_grid(Arg arg, const Shape& size, const AffineGridOptions& options)
     ops::refuse("affine_grid", "theta of shape " + to_string(theta.shape()) + " for size " + to_string(size),
                 "(N, 2, 3) for (N, C, H, W), (N, 3, 4) for (N, C, D, H, W)", where);
   }
-  Shape lying = Dims::filled(axes + 2, 1), whole = size;  // of a column of theta, and of the grid
+  Shape lying = Dims::filled(axes + 2, 1), whole = size;  // shape of a column of theta, and of the grid
   lying[0] = size[0];
   lying[axes + 1] = axes;
   whole.erase(1);
@@ -139,7 +139,7 @@ Tensor affine_grid(Arg arg, const Shape& size, const AffineGridOptions& options)
 
 std::vector<OpCase> grid_sample_cases() {
   std::vector<OpCase> cases;
-  // Away from the places where the cell changes: finite differences mean nothing there.
+  // Away from the points where the cell changes: finite differences mean nothing there.
   const auto add = [&](const Shape& x, const Shape& grid, const GridSampleOptions& options, double low, double high) {
     std::vector<double> kinks;
     const double n = static_cast<double>(x.back());  // all spatial sizes of a case are equal

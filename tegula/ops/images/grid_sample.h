@@ -1,16 +1,16 @@
 #pragma once
-// Images looked at from other places: spatial transformers (Jaderberg et al., 2015).
+// Images looked at from other points: spatial transformers (Jaderberg et al., 2015).
 
 #include "tegula/graph/tensor.h"
 
 namespace tegula {
 
 enum class GridMode : std::uint8_t {
-  Bilinear,  // of the four pixels around the place, in volumes eight
-  Nearest,   // a place between two goes to the even one
-  Bicubic,   // of the 16 pixels around the place (Keys, 1981; a = -0.75), each of which the padding looks up for itself; images only
+  Bilinear,  // from the four pixels around the point, eight in volumes
+  Nearest,   // a point between two goes to the even one
+  Bicubic,   // from the 16 pixels around the point (Keys, 1981; a = -0.75), to each of which the padding applies; images only
 };
-/// What lies outside of the image.
+/// The values outside of the image.
 enum class GridPadding : std::uint8_t {
   Zeros,
   Border,      // the pixel at the edge
@@ -21,8 +21,8 @@ struct GridSampleOptions {
   GridPadding padding = GridPadding::Zeros;
   bool align_corners = false;  // -1 and 1 are the middles of the corner pixels, not their outer edges
 };
-/// x (N, C, H, W), grid (N, H', W', 2) of places (x, y) from -1 (left, top) to 1 -> (N, C, H', W'); or volumes x (N, C, D, H, W),
-/// grid (N, D', H', W', 3) of (x, y, z). Float dtypes, halves computed in f32; gradients to x and grid. A place that is NaN or infinite
+/// x (N, C, H, W), grid (N, H', W', 2) of points (x, y) from -1 (left, top) to 1 -> (N, C, H', W'); or volumes x (N, C, D, H, W),
+/// grid (N, D', H', W', 3) of (x, y, z). Float dtypes, halves computed in f32; gradients to x and grid. A point that is NaN or infinite
 /// lies outside and gives 0 (Border: infinite ones the edge).
 Tensor grid_sample(Arg x, Arg grid, const GridSampleOptions& options = {});
 

@@ -31,8 +31,8 @@ Tensor tent(const Tensor& distance) { return relu(1 - abs(distance)); }
 
 using ops::cubic;
 
-/// How one axis is resized: the matrix of (outputs, inputs) is a formula of both places, so its transposed one is too. All of it is a graph over
-/// places, in f64, which a jit-ed function computes once.
+/// How one axis is resized: the matrix of (outputs, inputs) is a formula of both positions, so its transposed one is too. All of it is a graph over
+/// positions, in f64, which a jit-ed function computes once.
 class AxisResize {
  public:
   AxisResize(std::int64_t in, std::int64_t out, double factor, const InterpolateOptions& options, const Line& where)
@@ -52,7 +52,7 @@ class AxisResize {
   bool changes_nothing() const { return in_ == out_ && scale_ == 1; }
   /// (out) i64: the elements that Nearest and NearestExact take.
   Tensor nearest() const { return graph::cast(nearest_of(places(out_)), i64, where_); }
-  /// Whether these are each element as often as the next: a view.
+  /// True if each element is taken as often as the next: a view.
   bool repeats() const { return is_nearest(mode_) && is_exact() && out_ % in_ == 0; }
 
   ops::Band matrix(DType dtype) const {
@@ -89,14 +89,14 @@ class AxisResize {
  private:
   Tensor places(std::int64_t count) const { return graph::cast(graph::index({{count}, {1}, 0}, where_), f64, where_); }
 
-  /// With antialias, align_corners is PyTorch's: its scale, and the places of without (_compute_indices_weights_aa of its UpSampleKernel.cpp).
+  /// With antialias, align_corners is PyTorch's: its scale, and the positions of without (_compute_indices_weights_aa of its UpSampleKernel.cpp).
   bool at_corners() const { return corners_ && !antialias_; }
-  /// Where output o looks, in places of the input.
+  /// The source of output o, in coordinates of the input.
   Tensor source(const Tensor& o) const { return at_corners() ? o * scale_ : (o + 0.5) * scale_ - 0.5; }
   Tensor position(const Tensor& o) const {
     return mode_ == Interpolation::Linear ? clamp(source(o), 0.0, static_cast<double>(in_ - 1)) : source(o);
   }
-  /// Whether the sizes alone say where an output lies.
+  /// True if the sizes alone determine an output's source.
   bool is_exact() const { return scale_ == static_cast<double>(in_) / static_cast<double>(out_); }
   Tensor nearest_of(const Tensor& o) const {
     const Tensor twice = mode_ == Interpolation::NearestExact ? o * 2 + 1 : o * 2;
@@ -107,14 +107,14 @@ class AxisResize {
   /// How far from its source the filter reaches.
   double reach() const { return (mode_ == Interpolation::Cubic ? 2 : 1) * (antialias_ ? std::max(scale_, 1.0) : 1.0); }
 
-  /// The matrix's elements at places o and j, which broadcast.
+  /// The matrix's elements at positions o and j, which broadcast.
   Tensor weight(const Tensor& o, const Tensor& j) const {
     if (is_nearest(mode_)) return graph::cast(nearest_of(o) == j, f64, where_);
     if (antialias_) return filtered(o, j) / total(clamp(o, 0.0, static_cast<double>(out_ - 1)));
     const Tensor p = position(o);
     if (mode_ == Interpolation::Linear) return tent(p - j);
     const auto at = [&](double place) { return cubic(p - place, -0.75); };
-    const double last = static_cast<double>(in_ - 1);  // what lies outside is the element at the edge
+    const double last = static_cast<double>(in_ - 1);  // beyond the edge the edge's element is taken
     return cubic(p - j, -0.75) + where(j == 0, at(-1) + at(-2), 0) + where(j == last, at(last + 1) + at(last + 2), 0);
   }
   Tensor filtered(const Tensor& o, const Tensor& j) const {
@@ -134,7 +134,7 @@ class AxisResize {
   std::int64_t in_, out_;
   Interpolation mode_;
   bool corners_, antialias_;
-  double scale_;  // places of the input to one of the output
+  double scale_;  // positions of the input to one of the output
   const Line& where_;
 };
 
@@ -184,7 +184,7 @@ Tensor interpolate(Arg arg, const InterpolateOptions& options) {
     return axes == 1 ? adaptive_avg_pool1d(given, size) : axes == 2 ? adaptive_avg_pool2d(given, size) : adaptive_avg_pool3d(given, size);
   }
   std::vector<int> order(static_cast<std::size_t>(axes));
-  std::iota(order.rbegin(), order.rend(), 0);  // of equal ones the last axis first: after it lines are longest
+  std::iota(order.rbegin(), order.rend(), 0);  // among equal ones the last axis first: lines are longest after it
   std::stable_sort(order.begin(), order.end(),
                    [&](int a, int b) { return size[a] * given.shape()[b + 2] < size[b] * given.shape()[a + 2]; });
   const bool moved = !is_float(given.dtype()) || (is_float8(given.dtype()) && is_nearest(options.mode));  // whole elements

@@ -10,11 +10,11 @@
 namespace tegula {
 
 enum class Interpolation : std::uint8_t {
-  Nearest,       // the element at floor(place * input / output), as PyTorch's "nearest" and OpenCV have it
+  Nearest,       // the element at floor(position * input / output), as PyTorch's "nearest" and OpenCV have it
   NearestExact,  // the one whose middle is nearest, as Pillow and scikit-image
   Linear,        // between the two around it, along each axis
-  Cubic,         // of four along each axis (Keys, 1981; a = -0.75, with antialias -0.5)
-  Area,          // the mean of what a pixel of the result covers: adaptive_avg_pool
+  Cubic,         // from four elements along each axis (Keys, 1981; a = -0.75, with antialias -0.5)
+  Area,          // the mean of the pixels that a pixel of the result covers: adaptive_avg_pool
   Bilinear = Linear,
   Trilinear = Linear,
   Bicubic = Cubic,
@@ -33,12 +33,12 @@ class ScaleFactor {
 };
 
 struct InterpolateOptions {
-  PerAxis size = {};               // of the result; or
-  ScaleFactor scale_factor = {};   // the size is floor(input * factor), and places are computed with the factor itself, as in PyTorch
+  PerAxis size = {};               // size of the result; or
+  ScaleFactor scale_factor = {};   // the size is floor(input * factor), and positions are computed with the factor itself, as in PyTorch
   Interpolation mode = Interpolation::Nearest;
   bool align_corners = false;      // the middles of the corner pixels coincide, not their outer edges; Linear and Cubic
   // Linear and Cubic: when an axis shrinks, over all elements that a pixel of the result covers, as Pillow. With align_corners as in PyTorch: a
-  // place is (in - 1) / (out - 1) inputs wide, but lies as without, so that the corners do not coincide
+  // position is (in - 1) / (out - 1) inputs wide, but lies as without, so that the corners do not coincide
   bool antialias = false;
 };
 

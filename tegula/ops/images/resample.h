@@ -8,8 +8,8 @@ namespace tegula::ops {
 /// The weight of an element so far away (Keys, "Cubic convolution interpolation for digital image processing", 1981, equation 15); 0 from 2 on.
 Tensor cubic(const Tensor& distance, double a);
 
-/// A matrix (K, L): row k has weight[k, t] in column first[k] + t, and 0 elsewhere. What would lie outside of the L columns, and weights of 0,
-/// are not looked at, so no infinity becomes NaN by them.
+/// A matrix (K, L): row k has weight[k, t] in column first[k] + t, and 0 elsewhere. Columns outside of the L, and weights of 0,
+/// are not multiplied, so that an infinity there does not become NaN.
 struct Band {
   Tensor first;  // (K) i64
   Tensor weight;  // (K, T)

@@ -90,7 +90,7 @@ Tensor of_samples(const Operands& x, const Tensor& given, std::string_view what,
   return given.rank() == 0 ? graph::expand(t, {samples}, where) : graph::reshape(t, {samples}, where);
 }
 
-/// The node that is asked for: what it is, its inputs, and how the user counts its axes.
+/// The requested node: its form, its inputs, and the user's axes.
 struct Problem {
   ops::AttentionForm form;
   std::vector<Tensor> inputs;

@@ -10,16 +10,16 @@
 namespace tegula {
 
 struct AttentionOptions {
-  bool causal = false;  // query i sees keys up to its own place, which is i (PyTorch's is_causal), or start + i
+  bool causal = false;  // query i sees keys up to its own position, which is i (PyTorch's is_causal), or start + i
   Tensor mask = {};     // boolean, broadcasts to (…, H, M, N): false hides a key from a query
   Tensor bias = {};     // of q's dtype, broadcasts to (…, H, M, N): added to the scores
   double dropout = 0;   // probability with which a weight becomes 0; the others are divided by 1 - dropout
-  std::optional<double> scale = {};  // of the scores; 1 / sqrt(D)
-  std::int64_t window = 0;  // a query sees only keys less than so many places away (Beltagy et al., "Longformer", 2020); 0: any
+  std::optional<double> scale = {};  // factor of the scores; 1 / sqrt(D)
+  std::int64_t window = 0;  // a query sees only keys less than so many positions away (Beltagy et al., "Longformer", 2020); 0: any
   Tensor lengths =
       {};  // (…) integers, one for each sample: how many of its keys there are; the others are hidden. Error when run and outside [0, N]
-  Tensor start = {};    // () or (…) integers: the place of the first query among the keys, as with a cache of keys; 0
-  Generator* generator = nullptr;  // of dropout; null: the default one
+  Tensor start = {};    // () or (…) integers: the position of the first query among the keys, as with a cache of keys; 0
+  Generator* generator = nullptr;  // for dropout; null: the default one
 };
 
 /// softmax(q kᵀ * scale + bias) v (Vaswani et al., "Attention is all you need", 2017).
@@ -34,10 +34,10 @@ struct Attended {
   Tensor output;  // (…, H, M, E)
   Tensor log_sum_exp;  // (…, H, M), f32 (f64 for f64): the logarithm of the sum over the seen keys of exp(score); -inf without any
 };
-/// The same with what joins attentions over parts of the keys. Both may be differentiated.
+/// The same with the logarithm of the sum, which joins attentions over parts of the keys. Both may be differentiated.
 Attended attention_with_log_sum_exp(Arg q, Arg k, Arg v, const AttentionOptions& options = {});
 
-/// The weights themselves, (…, H, M, N), without dropout: for pictures of what looks where. Nothing in blocks here.
+/// The weights themselves, (…, H, M, N), without dropout: for pictures of the attention. Not computed in blocks.
 Tensor attention_weights(Arg q, Arg k, const AttentionOptions& options = {});
 
 struct MaskedSoftmaxOptions {

@@ -21,15 +21,15 @@ using tile::Tile, tile::Axis, tile::arange;
 constexpr std::int64_t kFewQueries = 4;
 /// Keys of a tile.
 constexpr std::int64_t kLeastKeys = 8, kMostKeys = 128;
-/// So many times larger tiles where few rows would leave the device idle: then several instances share the keys, each of which reads its own at once,
-/// and another launch combines what they found. Of larger tiles, how many one instance walks over instead, where that is not enough.
+/// Factors of the tile's size. kLargerTiles: if few rows would leave the device idle, several instances share the keys, each of which reads a tile this much larger at
+/// once, and another launch combines their results. kTilesAlone: larger tiles that one instance walks over instead, if there are too few.
 constexpr std::int64_t kLargerTiles = 4, kTilesAlone = 4;
 
 constexpr double kNothing = -std::numeric_limits<double>::infinity();  // the score of a key that is not seen
 
 DType sum_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
 
-/// What was found of some keys: the greatest score, Σ exp(score - greatest), and Σ exp(score - greatest) v. Each row of a tile has its own.
+/// The result for some keys: the greatest score, Σ exp(score - greatest), and Σ exp(score - greatest) v. Each row of a tile has its own.
 struct Found {
   Tile greatest, sum, values;  // (K, 1), (K, 1), (K, E)
 };
@@ -118,7 +118,7 @@ class AttentionDecodeOp final : public KernelOp {
       auto heads = kernel.number(s.heads), queries = kernel.number(s.queries);
       auto line = index / heads;  // (b, m)
       head = index % heads, query = line % queries, sample = line / queries;
-      of_head = (sample * heads + head) * queries + query;  // where (b, h, m) is
+      of_head = (sample * heads + head) * queries + query;  // index of (b, h, m)
     }
     Tile index, sample, head, query, of_head;
   };

@@ -11,8 +11,8 @@
 
 namespace tegula::ops {
 
-/// Attention (inputs and results as of attention_nodes) by "Flash-Decoding" (Dao, Haziza, Massa, Sizov, 2023): where queries are few, instances share out the
-/// keys, and what they found is combined by the logarithms of their sums. Nothing where other ways are better: many queries, a bias, dropout.
+/// Attention (inputs and results as of attention_nodes) by "Flash-Decoding" (Dao, Haziza, Massa, Sizov, 2023): if queries are few, instances split the
+/// keys, and their results are combined by the logarithms of their sums. Nothing if other ways are better: many queries, a bias, dropout.
 std::optional<std::vector<Tensor>> attention_decode(const AttentionForm& form, std::span<const Tensor> inputs,
                                                     const runtime::Device& device);
 

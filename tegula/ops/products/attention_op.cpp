@@ -17,7 +17,7 @@ namespace {
 
 DType sum_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
 
-/// What both passes share. An op computes from its inputs alone: the backward pass takes the forward's results as it takes q.
+/// Shared by both passes. An op computes from its inputs alone: the backward pass takes the forward's results as it takes q.
 class AnyAttention : public LibraryOp, public Composed {
  public:
   AnyAttention(const AttentionForm& form, bool backward) : form_(form), backward_(backward) {}
@@ -34,7 +34,7 @@ class AnyAttention : public LibraryOp, public Composed {
     a("sum_gradient", form_.sum_gradient);
     if (const Signature* node = a.made_for()) a.require(fits(*node), "shape");
   }
-  /// Whether operands and results are such as attention_nodes makes.
+  /// True if operands and results are as attention_nodes makes them.
   bool fits(const Signature& node) const {
     const auto& x = node.inputs;
     const std::size_t extras = static_cast<std::size_t>(form_.extras());
@@ -84,7 +84,7 @@ class AnyAttention : public LibraryOp, public Composed {
     for (Tensor& result : results) result = graph::cast(result, f32);
     return results;
   }
-  /// Of this op over other inputs.
+  /// Nodes of this op over other inputs.
   virtual std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const = 0;
 
   bool accepts(const runtime::Device&, int index, const Layout& layout) const override {
@@ -113,11 +113,11 @@ class AnyAttention : public LibraryOp, public Composed {
     const double products = backward_ ? 5 : 2, scores = static_cast<double>(numel(inputs[0])) * static_cast<double>(inputs[1][2]);
     return 2 * products * scores * (form_.causal && inputs[0][2] > 1 ? 0.5 : 1);
   }
-  /// Of ops with one result; these have their composition.
+  /// For ops with one result only; attention's reference is its composition.
   void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override {}
 
  protected:
-  static constexpr std::size_t kGradients = 3;  // of q, k and v
+  static constexpr std::size_t kGradients = 3;  // gradients of q, k and v
   enum class Role : std::uint8_t { Rows, Scores, Sums, Other };
   Role role_of(int index) const {
     if (index < 3) return Role::Rows;
@@ -170,7 +170,7 @@ class AttentionGradientOp final : public AnyAttention {
   /// Through the composition, which holds all scores.
   std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const override {
     std::vector<Tensor> inputs, results;
-    // Tensors of their own: o and its sum are made of q, k and v, but this is about what the op itself does with each.
+    // Tensors of their own: o and its sum depend on q, k and v, but this is the op's own function of each.
     for (const auto& input : y.inputs()) inputs.push_back(graph::identity(Tensor(input), y.origin().where));
     const std::vector<Tensor> plain = composition(inputs);
     std::vector<Tensor> given;

@@ -8,14 +8,14 @@
 
 namespace tegula::ops {
 
-/// What tells two attentions over equal inputs apart.
+/// The attributes that tell two attentions over equal inputs apart.
 struct AttentionForm {
   bool causal = false;
   std::int64_t window = 0;  // 0: none
   double scale = 1, dropout = 0;
   // Which inputs follow q (B, H, M, D), k (B, G, N, D) and v (B, G, N, E).
   bool mask = false;     // boolean, broadcasts to (B, H, M, N)
-  bool bias = false;     // of q's dtype, the same
+  bool bias = false;     // of q's dtype, the same shape
   bool lengths = false;  // (B) i64
   bool start = false;    // (B) i64
   bool sum_gradient = false;  // backward alone

@@ -1,4 +1,4 @@
-// Attention in plain ops: what the calls compute, word for word.
+// Attention in plain ops: the calls' computation, step by step.
 
 #include <limits>
 #include <optional>
@@ -28,7 +28,7 @@ struct Operands {
   Shape scores;  // (B, H, M, N)
   DType dtype;
   Tensor q, k, v, mask, bias, lengths, start, seed, position;
-  std::span<const Tensor> rest;  // of a backward pass
+  std::span<const Tensor> rest;  // further inputs of a backward pass
 
   Operands(const AttentionForm& form, std::span<const Tensor> in) {
     const Shape &of_q = in[0].shape(), &of_k = in[1].shape();
@@ -54,14 +54,14 @@ struct Operands {
 /// (B) -> (B, 1, 1, 1).
 Tensor of_sample(const Tensor& t) { return graph::reshape(t, {t.numel(), 1, 1, 1}); }
 
-/// How a node lies over what it is a view of.
+/// The layout of a node over its base.
 std::optional<Layout> view_layout(const Node& node) {
   if (!shows_input(node.op().role()) || node.inputs().empty()) return Layout::dense(node.shape());
   const auto below = view_layout(node.input(0));
   return below ? tegula::shown(node.op(), *below) : std::nullopt;
 }
 
-/// The keys (B, G or 1, N, 1) that some query may see; nothing where all may be. What queries share of a mask is read once.
+/// The keys (B, G or 1, N, 1) that some query may see; nothing if all may be seen. A part of the mask that queries share is read once.
 Tensor shown(const AttentionForm& form, const Operands& x) {
   Tensor out;
   const auto and_also = [&](const Tensor& condition) { out = out.defined() ? out && condition : condition; };
@@ -87,7 +87,7 @@ Tensor shown(const AttentionForm& form, const Operands& x) {
   }
   return out;
 }
-/// Keys or values (B, G, N, …), zeros where no query sees them: 0 times what they hold may be NaN.
+/// Keys or values (B, G, N, …), zeros where no query sees them: 0 times their content may be NaN.
 Tensor without_hidden(const Tensor& rows, const Tensor& shown) { return shown.defined() ? where(shown, rows, 0.0) : rows; }
 
 /// (B, H, M, N), -inf where a query does not see a key.
@@ -106,7 +106,7 @@ Tensor scores_of(const AttentionForm& form, const Operands& x) {
   return seen.defined() ? where(seen, s, kNothing) : s;
 }
 
-/// What a probability is multiplied by: 0, or 1 / (1 - p).
+/// The probabilities after dropout: each times 0, or times 1 / (1 - p).
 Tensor kept(const AttentionForm& form, const Operands& x, const Tensor& p) {
   if (form.dropout == 0) return p;
   const Tensor keep = uniform_at(x.seed, x.position, x.scores, {}) < graph::full(x.scores, 1 - form.dropout, f32);

@@ -190,7 +190,7 @@ Tensor convolution_node(ConvolutionPass pass, const Window& window, std::int64_t
   return make_node(Ref<const Op>(new ConvolutionOp(pass, window, groups)), {a, b}, shape, a.dtype(), where);
 }
 
-// What the user gave, where with_batch was asked.
+// The user's shape again, after with_batch added an axis.
 Shape spatial_with_channels(Shape shape) {
   shape.erase(0);
   return shape;
@@ -329,8 +329,8 @@ Tensor convolve_transposed(std::string_view op, int axes, const Arg& input, cons
     if (length < 1)
       refuse(op, x, weight, "an output that is not empty (padding " + to_string(window.low) + " and " + to_string(window.high) + ")",
              where);
-    // From a stride on, what output_padding adds would be room for another position of the window: less padding is taken off instead, and
-    // what no position reaches becomes zeros behind the result.
+    // If output_padding is a stride or more, it would make room for another position of the window: the other padding is reduced instead, and
+    // elements that no position reaches become zeros after the result.
     const std::int64_t zeros = extra[i] >= window.stride[i] ? std::max<std::int64_t>(extra[i] - window.high[i], 0) : 0;
     if (extra[i] >= window.stride[i]) window.high[i] = std::max<std::int64_t>(window.high[i] - extra[i], 0);
     shape.push_back(length - zeros);

@@ -11,7 +11,7 @@ namespace tegula {
 
 enum class ConvolutionAlgorithm : std::uint8_t {
   Direct,        // the sum for each output element as it is written down; every operand comes from memory
-  Tiled,         // a block of weights times a block of inputs for each tap of the window: what is loaded is used many times
+  Tiled,         // a block of weights times a block of inputs for each tap of the window: loaded values are used many times
   Unrolled,      // im2col: the windows of one image become the columns of a matrix, then a matrix product; one buffer serves all images
   ImplicitGemm,  // the same product over the whole batch at once, the matrix never in memory: its elements are addressed where they lie
   Library,       // conv2d: oneDNN and the CPU's own kernels, cuDNN

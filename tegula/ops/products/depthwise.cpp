@@ -20,7 +20,7 @@ constexpr std::int64_t kMostTaps = 64;
 constexpr std::int64_t kSumsTogether = 9;
 /// Tiles that it adds up at least, before its sums are added to those of others.
 constexpr std::int64_t kLeastTiles = 4;
-constexpr std::int64_t kMostChannels = 64;  // of a tile of it
+constexpr std::int64_t kMostChannels = 64;  // channels of a tile of the weight's gradient
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -56,7 +56,7 @@ class DepthwiseOp final : public KernelOp {
   }
 
  private:
-  /// Where the tap at `q` of a window looks along axis i, and whether something is there.
+  /// The index of the input under the window's tap at `q` along axis i, and a mask for indices inside the input.
   struct Place {
     Value at, inside;
   };
@@ -81,7 +81,7 @@ class DepthwiseOp final : public KernelOp {
     at[0] = pixel;
     return at;
   }
-  /// Of the tap, by axis: numbers that are known, or not, when the program is made.
+  /// The tap's coordinates by axis: constants or values, as the tap is one.
   std::vector<Value> tap_coordinates(Value tap) const {
     std::vector<Value> at(static_cast<std::size_t>(window_.axes()));
     for (int i = window_.axes() - 1; i >= 0; --i) {

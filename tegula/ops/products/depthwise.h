@@ -7,10 +7,10 @@
 
 namespace tegula::ops {
 
-/// Whether depthwise() computes it: weight (C, 1, window…) over x (N, C, spatial…), not empty, of a window that is not large.
+/// True if depthwise() computes it: weight (C, 1, window…) over x (N, C, spatial…), not empty, with a window that is not large.
 bool describes_depthwise(const Shape& x, const Shape& weight, std::int64_t groups);
 
-/// What a ConvolutionOp of this pass gives of (a, b), of `shape`, by tile programs over tensors that lie channels-last. Sums are f32 (f64: f64).
+/// The result of a ConvolutionOp of this pass over (a, b), of `shape`, by tile programs over channels-last tensors. Sums are f32 (f64: f64).
 ///   Forward (x, w) -> y    BackwardData (y, w) -> x    BackwardWeight (x, y) -> w
 Tensor depthwise(runtime::ConvolutionPass pass, const Window& window, const Tensor& a, const Tensor& b, const Shape& shape);
 

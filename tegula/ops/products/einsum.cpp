@@ -30,7 +30,7 @@ std::string word(Label label) {
   return label < 0 ? "axis " + std::to_string(label) + " of the \"...\"" : "letter '" + std::string(1, static_cast<char>(label)) + "'";
 }
 
-/// A tensor and what its axes are called, no label twice.
+/// A tensor and the labels of its axes, no label twice.
 struct Term {
   Tensor x;
   Labels labels;
@@ -209,13 +209,13 @@ class Summation {
     }
     return product;
   }
-  /// Whether the result or a term that is still to come names it.
+  /// True if the result or a later term names it.
   bool is_needed(Label label) const {
     return contains(result_, label) ||
            std::any_of(terms_.begin(), terms_.end(), [&](const Term& other) { return contains(other.labels, label); });
   }
 
-  /// Without the axes that `beside` has not and nobody needs.
+  /// The term summed over the axes that `beside` lacks and that are not needed later.
   Term summed(const Term& t, const Labels& beside) const {
     Dims axes;
     Labels kept;

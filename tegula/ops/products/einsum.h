@@ -9,7 +9,7 @@
 
 namespace tegula {
 
-/// Einstein's summation as in NumPy and PyTorch: "bij,bjk->bik" names the axes of each operand and of the result; what the result does not
+/// Einstein's summation as in NumPy and PyTorch: "bij,bjk->bik" names the axes of each operand and of the result; an axis that the result does not
 /// name is summed over. A letter twice in an operand is its diagonal; "..." stands for leading axes that broadcast; without "->" the result has
 /// "..." and the letters that occur once, in alphabetical order. A size of 1 broadcasts. Dtypes are promoted, integers keep theirs.
 /// Operands are multiplied in pairs, the cheapest pair first, as matrix products where both keep axes of their own, else as fused sums.

@@ -108,8 +108,8 @@ class MatmulOp final : public LibraryOp {
   int bias_axis_;  // the last: a function of the inputs' rank, which the structural key holds
 };
 
-/// Whether it has to be rounded for a product in FP8: a float that is not rounded already, seen through views as far as they are pending (one that
-/// was evaluated has forgotten its input; to round twice is to round once).
+/// True if it must be rounded for an FP8 matmul: a float that is not rounded already, seen through pending views (an evaluated view has
+/// forgotten its input; rounding twice is the same as once).
 bool wants_rounding(const Tensor& x) {
   const Node* node = x.node().get();
   while (shows_input(node->op().role()) && !node->inputs().empty()) node = node->inputs()[0].get();
@@ -128,7 +128,7 @@ Tensor product(const Tensor& left, const Tensor& right, const Line& where) {
   return make_node(Ref<const Op>(new MatmulOp(shape.rank())), {a, b}, shape, a.dtype(), where);
 }
 
-// That of a transposed operand is computed the other way round, so that the tensor behind it gets a dense one.
+// The gradient of a transposed operand is computed the other way round, so that the tensor behind it gets a dense one.
 std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const std::vector<bool>& wanted) const {
   const Tensor a(y.inputs()[0]), b(y.inputs()[1]);
   const auto& where = y.origin().where;
@@ -311,7 +311,7 @@ Tensor addmm(Arg input, Arg left, Arg right, const AddmmOptions& options) {
 }
 
 std::vector<OpCase> matmul_cases() {
-  constexpr double kSums = 64;  // of products: errors add up
+  constexpr double kSums = 64;  // tolerance of sums of products: errors add up
   const auto product = [](const auto& x) { return matmul(x[0], x[1]); };
   std::vector<OpCase> cases{
       {.op = "matmul",

@@ -73,7 +73,7 @@ class PoolingOp final : public LibraryOp {
   }
   DType input_dtype(int index, DType result) const override { return backward_ && has_taps() && index == 0 ? u8 : result; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
-  /// All but taps, and what has to lie as something else does: the search for maxima in the backward pass.
+  /// All but taps, and tensors that must have another one's layout: in the search for maxima in the backward pass.
   bool takes_slice(const runtime::Device&, int which, const SlicePlace& slice) const override {
     constexpr std::size_t kAlignment = 16;  // bytes
     const bool searches = kind_ == PoolingKind::Max && backward_ && !has_taps();
@@ -150,7 +150,7 @@ class PoolingOp final : public LibraryOp {
   }
 
  private:
-  /// Whether operands and results are such as pooling_node makes.
+  /// True if operands and results are as pooling_node makes them.
   bool fits(const Signature& node) const {
     const bool taps = has_taps() && kind_ == PoolingKind::Max, both = backward_ && kind_ == PoolingKind::Max;
     const Result &x = backward_ ? node.results[0] : node.inputs[0], &y = backward_ ? node.inputs.back() : node.results[0];
@@ -165,8 +165,8 @@ class PoolingOp final : public LibraryOp {
   bool has_taps() const { return Pooling{.kind = kind_, .window = window_.size}.has_taps(); }
   /// In the same order.
   static Layout of_their_own(const Layout& values) { return without_room(values, memory_rows(values).value_or(MemoryRows{})); }
-  /// The elements of `values` (x's shape) at the maxima, of which there are `shape`: the adjoint of the backward pass. `by` is what that looks
-  /// at: the taps, or x.
+  /// The elements of `values` (x's shape) at the maxima, of which there are `shape`: the adjoint of the backward pass. `by` identifies
+  /// the maxima: the taps, or x.
   Tensor gather_maxima(const Tensor& by, const Tensor& values, const Shape& shape) const;
 
   /// The offset of element q of window p in a plane of the input; -1 where it lies outside.
@@ -183,7 +183,7 @@ class PoolingOp final : public LibraryOp {
     }
     return inside ? offset : -1;
   }
-  /// Of all elements of window p that lie inside the input, in memory order.
+  /// The offsets of the elements of window p that lie inside the input, in memory order.
   std::vector<std::int64_t> elements(const Dims& input, const Dims& output, std::int64_t p) const {
     std::vector<std::int64_t> out;
     for (std::int64_t q = 0; q < numel(window_.size); ++q) {
@@ -248,7 +248,7 @@ Tensor PoolingOp::gather_maxima(const Tensor& by, const Tensor& values, const Sh
   return reshape(gather(spread(values, 0), -1, place), shape);
 }
 
-// What the public functions do with (C, spatial…) and wrong input.
+// The input of the public functions after the checks, with a batch axis added to (C, spatial…).
 struct Input {
   Tensor x;
   bool batched;
@@ -419,7 +419,7 @@ std::vector<OpCase> pooling_cases() {
       {.op = "max_pool2d",
        .function = [](const auto& x) { return max_pool2d(x[0], 3, {.stride = 2, .padding = Same}); },
        .inputs = {{{1, 2, 6, 7}}}},
-      {.op = "max_pool2d",  // of so large windows no tap is noted
+      {.op = "max_pool2d",  // for windows this large no taps are kept
        .function = [](const auto& x) { return max_pool2d(x[0], 17, {.stride = 2, .padding = 1}); },
        .inputs = {{{1, 2, 17, 19}}}},
       {.op = "max_pool3d",

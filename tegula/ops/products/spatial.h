@@ -1,5 +1,5 @@
 #pragma once
-// What the sources of convolution and pooling share about (N, C, spatial…) tensors.
+// Functions on (N, C, spatial…) tensors for the sources of convolution and pooling.
 
 #include "tegula/core/memory_rows.h"
 #include "tegula/graph/structural.h"
@@ -18,7 +18,7 @@ inline bool lies_channels_last(const Layout& layout) {
   return true;
 }
 
-/// The same layout with the meaningless strides of size-1 axes set to what larger ones would have, and without the offset.
+/// The same layout with the meaningless strides of size-1 axes set as for larger ones, and without the offset.
 inline Layout settle(const Layout& layout) {
   if (layout.is_dense()) return Layout::dense(layout.shape);
   if (const auto last = with_room_between_pixels(layout)) return *last;

@@ -10,7 +10,7 @@ namespace tegula::ops {
 /// Which numbers are allowed.
 enum class Allowed : std::uint8_t {
   Probability,  // in [0, 1]
-  ProbabilityOrNan,  // NaN, too: what is made of it is NaN, and says so by itself
+  ProbabilityOrNan,  // NaN, too: its results are NaN, and show it themselves
   MinusOneOrOne,
 };
 

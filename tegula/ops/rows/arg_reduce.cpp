@@ -77,7 +77,7 @@ class ArgReduceOp final : public KernelOp {
     return context.input(0).dtype == boolean ? i32 : tile::compute_type(context.input(0).dtype);
   }
 
-  /// {extreme, place} (R, 1) of what was found before and of a tile (R, C) whose first column is `first`. A place below 0 is that of nothing yet.
+  /// {extreme, index} (R, 1) of the earlier elements and of a tile (R, C) whose first column is `first`. An index below 0 means none yet.
   std::vector<Value> better_of(tile::Builder& b, std::span<const Value> best, Value values, Value inside, const Shape& shape, Value first,
                                DType compute) const {
     if (values.dtype() != compute) values = tile::cast(values, compute);
@@ -125,7 +125,7 @@ class ArgReduceOp final : public KernelOp {
     const Value from_extremes = kernel.scratch(extremes, compute, false), from_places = kernel.scratch(places, i64, false),
                 y = kernel.output();
     const Value row = b.program_id(0), begin = row * b.constant(shares, i64);
-    // Of equal ones the first share's: the lower place.
+    // Among equal ones the first share's is taken: the lower index.
     const Value best = tile::arg_reduce(b.load(from_extremes + (begin + tile::row(b.arange(0, shares)))), 1, kind_);
     b.store(y + tile::reshape(row, {1, 1}), b.load(from_places + (begin + best)));
     kernel.launch({rows, 1, 1});

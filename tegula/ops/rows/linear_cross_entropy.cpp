@@ -92,7 +92,7 @@ Tensor linear_cross_entropy(Arg of_x, Arg of_weight, Arg of_labels, const Linear
   const Tensor own = graph::reshape(graph::cast(labels, i64, where), {numel(rows)}, where);
   const Tensor counts = options.ignore_index ? own != *options.ignore_index : Tensor();
   Tensor x = graph::reshape(given, {numel(rows), given.shape().back()}, where);
-  if (counts.defined()) x = tegula::where(unsqueeze(counts, 1), x, 0.0);  // what an ignored row holds does not reach the weight's gradient
+  if (counts.defined()) x = tegula::where(unsqueeze(counts, 1), x, 0.0);  // an ignored row must not reach the weight's gradient
   std::vector<Tensor> inputs{x, weight};
   if (options.bias.defined()) {
     if (options.bias.shape() != Shape{weight.shape()[0]})

@@ -10,7 +10,7 @@ namespace tegula {
 
 struct LinearCrossEntropyOptions {
   Tensor bias = {};  // (classes)
-  std::optional<std::int64_t> ignore_index = {};  // places with this label do not count
+  std::optional<std::int64_t> ignore_index = {};  // positions with this label do not count
   LossReduction reduction = LossReduction::Mean;
   std::int64_t chunk = 4096;  // classes whose scores are in memory at once
 };

@@ -16,12 +16,12 @@
 namespace tegula {
 namespace {
 
-/// What a reduction without NaN is called with. Halves are computed with in f32.
+/// The argument of a reduction that ignores NaN. Halves are computed in f32.
 struct Numbers {
   Tensor x;        // in the type that is computed in
   Tensor missing;  // bool
   Tensor present;  // x with 0 in the place of NaN, which no derivative of any order then meets
-  DType dtype;     // of the result
+  DType dtype;     // dtype of the result
 
   Numbers(std::string_view op, const Arg& arg) : x(arg.tensor(op)), dtype(x.dtype()) {
     if (!is_float(dtype))

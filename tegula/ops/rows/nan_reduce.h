@@ -12,7 +12,7 @@ Tensor nansum(Arg x, const Axes& axes = {}, Keep keep = Keep::No);
 Tensor nanmean(Arg x, const Axes& axes = {}, Keep keep = Keep::No);
 /// The sum of squared distances from their mean by n - correction, where n is how many numbers there are; NaN where there is none.
 Tensor nanvar(Arg x, const Axes& axes = {}, const VarianceOptions& options = {});
-/// sqrt(nanvar). Where the variance is 0 so is the gradient.
+/// sqrt(nanvar). If the variance is 0, the gradient is 0.
 Tensor nanstd(Arg x, const Axes& axes = {}, const VarianceOptions& options = {});
 /// The middle one of the numbers along an axis, the lower of two; NaN where there is none.
 Tensor nanmedian(Arg x, int axis = -1, Keep keep = Keep::No);

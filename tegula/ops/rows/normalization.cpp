@@ -23,10 +23,10 @@ double count_over(const Shape& shape, const Dims& axes) {
   return n;
 }
 
-/// Numbers that a normalisation and its gradient have in common: the same nodes, so that what both compute with them is computed once.
+/// Values that a normalisation and its gradient have in common: the same nodes, so that computations on them are shared.
 ///
-/// Squares are of multiples by `scale`, a power of two, so that sums of 1e5 of those of 1e30 are numbers of f32: "scaled" is times scale, or times scale² of a
-/// variance. What then falls below the smallest number is nothing beside an eps of 1e-12 and more. With a smaller eps, and in f64, scale is 1.
+/// Squares are taken of multiples by `scale`, a power of two, so that sums of 1e5 squares of 1e30 fit into f32: "scaled" means times scale, or times scale² for a
+/// variance. A value that underflows then is negligible beside an eps of 1e-12 and more. With a smaller eps, and in f64, scale is 1.
 struct Constants {
   Dims axes;
   double scale;
@@ -46,7 +46,7 @@ struct Constants {
         zero(graph::scalar(0, x.dtype(), where)),
         eps(graph::scalar(given_eps * scale * scale, x.dtype(), where)),
         epsilon(given_eps) {}
-  /// What a normalisation is called with, for those who look at its node.
+  /// The options of a normalisation, for code that examines its node.
   NamedOptions options() const { return {{"axes", std::vector<std::int64_t>(axes.begin(), axes.end())}, {"eps", epsilon}}; }
   Tensor scaled(const Tensor& x) const { return scale == 1 ? x : x * factor; }
   Tensor unscaled(const Tensor& x) const { return scale == 1 ? x : x * inverse; }
@@ -54,7 +54,7 @@ struct Constants {
   Tensor scaled_difference(const Tensor& x, const Tensor& y) const { return scale == 1 ? x - y : multiply_add(x, factor, -scaled(y)); }
   /// Over axes that stay with size 1.
   Tensor mean(const Tensor& x) const { return sum(x, axes, Keep::Yes) * share; }
-  /// x², scaled, of what is not: a product, which is rounded once with the sum that it is added to.
+  /// x², scaled, of an unscaled x: a product, which is rounded once with the sum that it is added to.
   Tensor squared(const Tensor& x) const { return (scale == 1 ? x : x * square) * x; }
   /// 1 / sqrt(variance + eps) of a scaled variance.
   Tensor reciprocal_root(const Tensor& variance) const { return scaled(rsqrt(variance + eps)); }
@@ -73,9 +73,9 @@ Moments moments(const Tensor& x, const Constants& c) {
 }
 
 /// For channels, whose values are spread over all of memory: one pass, sums of differences from the first value of each channel (Chan, Golub
-/// and LeVeque, "Algorithms for computing the sample variance", 1983). The variance loses digits only as that value lies many standard
+/// and LeVeque, "Algorithms for computing the sample variance", 1983). The variance loses digits only if that value is many standard
 /// deviations off the mean.
-/// `origin` (1, C, 1, …) is that value. What is summed is made of x and the origin alone, with nothing that is computed of the origin first: so all of it is
+/// `origin` (1, C, 1, …) is that value. The summands depend on x and the origin alone, with no computation on the origin first, so everything is
 /// one program.
 Moments channel_moments(const Tensor& x, const Tensor& origin, const Constants& c) {
   const Tensor shifted = x - origin, offset = c.mean(shifted);

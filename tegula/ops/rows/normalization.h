@@ -12,7 +12,7 @@ struct NormOptions {
   double eps = 1e-5;    // at least 0
 };
 
-/// What training-mode batch normalisation gives: the result, and the statistics for the running averages.
+/// The result of batch normalisation in training: y, and the statistics for the running averages.
 struct BatchNormResult {
   Tensor y;
   Tensor mean;      // (C)

@@ -69,8 +69,8 @@ class ExtremeOp final : public AxesReduceOp {
   }
 
  private:
-  /// y, of the elements that it is compared with. Where y is known and x is to be computed again, that is done by other kernels, whose sums
-  /// may have another order: then the extreme of these is found again. In one plan both are one item.
+  /// y, computed from the elements that it is compared with. If y is known and x must be computed again, other kernels do that, whose sums
+  /// may have another order: the extreme is then computed again, too. In one plan both are one item.
   static Tensor beside(const Node& y) {
     if (!y.has_value() || y.input(0).has_value()) return Tensor(Ref<Node>(const_cast<Node*>(&y)));
     return make_node(y.op_ref(), {Tensor(y.inputs()[0])}, y.shape(), y.dtype(), y.origin().where);
@@ -102,7 +102,7 @@ class ProdOp final : public AxesReduceOp {
   }
 };
 
-/// What a reduction is called with, checked.
+/// The checked arguments of a reduction.
 struct Call {
   Tensor x;
   Dims axes;
@@ -271,7 +271,7 @@ Tensor logsumexp(Arg x, const Axes& axes, Keep keep) {
   const Tensor t = wide(call.x);
   if (call.count() == 0) return call.finish(graph::sum(call.x, call.axes, x.loc) - kInfinity);
   const Tensor greatest = graph::stop_gradient(extreme_along(t, call.axes, Reduction::Max, x.loc), x.loc);
-  // Finite, so that a row of -inf has the sum 0, and what is finite beside +inf adds 0 to an infinite sum.
+  // Finite, so that a row of -inf has the sum 0, and finite values beside +inf add 0 to an infinite sum.
   const double most = t.dtype() == f64 ? std::numeric_limits<double>::max() : static_cast<double>(std::numeric_limits<float>::max());
   const Tensor shift = clamp(greatest, -most, most);
   const Tensor total = graph::sum(exp(t - call.spread(shift)), call.axes, x.loc);

@@ -12,7 +12,7 @@ namespace tegula {
 Tensor sum(Arg x, const Axes& axes = {}, Keep keep = Keep::No);
 /// As sum; empty: 1. The gradient is right where elements are 0.
 Tensor prod(Arg x, const Axes& axes = {}, Keep keep = Keep::No);
-/// Of a float type. Empty: NaN.
+/// Needs a float type. Empty: NaN.
 Tensor mean(Arg x, const Axes& axes = {}, Keep keep = Keep::No);
 
 /// The greatest or smallest element, NaN when there is one. The gradient is shared evenly among equals. Throws when there is no element.
@@ -33,7 +33,7 @@ struct VarianceOptions {
   double correction = 1;  // the sum of squares is divided by n - correction
   Keep keep = Keep::No;
 };
-/// Of a float type; two passes, so no cancellation.
+/// Needs a float type; two passes, so no cancellation.
 Tensor var(Arg x, const Axes& axes = {}, const VarianceOptions& options = {});
 struct VarMean {
   Tensor var, mean;
@@ -43,7 +43,7 @@ VarMean var_mean(Arg x, const Axes& axes = {}, const VarianceOptions& options = 
 /// sqrt(var). (`std` cannot be a function beside the namespace.) Where the variance is 0 so is the gradient.
 Tensor stddev(Arg x, const Axes& axes = {}, const VarianceOptions& options = {});
 
-/// (Σ |x|^p)^(1/p); p = infinity: the greatest |x|, -infinity: the smallest, 0: how many are not 0. Where the norm is 0 so is the gradient.
+/// (Σ |x|^p)^(1/p); p = infinity: the greatest |x|, -infinity: the smallest, 0: the count of nonzero elements. If the norm is 0, the gradient is 0.
 Tensor norm(Arg x, double p = 2, const Axes& axes = {}, Keep keep = Keep::No);
 
 /// log Σ exp(x) without overflow; -inf when all elements are (the gradient is 0 there) or there is none.

@@ -28,7 +28,7 @@ class KernelLaunch {
   tile::Builder& builder() { return builder_; }
   /// Parameters.
   Value input(int i);
-  /// An input that may be computed (KernelOp::input_read_by_index): its parameter, if it has one, and its elements at these places.
+  /// An input that may be computed (KernelOp::input_read_by_index): its parameter, if it has one, and its elements at these positions.
   Value input_by_place(int i) { return context_.computed(i) ? Value() : input(i); }
   Value load(int i, Value pointer, Value places, Value mask);
   Value output(int k = 0);
@@ -55,7 +55,7 @@ class RowKernel : public KernelLaunch {
  public:
   RowKernel(KernelContext& context, std::string name, std::int64_t rows, std::int64_t columns, Columns mode = Columns::Spread);
 
-  /// Where the instance is, i64: rows (R, 1) and, unless looped, columns (1, C).
+  /// The instance's indices, i64: rows (R, 1) and, unless looped, columns (1, C).
   Value row() const { return row_; }
   Value column() const { return column_; }
   /// The first of the columns, a scalar.

@@ -55,7 +55,7 @@ class ScanOp final : public KernelOp {
     const Tensor x(y.inputs()[0]), result(Ref<Node>(const_cast<Node*>(&y)));
     if (kind_ == Reduction::Sum) return {sum_from_here(dy, where)};
     if (kind_ == Reduction::Prod) return {product_gradient(x, result, dy, where)};
-    // To the element that became the new extreme: its place is the running maximum of such places.
+    // To the element that became the new extreme: its index is the running maximum of such indices.
     const bool max = kind_ == Reduction::Max;
     const double worst = max ? -std::numeric_limits<double>::infinity() : std::numeric_limits<double>::infinity();
     const Tensor before = predecessor(result, worst, where);
@@ -113,7 +113,7 @@ class ScanOp final : public KernelOp {
     const int axis = x.rank() - 1;
     const std::int64_t length = x.shape()[axis];
     const Dims begin = Dims::filled(x.rank(), 0), step = Dims::filled(x.rank(), 1);
-    const auto behind = [&](const Tensor& t, std::int64_t reach, double beyond) {  // the element `reach` places on
+    const auto behind = [&](const Tensor& t, std::int64_t reach, double beyond) {  // the element `reach` indices on
       return ops::embed(ops::part(t, axis, reach, length - reach, where), begin, step, t.shape(), beyond, where);
     };
     Tensor sums = graph::cast(dy, fine, where);

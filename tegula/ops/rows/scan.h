@@ -12,7 +12,7 @@ Tensor cumprod(Arg x, int axis);
 /// y_i = max(x_0, …, x_i), keeping x's dtype; NaN stays. The gradient goes to the first of equals.
 Tensor cummax(Arg x, int axis);
 Tensor cummin(Arg x, int axis);
-/// y_i = log(exp x_0 + … + exp x_i) without overflow. Of a float type.
+/// y_i = log(exp x_0 + … + exp x_i) without overflow. Needs a float type.
 Tensor logcumsumexp(Arg x, int axis);
 
 struct OpCase;

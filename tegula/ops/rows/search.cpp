@@ -22,7 +22,7 @@
 namespace tegula {
 namespace {
 
-/// Whether an element of the line stands before the value.
+/// True where an element of the line comes before the value.
 Tensor before(const Tensor& element, const Tensor& value, Side side) {
   return side == Side::Left ? element < value || (isnan(value) && !isnan(element)) : element <= value || isnan(value);
 }
@@ -30,7 +30,7 @@ Tensor before(const Tensor& element, const Tensor& value, Side side) {
 /// Lines longer than this are searched by halves; shorter ones are compared as a whole, which is one fused program.
 constexpr std::int64_t kLongestCounted = 128;
 
-/// line (rows, n), values (rows, m): the largest step first, each is taken where the element before the place it leads to stands before the value.
+/// line (rows, n), values (rows, m): the largest step first, each is taken where the element before the position it leads to stands before the value.
 Tensor by_halves(const Tensor& line, const Tensor& values, Side side, const Line& where) {
   const std::int64_t n = line.shape()[1];
   std::int64_t step = 1;

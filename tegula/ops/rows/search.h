@@ -1,5 +1,5 @@
 #pragma once
-// Where values lie among others: places in a sorted line, quantiles, counts.
+// Positions of values among others: indices in a sorted line, quantiles, counts.
 
 #include <optional>
 #include <vector>
@@ -17,7 +17,7 @@ Tensor searchsorted(Arg sorted, Arg values, Side side = Side::Left);
 /// The bucket of each value between boundaries (n), ascending: searchsorted(boundaries, values, side). Left: a bucket ends with its boundary.
 Tensor bucketize(Arg values, Arg boundaries, Side side = Side::Left);
 
-/// What is taken where q falls between two elements, the lower one a and the higher b.
+/// The value for a q that falls between two elements, the lower one a and the higher b.
 enum class QuantileMethod : std::uint8_t { Linear, Lower, Higher, Midpoint, Nearest };
 struct QuantileOptions {
   QuantileMethod method = QuantileMethod::Linear;  // a + (b - a) * fraction; Nearest: of equally near ones that of even rank

@@ -85,7 +85,7 @@ class SortOp final : public KernelOp {
   }
 
  private:
-  /// Whether a stands before b whatever their positions; NaN counts as the largest.
+  /// True if a comes before b whatever their positions; NaN counts as the largest.
   Value before(Value a, Value b) const {
     if (order_ == Order::Descending) std::swap(a, b);
     return is_float(a.dtype()) ? a < b || (b != b && a == a) : a < b;
@@ -98,7 +98,7 @@ class SortOp final : public KernelOp {
     return b.emit(tile::Word::ArgSort, {i64, false, values.shape()}, {values.id()}, 1, tile::Reduction::Sum,
                   tile::SortOrder{order_ == Order::Descending, few ? last : 0}.packed());
   }
-  // What is wanted of the elements at `order` of the lines at `x`, which come at `places` among all.
+  // Stores the requested results for the elements at `order` of the lines at `x`, whose indices among all are `places`.
   void store(const KernelContext& context, ops::RowKernel& kernel, Value x, Value order, Value places, std::int64_t columns) const {
     tile::Builder& b = kernel.builder();
     Value at = kernel.row() * kernel.number(count_) + places, mask = kernel.mask();
@@ -110,7 +110,7 @@ class SortOp final : public KernelOp {
     if (context.wanted(kValues)) b.store(kernel.output(kValues) + at, b.load(x + order, kernel.mask()), mask);
     if (context.wanted(kIndices)) b.store(kernel.output(kIndices) + at, order, mask);
   }
-  /// What is outside is sorted last; of equals the ones inside, which come first, stay first.
+  /// Sorts elements outside last; among equal ones those inside, which come first, stay first.
   Value outside_last(tile::Builder& b, Value inside, Value values) const {
     const tile::Reduction least = order_ == Order::Descending ? tile::Reduction::Max : tile::Reduction::Min;
     Value last = tile::identity_of(b, least, values.dtype());
@@ -119,7 +119,7 @@ class SortOp final : public KernelOp {
   }
   static Value plain(const Value& x) { return x.dtype() == boolean ? tile::cast(x, i32) : x; }
 
-  /// Pieces of a line, each in one tile, then ever longer runs merged in pairs: the place of an element is its own in its run plus its
+  /// Pieces of a line, each in one tile, then ever longer runs merged in pairs: the index of an element is its own in its run plus its
   /// rank in the run beside it, of which the first run's elements come first among equals.
   void sort_in_pieces(KernelContext& context) const {
     const std::int64_t columns = context.input(0).shape.back(), lines = numel(context.input(0).shape) / columns;
@@ -160,7 +160,7 @@ class SortOp final : public KernelOp {
     kernel.launch();
   }
 
-  /// The lines of x, and at which places which of their elements come.
+  /// The lines of x, and at which indices which of their elements come.
   struct Merged {
     Value x, order, places;
   };

@@ -21,7 +21,7 @@ class Axes {
   Dims list_;
 };
 
-/// Whether a reduction leaves its axes in the result, with size 1.
+/// Keep the reduced axes in the result, with size 1.
 enum class Keep : bool { No, Yes };
 
 namespace ops {

@@ -1,4 +1,4 @@
-// Slices whose place is a number in memory: dynamic_slice reads one, update_slice, its adjoint, overwrites one.
+// Slices whose index is a number in memory: dynamic_slice reads one, update_slice, its adjoint, overwrites one.
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/op_table.h"
@@ -21,7 +21,7 @@ using ops::Extents;
 using ops::RowKernel;
 using tile::Value;
 
-/// For one tile: where its elements lie in both. A place that failed its check names nothing; not every device waits for checks.
+/// For one tile: where its elements lie in both. An index that failed its check names nothing; not every device waits for checks.
 struct Places {
   Value slice, whole, mask;
   /// `row_of_slice`: from one of its rows to the next.
@@ -35,7 +35,7 @@ struct Places {
   }
 };
 
-/// f(place in the slice, place in the whole) for all elements of the slice; for none where it does not lie within.
+/// f(index in the slice, index in the whole) for all elements of the slice; for none where it does not lie within.
 template <class F>
 void for_each_element(const Extents& lines, double at, F&& f) {
   if (!(at >= 0 && at <= static_cast<double>(lines.length - lines.count))) return;
@@ -49,7 +49,7 @@ void for_each_element(const Extents& lines, double at, F&& f) {
 Tensor slice_at(const Tensor& x, const Tensor& at, std::int64_t size, int axis, const Line& where);
 Tensor updated(const Tensor& x, const Tensor& source, const Tensor& at, int axis, const Line& where);
 
-/// Whether one is as large as the other but for an axis, along which it fits, and `at` is a place.
+/// True if `slice` has the shape of `whole` but for an axis, along which it fits, and `at` is an index.
 bool is_slice_of(const Result& slice, const Result& whole, const Result& at, int axis) {
   Shape like = whole.shape;
   if (axis < 0 || axis >= like.rank() || slice.shape.rank() != like.rank() || slice.shape[axis] > like[axis]) return false;
@@ -134,7 +134,7 @@ class UpdateSliceOp final : public KernelOp {
   }
 
  private:
-  /// The source as (outer, what one line of x takes).
+  /// The source as (outer, the elements for one line of x).
   std::optional<Layout> rows_of(const Layout& source) const {
     const std::int64_t outer = numel(source.shape, 0, axis_);
     return tegula::reshape(source, {outer, numel(source.shape, axis_, source.shape.rank())});
@@ -152,7 +152,7 @@ Tensor updated(const Tensor& x, const Tensor& source, const Tensor& at, int axis
   return make_node(Ref<const Op>(new UpdateSliceOp(axis)), {x, source, at}, x.shape(), x.dtype(), where);
 }
 
-/// Where a slice of `count` begins, checked: of a number now, of a tensor when it is run.
+/// The checked begin of a slice of `count`: for a number checked now, for a tensor when it runs.
 Tensor place_of(std::string_view op, const Arg& at, int axis, std::int64_t length, std::int64_t count, const Line& where) {
   const Tensor t = at.tensor(op, i64);
   if (!is_integer(t.dtype()) || t.numel() != 1) {
@@ -224,7 +224,7 @@ std::vector<OpCase> dynamic_slice_cases() {
        .inputs = {{{5, 11, 6}}, {{5, 3, 6}}, place(0, 8)},
        .dtypes = kEverything,
        .more_shapes = {{{2, 11}, {2, 3}, {}}, {{2, 11}, {2, 0}, {}}, {{1, 11, 1500}, {1, 2, 1500}, {}}, {{700, 11}, {700, 1}, {}}}});
-  cases.push_back({.op = "update_slice",  // of what was updated
+  cases.push_back({.op = "update_slice",  // gradient by the updated tensor
                    .function =
                        [](const Inputs& x) {
                          const Tensor y = update_slice(x[0] * 2, x[1], x[2]);

@@ -1,4 +1,4 @@
-// What is behind indexing: gather_along reads where the index says, its adjoint scatter_sum adds there, scatter_last overwrites. All see
+// The kernels of indexing: gather_along reads the indexed elements, its adjoint scatter_sum adds to them, scatter_last overwrites them. All see
 // their tensors as (outer, axis, inner).
 
 #include <algorithm>
@@ -22,12 +22,12 @@ using ops::IndexForm;
 using ops::RowKernel;
 using tile::Value;
 
-/// Where the elements that are named lie, for one tile of a kernel over (outer * count, inner), or (outer, count) when inner is 1:
-/// so lines of inner elements are moved as a whole, and there are no tiles of one element.
+/// The offsets of the indexed elements, for one tile of a kernel over (outer * count, inner), or (outer, count) if inner is 1:
+/// lines of inner elements move as a whole, and there are no tiles of one element.
 struct Places {
   Value named;  // offset among the named elements
-  Value full;   // offset in the tensor that the index points into
-  Value mask;   // inside the tile and the tensor
+  Value full;  // offset in the tensor that the index points into
+  Value mask;  // inside the tile and the tensor
 };
 
 std::int64_t tile_domain_rows(const Extents& e) { return e.inner == 1 ? e.outer : e.outer * e.count; }
@@ -64,7 +64,7 @@ std::string out_of_range(std::int64_t index, std::int64_t length, int axis) {
          ", where it must lie in [-" + std::to_string(length) + ", " + std::to_string(length - 1) + "]";
 }
 
-/// Calls f(place among the named, place in the tensor), for the references.
+/// Calls f(index among the named, index in the tensor), for the references.
 template <class F>
 void for_each_named(const Extents& e, IndexForm form, std::span<const double> index, F&& f) {
   for (std::int64_t i = 0; i < e.outer * e.count * e.inner; ++i) {
@@ -138,7 +138,7 @@ class PlaceOp final : public ElementwiseOp {
     a("count", count_);
   }
   Value emit(tile::Builder& builder, std::span<const Value> x, DType) const override {
-    // What i64 does not hold is beyond every end.
+    // A u64 index that i64 cannot hold is out of range for every length.
     const Value held =
         x[0].dtype() == u64 ? tile::binary(tile::Word::Min, x[0], builder.constant(std::numeric_limits<std::int64_t>::max(), u64)) : x[0];
     const Value given = tile::cast(held, i64), length = builder.constant(length_, i64);
@@ -286,7 +286,7 @@ Tensor ops::scatter_sum(const Tensor& source, int axis, const Tensor& index, Ind
   runtime::ScatterSum sums{.outer = e.outer, .count = e.count, .length = length, .width = e.inner};
   if (form == IndexForm::Full) {  // each element is a line of its own
     sums = {.outer = 1, .count = e.outer * e.count * e.inner, .length = e.outer * length * e.inner, .width = 1};
-    Layout first = Layout::dense(shape);  // where the elements would go if all were named 0
+    Layout first = Layout::dense(shape);  // offsets of the elements if all indices were 0
     first.shape[axis] = e.count, first.strides[axis] = 0;
     rows = graph::reshape(rows * e.inner + graph::index(first, where), {sums.count}, where);
   }

@@ -64,7 +64,7 @@ Tensor source_like(std::string_view op, const Arg& source, const Tensor& x, cons
   return t;
 }
 
-/// Σ of the sources at their places, of x's shape.
+/// Σ of the sources at their indices, of x's shape.
 Tensor sums_like(const Tensor& x, int axis, const Tensor& index, const Tensor& source, const Line& where) {
   const Tensor sums = ops::scatter_sum(source, axis, index, IndexForm::Full, x.shape()[axis], where);
   return ops::embed(sums, Dims::filled(x.rank(), 0), Dims::filled(x.rank(), 1), x.shape(), 0, where);
@@ -211,7 +211,7 @@ std::vector<OpCase> index_cases() {
       [](const Inputs& x) { return scatter_add(x[0], 1, x[1], x[2]); });
   add("index_add", {{{5, 6}}, indices({11}, 5), {{11, 6}}}, kNumbers, [](const Inputs& x) { return index_add(x[0], 0, x[1], x[2]); },
       {{{5, 1}, {1023}, {1023, 1}}});
-  // Without equal indices: every third place, from either end.
+  // Without equal indices: every third index, from either end.
   const auto apart = [](const Tensor& x, std::int64_t count) { return graph::index({{x.shape()[0], count}, {1, -3}, -1}); };
   add("scatter", {{{3, 11}}, {{3, 3}}}, kEverything, [=](const Inputs& x) { return scatter(x[0], 1, apart(x[0], 3), x[1]); });
   add("scatter", {{{11, 4}}, {{3, 2}}}, kEverything,

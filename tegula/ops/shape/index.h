@@ -1,6 +1,6 @@
 #pragma once
-// Elements by number. Indices are integer tensors; negative ones count from the end. One outside [-size, size) is an Error at the
-// user's line when the op runs. What depends on values for its shape (nonzero, masked_select, indexing by booleans) is not here: the shape of
+// Elements by index. Indices are integer tensors; negative ones count from the end. One outside [-size, size) is an Error at the
+// user's line when the op runs. Ops whose shape depends on values (nonzero, masked_select, indexing by booleans) are not here: the shape of
 // every tensor is known when the graph is built; use where() and sums over masks.
 
 #include <optional>
@@ -21,7 +21,7 @@ Tensor gather(Arg x, int axis, Arg index);
 /// gather whose other axes broadcast (NumPy).
 Tensor take_along_axis(Arg x, Arg index, int axis);
 
-/// x with y[i, index[i, j, k], k] = source[i, j, k] for axis 1 (torch.scatter). Of equal indices the last one stays, and gradients
+/// x with y[i, index[i, j, k], k] = source[i, j, k] for axis 1 (torch.scatter). Among equal indices the last one wins, and gradients
 /// are right only without them. source has index's shape, or is a number.
 Tensor scatter(Arg x, int axis, Arg index, Arg source);
 /// x with y[i, index[i, j, k], k] += source[i, j, k]; the order of additions is fixed.
@@ -29,7 +29,7 @@ Tensor scatter_add(Arg x, int axis, Arg index, Arg source);
 /// x with y[…, index[k], …] += source[…, k, …]; index has rank 1.
 Tensor index_add(Arg x, int axis, Arg index, Arg source);
 
-/// `size` elements of an axis from `at` on: a slice whose place is computed, or changes from call to call without another compilation. `at` is one
+/// `size` elements of an axis from `at` on: a slice whose index is computed, or changes from call to call without another compilation. `at` is one
 /// integer (rank 0), negative ones count from the end; Error when it runs and the slice does not lie within x.
 Tensor dynamic_slice(Arg x, Arg at, std::int64_t size, int axis = 0);
 /// x with `source` in place of its elements from `at` on along the axis; source has x's rank, and apart from the axis its sizes. In a jit-ed

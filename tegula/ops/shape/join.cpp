@@ -21,7 +21,7 @@ using tile::Value;
 
 class ConcatOp final : public KernelOp, public Joins {
  public:
-  /// `begins`: where each input begins along the axis, in order; what lies between them is zero. Empty: one follows the other.
+  /// `begins`: the begin of each input along the axis, in order; the gaps between them are zero. Empty: one follows the other.
   explicit ConcatOp(int axis, std::vector<std::int64_t> begins = {}) : axis_(axis), begins_(std::move(begins)) {}
   std::string_view name() const override { return "concat"; }
   void attributes(Attributes& a) override {
@@ -34,7 +34,7 @@ class ConcatOp final : public KernelOp, public Joins {
       a.require(fits(*node), "axis");
     }
   }
-  /// Whether the pieces lie in the result, one behind the other, and are like it but for the axis.
+  /// True if the pieces lie in the result one after another, and have its shape but for the axis.
   bool fits(const Signature& node) const {
     const Shape& y = node.results[0].shape;
     if (axis_ < 0 || axis_ >= y.rank() || (!begins_.empty() && begins_.size() != node.inputs.size())) return false;

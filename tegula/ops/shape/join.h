@@ -13,7 +13,7 @@ Tensor concat(const std::vector<Tensor>& xs, int axis = 0, Line where = Line::cu
 /// Along a new axis; all shapes must agree.
 Tensor stack(std::initializer_list<Arg> xs, int axis = 0);
 Tensor stack(const std::vector<Tensor>& xs, int axis = 0, Line where = Line::current());
-/// Pieces of `size` along an axis, the last one what is left; or pieces of given sizes, which must add up.
+/// Pieces of `size` along an axis, the last one the rest; or pieces of given sizes, which must add up.
 std::vector<Tensor> split(Arg x, std::int64_t size, int axis = 0);
 std::vector<Tensor> split(Arg x, const std::vector<std::int64_t>& sizes, int axis = 0);
 /// At most `count` pieces of equal size (the last may be smaller), as PyTorch cuts them.
@@ -44,7 +44,7 @@ Tensor pad(Arg x, std::span<const PadWidth> widths, const PadOptions& options = 
 Tensor repeat(Arg x, const Dims& counts);
 /// Each element `count` times in a row along an axis; without an axis x is flattened first.
 Tensor repeat_interleave(Arg x, std::int64_t count, std::optional<int> axis = std::nullopt);
-/// Each element moves `shift` places along the axis; those that fall off come in at the other end.
+/// Each element moves `shift` positions along the axis; those that fall off come in at the other end.
 Tensor roll(Arg x, std::int64_t shift, int axis);
 /// One shift for each axis.
 Tensor roll(Arg x, const Dims& shifts, const Dims& axes);

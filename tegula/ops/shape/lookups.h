@@ -11,7 +11,7 @@ namespace tegula::ops {
 struct AddedRows {
   Tensor index, values;
 };
-/// Of the gradient of a lookup along axis 0 (take), what was added to zeros; nothing for any other tensor.
+/// The rows that the gradient of a lookup along axis 0 (take) added to zeros; nothing for any other tensor.
 std::optional<AddedRows> added_rows(const Tensor& sums);
 /// The other way: (length, …). The index is not looked at once more.
 Tensor sum_of(const AddedRows& rows, std::int64_t length, const Line& where);

@@ -63,7 +63,7 @@ class PadOp final : public KernelOp, public Embeds {
     const Value x = kernel.input(0), y = kernel.output(), value = kernel.real(value_, context.output().dtype);
     const Value width = kernel.number(axes.back().out);
     Value mask = kernel.mask();
-    const auto source = [&](const Axis& axis, Value at) {  // the element of x that lies there; what is outside it leaves the mask
+    const auto source = [&](const Axis& axis, Value at) {  // the element of x there; the mask excludes elements outside of x
       if (axis.whole()) return at;
       Value i = at;
       if (axis.begin != 0) {

@@ -17,19 +17,19 @@ Tensor permute(Arg x, const Dims& order);
 /// Axes a and b change places; by default the last two.
 Tensor transpose(Arg x, int a = -2, int b = -1);
 Tensor swapaxes(Arg x, int a, int b);
-/// Axis `from` goes to place `to`, the others keep their order.
+/// Axis `from` goes to position `to`, the others keep their order.
 Tensor movedim(Arg x, int from, int to);
 
 /// Without the given axes of size 1 (others among them stay), by default without any.
 Tensor squeeze(Arg x, const Axes& axes = {});
-/// A new axis of size 1, at place `axis` of the result.
+/// A new axis of size 1, at position `axis` of the result.
 Tensor unsqueeze(Arg x, int axis);
 Tensor expand_dims(Arg x, int axis);
-/// NumPy's broadcast of x to `shape`; a size of -1 keeps that of x. Its gradient sums over what was repeated.
+/// NumPy's broadcast of x to `shape`; a size of -1 keeps that of x. Its gradient sums over the repeated axes.
 Tensor expand(Arg x, const Shape& shape);
 Tensor broadcast_to(Arg x, const Shape& shape);
 
-/// Python's begin:end:step. Negative positions count from the end, those outside are cut off, what is left out means "as far as it goes".
+/// Python's begin:end:step. Negative positions count from the end, those outside are cut off, a missing one means "as far as it goes".
 /// The step may be negative, not 0.
 struct Slice {
   std::optional<std::int64_t> begin = std::nullopt;
@@ -54,7 +54,7 @@ struct WindowOptions {
   Dims dilation = {};
 };
 /// Every window of x along the axes: (…, positions…, …, window…), positions = (size - dilation * (window - 1) - 1) / stride + 1 in
-/// the axes' places and the window sizes as new last axes, in the order of `axes`. An overlapping view; its gradient adds up.
+/// the axes' positions and the window sizes as new last axes, in the order of `axes`. An overlapping view; its gradient adds up.
 Tensor windows(Arg x, const Dims& axes, const Dims& window, const WindowOptions& options = {});
 
 struct OpCase;
