@@ -18,7 +18,7 @@
 #include "tegula/graph/tensor.h"  // Tensor, tensor({1.f, 2.f}), item, to_host, print
 #include "tegula/graph/variable.h"  // Variable, Parameter, Flag: state
 
-// Where it is computed.
+// Devices.
 #include "tegula/runtime/registry.h"  // cpu(), cuda(), device("cuda:1"), set_default_device
 #include "tegula/runtime/threads.h"  // set_num_threads
 

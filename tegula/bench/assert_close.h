@@ -1,5 +1,5 @@
 #pragma once
-// Whether two tensors are equal but for rounding.
+// Compares two tensors up to rounding.
 
 #include <optional>
 #include <string>
@@ -13,7 +13,7 @@ namespace tegula {
 struct CloseOptions {
   std::optional<double> rtol = {}, atol = {};
   bool equal_nan = false;  // NaN is close to NaN
-  std::string message = {};  // what is compared, for the Error
+  std::string message = {};  // name of the compared tensor, for the Error
 };
 
 /// Throws Error where |got - expected| > atol + rtol · |expected| for some element, or the shapes differ, or one of the two is NaN or infinite and the other one

@@ -100,7 +100,7 @@ void draw(const Benchmark& benchmark, const BenchmarkTable& table, const std::st
   }
   try {
     io::plot(path, figure);
-  } catch (const Error& error) {  // what was measured is worth more than its picture
+  } catch (const Error& error) {  // the measurements are worth more than their picture
     warn("perf_report.picture", error.what());
   }
 }

@@ -10,13 +10,13 @@
 
 namespace tegula {
 
-/// What is measured: one line for each of `lines`, over the values of one size (or of several together).
+/// A benchmark: one line of the report for each of `lines`, over the values of one size (or of several together).
 struct Benchmark {
   std::vector<std::string> x_names = {};  // {"N"}; those that share each value: {"M", "N", "K"}
   std::vector<double> x_values = {};
-  std::vector<std::string> lines = {};  // what the function is told
-  std::vector<std::string> line_names = {};  // and what readers are; none: the same
-  std::string plot_name = {};  // of the table, and of its files
+  std::vector<std::string> lines = {};  // passed to the function
+  std::vector<std::string> line_names = {};  // names in the report; none: the same
+  std::string plot_name = {};  // name of the table, and of its files
   std::string x_label = {};  // empty: the first of x_names
   std::string y_label = {};
   bool x_log = false, y_log = false;
@@ -48,7 +48,7 @@ struct Measured {
 
 struct ReportOptions {
   bool print = true;  // the table, to stdout
-  std::string folder = {};  // where <plot_name>.csv and the picture go; empty: nowhere
+  std::string folder = {};  // folder for <plot_name>.csv and the picture; empty: none
   std::string picture = ".png";  // or ".svg", or "" for none. Without gnuplot there is none, and a warning
 };
 

@@ -32,8 +32,8 @@ struct Airbench {
   void initialise(const HostArray& images);
 
   Tensor operator()(Tensor x);
-  Parameters weights();  // of convolutions and the head, and the bias of `whiten`
-  Parameters biases();   // of the norms
+  Parameters weights();  // weights of convolutions and the head, and the bias of `whiten`
+  Parameters biases();   // biases of the norms
 };
 
 }  // namespace tegula::models

@@ -1,5 +1,5 @@
 #pragma once
-// What a model's file says of itself, in its metadata.
+// The description of a model in its file's metadata.
 
 #include <cstdint>
 #include <string>
@@ -29,7 +29,7 @@ class Description {
 /// Throws Error unless a file's state has this tensor: asked before a net is made of the sizes that the file `path` names, which may be anything.
 void require_tensor(std::string_view op, const StateDict& state, const std::string& name, const Shape& shape, const std::string& path);
 
-/// The tensors of a model's file or of a checkpoint that holds one; what a checkpoint has beside them ("optimizer/…") is left out.
+/// The tensors of a model's file or of a checkpoint that holds one; a checkpoint's other tensors ("optimizer/…") are left out.
 StateDict model_state(const io::Safetensors& file);
 
 }  // namespace tegula::models

@@ -29,7 +29,7 @@ struct BasicBlock {
 
 struct ImageClassifierOptions {
   std::int64_t classes = 2;
-  std::int64_t size = 64;               // of the sides of a picture, which is resized to it
+  std::int64_t size = 64;               // side of a picture after resizing
   std::int64_t width = 32;              // channels of the first stage; each of the next has twice as many and half of the size
   std::int64_t stages = 3, blocks = 1;  // blocks of each stage
 };
@@ -61,7 +61,7 @@ struct NamedImageClassifier {
   std::unique_ptr<ImageClassifier> net;
   std::vector<std::string> classes;
 
-  /// Of each class, (C,), for a picture (H, W, C) u8 as io::read_picture gives it.
+  /// The probability of each class, (C,), for a picture (H, W, C) u8 as io::read_picture gives it.
   std::vector<float> probabilities(const HostArray& picture) const;
 };
 

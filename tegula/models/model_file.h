@@ -9,7 +9,7 @@
 
 namespace tegula::models {
 
-/// What a file says of its model.
+/// The description of a model in its file.
 struct ModelDescription {
   std::string kind;                       // "translation-lstm"
   std::map<std::string, double> numbers = {};     // options
@@ -28,9 +28,9 @@ void write_model_file(const std::string& path, const ModelDescription& descripti
 
 struct ModelFile {
   ModelDescription description;
-  StateDict state;  // of a checkpoint the model's part
+  StateDict state;  // the model's part of a checkpoint
 };
-/// Throws Error for a file that cannot be read, or does not say what it holds.
+/// Throws Error for a file that cannot be read, or does not describe its content.
 ModelFile read_model_file(const std::string& path);
 
 }  // namespace tegula::models

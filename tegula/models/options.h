@@ -1,5 +1,5 @@
 #pragma once
-// What the models of this folder let their users choose.
+// Options that the models of this folder offer.
 
 #include <cstdint>
 #include <optional>

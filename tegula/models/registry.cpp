@@ -64,7 +64,7 @@ Model load(const std::string& path) {
                  .expected = "a file written by tegula train or models::save",
                  .advice = "build the network yourself and call load(net, path)"});
   }
-  find(name->second);  // of another kind (gpt2, lstm …): its name says more than what its description lacks
+  find(name->second);  // of another kind (gpt2, lstm …): the error for its name is clearer than one for a missing description
   const Description description(file.metadata, path);
   Options options;
   options.classes = description.whole_number("tegula.classes", 1e6);

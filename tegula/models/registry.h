@@ -14,9 +14,9 @@ namespace tegula::models {
 struct Entry {
   std::string_view name;
   std::string_view description;
-  Shape input;  // of one sample
+  Shape input;  // shape of one sample
   nn::Layer (*make)(const Options& options);
-  Options defaults;  // what trains well …
+  Options defaults;  // options that train well …
   double lr;         // … with Adam, at the peak of a one-cycle schedule and batches of 128
 };
 
@@ -25,11 +25,11 @@ std::span<const Entry> all();
 /// Throws Error for a name that is not on the list, naming those that are.
 const Entry& find(std::string_view name);
 
-/// A network with what is needed to build it again.
+/// A network with the data needed to build it again.
 struct Model {
   std::string name;
   Options options;
-  Shape input;  // of one sample
+  Shape input;  // shape of one sample
   nn::Layer net;
 };
 
@@ -37,7 +37,7 @@ struct Model {
 Model make(std::string_view name, const Options& options);
 Model make(std::string_view name);
 
-/// What a file must say so that load() can build the model: name and options.
+/// The metadata that load() needs to build the model: name and options.
 io::Metadata describe(const Model& model);
 /// Writes weights and description as safetensors, atomically.
 void save(const std::string& path, const Model& model);

@@ -56,7 +56,7 @@ std::string reason_against(const io::Table& table, TableColumn& column, const Ta
   return "";
 }
 
-/// Whether the numbers of a target are few whole ones: names of classes.
+/// True if the numbers of a target are a few integers: names of classes.
 bool are_classes(const io::Table& table, const std::string& target) {
   constexpr std::size_t kMost = 10;
   std::vector<double> different;
@@ -70,7 +70,7 @@ bool are_classes(const io::Table& table, const std::string& target) {
   return true;
 }
 
-/// Whether all texts are digits with signs in front and between: numbers as another country writes them.
+/// True if all texts are digits with signs before and between them: numbers in another country's notation.
 bool look_like_numbers(const std::vector<std::string>& texts) {
   return std::all_of(texts.begin(), texts.end(), [](const std::string& text) {
     const std::size_t begin = text.find_first_not_of("+- ");

@@ -24,7 +24,7 @@ namespace tegula::models {
 struct TableColumn {
   std::string name;
   io::ColumnKind kind = io::ColumnKind::Numbers;
-  std::vector<std::string> categories = {};  // of Texts: those with an input of their own
+  std::vector<std::string> categories = {};  // for Texts: those with an input of their own
 };
 
 enum class TableTask : std::uint8_t { Regression, Classification };
@@ -35,14 +35,14 @@ struct TableLayoutOptions {
   std::int64_t most_categories = 50;     // of a column; rarer texts count as unknown
 };
 
-/// What the columns of a table mean. Numbers and dates (days) are one input each, texts one for each category; a column without values, and one of texts that
-/// hardly ever come twice (names, notes), are left out.
+/// The meaning of a table's columns. Numbers and dates (days) are one input each, texts one for each category; a column without values, and one of texts that
+/// rarely repeat (names, notes), are left out.
 struct TableLayout {
   std::vector<TableColumn> columns;
   std::vector<std::string> left_out;  // names, with the reason behind them: "notes (200 different texts)"
   std::string target;
   TableTask task = TableTask::Regression;
-  std::vector<std::string> classes;  // of a classification
+  std::vector<std::string> classes;  // for a classification
 
   /// Texts are classes, and so are whole numbers of which there are at most ten different ones; other numbers are to be regressed. Throws Error when there is no column
   /// `target`, no other column is of use, a class is alone, nearly every row of the target has a text of its own, or it holds no numbers where a regression was asked for.
@@ -78,13 +78,13 @@ class TableNet {
   Tensor operator()(Tensor x);
   const TableNetOptions& options() const { return options_; }
 
-  std::optional<nn::Imputer> fill;  // of the numbers, as the next
+  std::optional<nn::Imputer> fill;  // of the numbers, as is the next
   std::optional<nn::StandardScaler> scale;
   std::optional<nn::OneHot> encode;
   std::vector<nn::Linear> layers;
   nn::Dropout dropout;
   nn::Linear output;
-  nn::StandardScaler target{1};  // of a regression
+  nn::StandardScaler target{1};  // for a regression
   static constexpr auto fields =
       nn::fields<&TableNet::fill, &TableNet::scale, &TableNet::layers, &TableNet::dropout, &TableNet::output, &TableNet::target>;
 
@@ -103,9 +103,9 @@ class TableModel {
   /// Means, medians and deviations of these rows: those to train on.
   void fit_preprocessing(const io::Table& table);
   HostArray inputs(const io::Table& table) const { return layout_.inputs(table); }
-  /// What the net is to give: of a regression scaled, as the net's output is.
+  /// The targets for the net: for a regression scaled, as the net's output is.
   HostArray targets(const io::Table& table) const;
-  /// Of each row: of a regression (N, 1) in the target's unit, else the probabilities of the classes (N, C).
+  /// The prediction for each row: for a regression (N, 1) in the target's unit, otherwise the probabilities of the classes (N, C).
   Tensor predict(const io::Table& table) const;
 
  private:

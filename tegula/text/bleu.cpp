@@ -89,7 +89,7 @@ Counts ngrams(const std::vector<std::string>& words) {
   return counts;
 }
 
-/// Score, precisions and brevity penalty of what was counted.
+/// Computes score, precisions and brevity penalty from the counts.
 void finish(Bleu& b) {
   const auto hypothesis = static_cast<double>(b.hypothesis_length), reference = static_cast<double>(b.reference_length);
   b.brevity_penalty = b.hypothesis_length >= b.reference_length ? 1 : b.hypothesis_length > 0 ? std::exp(1 - reference / hypothesis) : 0;

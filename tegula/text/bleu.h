@@ -10,7 +10,7 @@
 
 namespace tegula::text {
 
-enum class BleuTokens : std::uint8_t { Mteval13a, None };  // mteval-v13a.pl's words and signs, or what stands between blanks
+enum class BleuTokens : std::uint8_t { Mteval13a, None };  // mteval-v13a.pl's words and signs, or the texts between blanks
 enum class BleuCase : std::uint8_t { Mixed, Lower };
 
 struct BleuOptions {
@@ -18,7 +18,7 @@ struct BleuOptions {
   BleuCase letters = BleuCase::Mixed;
 };
 
-/// Counts of n-grams, n from 1 to 4, and what comes of them; shares in percent.
+/// Counts of n-grams, n from 1 to 4, and the score from them; shares in percent.
 struct Bleu {
   double score = 0;
   std::array<double, 4> precisions{};
@@ -30,7 +30,7 @@ struct Bleu {
   std::string text() const;
 };
 
-/// Of a corpus: segment i of `hypotheses` against segment i of each of the references. Where nothing of an order matches, it counts 1/2, 1/4, … of a match (exponential smoothing).
+/// The score of a corpus: segment i of `hypotheses` against segment i of each of the references. If nothing of an order matches, it counts as 1/2, 1/4, … of a match (exponential smoothing).
 /// Throws Error when there are no references, or not as many segments as hypotheses.
 Bleu bleu(std::span<const std::string> hypotheses, std::span<const std::vector<std::string>> references, const BleuOptions& options = {});
 Bleu bleu(std::span<const std::string> hypotheses, const std::vector<std::string>& reference, const BleuOptions& options = {});

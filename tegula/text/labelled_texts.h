@@ -42,7 +42,7 @@ class LabelledSequences {
   data::Sample get(std::int64_t i) const;
   std::vector<HostArray> gather(std::span<const std::int64_t> rows) const;
 
-  /// Of each sequence: what the batches are made by (data::SamplerOptions).
+  /// The length of each sequence, by which batches are made (data::SamplerOptions).
   std::vector<std::int64_t> lengths() const;
   std::int64_t label(std::int64_t i) const { return (*labels_)[static_cast<std::size_t>(i)]; }
   /// The same in the order of their lengths: little is padded in batches that follow it.

@@ -8,7 +8,7 @@
 
 namespace tegula::text {
 
-/// The whole file, decompressed when it is gzip; a byte-order mark is left out. `op` is who reads, for messages. Throws Error when it
+/// The whole file, decompressed if it is gzip; a byte-order mark is left out. `op` is the caller, for messages. Throws Error if it
 /// cannot be read.
 std::string read_text(const std::string& path, std::string_view op = "read_text");
 

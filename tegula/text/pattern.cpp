@@ -27,7 +27,7 @@ std::string message(int code) {
   return reinterpret_cast<const char*>(text);
 }
 
-constexpr std::uint32_t kMostSteps = 10'000'000;  // of one match, within which a pattern has to find its way
+constexpr std::uint32_t kMostSteps = 10'000'000;  // steps of one match; a pattern that needs more gives an error
 
 }  // namespace
 
@@ -47,7 +47,7 @@ Pattern::Pattern(std::string text, std::string_view op) {
                  .got = "the pattern " + printable(text.substr(0, 200)) + ": " + message(error) + ", at byte " + std::to_string(place),
                  .expected = "a regular expression as Perl has them"});
   }
-  pcre2_jit_compile(code->compiled.get(), PCRE2_JIT_COMPLETE);  // where it cannot, the pattern is interpreted
+  pcre2_jit_compile(code->compiled.get(), PCRE2_JIT_COMPLETE);  // if it fails, the pattern is interpreted
   code->text = std::move(text);
   code->op = op;
   code_ = std::move(code);

@@ -13,7 +13,7 @@ namespace tegula::text {
 /// are no UTF-8 match nothing.
 class Pattern {
  public:
-  /// Throws Error in the name of `op`, with the place of the mistake.
+  /// Throws Error in the name of `op`, with the position of the mistake.
   explicit Pattern(std::string text, std::string_view op = "Pattern");
 
   struct Match {

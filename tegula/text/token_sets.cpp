@@ -146,7 +146,7 @@ std::vector<HostArray> MaskedTokens::get(std::int64_t row, data::RandomStream& r
   Ids tokens{options_.first};
   tokens.insert(tokens.end(), from, from + inner);
   tokens.push_back(options_.end);
-  // The first of a shuffled list: without drawing a place twice.
+  // The first of a shuffled list: without drawing a position twice.
   std::vector<std::int64_t> places(static_cast<std::size_t>(inner));
   std::iota(places.begin(), places.end(), std::int64_t{1});
   for (std::size_t i = 0; i < static_cast<std::size_t>(guessed_); ++i)

@@ -15,7 +15,7 @@ namespace tegula::text {
 std::int64_t ladder_width(std::int64_t length);
 
 /// A data set (data::Dataset) of sources and targets. A batch is: source (N, W) with zeros behind; target (N, W), `begin` in front; the lengths of the sources (N); and
-/// what follows each place of the target (N, W), which ends with `end`; 0 behind that. W is the ladder's width for the longest of them. 0 is for padding.
+/// the tokens after each position of the target (N, W), which ends with `end`, then 0. W is the ladder's width for the longest of them. 0 is for padding.
 class TokenPairs {
  public:
   /// Throws Error for different numbers of sources and targets, an empty source, and a token below 1.
@@ -24,7 +24,7 @@ class TokenPairs {
   std::int64_t size() const { return static_cast<std::int64_t>(sources_.size()); }
   std::vector<HostArray> get(std::int64_t row) const;  // as a batch of one, without its axis
   std::vector<HostArray> gather(std::span<const std::int64_t> rows) const;
-  /// Of each pair the longer side, with begin or end: what batches of like lengths are made by (data::LoaderOptions::lengths).
+  /// The longer side of each pair, with begin or end; batches of similar lengths are made by these (data::LoaderOptions::lengths).
   const std::vector<std::int64_t>& lengths() const { return lengths_; }
   const std::vector<Ids>& sources() const { return sources_; }
   /// The shortest pairs first.
@@ -58,11 +58,11 @@ struct MaskedTokensOptions {
   Id mask = 4;  // [MASK]
   Id vocabulary = 0;  // tokens by which others are replaced are below it, and not below `ordinary`
   Id ordinary = 5;  // the special tokens are below it
-  double share = 0.15;  // of the tokens that are to be guessed
+  double share = 0.15;  // share of the tokens that are to be guessed
 };
-/// A data set of pieces of one long text for BERT's first task (Devlin et al., 2019): of each a share of the tokens is to be guessed, of which 80 % are
-/// masked, 10 % are another token, and 10 % stay; chosen anew each epoch. A sample is: tokens (length), places (P) in increasing order, and what
-/// stood there (P), P the share of length - 2, at least 1. What is left behind the last whole piece is left out.
+/// A data set of pieces of one long text for BERT's first task (Devlin et al., 2019): a share of each piece's tokens is to be guessed, of which 80 % are
+/// masked, 10 % are another token, and 10 % stay; chosen anew each epoch. A sample is: tokens (length), positions (P) in increasing order, and the original
+/// tokens there (P), P the share of length - 2, at least 1. A rest after the last whole piece is left out.
 class MaskedTokens {
  public:
   /// Throws Error for options that make no sense, and a text that is too short for one piece.

@@ -27,7 +27,7 @@ HostArray window(const Ids& tokens, std::int64_t begin, std::int64_t length) {
   return HostArray::from(std::span<const Id>(tokens).subspan(static_cast<std::size_t>(begin), static_cast<std::size_t>(length)), {length});
 }
 
-/// Of llm.c (data_common.py): what its files of tokens begin with, in 256 little-endian i32: this, a version, the number of tokens.
+/// The header of llm.c's token files (data_common.py), 256 little-endian i32: this number, a version, the number of tokens.
 constexpr std::size_t kHeader = 1024;
 constexpr std::uint64_t kGpt2Magic = 20240520, kLlama3Magic = 20240801;
 

@@ -21,7 +21,7 @@ void write_tokens(const std::string& path, const Ids& tokens);
 /// A set that never comes to its end: for a data::Loader without shuffling.
 constexpr std::int64_t endless(std::int64_t batch) { return (std::int64_t{1} << 31) / batch * batch; }
 
-/// Windows at random places: each sample is tokens x (length) and the ones that follow, y (length), i64. Which places these are follows from the
+/// Windows at random positions: each sample is tokens x (length) and the ones that follow, y (length), i64. Which positions these are follows from the
 /// Loader's seed and position alone. Throws Error for a text of fewer than length + 1 tokens.
 class RandomWindows {
  public:
@@ -34,7 +34,7 @@ class RandomWindows {
   std::int64_t length_, count_;
 };
 
-/// Windows that follow each other, (x, y) as above; a rest shorter than a window is left out. Of more than `most` (0: all) only so many, evenly spread.
+/// Consecutive windows, (x, y) as above; a rest shorter than a window is left out. Above `most` windows (0: all) only that many, evenly spread.
 class Windows {
  public:
   Windows(SharedIds tokens, std::int64_t length, std::int64_t most = 0);
@@ -55,7 +55,7 @@ class Streams {
   Streams(SharedIds tokens, std::int64_t batch, std::int64_t length, std::int64_t count = 0);
   std::int64_t size() const { return count_; }
   data::Sample get(std::int64_t i) const;
-  std::int64_t windows() const { return windows_; }  // of each stream
+  std::int64_t windows() const { return windows_; }  // windows of each stream
 
  private:
   SharedIds tokens_;

@@ -8,7 +8,7 @@
 
 namespace tegula::text {
 
-/// A character at the front of some bytes. What is no UTF-8 is one byte that stands for U+FFFD.
+/// The first character of some bytes. An invalid sequence is one byte that stands for U+FFFD.
 struct Character {
   char32_t code = 0;
   std::size_t bytes = 0;

@@ -11,7 +11,7 @@
 
 namespace tegula::text {
 
-using Id = std::int64_t;  // what an embedding takes
+using Id = std::int64_t;  // the index that an embedding takes
 using Ids = std::vector<Id>;
 
 /// Lets maps of strings be asked with pieces of text.
@@ -26,7 +26,7 @@ using TextMap = std::unordered_map<std::string, T, TextHash, std::equal_to<>>;
 class Vocabulary {
  public:
   Vocabulary() = default;
-  /// The place of a token is its number. Of equal tokens the first has the name.
+  /// A token's index is its number. Among equal tokens the first one gets the name.
   explicit Vocabulary(std::vector<std::string> tokens);
 
   Id size() const { return static_cast<Id>(tokens_.size()); }

@@ -45,12 +45,12 @@ class WordTokenizer {
   TextMap<std::int64_t> counts_;
 };
 
-/// Where numbers are added or taken away.
+/// The end of a sequence at which numbers are added or dropped.
 enum class Side : std::uint8_t { Front, Back };
 struct PadOptions {
-  std::int64_t length = 0;  // of the rows; 0: the longest sequence's
+  std::int64_t length = 0;  // length of the rows; 0: the longest sequence's
   Side padding = Side::Front;
-  Side truncating = Side::Front;  // of sequences that are longer
+  Side truncating = Side::Front;  // for sequences that are longer
   Id value = 0;
 };
 /// Sequences as rows of one length: (N, length) i64, Keras' pad_sequences. Throws Error for a negative length.

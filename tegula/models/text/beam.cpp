@@ -50,11 +50,11 @@ void BeamSearch::extend(std::span<const float> values, std::span<const std::int6
     if (!ends) {
       next.push_back({from.tokens, c.score, static_cast<std::int64_t>(c.beam)});
       next.back().tokens.push_back(tokens[c.place]);
-    } else if (static_cast<std::int64_t>(rank) < count_) {  // what ends has to be among the best, too
+    } else if (static_cast<std::int64_t>(rank) < count_) {  // an ending sequence must be among the best, too
       ended_.push_back({from.tokens, normalized(c.score, from.tokens.size() + 1), true});
     }
   }
-  // A vocabulary smaller than the beams: what is missing has no chance.
+  // A vocabulary smaller than the beams: the missing candidates have no chance.
   while (static_cast<std::int64_t>(next.size()) < count_) {
     next.push_back(next.empty() ? Beam{{tokens[0]}, 0, 0} : next.back());
     next.back().score = -std::numeric_limits<double>::infinity();
@@ -109,14 +109,14 @@ Candidates best_candidates(const Tensor& scores, std::int64_t wanted) {
     const auto [values, tokens] = topk(x, count, 1);
     return {values, tokens};
   }
-  // topk sorts what it gets, and a vocabulary is long. The best tokens are in the groups with the best maxima.
+  // topk sorts its whole input, and a vocabulary is long. The best tokens are in the groups with the best maxima.
   const std::vector<PadWidth> widths{{}, {.high = groups * kGroup - vocabulary}};
   const Tensor grouped = reshape(pad(x, widths, {.value = -std::numeric_limits<double>::infinity()}), {rows, groups, kGroup});
   const Tensor best = unsqueeze(topk(max(grouped, 2), count, 1).indices, 2);  // (rows, count, 1)
   const Shape some{rows, count, kGroup}, flat{rows, count * kGroup};
   const auto [values, places] = topk(reshape(gather(grouped, 1, expand(best, some)), flat), count, 1);
   const Tensor tokens = gather(reshape(best * kGroup + iota(some, 2), flat), 1, places);
-  return {values, where(tokens < vocabulary, tokens, vocabulary - 1)};  // what was padded has no chance, but a number
+  return {values, where(tokens < vocabulary, tokens, vocabulary - 1)};  // padding has no chance, but needs a valid number
 }
 
 }  // namespace tegula::models

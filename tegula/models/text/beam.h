@@ -26,7 +26,7 @@ class BeamSearch {
   void extend(std::span<const float> values, std::span<const std::int64_t> tokens);
   /// Always so many.
   const std::vector<Beam>& beams() const { return beams_; }
-  /// Nothing that goes on can be better than what has ended.
+  /// True if no open sequence can become better than the ended ones.
   bool done() const { return done_; }
   Generated best() const;
 
@@ -41,11 +41,11 @@ class BeamSearch {
   bool done_ = false;
 };
 
-/// What follows each row: log-probabilities (rows, n) and tokens, as BeamSearch::extend takes them.
+/// The candidates after each row: log-probabilities (rows, n) and tokens, as BeamSearch::extend takes them.
 struct Candidates {
   Tensor values, tokens;
 };
-/// Several searches side by side, each with `beams` rows: `first` follows the prompts, and `step` gives what follows after each row has become
+/// Several searches side by side, each with `beams` rows: `first` follows the prompts, and `step` gives the next candidates after each row has become
 /// the former row order[row], with token tokens[row] behind it. At most `most` tokens.
 std::vector<Generated> search_beams(
     std::vector<BeamSearch> searches, std::int64_t most, Candidates first,

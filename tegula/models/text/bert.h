@@ -18,13 +18,13 @@ struct BertOptions {
   std::int64_t vocabulary = 30522;
   std::int64_t width = 768, layers = 12, heads = 12, hidden = 3072;  // BERT-base: 110 M parameters
   std::int64_t context = 512;
-  std::int64_t types = 2;  // of segments
+  std::int64_t types = 2;  // number of segments
   double dropout = 0.1;
   double norm_eps = 1e-12;
   DType dtype = f32;
 };
 
-/// What may come with the tokens (B, T).
+/// Optional inputs beside the tokens (B, T).
 struct BertInput {
   Tensor lengths = {};     // (B) integers: how many tokens of each sequence there are; the others are padding
   Tensor token_types = {};  // (B, T) integers: 0 or 1, the segment; 0
@@ -137,7 +137,7 @@ class Bert {
   BertOptions options_;
 };
 
-/// Scores (B, T, vocabulary) of the token at each place, by the embedding's weight: for texts of which tokens were masked.
+/// Scores (B, T, vocabulary) of the token at each position, by the embedding's weight: for texts of which tokens were masked.
 class BertForMaskedLM {
  public:
   explicit BertForMaskedLM(const BertOptions& options = {});
@@ -145,7 +145,7 @@ class BertForMaskedLM {
   /// (B, T, width) behind the head's own layer, whose product with the embedding's weight are the scores without their bias.
   Tensor features(Arg tokens, const BertInput& input = {}) const;
   Tensor head(Arg features) const;
-  /// Scores (B, P, vocabulary) of the places (B, P) alone: what pre-training needs.
+  /// Scores (B, P, vocabulary) of the positions (B, P) alone: what pre-training needs.
   Tensor at(Arg tokens, Arg places, const BertInput& input = {}) const;
 
   Bert bert;
@@ -166,14 +166,14 @@ class BertForSequenceClassification {
       nn::fields<&BertForSequenceClassification::bert, &BertForSequenceClassification::dropout, &BertForSequenceClassification::classifier>;
 };
 
-/// The names as these models have them: the encoder's with `prefix` in front, whether the file has "bert." there or not; norms' "gamma" and "beta", as the first
-/// published files have them, are weight and bias. Left out: places that old files hold ("embeddings.position_ids"), the tied "cls.predictions.decoder", the next
-/// sentence's head; for a Bert by itself (an empty prefix) heads, too. What a model does not have, such as the pooler, Strict::No passes over.
+/// The names as these models have them: the encoder's with `prefix` before them, with or without "bert." in the file; norms' "gamma" and "beta", as the first
+/// published files have them, become weight and bias. Dropped: positions that old files hold ("embeddings.position_ids"), the tied "cls.predictions.decoder", the next
+/// sentence's head; for a Bert by itself (an empty prefix) heads, too. Strict::No skips entries that a model does not have, such as the pooler.
 StateDict bert_state(const StateDict& hugging_face, std::string_view prefix = "bert.");
 
 /// Kinds of models in files.
 inline constexpr const char *kBertMaskedKind = "bert-masked-lm", *kBertClassifierKind = "bert-classifier";
-/// What a file says of a BERT, and back. Throws Error, naming `path`, for options that make no sense.
+/// A BERT's options as a file's description, and back. Throws Error, naming `path`, for invalid options.
 ModelDescription describe(const BertOptions& options, std::string kind);
 BertOptions bert_options(const ModelDescription& description, const std::string& path);
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the decoders of this folder share.
+// Shared by the decoders of this folder.
 
 #include <string_view>
 
@@ -7,7 +7,7 @@
 
 namespace tegula::models {
 
-/// q (B, T, H, D), k and v (B, T, G, D) -> (B, T, H * D): causal attention, over what the cache holds when there is one, which then holds
+/// q (B, T, H, D), k and v (B, T, G, D) -> (B, T, H * D): causal attention, over the cache's content if there is one, which then holds
 /// k and v too.
 Tensor attend_cached(const Tensor& q, const Tensor& k, const Tensor& v, nn::KeyValueCache* cache, int layer, double dropout = 0);
 

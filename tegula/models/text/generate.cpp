@@ -64,7 +64,7 @@ Tensor sample(Arg scores, const Sampling& s, const Tensor& seen, Generator* gene
   if (s.top_k > 0 && s.top_k < x.size(1)) x = where(x >= slice(topk(x, s.top_k, 1).values, 1, {-1, {}}), x, kNever);
   if (s.top_p < 1) {
     const Tensor sorted = sort(x, 1, Order::Descending).values, p = softmax(sorted, 1);
-    // Those before which the others have not reached top_p; the first always.
+    // The tokens before which the others have not reached top_p; always including the first.
     const Tensor least = min(where(cumsum(p, 1) - p < s.top_p, sorted, -kNever), 1, Keep::Yes);
     x = where(x >= least, x, kNever);
   }
@@ -112,7 +112,7 @@ class TextGenerator::Impl {
  private:
   using Function = std::function<std::vector<Tensor>(const Tensor&)>;
 
-  /// What was compiled for other options is made again: they are numbers in the programs.
+  /// Functions compiled for other options are made again: options are constants in the programs.
   void compile(const GenerateOptions& o) {
     const bool chooses_anew = choose_.use(o.sampling, o.generator);
     if (step_ && !chooses_anew && beams_ == o.beams) return;
@@ -133,7 +133,7 @@ class TextGenerator::Impl {
     })));
   }
 
-  /// Of the last tokens' features (B, width): the next tokens, or candidates for beams.
+  /// From the last tokens' features (B, width): the next tokens, or candidates for beams.
   std::vector<Tensor> chosen(const Tensor& features) {
     const Tensor scores = head_(features);
     if (beams_ > 1) {
@@ -143,7 +143,7 @@ class TextGenerator::Impl {
     return {choose_(scores)};
   }
 
-  /// Fills the cache with the prompts and chooses what follows.
+  /// Fills the cache with the prompts and chooses the first new tokens.
   std::vector<Tensor> prefill(const detail::Prompts& prompts) {
     std::size_t longest = 0, shortest = prompts[0].size();
     for (const auto& prompt : prompts) longest = std::max(longest, prompt.size()), shortest = std::min(shortest, prompt.size());

@@ -1,5 +1,5 @@
 #pragma once
-// Text from a decoder: a prompt at once, then token by token, with what the model remembers in a cache.
+// Text from a decoder: a prompt at once, then token by token, with a cache of earlier tokens.
 
 #include <cstdint>
 #include <functional>
@@ -28,11 +28,11 @@ struct Sampling {
 Tensor sample(Arg scores, const Sampling& sampling, const Tensor& seen = {}, Generator* generator = nullptr);
 
 struct GenerateOptions {
-  std::int64_t max_new_tokens = 128;  // of each sequence; fewer where the cache is full
+  std::int64_t max_new_tokens = 128;  // of each sequence; fewer if the cache is full
   Sampling sampling = {.temperature = 0};
   std::vector<std::int64_t> stop_tokens = {};  // end a sequence, which does not hold them
   std::vector<std::string> stop_strings = {};  // end a sequence where its text, by `text`, holds one; needs `text`
-  std::function<std::string(const std::vector<std::int64_t>&)> text = {};  // of new tokens
+  std::function<std::string(const std::vector<std::int64_t>&)> text = {};  // decodes the new tokens
   std::function<bool(std::size_t sequence, std::int64_t token)> on_token = {};  // each new token when it is known; false ends the sequence
   std::int64_t beams = 1;  // more: the best of a beam search, without sampling; on_token and stop strings are for one beam
   double length_penalty = 1;  // a beam counts its log-probability / length^penalty (Wu et al., 2016, in Hugging Face's form)

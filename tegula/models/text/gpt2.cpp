@@ -21,7 +21,7 @@ namespace {
 
 constexpr double kDeviation = 0.02;
 
-/// What ends in a residual sum begins smaller, by the number of those.
+/// Weights whose output is added to the residual sum begin smaller, by the number of such additions.
 double last_deviation(const Gpt2Options& o) { return kDeviation / std::sqrt(2.0 * static_cast<double>(o.layers)); }
 
 const Gpt2Options& checked(const Gpt2Options& o) {
@@ -45,7 +45,7 @@ nn::Embedding table(std::int64_t rows, std::int64_t width, DType dtype) {
 namespace gpt2 {
 namespace {
 
-/// x, of which the dtype has what is stored.
+/// x rounded to the stored dtype.
 Tensor kept_in(const std::optional<DType>& dtype, const Tensor& x) { return dtype ? cast(cast(x, *dtype), x.dtype()) : x; }
 
 }  // namespace

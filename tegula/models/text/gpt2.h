@@ -18,12 +18,12 @@ struct Gpt2Options {
   std::int64_t vocabulary = 50257;
   std::int64_t width = 768, layers = 12, heads = 12;  // 124 M parameters
   std::int64_t context = 1024;
-  double dropout = 0;  // of embeddings, attention weights and what each part adds; the published models were trained with 0.1
+  double dropout = 0;  // of embeddings, attention weights and each part's output; the published models were trained with 0.1
   double norm_eps = 1e-5;
   DType dtype = f32;
-  /// What the sums between the parts are kept in, such as bf16 beside weights of f32: half the bytes of a training's largest tensors.
+  /// The dtype of the residual sums, such as bf16 beside weights of f32: half the bytes of a training's largest tensors.
   std::optional<DType> residual = {};
-  /// What is within a layer is computed again in the backward pass instead of kept (tegula::checkpoint): less memory, a third more work.
+  /// Compute the inside of a layer again in the backward pass instead of keeping it (tegula::checkpoint): less memory, a third more work.
   bool checkpoint_layers = false;
 };
 
@@ -35,7 +35,7 @@ struct Projection {
   Tensor operator()(Tensor x) const;
   void visit(nn::Visitor& visitor, const nn::Path& path);
   Variable weight, bias;
-  dist::Split split;  // of its columns or rows among ranks (nn/tensor_parallel.h)
+  dist::Split split;  // split of its columns or rows among ranks (nn/tensor_parallel.h)
 };
 
 struct Attention {
@@ -73,12 +73,12 @@ struct Block {
 
 }  // namespace gpt2
 
-/// tokens (B, T), integers -> scores (B, T, vocabulary), by the embedding's weight. With a cache the tokens continue what it holds.
+/// tokens (B, T), integers -> scores (B, T, vocabulary), by the embedding's weight. With a cache the tokens continue its content.
 class Gpt2 {
  public:
   explicit Gpt2(const Gpt2Options& options = {});
   Tensor operator()(Arg tokens, nn::KeyValueCache* cache = nullptr) const { return head(hidden(tokens, cache)); }
-  /// (B, T, width): what the scores are made of.
+  /// (B, T, width): the features for the scores.
   Tensor hidden(Arg tokens, nn::KeyValueCache* cache = nullptr) const;
   /// (…, width) -> (…, vocabulary).
   Tensor head(Arg x) const;
@@ -95,8 +95,8 @@ class Gpt2 {
   Gpt2Options options_;
 };
 
-/// For dist::tensor_parallel(net, …): heads, hidden features and the vocabulary are shared out, so that net(tokens) gives this rank's scores, which
-/// dist::cross_entropy takes. With Steps::Shared what lies between is, too: norms, dropout and sums of a rank see its part of the steps.
+/// For dist::tensor_parallel(net, …): splits heads, hidden features and the vocabulary, so that net(tokens) gives this rank's scores, which
+/// dist::cross_entropy takes. With Steps::Shared the layers in between are split, too: norms, dropout and sums of a rank see its part of the steps.
 dist::TensorPlan gpt2_plan(dist::Steps steps = dist::Steps::Whole);
 
 /// The names as this model has them: without "transformer." in front, the masks that old files hold ("h.0.attn.bias") and a tied "lm_head.weight".

@@ -22,7 +22,7 @@ namespace tegula::models {
 namespace {
 
 constexpr const char *kTokenizer = "tegula.tokenizer", *kGpt2 = "gpt2", *kLstm = "lstm";
-constexpr double kMost = 1 << 24;  // of any size
+constexpr double kMost = 1 << 24;  // upper bound of any size
 
 template <class... F>
 struct Overloaded : F... {
@@ -188,7 +188,7 @@ namespace {
 /// A text on its way.
 struct Writing {
   text::TokenStream stream;
-  text::Ids seen;  // what the model looks at: prompt and tokens, of which the older half goes where the context is full
+  text::Ids seen;  // the model's input: prompt and tokens; the older half is dropped when the context is full
   Written written;
   bool ended = false;
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Language models in files that say what they hold: the net, its sizes and its tokenizer; and text from them.
+// Language models in files that describe themselves: the net, its sizes and its tokenizer; and text from them.
 
 #include <functional>
 #include <memory>
@@ -26,7 +26,7 @@ struct LanguageModel {
   std::int64_t parameters() const;
 };
 
-/// What a file must say so that the model can be built again; `tokenizer_json` is the text of a tokenizer.json (text/tokens/tokenizer_texts.h).
+/// The metadata from which the model can be built again; `tokenizer_json` is the text of a tokenizer.json (text/tokens/tokenizer_texts.h).
 io::Metadata describe(const Gpt2& net, const std::string& tokenizer_json);
 io::Metadata describe(const LstmLanguageModel& net, const std::string& tokenizer_json);
 
@@ -40,7 +40,7 @@ void save_language_model(const std::string& path, const LstmLanguageModel& net, 
 /// fit, and when the tokenizer has more tokens than the model.
 LanguageModel load_language_model(const std::string& path, const std::string& tokenizer = "");
 
-/// The mean of -log p(label) over all places: features (…, F) · weight (vocabulary, F) + bias -> scores, for labels (…). Scores of more than
+/// The mean of -log p(label) over all positions: features (…, F) · weight (vocabulary, F) + bias -> scores, for labels (…). Scores of more than
 /// 4 GiB, as they are stored, are never in memory as a whole (linear_cross_entropy); the backward pass computes those anew.
 Tensor next_token_loss(Arg features, Arg weight, Arg labels, const Tensor& bias = {});
 
@@ -58,7 +58,7 @@ struct Written {
   bool finished = false;  // by a stop string or the token that ends texts, not by the length
 };
 
-/// Goes on from prompts, compiled once; the model must outlive it. A model with a context goes on from the later half of what it sees when that is full.
+/// Continues prompts, compiled once; the model must outlive it. A model with a full context goes on from the later half of its tokens.
 class TextWriter {
  public:
   explicit TextWriter(const LanguageModel& model);
@@ -66,8 +66,8 @@ class TextWriter {
   /// An empty prompt is a line end where that is a token, as nanoGPT has it, or the token that begins texts. Throws Error for a prompt that is longer
   /// than the context less one.
   Written operator()(const std::string& prompt, const WriteOptions& options = {});
-  /// All prompts together, of any lengths: each step of the model gives a token to all of them. Where the likeliest token is taken each text is what its prompt gives
-  /// alone. Compiled anew when the number of prompts is another one.
+  /// Writes after all prompts together, of any lengths: each step of the model adds a token to all of them. If the likeliest token is taken each text is the one that its prompt
+  /// gives alone. Compiles again when the number of prompts changes.
   std::vector<Written> all(const std::vector<std::string>& prompts, const WriteOptions& options = {});
 
  private:

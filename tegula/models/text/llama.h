@@ -19,7 +19,7 @@ struct LlamaOptions {
   std::int64_t vocabulary = 32000;
   std::int64_t width = 4096, layers = 32, heads = 32;
   std::int64_t kv_heads = 0;  // heads of keys and values; 0: as many as heads
-  std::int64_t hidden = 11008;  // of the feed-forward layers
+  std::int64_t hidden = 11008;  // width of the feed-forward layers
   std::int64_t context = 2048;  // the most tokens that a cache is made for
   double norm_eps = 1e-5;
   nn::RotaryOptions rotary = {};
@@ -34,7 +34,7 @@ struct Attention {
   Tensor operator()(Tensor x, Tensor places, nn::KeyValueCache* cache, int layer) const;
   void visit(nn::Visitor& visitor, const nn::Path& path);
   nn::Linear q_proj, k_proj, v_proj, o_proj;
-  dist::Split split;  // of heads among ranks, o_proj's rows with them (nn/tensor_parallel.h)
+  dist::Split split;  // split of the heads among ranks, o_proj's rows with them (nn/tensor_parallel.h)
 
  private:
   std::int64_t heads_, groups_, width_;
@@ -46,7 +46,7 @@ struct FeedForward {
   Tensor operator()(Tensor x) const;
   void visit(nn::Visitor& visitor, const nn::Path& path);
   nn::Linear gate_proj, up_proj, down_proj;
-  dist::Split split;  // of hidden features among ranks, down_proj's rows with them (nn/tensor_parallel.h)
+  dist::Split split;  // split of the hidden features among ranks, down_proj's rows with them (nn/tensor_parallel.h)
 };
 
 struct Block {
@@ -68,12 +68,12 @@ struct Body {
 
 }  // namespace llama
 
-/// tokens (B, T), integers -> scores (B, T, vocabulary). With a cache the tokens continue what it holds.
+/// tokens (B, T), integers -> scores (B, T, vocabulary). With a cache the tokens continue its content.
 class Llama {
  public:
   explicit Llama(const LlamaOptions& options = {});
   Tensor operator()(Arg tokens, nn::KeyValueCache* cache = nullptr) const { return head(hidden(tokens, cache)); }
-  /// (B, T, width): what the scores are made of.
+  /// (B, T, width): the features for the scores.
   Tensor hidden(Arg tokens, nn::KeyValueCache* cache = nullptr) const;
   /// (…, width) -> (…, vocabulary).
   Tensor head(Arg x) const;

@@ -125,7 +125,7 @@ class LstmGenerator::Impl {
     step_.emplace(jit(Function([this](const Tensor& tokens) { return chosen(unsqueeze(tokens, 1), {.h = h_, .c = c_}); })));
   }
 
-  /// Of the state behind the last token, which is the last layer's features.
+  /// The tokens chosen from the state after the last token, which is the last layer's features.
   Tensor chosen(const Tensor& tokens, const nn::RecurrentState& state) {
     const nn::Recurrent out = net_.hidden(tokens, state);
     h_ = out.h, c_ = out.c;

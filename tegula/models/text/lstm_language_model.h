@@ -26,7 +26,7 @@ class LstmLanguageModel {
  public:
   explicit LstmLanguageModel(const LstmLanguageModelOptions& options = {});
   Tensor operator()(Arg tokens) const { return head(hidden(tokens).output); }
-  /// output (B, T, hidden), what the scores are made of; and the states (layers, B, hidden) after the last step, to go on from.
+  /// output (B, T, hidden), the features for the scores; and the states (layers, B, hidden) after the last step, to continue from.
   nn::Recurrent hidden(Arg tokens, const nn::RecurrentState& state = {}) const;
   /// (…, hidden) -> (…, vocabulary).
   Tensor head(Arg x) const;
@@ -49,7 +49,7 @@ class LstmLanguageModel {
 class CarriedLstm {
  public:
   CarriedLstm(const LstmLanguageModel& net, std::int64_t batch, std::int64_t eval_batch, const dist::Group& ranks = {});
-  /// tokens (B, T), begins (B) floats, 1 where a stream begins and what was carried is forgotten -> (B, T, hidden).
+  /// tokens (B, T), begins (B) floats, 1 where a stream begins and the carried state is forgotten -> (B, T, hidden).
   Tensor operator()(Tensor tokens, Tensor begins);
   void visit(nn::Visitor& visitor, const nn::Path& path);
 

@@ -47,7 +47,7 @@ nn::Embedding table(std::int64_t rows, const Seq2SeqOptions& o) {
 
 std::vector<nn::LSTMCell> cells(const Seq2SeqOptions& o) {
   std::vector<nn::LSTMCell> out;
-  const std::int64_t beside = o.alignment == Alignment::Additive ? 2 * o.hidden : o.embedding;  // the word: the context, or what is fed
+  const std::int64_t beside = o.alignment == Alignment::Additive ? 2 * o.hidden : o.embedding;  // the context, or the fed features
   for (std::int64_t layer = 0; layer < o.layers; ++layer)
     out.emplace_back(layer == 0 ? o.embedding + beside : o.hidden, o.hidden, nn::RecurrentOptions{.dtype = o.dtype});
   return out;
@@ -131,7 +131,7 @@ Seq2Seq::Decoded Seq2Seq::decode(Arg target, const Encoded& from, const Tensor& 
       from.state, {transpose(words, 0, 1)}, {}, target.loc);
   const auto batch_first = [](const Tensor& y) { return transpose(y, 0, 1); };
   Decoded out{.features = {}, .weights = batch_first(steps.ys.back()), .state = steps.carry};
-  // Without feeding nobody waits for the features: they are one product behind the loop.
+  // Without feeding the features are not needed in the loop: they are one product after it.
   out.features = feeds() ? batch_first(steps.ys[0]) : tanh(combine(concat({batch_first(steps.ys[0]), batch_first(steps.ys[1]), words}, 2)));
   return out;
 }
@@ -197,7 +197,7 @@ class Seq2SeqGenerator::Impl {
   std::int64_t batch_, width_;
   TranslateOptions options_;
   std::int64_t rows_;
-  Variable annotations_, keys_, lengths_;  // of each beam
+  Variable annotations_, keys_, lengths_;  // per beam
   std::vector<Variable> state_;
   Jit<Step> step_;
 };

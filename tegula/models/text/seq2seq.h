@@ -14,13 +14,13 @@
 namespace tegula::models {
 
 /// How a decoder's state and an annotation become a score. Additive asks with the state before the step, and the context is an input of the step
-/// (Bahdanau); General and Dot ask with the state behind it, and what comes of state and context is an input of the next step (Luong's input feeding).
+/// (Bahdanau); General and Dot ask with the state after it, and the combination of state and context is an input of the next step (Luong's input feeding).
 enum class Alignment : std::uint8_t { Additive, General, Dot };
 
 struct Seq2SeqOptions {
   std::int64_t source_vocabulary = 8000, target_vocabulary = 8000;
-  std::int64_t embedding = 256;  // features of a word, and of what the scores are made of
-  std::int64_t hidden = 256;  // of each direction of the encoder, and of the decoder
+  std::int64_t embedding = 256;  // features of a word, and of the input of the scores
+  std::int64_t hidden = 256;  // width of each direction of the encoder, and of the decoder
   std::int64_t layers = 1;  // of both
   double dropout = 0.2;  // of embeddings, between layers, and before the scores
   Alignment alignment = Alignment::Additive;
@@ -28,7 +28,7 @@ struct Seq2SeqOptions {
   DType dtype = f32;
 };
 
-/// source (N, S) and target (N, T), integers -> scores (N, T, target_vocabulary): for each place of the target, of the token that follows it. Encoder and
+/// source (N, S) and target (N, T), integers -> scores (N, T, target_vocabulary): for each position of the target, of the token that follows it. Encoder and
 /// decoder are loops (`scan`): one plan for all steps, a gradient that is linear in their number.
 class Seq2Seq {
  public:
@@ -39,13 +39,13 @@ class Seq2Seq {
   struct Encoded {
     Tensor annotations;  // (N, S, 2 hidden): the states of both directions
     Tensor keys;  // (N, S, features): their part of the scores
-    std::vector<Tensor> state;  // that the decoder begins with: h and c (N, hidden) of each layer; what is fed, (N, embedding)
+    std::vector<Tensor> state;  // the decoder's initial state: h and c (N, hidden) of each layer; the fed features, (N, embedding)
   };
   Encoded encode(Arg source, const Tensor& lengths = {}) const;
 
   struct Decoded {
-    Tensor features;  // (N, T, embedding): what the scores are made of
-    Tensor weights;  // (N, T, S): what each step looked at
+    Tensor features;  // (N, T, embedding): the features for the scores
+    Tensor weights;  // (N, T, S): the attention of each step
     std::vector<Tensor> state;  // behind the last step
   };
   /// Goes on from `from.state`.

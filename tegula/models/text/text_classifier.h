@@ -20,7 +20,7 @@ struct LstmClassifierOptions {
   std::int64_t vocabulary = 10000, classes = 2;
   std::int64_t embedding = 100, hidden = 128, layers = 1;
   bool bidirectional = true;
-  double dropout = 0.5;  // of embeddings, between layers, and of what the classes are told by
+  double dropout = 0.5;  // of embeddings, between layers, and of the classes' features
 };
 
 /// tokens (N, T) and lengths (N), integers -> scores (N, classes), from the last layer's states behind the last token (and, in the other direction, the first).
@@ -73,7 +73,7 @@ struct TextClassifier {
   std::vector<std::string> classes;
 
   std::int64_t longest() const;  // tokens of a text that it looks at
-  /// Of each text and class, (N, classes) f32.
+  /// The probability of each class for each text, (N, classes) f32.
   Tensor probabilities(const std::vector<std::string>& texts) const;
 };
 

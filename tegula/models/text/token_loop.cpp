@@ -59,7 +59,7 @@ Tensor TokenChooser::operator()(const Tensor& scores) {
 
 namespace {
 
-/// Whether the sequence goes on behind the token.
+/// Adds the token; true if the sequence goes on after it.
 bool take_token(Generated& to, std::size_t sequence, std::int64_t token, const GenerateOptions& o) {
   if (std::ranges::find(o.stop_tokens, token) != o.stop_tokens.end()) return !(to.finished = true);
   to.tokens.push_back(token);

@@ -1,5 +1,5 @@
 #pragma once
-// What all generators do with their prompts and with the tokens that come.
+// Shared by all generators: their prompts, and the loop over tokens.
 
 #include <functional>
 #include <vector>
@@ -20,7 +20,7 @@ Tensor packed(const Prompts& prompts, std::int64_t width, std::int64_t vocabular
 class TokenChooser {
  public:
   TokenChooser(std::int64_t batch, std::int64_t vocabulary);
-  /// What follows is chosen so. Whether that asks for functions that are compiled anew.
+  /// Chooses with these options from now on; true if functions must be compiled again for that.
   bool use(const Sampling& sampling, Generator* generator);
   /// The tokens of these prompts were there.
   void begin(const Prompts& prompts);

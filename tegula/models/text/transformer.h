@@ -23,7 +23,7 @@ struct TransformerOptions {
   Tied tied = Tied::Target;
 };
 
-/// source (N, S) and target (N, T), integers -> scores (N, T, target_vocabulary): for each place of the target, of the token that follows it.
+/// source (N, S) and target (N, T), integers -> scores (N, T, target_vocabulary): for each position of the target, of the token that follows it.
 class Transformer {
  public:
   explicit Transformer(const TransformerOptions& options = {});
@@ -31,9 +31,9 @@ class Transformer {
   Tensor operator()(Arg source, Arg target, const Tensor& lengths = {}) const;
   /// (N, S, width).
   Tensor encode(Arg source, const Tensor& lengths = {}) const;
-  /// What the scores are made of, (N, T, width); with a cache the target continues what it holds.
+  /// The features from which the scores are computed, (N, T, width); with a cache the target continues its tokens.
   Tensor hidden(Arg target, Arg memory, const Tensor& lengths = {}, nn::KeyValueCache* cache = nullptr) const;
-  /// What each token of the target looks at in the source: (N, T, S), the mean over the heads of the last layer.
+  /// The attention of each target token over the source: (N, T, S), the mean over the heads of the last layer.
   Tensor attention(Arg source, Arg target, const Tensor& lengths = {}) const;
   Tensor head(Arg x) const;
   nn::KeyValueCache cache(std::int64_t batch, std::int64_t capacity = 0) const;

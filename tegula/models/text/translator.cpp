@@ -42,7 +42,7 @@ const std::vector<std::string>& translation_tokens() {
   return tokens;
 }
 
-/// What was compiled, by width.
+/// The compiled functions, by width.
 struct Translator::Generators {
   using Translate = std::function<std::vector<Generated>(const std::vector<std::vector<std::int64_t>>&)>;
   struct Compiled {

@@ -50,10 +50,10 @@ class Translator {
   std::vector<std::int64_t> encode_target(std::string_view text) const;
   std::string decode_target(std::span<const std::int64_t> tokens) const;
 
-  /// In the order of `texts`, computed in batches of sources of like lengths. What is compiled for a width stays until the next call with other options.
+  /// The translations in the order of `texts`, computed in batches of sources of similar length. Functions compiled for a width stay until the next call with other options.
   /// An empty text stays empty. A source longer than the net's context is an Error. The net must be in evaluation mode.
   std::vector<TextTranslation> translate(std::span<const std::string> texts, const TranslationOptions& options = {});
-  /// What each token of the target, and its end, looks at in the source: (target + 1, source).
+  /// The attention of each target token, and of the end, over the source: (target + 1, source).
   Tensor attention(const TextTranslation& translation) const;
   /// The tokens as people read them.
   std::vector<std::string> source_tokens(std::span<const std::int64_t> tokens) const;
@@ -71,7 +71,7 @@ class Translator {
   Translator(std::unique_ptr<Net> net, std::string source, std::string target);
   void check() const;
   std::int64_t context() const;
-  std::unique_ptr<Net> net_;  // stays where it is: what was compiled refers to it
+  std::unique_ptr<Net> net_;  // stays in place: the compiled functions refer to it
   std::string source_json_, target_json_;
   text::Tokenizer source_, target_;
   std::shared_ptr<Generators> generators_;

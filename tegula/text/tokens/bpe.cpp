@@ -148,7 +148,7 @@ Bpe Bpe::from_scores(Vocabulary vocabulary, const std::vector<float>& scores, co
   float last = 0;
   for (const std::int32_t id : order) {
     const float score = scores[static_cast<std::size_t>(id)];
-    if (rank < 0 || score != last) ++rank;  // of equal scores the leftmost counts
+    if (rank < 0 || score != last) ++rank;  // among equal scores the leftmost counts
     last = score;
     const std::string& token = out.vocabulary_.token(id);
     for (std::size_t cut = 1; cut < token.size() && token.size() <= 1024; ++cut) {

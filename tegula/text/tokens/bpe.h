@@ -12,7 +12,7 @@
 
 namespace tegula::text {
 
-/// What a piece is before anything is merged.
+/// The symbols of a piece before any merge.
 enum class Symbols : std::uint8_t { Bytes, Characters };
 
 struct BpeOptions {
@@ -44,7 +44,7 @@ class Bpe final : public TokenModel {
     std::int32_t rank = -1;  // those below are tried first
     std::int32_t result = 0;
   };
-  /// From two tokens to what becomes of them; open addressing, since most of the time goes here.
+  /// From two tokens to their merge; open addressing, since most of the time goes here.
   class MergeTable {
    public:
     void reserve(std::size_t count);

@@ -20,10 +20,10 @@ Decoder replace_in_tokens(Sought what, std::string by);
 Decoder join_bytes();
 /// All tokens become one.
 Decoder fuse();
-/// Of each token up to `begin` copies of a text in front and `end` behind go.
+/// Removes up to `begin` copies of a text at the front of each token and up to `end` at its end.
 Decoder strip_tokens(std::string what, std::size_t begin, std::size_t end);
 struct SentencePieceDecoding {
-  std::string unknown, surface;  // the unknown piece, and what it becomes
+  std::string unknown, surface;  // the unknown piece, and its replacement
   bool strips_first = true;      // the mark in front of the first text goes
   bool strips_all = false;       // as do those of all pieces before it that are marks alone
 };

@@ -1,5 +1,5 @@
 #pragma once
-// What the readers of JSON vocabularies share. Not included by other headers: nlohmann's takes long to compile.
+// Shared by the readers of JSON vocabularies. Not included by other headers: nlohmann's takes long to compile.
 
 #include <string>
 #include <string_view>

@@ -1,5 +1,5 @@
 #pragma once
-// What makes token numbers of a piece of text that a tokenizer has normalised and cut.
+// Makes token numbers of a piece of text that a tokenizer has normalised and cut.
 
 #include <string_view>
 

@@ -16,7 +16,7 @@ std::string clean(std::string_view text) {
   out.reserve(text.size());
   for_each_character(text, [&](char32_t code, std::string_view bytes) {
     if (code == '\t' || code == '\n' || code == '\r') out += ' ';
-    else if (code == 0 || code == 0xFFFD || is_control(code)) return;  // of these some are white space, such as U+0085
+    else if (code == 0 || code == 0xFFFD || is_control(code)) return;  // some of these are white space, such as U+0085
     else if (is_space(code)) out += ' ';
     else out += bytes;
   });

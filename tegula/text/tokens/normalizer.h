@@ -1,5 +1,5 @@
 #pragma once
-// What a tokenizer does to text before it cuts it. Steps are functions; make your own from any lambda.
+// The normalisation of text before a tokenizer cuts it. Steps are functions; make your own from any lambda.
 
 #include <functional>
 #include <string>
@@ -19,7 +19,7 @@ Normalizer chain(std::vector<Normalizer> steps);
 Normalizer to_form(Form form);
 Normalizer to_lowercase();
 Normalizer without_accents();  // strip_accents
-Normalizer without_marks();    // marks (M*) go, what is composed stays
+Normalizer without_marks();    // removes marks (M*); composed characters stay
 
 /// The text before each match of a pattern, or each copy of a text, is kept; the match becomes `by`.
 using Sought = std::variant<std::string, Pattern>;

@@ -11,13 +11,13 @@
 namespace tegula::text {
 namespace {
 
-/// A node of the double array: a child by `label` lies at its own place ^ offset ^ label, the value of what ends at a node at its place ^ offset.
+/// A node of the double array: a child by `label` is at its own position ^ offset ^ label, the value of a text that ends at a node at its position ^ offset.
 struct Unit {
   std::uint32_t bits = 0;
 
   bool ends() const { return ((bits >> 8) & 1) != 0; }
   std::uint32_t value() const { return bits & 0x7FFFFFFF; }
-  std::uint32_t label() const { return bits & 0x800000FF; }  // of a value, no byte
+  std::uint32_t label() const { return bits & 0x800000FF; }  // a value's is no byte
   std::uint32_t offset() const { return (bits >> 10) << ((bits & 0x200) >> 6); }
 };
 

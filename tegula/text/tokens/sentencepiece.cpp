@@ -31,7 +31,7 @@ io::WireReader fields_of(std::span<const std::byte> message, std::string_view na
 
 std::string text_of(std::span<const std::byte> bytes) { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 
-/// What the fields of a message are, by sentencepiece_model.proto. Others could change the numbers that a text becomes, so they refuse the file.
+/// The known fields of a message, by sentencepiece_model.proto. Others could change the numbers that a text becomes, so they refuse the file.
 struct Known {
   const char* message;
   std::uint64_t fields[2];  // a bit each
@@ -47,7 +47,7 @@ struct Known {
                  .advice = "the file is damaged, or was written by a newer SentencePiece: its texts would become other numbers here"});
   }
 };
-// Of the trainer's most say how the vocabulary was made, which is over: 3, 4, 24, 35 and 44 say how it is used.
+// Most of the trainer's fields describe the making of the vocabulary, which is over: 3, 4, 24, 35 and 44 describe its use.
 constexpr Known kModel{"the model", {1, 2, 3, 4}}, kPiece{"a piece", {1, 2, 3}}, kNormalizer{"normalizer_spec", {1, 2, 3, 4, 5, 6}},
     kTrainer{"trainer_spec", {1,  2,  3,  4,  5,  6,  7,  10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25,
                               26, 30, 31, 32, 33, 34, 35, 36, 40, 41, 42, 43, 44, 45, 46, 47, 48, 49, 50, 51, 52, 53, 54}};
@@ -69,7 +69,7 @@ void read_piece(std::span<const std::byte> bytes, std::string_view name, Sentenc
   model.kinds.push_back(static_cast<PieceKind>(kind));
 }
 
-/// What a trainer_spec says beside the model.
+/// The statements of a trainer_spec about the model.
 struct Promised {
   bool told = false;
   std::uint64_t pieces = 0;
@@ -127,7 +127,7 @@ Tokenizer make_tokenizer(const SentencePieceModel& model, std::string_view op, s
       refuse("the piece '" + printable(model.pieces[i].substr(0, 80)) + "' twice", "each piece once");
     normal[i] = model.kinds[i] == PieceKind::Normal || model.kinds[i] == PieceKind::UserDefined;
     if (model.kinds[i] == PieceKind::Unknown && !unknown) unknown = id;
-    if (model.kinds[i] == PieceKind::UserDefined && model.type != SentencePieceModel::Type::Word) {  // whose pieces are whole words alone
+    if (model.kinds[i] == PieceKind::UserDefined && model.type != SentencePieceModel::Type::Word) {  // all pieces there are whole words
       parts.added.push_back({.content = model.pieces[i], .id = id, .normalized = true, .form = escaped(model.pieces[i])});
       kept.push_back(model.pieces[i]);
     }

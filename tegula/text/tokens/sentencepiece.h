@@ -20,8 +20,8 @@ struct SentencePieceModel {
   bool blank_behind = false;         // …, or behind it, and pieces end with blanks (treat_whitespace_as_suffix)
   bool remove_extra_blanks = true;
   bool escape_blanks = true;         // blanks are "▁"
-  std::string unknown_surface = {};  // what decode shows for the unknown piece; empty: it is left out
-  std::string rules = {};  // of normalisation, as precompiled_normalizer takes them
+  std::string unknown_surface = {};  // decode shows this for the unknown piece; empty: it is left out
+  std::string rules = {};  // rules of normalisation, as precompiled_normalizer takes them
   Ids before = {}, after = {};       // the frame: <s>, </s>
 };
 

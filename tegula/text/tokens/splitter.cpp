@@ -10,7 +10,7 @@ struct Fragment {
   bool delimits;
 };
 
-/// Matches and what lies between them, from the left.
+/// Matches and the texts between them, from the left.
 std::vector<Fragment> parts_of(const std::string& text, const std::vector<Pattern::Match>& matches, bool inverted) {
   std::vector<Fragment> parts;
   std::size_t at = 0;

@@ -11,7 +11,7 @@
 
 namespace tegula::text {
 
-/// What is to be cut. `first`: it begins the text.
+/// A piece of text to be cut. `first`: it begins the text.
 struct Piece {
   std::string text;
   bool first = true;
@@ -19,12 +19,12 @@ struct Piece {
 using Pieces = std::vector<Piece>;
 using Splitter = std::function<void(Piece, Pieces& out)>;
 
-/// Each cuts what the one before it has cut.
+/// Each cuts the pieces of the one before it.
 Splitter chain(std::vector<Splitter> steps);
 
-/// What happens to what separates.
+/// The treatment of a delimiter.
 enum class Delimiter : std::uint8_t { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
-/// At each match of a pattern, or each copy of a text. `inverted`: what lies between the matches separates.
+/// At each match of a pattern, or each copy of a text. `inverted`: the texts between the matches are the delimiters.
 Splitter split_by(Sought what, Delimiter delimiter, bool inverted = false);
 /// The same for characters.
 Splitter split_by(bool (*is_delimiter)(char32_t), Delimiter delimiter);
@@ -36,7 +36,7 @@ Splitter gpt2_splitter();
 Splitter blank_in_front();
 /// Words, and signs between them, without white space (tokenizer.json's "Whitespace").
 Splitter word_splitter();
-/// What BERT takes for punctuation: P*, and every sign of ASCII.
+/// True for BERT's punctuation: P*, and every sign of ASCII.
 bool is_bert_punctuation(char32_t code);
 /// White space is left out, each punctuation mark is a piece.
 Splitter bert_splitter();

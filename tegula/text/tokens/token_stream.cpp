@@ -8,7 +8,7 @@
 namespace tegula::text {
 namespace {
 
-/// Where the part of `text` ends that further tokens do not change: a character may lack bytes, a stop string may have begun.
+/// The end of the part of `text` that further tokens do not change: a character may lack bytes, a stop string may have begun.
 std::size_t certain(std::string_view text, std::size_t from, const std::vector<std::string>& stops) {
   std::size_t end = text.size();
   constexpr std::size_t kLongest = 4;  // bytes of a character
@@ -30,7 +30,7 @@ std::size_t certain(std::string_view text, std::size_t from, const std::vector<s
   return end;
 }
 
-/// So many tokens are decoded with each new one: a text's own time is linear in its length.
+/// The number of tokens that are decoded with each new one: a text's own time is linear in its length.
 constexpr std::size_t kRemembered = 64;
 
 }  // namespace

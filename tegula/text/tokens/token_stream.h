@@ -18,9 +18,9 @@ class TokenStream {
 
   /// The text that became certain with this token. Throws Error for a number that is no token's.
   std::string push(Id token);
-  /// What is left at the end: beginnings of stop strings that did not come, bytes that are no character.
+  /// The rest at the end: beginnings of stop strings that were not completed, bytes that are no character.
   std::string finish();
-  /// Whether a stop string came.
+  /// True if a stop string came.
   bool stopped() const { return stopped_; }
 
  private:

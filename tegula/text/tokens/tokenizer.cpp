@@ -20,7 +20,7 @@ std::optional<char32_t> character_before(std::string_view text, std::size_t at) 
   return front_character(text.substr(begin)).code;
 }
 
-/// Finds added tokens in text, the longest at each place.
+/// Finds added tokens in text, the longest at each position.
 class Finder {
  public:
   void add(std::string content, const AddedToken& token) {

@@ -26,10 +26,10 @@ struct AddedToken {
   std::string form = {};  // how the normalised text has it; empty: as the content is normalised by itself
 };
 
-/// What frames the tokens: a token of its own, or those of the first or second text.
+/// An item of the frame around tokens: a token of its own, or the tokens of the first or second text.
 struct TemplateItem {
   enum class Kind : std::uint8_t { Token, First, Second } kind = Kind::First;
-  Id id = 0;  // of a token
+  Id id = 0;  // of the token
   Id type = 0;  // BERT's token_type_ids
 };
 using Template = std::vector<TemplateItem>;
@@ -43,7 +43,7 @@ struct TokenizerParts {
   std::vector<AddedToken> added = {};
 };
 
-/// Whether the frame's tokens ([CLS], <s>, …) are put around a text, or special tokens shown by decode.
+/// Put the frame's tokens ([CLS], <s>, …) around a text; show special tokens in decode.
 enum class SpecialTokens : std::uint8_t { No, Yes };
 
 struct Encoding {

@@ -37,7 +37,7 @@ Merges parse_merges(std::string_view text, std::string_view name) {
   return merges;
 }
 
-/// Token texts from GPT-2's spelling to bytes. What is not spelled so stays: added tokens.
+/// Token texts from GPT-2's spelling to bytes. Texts not spelled this way stay: added tokens.
 void spell_out(std::vector<std::string>& tokens) {
   for (std::string& token : tokens) {
     if (auto bytes = spelled_bytes(token)) token = std::move(*bytes);
@@ -112,7 +112,7 @@ void count_pieces(std::string_view text, TextMap<std::int64_t>& counts) {
   while (!text.empty()) {
     std::size_t size = std::min(text.size(), kChunk);
     if (size < text.size()) {
-      const std::size_t line = text.rfind('\n', size);  // a line end and what follows stay together
+      const std::size_t line = text.rfind('\n', size);  // a line end and the following text stay together
       if (line != std::string_view::npos && line > 0) size = line;
     }
     pieces.clear();

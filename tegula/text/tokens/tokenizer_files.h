@@ -15,7 +15,7 @@ struct GgufMetadata;  // tegula/io/gguf.h
 
 namespace tegula::text {
 
-/// Any of the files below, told by what is in it: tokenizer.json, .gguf, a SentencePiece .model, llama2.c's .bin, BERT's vocab.txt; or a folder
+/// Any of the files below, recognised by its content: tokenizer.json, .gguf, a SentencePiece .model, llama2.c's .bin, BERT's vocab.txt; or a folder
 /// with tokenizer.json, vocab.json (or encoder.json) and merges.txt (or vocab.bpe), or vocab.txt.
 /// Throws Error for anything else. All readers throw Error, with the file's name, for files that are truncated or contradict themselves.
 Tokenizer read_tokenizer(const std::string& path);
@@ -42,7 +42,7 @@ Tokenizer bert_tokenizer(Vocabulary vocabulary, Case letters = Case::Lower);
 Tokenizer read_sentencepiece(const std::string& path);
 Tokenizer parse_sentencepiece(std::span<const std::byte> bytes, std::string_view name);
 
-/// What a GGUF file says of its tokenizer: models gpt2, bert and llama.
+/// The tokenizer in a GGUF file: models gpt2, bert and llama.
 Tokenizer gguf_tokenizer(const io::GgufMetadata& metadata);
 
 /// The tokenizer.bin of llama2.c: tokens with scores, for BPE as SentencePiece has it.
@@ -52,7 +52,7 @@ Tokenizer parse_llama2c_tokenizer(std::span<const std::byte> bytes, std::string_
 // out by decode, and found in texts.
 /// Byte-level BPE, with a blank in front of a text that has none (decode gives it, too).
 std::string bpe_tokenizer_json(const Vocabulary& vocabulary, const Merges& merges, const std::vector<std::string>& special);
-/// Whole words and signs; what is not in the vocabulary becomes `unknown`, one of the special tokens.
+/// Whole words and signs; a word outside of the vocabulary becomes `unknown`, one of the special tokens.
 std::string word_tokenizer_json(const Vocabulary& vocabulary, const std::string& unknown, const std::vector<std::string>& special);
 /// BERT's: [UNK], and frames of [CLS] and [SEP], which the vocabulary must have.
 std::string wordpiece_tokenizer_json(const Vocabulary& vocabulary, Case letters);

@@ -89,7 +89,7 @@ class Builder {
   }
 
  private:
-  /// Whether a part, or one within it, is of that type.
+  /// True if a part, or one within it, is of that type.
   static bool mentions(const json& part, const char* type, int depth = 0) {
     if (depth > kDeepest) return false;
     if (part.is_object()) {

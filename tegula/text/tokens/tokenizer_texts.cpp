@@ -117,7 +117,7 @@ std::string read_tokenizer_json(const std::string& path) {
     }
     text = gpt2_json(vocabulary, merges);
   }
-  static_cast<void>(parse_tokenizer_json(text, path));  // what is wrong with it is said now
+  static_cast<void>(parse_tokenizer_json(text, path));  // reports its errors now
   return text;
 }
 

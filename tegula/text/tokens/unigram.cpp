@@ -55,7 +55,7 @@ void Unigram::encode(std::string_view piece, Ids& out) const {
     std::size_t from = 0;
     Id token = -1;  // -1: a character that is unknown
   };
-  std::vector<Best> best(piece.size() + 1);  // of what ends at each byte
+  std::vector<Best> best(piece.size() + 1);  // best segmentation that ends at each byte
   best[0].score = 0;
   for (std::size_t at = 0; at < piece.size();) {
     const std::string_view rest = piece.substr(at);

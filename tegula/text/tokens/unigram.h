@@ -8,7 +8,7 @@
 namespace tegula::text {
 
 struct UnigramOptions {
-  std::optional<Id> unknown = {};  // of characters that no token covers
+  std::optional<Id> unknown = {};  // for characters that no token covers
   bool byte_fallback = false;      // these become their bytes, tokens "<0x0A>"
 };
 

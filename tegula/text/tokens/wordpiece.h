@@ -9,7 +9,7 @@ namespace tegula::text {
 
 struct WordPieceOptions {
   std::string unknown = "[UNK]";
-  std::string prefix = "##";        // of tokens within a word
+  std::string prefix = "##";        // of tokens inside a word
   std::int64_t longest_word = 100;  // characters; a longer word is unknown
 };
 
@@ -39,7 +39,7 @@ struct WordPieceTrainerOptions {
 /// the special tokens and characters.
 Vocabulary train_wordpiece(const TextMap<std::int64_t>& words, const WordPieceTrainerOptions& options = {});
 
-/// Whether unknown words that follow each other are one unknown token, as SentencePiece has it.
+/// Consecutive unknown words: one unknown token each, or, as in SentencePiece, one for all of them.
 enum class Unknowns : bool { Single, Joined };
 /// A piece is a token, or unknown.
 class WholeWords final : public TokenModel {

@@ -5,7 +5,7 @@
 
 namespace tegula::text {
 
-/// Rows begin at multiples of this many floats, and what is behind their end is 0: no loop has a rest.
+/// Rows begin at multiples of this many floats, and are padded with 0: no loop has a rest.
 inline constexpr std::int64_t kRowStep = 16;
 inline std::int64_t padded_row(std::int64_t size) { return (size + kRowStep - 1) / kRowStep * kRowStep; }
 

@@ -76,7 +76,7 @@ class AliasTable {
 
  private:
   struct Slot {
-    float share;  // of draws that stay
+    float share;  // share of draws that stay
     std::uint32_t other;
   };
   std::vector<Slot> slots_;
@@ -192,7 +192,7 @@ class Training {
   }
 
  private:
-  /// What a thread works with.
+  /// A thread's working memory.
   struct Scratch {
     std::vector<std::int32_t> sentence, targets;
     std::vector<float*> rows;
@@ -375,8 +375,8 @@ class Training {
   Table inputs_, outputs_;  // (words, size); inner nodes in place of words for hierarchical softmax
   std::unique_ptr<AliasTable> negatives_;
   std::unique_ptr<HuffmanPaths> paths_;
-  std::vector<float> kept_;  // with what probability a word is kept
-  std::vector<std::pair<std::int64_t, std::int64_t>> chunks_;  // of sentences
+  std::vector<float> kept_;  // probability with which a word is kept
+  std::vector<std::pair<std::int64_t, std::int64_t>> chunks_;  // ranges of sentences
   Sigmoid sigmoid_;
   std::atomic<std::int64_t> next_chunk_ = 0, words_done_ = 0;
   std::atomic<bool> stop_ = false;

@@ -17,7 +17,7 @@ struct Word2VecOptions {
   Architecture architecture = Architecture::SkipGram;
   Objective objective = Objective::NegativeSampling;
   std::int64_t size = 100;  // of a vector
-  std::int64_t window = 5;  // words on either side at most; each place draws 1 to this many
+  std::int64_t window = 5;  // words on either side at most; each position draws 1 to this many
   std::int64_t negatives = 5;  // words drawn for each one that is there, by frequency to the power `power`
   double power = 0.75;
   double subsample = 1e-3;  // words above this share of the text are left out now and then; 0: never
@@ -31,9 +31,9 @@ struct Word2VecOptions {
 
 struct Word2VecProgress {
   std::int64_t epoch = 0, epochs = 0;  // from 1
-  double share = 0;  // of the whole, 0 to 1
-  double loss = 0;  // mean of -log p of what was asked since the last report
-  double words_per_second = 0;  // of the corpus, those that subsampling leaves out included
+  double share = 0;  // share of the whole, 0 to 1
+  double loss = 0;  // mean of -log p of the samples since the last report
+  double words_per_second = 0;  // words of the corpus, including those that subsampling leaves out
   double lr = 0;
 };
 

@@ -149,7 +149,7 @@ std::vector<AnalogyScore> evaluate_analogies(const WordVectors& vectors, const s
       else ++scores.back().unknown;
     }
   }
-  constexpr std::size_t kTogether = 60;  // whose sums stay in the cache
+  constexpr std::size_t kTogether = 60;  // words whose sums stay in the cache
   std::vector<char> right(questions.size());
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {

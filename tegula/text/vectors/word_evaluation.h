@@ -44,7 +44,7 @@ std::vector<WordPair> parse_word_pairs(std::string_view text, std::string_view n
 
 struct SimilarityScore {
   double spearman = 0;  // of the cosines and people's scores, -1 to 1
-  std::int64_t pairs = 0;  // of which both words are known
+  std::int64_t pairs = 0;  // pairs of known words
   std::int64_t unknown = 0;  // the others
 };
 SimilarityScore evaluate_similarity(const WordVectors& vectors, const std::vector<WordPair>& pairs);
@@ -59,7 +59,7 @@ struct TsneOptions {
   double perplexity = 30;  // how many neighbours a point feels, about; at most (N - 1) / 3
   std::int64_t steps = 1000;
   double lr = 0;  // 0: max(N / exaggeration / 4, 50)
-  double exaggeration = 12;  // of the first quarter of the steps
+  double exaggeration = 12;  // in the first quarter of the steps
 };
 /// The rows of x (N, D) f32 in the plane, (N, 2) f32, near to each other where they are so in x (van der Maaten and Hinton, "Visualizing data using t-SNE",
 /// JMLR 2008). Exact: N² work each step, for some thousand rows. Begins with the principal components, so that it depends on x alone.

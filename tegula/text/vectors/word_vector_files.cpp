@@ -74,7 +74,7 @@ class Reader {
     const std::size_t blank = line.find(' ');
     return blank != std::string_view::npos && number(line.substr(0, blank), words) && number(line.substr(blank + 1), dimension);
   }
-  /// Whether the first vector is written out: a text line has as many fields as the header promises.
+  /// True if the first vector is text: its line has as many fields as the header promises.
   bool is_text() const {
     const std::string_view line = rest_.substr(0, rest_.find('\n'));
     for (const char c : line) {

@@ -54,7 +54,7 @@ class WordVectors {
 
 enum class VectorFormat : std::uint8_t { Word2VecText, Word2VecBinary, GloVe };
 
-/// Reads word2vec's text and binary files and GloVe's, told by what is in them; gzip too. The first `most` words (0: all), which are the most frequent.
+/// Reads word2vec's text and binary files and GloVe's, recognised by their content; gzip too. The first `most` words (0: all), which are the most frequent.
 /// Throws Error, with the line or the word's number, for a truncated file, numbers that are none, vectors of another size and words that come twice.
 WordVectors read_word_vectors(const std::string& path, std::int64_t most = 0);
 WordVectors parse_word_vectors(std::span<const std::byte> bytes, std::string_view name, std::int64_t most = 0);
