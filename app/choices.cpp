@@ -1,4 +1,4 @@
-// Which data and which model: what several commands ask for.
+// The data and the model: arguments shared by several commands.
 
 #include <sys/stat.h>
 
@@ -38,8 +38,8 @@ bool is_file(const std::string& path) {
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
-/// Takes the whole text for one number that `fits`, or says what came and what was expected. CLI11's own checks take nan, and numbers that
-/// fit into no integer for the greatest.
+/// Takes the whole text for one number that `fits`, or reports the text and the expectation. CLI11's own checks accept nan, and numbers that
+/// fit into no integer as the greatest.
 template <class T>
 Check number(const std::string& expected, const std::string& type, std::function<bool(T)> fits) {
   return {type, [=](const std::string& text) -> std::string {

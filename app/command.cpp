@@ -21,7 +21,7 @@
 namespace tegula::app {
 namespace {
 
-/// What CLI11 does not keep for us. Lives as long as the program runs commands.
+/// Declarations that CLI11 does not keep. Lives as long as the program runs commands.
 struct Declared {
   std::map<const CLI::Option*, std::vector<std::string>> choices;
   std::list<std::pair<CLI::Option*, std::function<void(const std::string&)>>> setters;  // in the order of the declarations
@@ -78,7 +78,7 @@ std::string hint(const std::string& word, const std::vector<std::string>& candid
   return near.empty() ? "" : "; did you mean " + near + "?";
 }
 
-/// The command's argument in front, where Option::suggests says what it may be; else null.
+/// The command's first argument, if Option::suggests lists its values; else null.
 const CLI::Option* listed_argument(const CLI::App& command) {
   for (const CLI::Option* option : command.get_options()) {
     if (option->get_positional()) return declared().choices.contains(option) ? option : nullptr;
@@ -92,7 +92,7 @@ std::string list_of(const std::vector<std::string>& names) {
   return list;
 }
 
-/// Throws when the arguments name a command that there is not: CLI11 would only say that one is required, or complain of what stands behind it.
+/// Throws if the arguments name an unknown command: CLI11 would only say that one is required, or complain of the words after it.
 void check_commands(const CLI::App& app, const std::vector<std::string>& arguments) {
   const Subcommand place = command_of(app, arguments);
   std::vector<std::string> names = names_of(commands_of(*place.command));
@@ -167,7 +167,7 @@ void check_config(const CLI::App& app, const std::string& path) {
   check_depth(path, all);
   std::istringstream text(all);
   for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(text)) {
-    if (item.name == "++" || item.name == "--") continue;  // where sections begin and end
+    if (item.name == "++" || item.name == "--") continue;  // begin or end of a section
     const Subcommand place = command_of(app, item.parents);
     const std::string where = path + ": " + item.fullname();
     if (item.parents.empty())
@@ -184,7 +184,7 @@ void check_config(const CLI::App& app, const std::string& path) {
   }
 }
 
-/// What could stand for the last of the words, which may be empty.
+/// The completions of the last word, which may be empty.
 std::vector<std::string> completions(const CLI::App& app, std::vector<std::string> words) {
   std::erase(words, "=");  // Bash makes three words of --option=value
   std::string last = words.empty() ? "" : words.back(), front;
@@ -215,7 +215,7 @@ std::vector<std::string> completions(const CLI::App& app, std::vector<std::strin
   return all;
 }
 
-/// Whether everything that was printed has arrived: a full disk, or a pipe that nobody reads, is told at the end only.
+/// True if all output has arrived: a full disk, or a pipe without a reader, is reported only at the end.
 bool flushed() {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return true;
   std::perror("tegula: standard output");

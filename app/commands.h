@@ -1,5 +1,5 @@
 #pragma once
-// The commands. Each add_… declares one, with what it runs.
+// The commands. Each add_… declares one, with its work.
 
 #include <cstdint>
 #include <optional>

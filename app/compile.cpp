@@ -1,4 +1,4 @@
-// tegula compile: a plan file of a model. tegula run: what is in one, called.
+// tegula compile: writes a plan file of a model. tegula run: calls one.
 
 #include <chrono>
 #include <cstdio>

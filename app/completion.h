@@ -1,5 +1,5 @@
 #pragma once
-// tegula completion: what a shell needs to complete commands, options and their values.
+// tegula completion: a shell's completion of commands, options and their values.
 
 #include "app/command.h"
 

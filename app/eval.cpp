@@ -26,7 +26,7 @@ struct EvalChoice {
   double scale = 1;
 };
 
-/// What a model of one's own is measured on.
+/// The folder of test data for a model trained by the user.
 const std::string& own_data(const EvalChoice& choice, const char* what) {
   if (choice.data.folder.empty())
     throw Error({.op = "tegula eval", .got = choice.file + " without data", .expected = std::string("--data ") + what});

@@ -256,7 +256,7 @@ bool is_number(std::string_view text) {
          text.find_first_of("0123456789") != std::string_view::npos;
 }
 
-/// Whether a line has a word and numbers, as files of vectors have, or two numbers alone, as they begin in word2vec's.
+/// True if the line is a word and numbers, as in files of vectors, or two numbers alone, as at the beginning of word2vec's.
 bool begins_vectors(std::string_view line) {
   std::size_t fields = 0, numbers = 0;
   while (!line.empty()) {

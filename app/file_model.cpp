@@ -20,7 +20,7 @@
 namespace tegula::app {
 namespace {
 
-/// `net` is part of what `owner` keeps.
+/// `net` is part of the object that `owner` keeps.
 template <class Owner, class Net, class... Inputs>
 FileModel file_model(std::string kind, std::shared_ptr<Owner> owner, Net& net, const Inputs&... inputs) {
   eval(net);

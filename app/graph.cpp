@@ -1,4 +1,4 @@
-// tegula graph: what the compiler makes of a model, or of a graph file.
+// tegula graph: the compiler's stages for a model, or for a graph file.
 
 #include <cstdio>
 #include <cstdlib>
@@ -90,7 +90,7 @@ ChosenFunction of_own(const FunctionChoice& choice, const std::string& command, 
   return {forward, model.inputs, model.state, model.kind};
 }
 
-/// What a plan file says itself, where that is asked for; false where not.
+/// Shows the plan of a plan file, if the stage is one of a plan; otherwise returns false.
 bool shows_plan(const GraphChoice& choice) {
   const bool of_plan = choice.stage == "plan" || choice.stage == "memory" || choice.stage == "kernel";
   if (!of_plan || choice.dot || !is_plan_file(choice.function.model.name_or_file)) return false;

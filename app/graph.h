@@ -1,5 +1,5 @@
 #pragma once
-// A function to look at or to compile: a model's forward pass or training step, or what a graph file holds.
+// A function to show or to compile: a model's forward pass or training step, or the function of a graph file.
 
 #include <cstdint>
 #include <functional>
@@ -18,14 +18,14 @@ struct FunctionChoice {
 };
 void add_options(Command& command, FunctionChoice& choice);
 
-/// The function, arguments for it (with values), and what its Variables are called.
+/// The function, arguments for it (with values), and the names of its Variables.
 struct ChosenFunction {
   std::function<std::vector<Tensor>(const std::vector<Tensor>&)> function;
   std::vector<Tensor> arguments;
   Parameters state;
   std::string title;
 };
-/// `gradients`: of a step, those and the loss as results, instead of what Adam does with them.
+/// `gradients`: the results of a step are its gradients and loss, instead of Adam's updates.
 ChosenFunction chosen_function(const FunctionChoice& choice, const std::string& command, bool gradients = false);
 
 }  // namespace tegula::app

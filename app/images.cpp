@@ -42,7 +42,7 @@ void make_light_on_dark(Gray& gray) {
   for (float& pixel : gray.pixels) pixel = 1 - pixel;
 }
 
-/// The rectangle [y0, y1) x [x0, x1) scaled to height x width, each new pixel the mean of what it covers.
+/// The rectangle [y0, y1) x [x0, x1) scaled to height x width, each new pixel the mean of the pixels it covers.
 Gray scale(const Gray& from, double y0, double x0, double y1, double x1, std::int64_t height, std::int64_t width) {
   Gray to{std::vector<float>(static_cast<std::size_t>(height * width)), height, width};
   const double step_y = (y1 - y0) / static_cast<double>(height), step_x = (x1 - x0) / static_cast<double>(width);

@@ -1,4 +1,4 @@
-// tegula info: the devices of this machine, or what is in a file.
+// tegula info: the devices of this machine, or the contents of a file.
 
 #include <algorithm>
 #include <cstdint>
@@ -46,7 +46,7 @@ void run(const InfoChoice& choice) {
   if (count == 0) std::printf("%s\n", why.c_str());
 }
 
-/// Of ranks on one machine each takes a GPU of its own for "cuda", in turn where there are fewer.
+/// Each of several ranks on one machine takes a GPU of its own for "cuda", in turn if there are fewer.
 Device& device_of_rank(const std::string& name) {
   const auto place = name == "cuda" ? dist::find_rank() : std::nullopt;
   return place ? cuda(place->local_rank % std::max(cuda_count(), 1), {}) : device(name, {});

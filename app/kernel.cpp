@@ -1,4 +1,4 @@
-// tegula kernel show: the tile programs of an expression, or a kernel of a graph file, and what a device makes of them; tegula kernel build.
+// tegula kernel show: the tile programs of an expression, or a kernel of a graph file, and a device's code for them; tegula kernel build.
 
 #include <algorithm>
 #include <cstdio>

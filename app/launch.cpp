@@ -136,7 +136,7 @@ class Ranks {
     int first = 0;
     bool asked = false;
     Clock::time_point since{}, since_asked{};
-    std::vector<std::string> later;  // what became of those that failed behind the first
+    std::vector<std::string> later;  // reports on those that failed after the first
     while (std::ranges::any_of(processes_, [](pid_t p) { return p > 0; })) {
       int status = 0;
       const pid_t ended = ::waitpid(-1, &status, WNOHANG);

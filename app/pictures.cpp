@@ -56,7 +56,7 @@ std::string pad(const std::string& text, int width) {
 
 std::string draw(std::span<const Picture> pictures, int columns, Ink ink) {
   const Frame frame = frame_of(pictures);
-  int width = frame.right - frame.left;  // of every picture with its caption
+  int width = frame.right - frame.left;  // width of every picture with its caption
   for (const Picture& p : pictures) width = std::max(width, display_width(p.caption));
   const auto per_row = static_cast<std::size_t>(std::max(1, (columns + kGap) / (width + kGap)));
   std::string text;

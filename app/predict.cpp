@@ -1,4 +1,4 @@
-// tegula predict: what a trained model sees in pictures, or says of tables.
+// tegula predict: a trained model's predictions for pictures or tables.
 
 #include <cstdio>
 #include <cstring>

@@ -1,5 +1,5 @@
 #pragma once
-// What a running training tells its terminal, as the library's Trainer does.
+// Shows a running training in the terminal, as the library's Trainer does.
 
 #include "tegula/train/progress.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What the ranks of `tegula launch` have in common.
+// Shared by commands under `tegula launch`.
 
 #include <string>
 
@@ -7,13 +7,13 @@
 
 namespace tegula::app {
 
-/// All ranks of the run, which train together. What a command says, it says once: from here on the others say nothing.
+/// All ranks of the run, which train together. A command prints once: from here on the other ranks print nothing.
 dist::Group training_ranks(const std::string& op);
-/// Whether this one writes the files.
+/// True if this rank writes the files.
 bool is_first(const dist::Group& ranks);
 /// A run that `tegula launch --restarts` has started again goes on where it wrote its checkpoint last.
 void resume_after_restart(const std::string& checkpoint, std::string& resume);
-/// For what one process does. Throws Error where there are several.
+/// For work of a single process. Throws Error if there are several.
 void refuse_ranks(const std::string& op, const std::string& why);
 
 }  // namespace tegula::app

@@ -1,5 +1,5 @@
 #pragma once
-// What a measuring command leaves behind: a table in the terminal, the same numbers as JSON, and a plot.
+// The output of a measuring command: a table in the terminal, the same numbers as JSON, and a plot.
 
 #include <string>
 #include <variant>
@@ -18,7 +18,7 @@ struct Column {
   std::string heading;  // in the table, with the unit that `factor` leads to
   int width = 10;
   int decimals = 1;
-  double factor = 1;  // what the table multiplies by
+  double factor = 1;  // factor of the numbers in the table
 };
 
 class Report {

@@ -1,5 +1,5 @@
 #pragma once
-// What the user probably meant.
+// Suggestions for mistyped words.
 
 #include <string>
 #include <vector>

@@ -33,7 +33,7 @@ std::unique_ptr<optim::Optimizer> build(const Parameters& parameters, Options op
 struct OptimizerEntry {
   std::string name;
   double ratio;
-  double constant, cosine;  // what part of it these schedules bear: they begin with the rate that one-cycle only comes to
+  double constant, cosine;  // the share of it that these schedules bear: they begin with the rate that one-cycle only reaches later
   std::unique_ptr<optim::Optimizer> (*make)(const Parameters& parameters, double lr);
 };
 const OptimizerEntry kOptimizers[] = {
@@ -86,7 +86,7 @@ optim::Schedule make_schedule(const TrainChoice& choice, double lr, std::int64_t
   return optim::ConstantLR{lr};
 }
 
-/// Cross-entropy against labels that are `smoothing` uncertain; the plain loss is what is reported.
+/// Cross-entropy against labels that are `smoothing` uncertain; the plain loss is reported.
 Loss make_objective(double smoothing) {
   if (smoothing == 0) return {};
   return [smoothing](const Tensor& scores, const Tensor& labels) { return cross_entropy(scores, labels, {.label_smoothing = smoothing}); };
@@ -97,7 +97,7 @@ void keep_log(Trainer& trainer, TrainLog& log) {
   trainer.on_epoch = [&log](const EpochRecord& r) { log.epoch(r); };
 }
 
-/// The first test images with what the model takes them for.
+/// The first test images with the model's predictions.
 void show_some(models::Model& model, const data::ArrayDataset& test, std::int64_t count) {
   const data::ArrayDataset some = test.first(count);
   if (some.size() == 0) return;

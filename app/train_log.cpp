@@ -52,7 +52,7 @@ void TrainLog::begin(const std::vector<std::pair<std::string, std::string>>& tex
 
 void TrainLog::step(const StepReport& r) {
   files_->step = r.step;
-  if (r.step % choice_.every != 0 && std::isfinite(r.loss)) return;  // what ends a training is always there
+  if (r.step % choice_.every != 0 && std::isfinite(r.loss)) return;  // the line that ends a training is always written
   files_->write({{"event", "step"},
                  {"step", r.step},
                  {"epoch", r.epoch},

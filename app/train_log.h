@@ -16,7 +16,7 @@ struct TrainLogChoice {
   std::int64_t every = 50;   // steps
 };
 
-/// Each line of the file is an object: {"event": "begin", …}, {"event": "step", …}, {"event": "epoch", …}; what is no number is null. Lines are
+/// Each line of the file is an object: {"event": "begin", …}, {"event": "step", …}, {"event": "epoch", …}; a non-finite number is null. Lines are
 /// written as they come, behind what the file holds already.
 class TrainLog {
  public:

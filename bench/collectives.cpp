@@ -145,8 +145,8 @@ double megabytes_on_card() {
   return megabytes;
 }
 
-/// `checkpoint`: layers are computed again in the backward pass, so that what the state takes is most of the memory. What the engine itself holds is
-/// there before.
+/// `checkpoint`: layers are computed again in the backward pass, so that the state is most of the memory. The engine's own memory is
+/// allocated before.
 void sharded(int shard, std::int64_t batch, bool checkpoint) {
   const std::string name = "gpt2-medium.shard" + std::to_string(shard) + ".b" + std::to_string(batch) + (checkpoint ? ".checkpoint" : "");
   if (!wanted(name) || dist::world().size() == 1) return;

@@ -19,7 +19,7 @@ struct Times {
   double build = 0, differentiate = 0, run = 0, free = 0;
 };
 
-/// Of the processor: what other processes do meanwhile does not count. Set OMP_NUM_THREADS=1.
+/// The processor's time: other processes do not count. Set OMP_NUM_THREADS=1.
 double seconds() { return static_cast<double>(std::clock()) / CLOCKS_PER_SEC; }
 
 /// Seconds since the last call of this.

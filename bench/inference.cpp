@@ -100,7 +100,7 @@ class Served {
   }
 
  private:
-  /// Of one call.
+  /// Seconds per call.
   double sample(int calls) {
     const double begin = processor_seconds();
     for (int i = 0; i < calls; ++i) call();

@@ -1,4 +1,4 @@
-// What joins and slices cost: training steps of nets that concatenate, as milliseconds of the processor (median of the runs) and steps of the plan.
+// The cost of joins and slices: training steps of nets that concatenate, as milliseconds of the processor (median of the runs) and steps of the plan.
 // For before and after, build it in two trees and run them in turn, with OMP_NUM_THREADS=1. bench_joins [case [runs]]
 // On $TEGULA_BENCH_DEVICE, if that is set, as wall time of replays; under $TEGULA_BENCH_PRECISION (fp32, tf32, bf16, …). TEGULA_BENCH_PLAN prints plans.
 //

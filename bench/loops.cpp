@@ -26,7 +26,7 @@ namespace {
 
 bool on_cpu() { return default_device().number() == 0; }
 
-/// Of all threads on the CPU, where others may be busy; of the clock on a GPU.
+/// Time of all threads on the CPU, where other processes may run; time of the clock on a GPU.
 double now() {
   if (on_cpu()) return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();

@@ -1,4 +1,4 @@
-// What training holds at its peak: MB of the process, less what it had before the net was made, and ms of a step. One net a process:
+// Peak memory of training: MB of the process, less those before the net was made, and ms of a step. One net a process:
 // bench_memory resnet50|mnist-cnn|lstm SIZE. bench/peers/memory_torch.py is the same in PyTorch.
 
 #include <sys/resource.h>
@@ -15,7 +15,7 @@ using namespace tegula;
 
 namespace {
 
-/// Of the process so far.
+/// The peak of the process so far.
 double peak_megabytes() {
   rusage use{};
   getrusage(RUSAGE_SELF, &use);

@@ -96,7 +96,7 @@ struct OddMlp {
   Tensor operator()(Tensor x) { return net(x); }
 };
 
-/// Of widths that are such: as large as nets of a first lesson are.
+/// A net of these widths: as large as in a first lesson.
 struct SmallMlp {
   nn::Sequential net{nn::Linear{784, 256}, relu, nn::Linear{256, 256}, relu, nn::Linear{256, 10}};
   Tensor operator()(Tensor x) { return net(x); }

@@ -56,7 +56,7 @@ const std::map<std::string, Net>& nets() {
   return all;
 }
 
-/// Of all threads.
+/// Time of all threads.
 double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
@@ -65,7 +65,7 @@ double processor_seconds() {
 
 struct Start {
   double seconds = 0, processor = 0;
-  unsigned long long sum = 0;  // of the answer's bits
+  unsigned long long sum = 0;  // sum of the answer's bits
 };
 
 Start start(const std::string& program, const std::string& name, const std::string& way, const std::string& folder) {

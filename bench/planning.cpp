@@ -1,4 +1,4 @@
-// What it costs to make a plan: the processor's seconds between the call of a jit-ed function and the first step of its plan, which is the first call less
+// The cost of making a plan: the processor's seconds between the call of a jit-ed function and the first step of its plan, which is the first call less
 // a later one. Nets are narrow, so that little else is measured: the graph has as many items as that of the wide one. OMP_NUM_THREADS=1 bench_planning [prefix…].
 
 #include <algorithm>
@@ -29,7 +29,7 @@ double timed(Call call) {
   return seconds() - begin;
 }
 
-/// Of the first call, less that of the third (the second compares two traces), medians of several sizes.
+/// The time of the first call, less that of the third (the second compares two traces); medians over several sizes.
 template <class Call>
 void plans(const std::string& name, const std::vector<std::int64_t>& sizes, Call call) {
   std::vector<double> first, again;

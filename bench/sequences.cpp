@@ -1,4 +1,4 @@
-// What sequences take, in processor seconds (of all threads together: other processes do not count): the lines that bench/peers/sequences_torch.py
+// The time of sequences, in processor seconds (of all threads together: other processes do not count): the lines that bench/peers/sequences_torch.py
 // prints for "speed".
 
 #include <algorithm>

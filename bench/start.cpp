@@ -1,4 +1,4 @@
-// What a process waits for on a GPU: the device itself, the first training step (tracing, compiling, choosing algorithms), the steps
+// The start of a process on a GPU: the device itself, the first training step (tracing, compiling, choosing algorithms), the steps
 // until everything is captured, and the host's time per replayed step. Run it twice: $TEGULA_CACHE_DIR is cold, then warm.
 // bench_start [batch [net [label]]]: net is mnist-cnn (default), mlp or resnet50, the label ends the names of the cases ("cold").
 

@@ -1,4 +1,4 @@
-// What a rank holds at its peak with ZeRO's stages: MB of the process, less what it had before the net was made, while it trains a small GPT with Adam and two
+// Peak memory of a rank with ZeRO's stages: MB of the process, less those before the net was made, while it trains a small GPT with Adam and two
 // batches a step; and ms of a step. tegula launch -n 4 bench_zero STAGE; every rank has its own line.
 
 #include <unistd.h>

@@ -1,5 +1,5 @@
 #pragma once
-// What the commands of `tegula bench` share.
+// Shared by the commands of `tegula bench`.
 
 #include <string>
 #include <vector>
@@ -30,7 +30,7 @@ struct BenchPrecision {
   double runtime::DeviceProperties::* peak;
   Precision arithmetic = Precision::fp32;  // in force around the op
 };
-/// Those the user chose, `otherwise` when nothing was; tf32 and fp8 only where the device has them.
+/// The precisions that the user chose, or `otherwise`; tf32 and fp8 only if the device has them.
 std::vector<BenchPrecision> chosen_precisions(const BenchChoice& choice, const std::vector<std::string>& otherwise, Device& device);
 
 /// value / limit, NaN where the limit is not known.

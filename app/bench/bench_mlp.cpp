@@ -19,7 +19,7 @@ namespace tegula::app {
 namespace {
 
 constexpr std::int64_t kPixels = 28 * 28, kClasses = 10;
-constexpr double kImages = 60'000;  // of an epoch of MNIST
+constexpr double kImages = 60'000;  // images of an epoch of MNIST
 
 struct MlpChoice : BenchChoice {
   std::vector<std::int64_t> hidden;

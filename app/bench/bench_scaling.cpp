@@ -1,4 +1,4 @@
-// tegula bench scaling: a training on more and more ranks of this machine, what an exchange costs between them, and what that would come to on many more.
+// tegula bench scaling: a training on more and more ranks of this machine, the cost of an exchange between them, and an extrapolation to many more.
 
 #include <algorithm>
 #include <cmath>
@@ -68,7 +68,7 @@ json measure_exchanges(bool quick) {
   return out;
 }
 
-/// What one rank measures; rank 0 prints it. Each has `batch` images a step.
+/// The measurement of one rank; rank 0 prints it. Each has `batch` images a step.
 void run_rank(const ScalingChoice& choice) {
   const dist::Group ranks = dist::world();
   manual_seed(1);

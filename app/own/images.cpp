@@ -1,4 +1,4 @@
-// tegula train images: a small residual net over folders of pictures, one folder a class. What its models see in other pictures.
+// tegula train images: a small residual net over folders of pictures, one folder a class; and its models' predictions for other pictures.
 
 #include "app/own/images.h"
 
@@ -27,7 +27,7 @@ namespace {
 
 constexpr const char* kTrainImages = "tegula train images";
 constexpr std::int64_t kSampledPictures = 500;                  // that the colours' means are taken of
-constexpr std::int64_t kBytesInMemory = std::int64_t{2} << 30;  // of decoded pictures; more are read anew in each epoch
+constexpr std::int64_t kBytesInMemory = std::int64_t{2} << 30;  // of decoded pictures; above that they are read again in each epoch
 
 struct ImagesChoice {
   OwnTraining training{
@@ -42,7 +42,7 @@ data::ImageFolder open_folder(const std::string& folder, std::int64_t size) {
   return data::ImageFolder(folder, {.colours = data::Colours::Rgb, .size = {size, size}});
 }
 
-/// The pixels of a side where the user says none: pictures that are smaller stay so, but for what each stage must halve.
+/// The default side in pixels: smaller pictures keep their size, rounded to a multiple that each stage can halve.
 std::int64_t usual_size(const std::string& folder, std::int64_t stages) {
   constexpr std::int64_t kMost = 64;
   const Shape shape = data::ImageFolder(folder, {.colours = data::Colours::Rgb}).get(0)[0].shape;

@@ -1,4 +1,4 @@
-// tegula train table: a net over the rows of a CSV file, with all that is done to its cells. What its models say of other tables.
+// tegula train table: a net over the rows of a CSV file, with the preparation of its cells; and its models' predictions for other tables.
 
 #include "app/own/tables.h"
 
@@ -73,7 +73,7 @@ std::string columns_text(const models::TableLayout& layout) {
   return joined(names);
 }
 
-/// What a model is worth on rows whose target is known.
+/// The model's quality on rows whose target is known.
 void print_quality(const models::TableModel& model, const io::Table& table, const char* what) {
   const models::TableLayout& layout = model.layout();
   const Tensor said = model.predict(table);

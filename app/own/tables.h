@@ -6,10 +6,10 @@
 
 namespace tegula::app {
 
-/// What stands for no value in tables of unknown origin, beside empty cells.
+/// Texts that stand for no value in tables of unknown origin, beside empty cells.
 inline const std::vector<std::string> kNoValue{"NA", "N/A", "nan", "NaN", "null", "NULL", "?"};
 
-/// The rows of each table with what the model says, as CSV.
+/// Writes the rows of each table with the model's predictions, as CSV.
 void predict_tables(const std::string& model, const std::vector<std::string>& tables);
 /// How good the model is on a table that has the target.
 void evaluate_table(const std::string& model, const std::string& table);

@@ -1,5 +1,5 @@
 #pragma once
-// What `tegula train table` and `tegula train images` have in common: options, the course of a training in the terminal, the best weights.
+// Shared by `tegula train table` and `tegula train images`: options, the course of a training in the terminal, the best weights.
 
 #include <cstdint>
 #include <functional>
@@ -23,10 +23,10 @@ struct OwnTraining {
   std::string out, plot, checkpoint, resume;
   TrainLogChoice log;
 };
-/// `rows`: what is trained on, "rows" or "pictures".
+/// `rows`: the name of the training samples, "rows" or "pictures".
 void add_options(Command& command, OwnTraining& choice, const std::string& rows);
 
-/// What must not fail behind an hour of training: its files are tried. Seeds the generator.
+/// Tries out the output files, so that they do not fail after an hour of training. Seeds the generator.
 void begin(const OwnTraining& choice);
 
 /// How good an epoch was, for the table and for the choice of the best one.

@@ -29,7 +29,7 @@ void show(std::string_view piece) {
   std::fflush(stdout);
 }
 
-/// Those of the command line, then the lines of the file; without any an empty one.
+/// The prompts of the command line, then the lines of the file; without any, one empty prompt.
 std::vector<std::string> prompts_of(const GenerateChoice& choice) {
   std::vector<std::string> prompts = choice.prompts;
   if (!choice.prompts_file.empty()) {

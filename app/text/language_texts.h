@@ -1,5 +1,5 @@
 #pragma once
-// What a language model learns from: texts, or files of tokens.
+// Training data of a language model: texts, or files of tokens.
 
 #include <string>
 #include <vector>
@@ -15,12 +15,12 @@ struct TextsChoice {
   double validation = 0.1;  // share, at the end
 };
 
-/// The texts as tokens, and what they are measured by.
+/// The texts as tokens, and the numbers needed to measure on them.
 struct Texts {
   std::string tokenizer_json;
   text::Tokenizer tokenizer;
   text::SharedIds train, validation;
-  double characters_per_token;  // of the validation text
+  double characters_per_token;  // in the validation text
 };
 
 /// Throws Error in the name of `op` for files that do not go together.

@@ -1,4 +1,4 @@
-// tegula tokenize: what a tokenizer makes of texts, and back.
+// tegula tokenize: texts to tokens, and back.
 
 #include <cstdio>
 #include <iostream>
@@ -24,7 +24,7 @@ struct TokenizeChoice {
   bool tokens = false, count = false, decode = false, special = true;
 };
 
-/// The texts of the files, or what comes in.
+/// The texts of the files, or of the standard input.
 std::vector<std::string> read_texts(const std::vector<std::string>& files) {
   std::vector<std::string> texts;
   for (const std::string& file : files) {

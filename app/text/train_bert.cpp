@@ -45,7 +45,7 @@ struct BertTraining {
   TrainLogChoice log;
 };
 
-/// For the Trainer: tokens and places, scores of the places.
+/// For the Trainer: tokens and positions, scores of the positions.
 struct Masked {
   models::BertForMaskedLM net;
   Tensor operator()(const Tensor& tokens, const Tensor& places) const { return net.at(tokens, places); }
@@ -124,7 +124,7 @@ text::LabelledTokens labelled_tokens(const Labelled& data, const text::Tokenizer
   return {std::move(sequences), std::move(numbers)};
 }
 
-/// What both trainings do around Trainer::fit.
+/// Shared by both trainings, around Trainer::fit.
 template <class Model>
 History train_and_report(const BertTraining& choice, Model& model, TrainerOptions options, const Loss& loss, const data::AnyDataset& train,
                          const data::AnyDataset& test, const models::ModelDescription& description, const char* share,

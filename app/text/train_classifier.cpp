@@ -44,7 +44,7 @@ struct ClassifierChoice {
   TrainLogChoice log;
 };
 
-/// What is trained on, chosen by, and measured at the end, with their tokenizer.
+/// The texts for training, for choosing the best epoch, and for the final measurement, with their tokenizer.
 struct ClassifierTexts {
   text::LabelledTexts train, validation, test;
   std::vector<std::string> classes;

@@ -30,7 +30,7 @@
 namespace tegula::app {
 namespace {
 
-/// Of a net; a checkpoint says them, too.
+/// The sizes of a net; a checkpoint has them, too.
 struct LanguageSizes {
   std::int64_t layers = 0, heads = 4, width = 128, embedding = 64, context = 64;
   double dropout = 0;
@@ -39,7 +39,7 @@ struct LanguageSizes {
 struct LanguageChoice : LanguageSizes {
   std::string op;  // "tegula train gpt"
   TextsChoice texts = {};
-  LanguageSizes usual = {};  // where nobody asks for others
+  LanguageSizes usual = {};  // default sizes
   bool half_residual = false, checkpoint_layers = false, print_memory = false;
   std::int64_t batch = 0, accumulate = 1, steps = 2000, warmup = 100;
   double lr = 1e-3, beta2 = 0.99, weight_decay = 0, clip = 1;
@@ -52,7 +52,7 @@ struct LanguageChoice : LanguageSizes {
   dist::Group ranks = {};
 };
 
-/// A net with what differs between the kinds of nets.
+/// A net with the functions that differ between the kinds of nets.
 struct Training {
   std::function<io::Metadata(const std::string& tokenizer_json)> describe;
   std::function<void(const std::string& path, const std::string& tokenizer_json)> save;
@@ -61,8 +61,8 @@ struct Training {
   double operations_per_token;  // floating-point, of a training step
 };
 
-/// Two for each weight that is multiplied, and twice that for the gradients (Chowdhery et al., "PaLM", 2022, appendix B). What only is looked up or added counts
-/// for nothing, a table that also gives the scores does.
+/// Six operations per multiplied weight: two forward, and twice that for the gradients (Chowdhery et al., "PaLM", 2022, appendix B). Weights that are only looked up or added
+/// do not count; a table that also gives the scores does.
 double operations_of_weights(const Parameters& all, const std::vector<std::string>& looked_up) {
   double count = 0;
   for (const Parameter& p : all) {
@@ -127,7 +127,7 @@ class LanguageReport {
   }
 
   double tokens_per_second() const { return tokens_ / seconds_; }
-  /// Model FLOPs utilisation, "MFU 31 %": the share of what the device could do that the model's own operations take; nothing where it is not known what it could do.
+  /// Model FLOPs utilisation, "MFU 31 %": the model's own operations as a share of the device's peak; nothing if the peak is not known.
   std::string utilisation() const {
     const double share = operations_per_token_ * tokens_per_second() / peak_;
     return peak_ > 0 && std::isfinite(share) ? format("MFU %.*f %%", share < 0.1 ? 1 : 0, 100 * share) : "";
@@ -138,7 +138,7 @@ class LanguageReport {
 
   void step(const StepReport& r) {
     const auto now = Clock::now();
-    if (r.batch == first_batch_ || first_batch_ < 0) {  // what compiles is no measure of speed
+    if (r.batch == first_batch_ || first_batch_ < 0) {  // compilation is no measure of speed
       first_batch_ = r.batch;
     } else {
       tokens_ += static_cast<double>(choice_.batch * tokens_per_row_);
@@ -196,7 +196,7 @@ void draw_validations(const LanguageChoice& choice, const std::vector<Validation
   }
 }
 
-/// `forward`: what is trained, as the Trainer calls it. `training`: made of the texts.
+/// `forward`: the trained module, as the Trainer calls it. `training`: made of the texts.
 template <class Forward, class MakeTraining>
 void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, const Loss& loss, const MakeTraining& make) {
   const Training training = make();
@@ -231,7 +231,7 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
     report.begin(texts, count);
     fit(trainer, training.train, training.interim, choice.op, choice.lr);
     const std::string share = report.utilisation();
-    if (std::isfinite(report.tokens_per_second()))  // of at least two steps
+    if (std::isfinite(report.tokens_per_second()))  // needs two steps
       speed = "; " + quantity(report.tokens_per_second()) + " tokens/s" + (share.empty() ? "" : ", " + share);
   }
   if (choice.print_memory) std::printf("\n%s\n", trainer.print_memory().c_str());
@@ -260,12 +260,12 @@ void run_language(LanguageChoice choice, const Texts& texts, Forward& forward, c
   if (!trainer.validations().empty()) draw_validations(choice, trainer.validations(), choice.op.substr(13));
 }
 
-/// Of a training that goes on the net's sizes are those of its checkpoint. Throws Error when the user asks for others.
+/// Takes the net's sizes of a continued training from its checkpoint. Throws Error if the user asks for others.
 void take_sizes(LanguageChoice& choice) {
   const io::Metadata metadata = load_metadata(choice.resume);
   const models::Description file(metadata, choice.resume);
   const auto take = [&](const char* option, auto LanguageSizes::* size, const char* key) {
-    if (!metadata.contains(key)) return;  // of another kind: that is said when it is loaded
+    if (!metadata.contains(key)) return;  // of another kind: loading it reports that
     using Size = std::decay_t<decltype(choice.*size)>;
     const auto saved = static_cast<Size>(file.number(key));
     if (choice.*size != choice.usual.*size && choice.*size != saved) {
@@ -301,7 +301,7 @@ Texts begin(LanguageChoice& choice) {
   return read_texts(choice.texts, choice.op);
 }
 
-/// The net as the Trainer calls it: what the scores are made of, which the loss takes.
+/// The net as the Trainer calls it: returns the features for the scores, which the loss takes.
 struct GptForTraining {
   models::Gpt2& net;
   Tensor operator()(Tensor tokens) { return net.hidden(tokens); }

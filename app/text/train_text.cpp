@@ -1,4 +1,4 @@
-// tegula train word2vec, tegula train bpe: what is trained on plain texts.
+// tegula train word2vec, tegula train bpe: trainings on plain texts.
 
 #include <cstdio>
 #include <memory>

@@ -57,7 +57,7 @@ text::LinePairs read_pairs(const std::vector<std::string>& files) {
                .expected = "two, whose lines belong together, or one with a tab in each line"});
 }
 
-/// tokenizer.json of what the lines are made of.
+/// A tokenizer.json for the words of the lines.
 std::string trained_tokenizer(const std::vector<const std::string*>& lines, const TranslateTraining& choice) {
   std::string text;
   for (const std::string* line : lines) text += " " + *line;
@@ -257,7 +257,7 @@ void run_translate_training(TranslateTraining choice) {
     };
     trainer.on_epoch = [&](const EpochRecord& given) {
       EpochRecord r = given;
-      if (history.empty()) {  // what was there before a checkpoint that this goes on from
+      if (history.empty()) {  // the history before the checkpoint that this continues
         for (const EpochRecord& earlier : std::span(trainer.history()).first(trainer.history().size() - 1)) {
           history.push_back(earlier);
           if (choice.patience > 0) patience(earlier);

@@ -10,7 +10,7 @@
 
 namespace tegula::bench {
 
-/// So many runs of the work, one after another.
+/// The work, run this many times in sequence.
 using Runs = std::function<void(int)>;
 
 /// Those of a jit-ed function, as many as possible in one CUDA graph: as bench/peers/rows_torch.py times PyTorch, and JAX's scan runs.
