@@ -55,7 +55,7 @@ int main() {
   }
   assert(near(Tensor(v).item(), 3, 1e-3));
 
-  // Looking changes nothing: print a hidden value, the loss, both, before or after grad. What the loss was computed from stays while the loss does.
+  // Reading changes nothing: print a hidden value, the loss, both, before or after grad. The nodes that a loss was computed from stay while the loss does.
   Variable u = tensor({1.f, 2.f});
   Tensor total = 0.0f;
   for (int i = 1; i <= 40; ++i) {  // accumulate, and log each loss
@@ -72,9 +72,9 @@ int main() {
   assert(grad(sum(state * u), u).to_host() == (std::vector<float>{3, 6}));  // a warning names both lines
   assert(grad(sum(next * u), u).to_host() == (std::vector<float>{6, 12}));
 
-  // So a copy learns nothing from the original's gradient: a target network, moved towards the one that is trained.
+  // A copy learns nothing from the original's gradient: a target network, moved towards the one that is trained.
   nn::Linear net(3, 1), target = net;
-  Tensor before = target.weight;  // what a Variable held stays in the handle
+  Tensor before = target.weight;  // the Variable's old value stays in the handle
   optim::SGD descend(parameters(net), {.lr = 0.1});
   for (int i = 0; i < 3; ++i) {
     descend.step(grad(mse_loss(net(input), 1 + 0.9f * target(input)), parameters(net)));
@@ -118,7 +118,7 @@ int main() {
   Tensor frozen = stop_gradient(x) * x;
   assert(near(grad(frozen, x).item(), 2));  // not 4
 
-  // What has nothing to do with y has no gradient, and asking for it is a mistake.
+  // A tensor that y does not depend on has no gradient, and asking for it is a mistake.
   try {
     grad(y, Tensor(1.0f));
     assert(false);

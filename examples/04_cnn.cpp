@@ -45,7 +45,7 @@ int main() {
   assert(last < first);
   assert(step.executables() == 1);  // one shape, one program
 
-  // What it has learnt. eval(net) switches dropout off.
+  // The accuracy on the test digits. eval(net) switches dropout off.
   eval(net);
   const Tensor scores = net(from_array(test.inputs));  // (500, 10)
   std::printf("by hand: %.1f %% of the test digits\n", 100 * metrics::accuracy(scores, from_array(test.targets)));

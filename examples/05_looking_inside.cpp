@@ -1,7 +1,7 @@
 // Lesson 5: looking inside.
 //
-// What becomes of an expression? A graph, which passes simplify; groups of nodes, which become one tile program each; a plan, which says
-// what runs in which order and where every value lies. All of it can be printed, and here we look at it.
+// The compiler turns an expression into a graph, which passes simplify; into groups of nodes, which become one tile program each; and into a
+// plan, with the order of the steps and the place of every value. All of it can be printed, and this lesson does so.
 
 #include <tegula/tegula.h>
 
@@ -30,7 +30,7 @@ int main() {
   std::printf("softmax:\n%s\n", rows.print_plan().c_str());
   assert(count(rows.print_plan(), "tile ") == 1);
 
-  // A linear layer with ReLU: bias and activation are folded into the matrix product. What is made of the weight alone, here its rows, is made once and kept.
+  // A linear layer with ReLU: bias and activation are folded into the matrix product. A value that depends on the weight alone, here its rows, is computed once and kept.
   manual_seed(0);
   nn::Linear layer{64, 32};
   auto forward = jit([&](Tensor x) { return relu(layer(x)); });

@@ -3,7 +3,7 @@
 // The same program on the CPU and on an NVIDIA GPU: one line says where to compute, nothing else changes. On a machine without a GPU the
 // lesson prints why, and what follows runs on the CPU alone.
 
-#include <tegula/runtime/device.h>  // what a Device can tell: name(), memory()
+#include <tegula/runtime/device.h>  // functions of a Device: name(), memory()
 #include <tegula/tegula.h>
 
 #include <cassert>
@@ -52,8 +52,8 @@ static std::vector<float> train_on(Device& device, const data::ArrayDataset& dig
   for (int call = 4; call <= 16; ++call) loss = step(x, y);
   losses.push_back(loss.item());
 
-  // On the GPU a call returns as soon as its work is queued; asking for a number (item, to_host, print) waits. So ask rarely: here after
-  // the last step. And no step asks for memory: what it needs was planned when it was compiled.
+  // On the GPU a call returns as soon as its work is queued; reading a number (item, to_host, print) waits. Read rarely, therefore: here after
+  // the last step. No step allocates memory: it was planned when the step was compiled.
   const auto asked = device.memory().system_allocations;
   constexpr int kSteps = 20;
   const double start = seconds();
@@ -65,7 +65,7 @@ static std::vector<float> train_on(Device& device, const data::ArrayDataset& dig
   std::printf("%-8s %6.0f us a step; a call returns after %.0f us\n", device.name().c_str(), (done - start) / kSteps * 1e6,
               (queued - start) / kSteps * 1e6);
 
-  // Where nobody looks in between, ask for many steps at a time: on the GPU they are one CUDA graph, with nothing between two steps.
+  // If no result is needed in between, ask for many steps at a time: on the GPU they are one CUDA graph, with nothing between two steps.
   losses.push_back(step.repeat(kSteps, x, y).item());
   return losses;
 }
@@ -87,8 +87,8 @@ int main() {
     }
   }
 
-  // What moves: a tensor is computed where the default device is, and an operand that lies elsewhere follows when it is first used. On
-  // a GPU it stays there; reading it copies it back without moving it.
+  // Moves: a tensor is computed on the default device, and an operand that is elsewhere is copied there when it is first used. On
+  // a GPU it stays; reading it copies it back without moving it.
   set_default_device(cpu());
   Tensor a = normal({1000, 1000});
   eval(a);
@@ -100,7 +100,7 @@ int main() {
   assert(a.device() == fastest.name() && b.device() == fastest.name());
   assert(b.to_host()[5] == a.to_host()[5] + 1 && a.device() == fastest.name());
 
-  // What was compiled. On the GPU: readable CUDA C++, with the lines of this file beside what they became, and what each launch takes.
+  // The compiled code. On the GPU: readable CUDA C++, with the lines of this file beside the statements made from them, and each launch's resources.
   // On the CPU: the steps of the vectorised executor.
   auto rows = jit([](Tensor x) { return softmax(x); });
   rows(a);

@@ -34,8 +34,8 @@ static Run train_in(Precision precision, const data::ArrayDataset& digits, doubl
   manual_seed(3);
   Net net;
   optim::Adam adam(parameters(net), {.lr = 2e-3});
-  // In f16 gradients below 6e-8 are zero. So the loss is multiplied by a large number before it is differentiated, and the gradients are
-  // divided by it afterwards. Where that overflows, the step is left out and the number halved, all on the device.
+  // In f16 gradients below 6e-8 are zero. The loss is therefore multiplied by a large number before it is differentiated, and the gradients are
+  // divided by it afterwards. If that overflows, the step is skipped and the number halved, all on the device.
   optim::LossScaler scaler({.scale = scale, .maximum = 1e9});
   auto step = jit([&](Tensor x, Tensor y) {
     Tensor loss = cross_entropy(net(x), y);
@@ -68,13 +68,13 @@ static float mean_of_last(const std::vector<float>& losses, std::size_t count) {
 int main() {
   if (cuda_count() > 0) set_default_device(cuda());
 
-  // What the formats hold. bf16 has the range of f32 and three digits; f16 has four digits, and ends at 65504 and at 6e-8.
+  // The range of the formats. bf16 has the range of f32 and three digits; f16 has four digits, and ends at 65504 and at 6e-8.
   const Tensor numbers = tensor({1.001f, 70000.f, 1e-8f});
   std::printf("f32   %s\nbf16  %s\nf16   %s\n\n", numbers.print().c_str(), cast(cast(numbers, bf16), f32).print().c_str(),
               cast(cast(numbers, f16), f32).print().c_str());
   const std::vector<float> halves = cast(cast(numbers, f16), f32).to_host();
   assert(std::isinf(halves[1]) && halves[2] == 0);
-  assert((cast(cast(numbers * 65536, f16), f32) / 65536).to_host()[2] > 0);  // what scaling is for
+  assert((cast(cast(numbers * 65536, f16), f32) / 65536).to_host()[2] > 0);  // the purpose of scaling
 
   const data::ArrayDataset digits = data::draw_digits(1280, 1);
   std::map<Precision, Run> runs;

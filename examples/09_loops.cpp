@@ -81,7 +81,7 @@ void a_net_that_remembers() {
     last = k == 0 ? loss : 0.95f * last + 0.05f * loss;
     if (k % 100 == 99) std::printf("step %3d: mean squared error %.4f\n", k + 1, last);
   }
-  assert(last < 0.1f * first && last < 0.08f);  // who does not remember gets the variance, 0.167
+  assert(last < 0.1f * first && last < 0.08f);  // a model that does not remember gets the variance, 0.167
   // One step in the plan, whatever the length.
   const std::string plan = step.print_plan();
   assert(plan.find("scan [16 x ") != std::string::npos);
@@ -101,7 +101,7 @@ void state_and_chance() {
   assert(steps.read().item() == 100);
 }
 
-// A gradient keeps something of every step. Where that is too much, scan_in_chunks keeps √T of them and runs the steps forward twice.
+// A gradient keeps something of every step. If that is too much, scan_in_chunks keeps √T of them and runs the steps forward twice.
 void long_sequences() {
   const Tensor w = normal({16, 16}) * 0.2, x = normal({400, 8, 16});
   eval(w, x);

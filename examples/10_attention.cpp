@@ -31,7 +31,7 @@ void one_query() {
   const Tensor x = tensor({1.f, 0.f, 0.f, 1.f, 1.f, 1.f}, {3, 2});
   const Tensor q = tensor({2.f, 0.f});
   const Tensor e = matmul(x, q);  // (3): 2 0 2
-  const Tensor a = softmax(e, 0);  // where q points there is most of the weight
+  const Tensor a = softmax(e, 0);  // most of the weight is where q points
   const Tensor y = matmul(a, x);  // (2)
   std::printf("weights %.3f %.3f %.3f, answer (%.3f, %.3f)\n", a.to_host()[0], a.to_host()[1], a.to_host()[2], y.to_host()[0],
               y.to_host()[1]);
@@ -57,7 +57,7 @@ void scaled_scores() {
 }
 
 // --- 3. Many queries; keys and values of their own -----------------------------------------------------------------------------------------
-// Q (M, D), X (N, F): K = X W_K, V = X W_V, Y = softmax(Q Kᵀ / √D) V. What is compared and what is answered are learned apart.
+// Q (M, D), X (N, F): K = X W_K, V = X W_V, Y = softmax(Q Kᵀ / √D) V. Keys and values are learned apart.
 void queries_keys_values() {
   manual_seed(2);
   const Tensor q = normal({2, 8}), x = normal({5, 6}), w_k = normal({6, 8}), w_v = normal({6, 4});
@@ -124,7 +124,7 @@ void several_heads() {
   assert(close(by_hand, squeeze(attention(x, x, x).output, 0)));
 }
 
-// --- 7. What it learns to look at ----------------------------------------------------------------------------------------------------------------
+// --- 7. The learned attention --------------------------------------------------------------------------------------------------------------------
 // A translator with attention learns to turn sequences around; nobody tells it where to look. The picture of its weights is the other diagonal:
 // tegula translate MODEL --text "…" --attention map.png draws one for a real sentence.
 void what_it_looks_at() {

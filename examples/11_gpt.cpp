@@ -29,7 +29,7 @@ struct Attention {
     const auto by_head = [&](const Tensor& t) { return reshape(t, {batch, length, heads, each}); };  // (B, T, H, D)
     const auto swapped = [](const Tensor& t) { return permute(t, {0, 2, 1, 3}); };  // (B, H, T, D)
     Tensor y;
-    if (cache) {  // what was read before is remembered: only the new places are computed
+    if (cache) {  // earlier positions are in the cache: only the new ones are computed
       const auto [keys, values] = cache->extend(layer, by_head(parts[1]), by_head(parts[2]));
       y = scaled_dot_product_attention(swapped(by_head(parts[0])), keys, values, cache->attention());
     } else {
@@ -94,7 +94,7 @@ void the_past_only() {
   Ids other = text;
   other.back() = 0;
   const auto changed = net(tensor(other, {1, length})).to_host();
-  for (std::size_t i = 0; i < 9 * 20; ++i) assert(whole[i] == changed[i]);  // what comes last changes nothing before it
+  for (std::size_t i = 0; i < 9 * 20; ++i) assert(whole[i] == changed[i]);  // a later token changes nothing before it
 
   // Four tokens at once, then one by one. One executable serves all lengths: the length is a Variable, the cache is written in place.
   nn::KeyValueCache cache = net.cache();
@@ -106,7 +106,7 @@ void the_past_only() {
   }
   assert(parts.size() == whole.size());
   for (std::size_t i = 0; i < whole.size(); ++i) assert(std::abs(parts[i] - whole[i]) < 2e-5f * (1 + std::abs(whole[i])));
-  assert(step.executables() == 2);  // of four tokens, of one
+  assert(step.executables() == 2);  // for four tokens, for one
 }
 
 // --- 3. Training on a text, writing on -------------------------------------------------------------------------------------------------

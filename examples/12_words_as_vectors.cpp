@@ -44,7 +44,7 @@ void bags_of_words() {
              service = static_cast<std::size_t>(tokenizer.vocabulary().id("service"));
   const HostArray counts = text::bag_of_words(sequences, size);  // (3, size)
   assert(counts.values<float>()[great] == 2 && counts.values<float>()[service] == 1);
-  const HostArray weighed = text::TfIdf(sequences, size)(sequences);  // what stands in every text says less
+  const HostArray weighed = text::TfIdf(sequences, size)(sequences);  // a word in every text counts less
   assert(weighed.values<float>()[great] > 3 * weighed.values<float>()[service]);
   // As vectors of a table, one-hot vectors are rows: a product with one is a look-up.
   const Tensor table = reshape(arange(0.f, 12.f), {4, 3});  // (words, D)

@@ -158,7 +158,7 @@ void names() {
       metrics::accuracy(net(test, test_lengths), tensor(std::vector<std::int64_t>(labels.begin() + 256, labels.end()), {64}));
   std::printf("names: loss %.3f, %.0f %% of 64 new ones right\n", loss, 100 * right);
   assert(right > 0.95);
-  // What stands behind a word's end does not count.
+  // Steps after a word's end do not count.
   const auto a = net(test, test_lengths).to_host(), b = net(concat({test, test}, 1), test_lengths).to_host();
   for (std::size_t i = 0; i < a.size(); ++i) assert(std::abs(a[i] - b[i]) < 1e-5f);
 }

@@ -31,7 +31,7 @@ std::vector<float> gradient_of(int rank) {
   return numbers;
 }
 
-/// What one rank sent.
+/// The traffic that one rank sends.
 struct Traffic {
   std::int64_t messages = 0, bytes = 0;
 };
@@ -101,7 +101,7 @@ class Counting final : public dist::Transport {
   std::unique_ptr<dist::Transport> below_;
 };
 
-/// What one rank sends in an all-reduce of so many numbers, and what it gets.
+/// The traffic of one rank in an all-reduce of this many numbers, and the sum.
 Traffic measured(std::int64_t numbers, std::vector<float>* sum) {
   auto below = dist::local_transports(kRanks);
   std::vector<std::shared_ptr<Counting>> transports;

@@ -1,4 +1,4 @@
-// Lesson 15: kernels of one's own.
+// Lesson 15: your own kernels.
 //
 // Tegula's ops become tile programs; a program may be written by hand, too. The language is Triton's (Tillet et al., 2019), in C++: the same lambda runs once
 // for each point of a grid, an *instance*, and works on *tiles*, blocks of numbers or of pointers. What lies outside of a tensor is masked. On the CPU an
@@ -135,10 +135,10 @@ void dropout_with_gradient() {
   const Tensor x = ones({n}), y = kernels::drop({cdiv(n, 1024)}, x, out({n}), n, seed, 1024)[0], dx = grad(sum(y), x);
   std::printf("dropout: mean %.3f; the gradient is zero where the result is: %s\n", mean(y).item(), difference(dx, y) == 0 ? "yes" : "no");
   assert(std::abs(mean(y).item() - 1) < 0.05f);
-  assert(difference(dx, y) == 0);  // of ones both are the factors, 0 and 2
+  assert(difference(dx, y) == 0);  // for a dy of ones both are the factors, 0 and 2
 }
 
-/// Whether f throws an Error, which is printed.
+/// True if f throws an Error, which is printed.
 template <class F>
 bool refused(F&& f) {
   try {

@@ -1,5 +1,5 @@
 #pragma once
-// What the programs of this folder share.
+// Shared by the programs of this folder.
 
 #include <tegula/tile.h>
 

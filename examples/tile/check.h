@@ -1,5 +1,5 @@
 #pragma once
-// What the examples share: a kernel is run as it is, and by .check(), instance by instance with every access watched; both must give what is expected.
+// Shared by the examples: a kernel is run as it is, and by .check(), instance by instance with every access watched; both must give the expected result.
 
 #include <tegula/tile.h>
 
@@ -21,7 +21,7 @@ void expect(const std::string& what, const K& kernel, F&& run, const tegula::Ten
     std::exit(1);
   }
 }
-/// Of values that were computed already: gradients.
+/// For values that were computed already: gradients.
 inline void expect_values(const std::string& what, const tegula::Tensor& got, const tegula::Tensor& wanted, double tolerance = 1e-4) {
   try {
     tegula::assert_close(got, wanted, {.rtol = tolerance, .atol = tolerance, .message = what});

@@ -29,7 +29,7 @@ const auto direct = jit("convolution_direct", [](Ptr<float> x, Ptr<float> w, Out
 const auto unroll = jit("im2col", [](Ptr<float> x, Out<float> columns, Int images, Int C, Int H, Int W, Const<int, "KH"> KH,
                                      Const<int, "KW"> KW, Const<int, "BLOCK"> BLOCK) {
   auto P = H - (KH - 1), Q = W - (KW - 1);
-  auto line = program_id(1);  // of the matrix
+  auto line = program_id(1);  // line of the matrix
   auto c = line / (KH * KW), i = line / KW % KH, j = line % KW;
   auto at = program_id(0) * BLOCK + arange(0, BLOCK);
   auto count = images * P * Q;

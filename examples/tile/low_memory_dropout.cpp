@@ -29,5 +29,5 @@ int main() {
   expect("the same numbers each time", kernels::dropout, run, y, 0);
   expect_values("mean", mean(y), ones({}), 0.02);
   expect_values("share of zeros", mean(cast(y == 0, f32)), full({}, 0.25), 0.02);
-  expect_values("the gradient is that of the same mask", grad(sum(y), x), y, 0);  // of ones both are the factors
+  expect_values("the gradient is that of the same mask", grad(sum(y), x), y, 0);  // for a dy of ones both are the factors
 }

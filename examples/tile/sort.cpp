@@ -9,7 +9,7 @@ using namespace tegula::tile;
 const auto sort_rows = jit("sort_rows", [](Ptr<float> x, Out<float> y, Out<std::int64_t> places, Int columns, Const<int, "BLOCK"> BLOCK) {
   auto at = program_id(0) * columns + arange(0, BLOCK);
   auto mask = arange(0, BLOCK) < columns;
-  auto v = load(x + at, mask, INFINITY);  // what is no element comes last
+  auto v = load(x + at, mask, INFINITY);  // padding comes last
   store(y + at, sort(v, 0), mask);
   store(places + at, argsort(v, 0), mask);
 });
