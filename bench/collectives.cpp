@@ -1,9 +1,9 @@
-// All-reduces of many sizes in repeated steps, and trainings whose gradients are reduced, of as many ranks as there are:
+// Repeated all-reduces of many sizes, and trainings whose gradients are reduced, on as many ranks as are started:
 //   tegula launch --devices 0,1 bench_collectives [prefix…]        the GPUs' own engine, or turns of the host with TEGULA_ENGINE=sockets
 //   TEGULA_BENCH_DEVICE=cpu tegula launch -n 2 bench_collectives   at a hundredth of the size
-// Started alone, one rank's trainings: what scaling is measured against. bench/peers and issue 21 have the peers' figures.
-//   gpt2-medium.shardN   350 M parameters with ZeRO's stage 0 (data parallel) and 3: tokens a second, and what the step holds on rank 0's card;
-//                        .checkpoint: layers are computed again
+// Started alone, it trains on one rank: the figure that scaling is measured against. Figures of the peers: bench/peers, issue 21.
+//   gpt2-medium.shardN   350 M parameters with ZeRO's stage 0 (data parallel) and 3: tokens a second, and the memory a step holds on rank 0's
+//                        card; .checkpoint: layers are computed again
 //   block.tensor.WIDTH   four blocks of GPT-2 whose heads and features the ranks share out, forward and backward; .steps: between them they share
 //                        out the steps; .halves: the batch goes through in two parts
 
@@ -177,8 +177,8 @@ void sharded(int shard, std::int64_t batch, bool checkpoint) {
   report(name + ".ranks" + std::to_string(ranks) + ".memory", megabytes_on_card() - before, "MB");
 }
 
-/// Four blocks alone: what each rank's half of the products gains less what the exchanges cost. With `halves` of the batch, one computes while the
-/// other's sums travel.
+/// Four blocks alone: the time that halving a rank's products saves, less the time of the exchanges. With `halves` of the batch, one computes
+/// while the other's sums travel.
 void tensor_parallel(std::int64_t width, dist::Steps steps, int halves) {
   const std::string name =
       "block.tensor." + std::to_string(width) + (steps == dist::Steps::Shared ? ".steps" : "") + (halves > 1 ? ".halves" : "");

@@ -1,5 +1,5 @@
-// How the time to build, differentiate, compile, run and free a graph grows with it. Each case doubles its size until it has reached the last
-// one; what is linear doubles too. bench_deep_and_wide [case [first last]]; without arguments all cases up to the sizes of docs/benchmarks_cpu.md.
+// The time to build, differentiate, compile, run and free a graph as the graph grows. Each case doubles its size from the first to the last;
+// a linear time doubles too. bench_deep_and_wide [case [first last]]; without arguments all cases up to the sizes of docs/benchmarks_cpu.md.
 
 #include <cmath>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// The tile executor against the copy bandwidth of the same run: an elementwise chain, softmax, an optimiser step, and what a launch costs.
+// The tile executor against the copy bandwidth of the same run: an elementwise chain, softmax, an optimiser step, and the cost of a launch.
 //   bench_executor [threads] [name…]
 
 #include <omp.h>

@@ -1,6 +1,6 @@
-// Trained nets that answer, one call at a time, without a gradient: what bench/peers/inference_onnxruntime.py compares with onnxruntime, call by call in turn.
-// bench_inference [net…]: milliseconds of processor time of a call, of all threads. bench_inference write DIR: what each net is made of, an input and what it
-// answers, as DIR/<net>.safetensors. bench_inference serve: for each line "net seconds" of its input, one line: the median of the calls of that many seconds.
+// Inference of trained nets, one call at a time, without gradients; bench/peers/inference_onnxruntime.py compares the times with onnxruntime's, call by call.
+// bench_inference [net…]: milliseconds of processor time of a call, over all threads. bench_inference write DIR: each net's layers, an input and the net's
+// output, as DIR/<net>.safetensors. bench_inference serve: for each line "net seconds" of its input, one line: the median of the calls of that many seconds.
 
 #include <algorithm>
 #include <ctime>
@@ -36,7 +36,7 @@ struct Mlp {
   Tensor operator()(Tensor x) { return last(relu(second(relu(first(x))))); }
 };
 
-/// Sandler et al., "MobileNetV2", 2018: wider, depthwise, narrower again; what has the input's shape is added to it.
+/// Sandler et al., "MobileNetV2", 2018: wider, depthwise, narrower again; the input is added to a result of the same shape.
 struct Inverted {
   std::int64_t in, out, stride, factor, width = in * factor;
   nn::Sequential wider =

@@ -1,8 +1,8 @@
-// Loops over time, one length a process: what the first call takes, a step of training, a step of the loop, and memory. bench_loops BODY T, BODY one of
+// Loops over time, one length a process: times of the first call, of a training step and of a loop's step, and memory. bench_loops BODY T, BODY one of
 //   lstm      nn::LSTM: a scan of 4 nodes a step on a GPU (a product and a program, forward and backward)
 //   stack     two LSTM layers in one body: 11 nodes a step
 //   written   the LSTM of one layer written out by hand, step by step
-//   last      the same, of which only the last state is read; scanned: nn::LSTM, of which only the last state is read
+//   last      the same, with only the last state read; scanned: nn::LSTM, with only the last state read
 // TEGULA_LOOPS=steps keeps loops as calls on a GPU, =written writes all of them out. On $TEGULA_BENCH_DEVICE (cuda): 256 wide, batches of 64, tf32; on the CPU
 // 64 wide, batches of 16. bench/peers/loops_torch.py is the same in PyTorch.
 
@@ -101,7 +101,7 @@ double nodes_of(const std::string& plan) {
   double nodes = 0;
   std::istringstream lines(plan);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find('|') != std::string::npos || line.find(". ") == std::string::npos) continue;  // the body of a loop; what is no step
+    if (line.find('|') != std::string::npos || line.find(". ") == std::string::npos) continue;  // a loop's body, or no step
     long long times = 0, steps = 0;
     const auto loop = line.find("[");
     const bool is_loop = loop != std::string::npos && std::sscanf(line.c_str() + loop, "[%lld x %lld steps]", &times, &steps) == 2;

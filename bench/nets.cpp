@@ -1,6 +1,6 @@
-// Nets of other kinds than those of the other programs: training steps (forward, backward, Adam), and how long the first of them takes; and single
-// layers of them, forward with all gradients. bench_nets [prefix…]; bench/peers/nets_torch.py has the same nets. $TEGULA_BENCH_DEVICE is cpu where it is
-// not set, $TEGULA_BENCH_PRECISION fp32. $TEGULA_BENCH_CLOCK=processor: what is reported is processor time, of all threads (a machine that others use).
+// Training steps (forward, backward, Adam) of further kinds of nets, and the time of the first step; and single layers of them, forward with all
+// gradients. bench_nets [prefix…]; bench/peers/nets_torch.py has the same nets. $TEGULA_BENCH_DEVICE is cpu by default, $TEGULA_BENCH_PRECISION
+// fp32. $TEGULA_BENCH_CLOCK=processor: reports processor time, of all threads (for a machine that others use).
 
 #include <algorithm>
 #include <chrono>
@@ -37,7 +37,7 @@ struct Vit {
   }
 };
 
-/// Two levels down and up again, with what was on the way.
+/// Two levels down and up again, joined with the values of the way down.
 struct UNet {
   nn::Sequential in = conv_block(3, 24), down1 = conv_block(24, 48), down2 = conv_block(48, 96);
   nn::ConvTranspose2d up2{96, 48, 2, {.stride = 2}}, up1{48, 24, 2, {.stride = 2}};

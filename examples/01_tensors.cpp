@@ -58,7 +58,7 @@ int main() {
   manual_seed(7);
   assert(uniform({1}).item() == first);
 
-  // A mistake is an exception at the line that made it. It says what came, what was expected, and where.
+  // A mistake throws an exception at its line. The message names the value it got, the expected one, and the line.
   try {
     matmul(a, a);
     assert(false);

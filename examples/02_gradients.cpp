@@ -31,7 +31,7 @@ int main() {
   const auto values = s.to_host(), slopes = ds.to_host();
   for (int i = 0; i < 3; ++i) assert(near(slopes[i], values[i] * (1 - values[i])));
 
-  // With respect to many things at once; each gradient has the shape of what it belongs to.
+  // Gradients with respect to several tensors at once; each has the shape of its tensor.
   Tensor w = normal({4, 3}), b = zeros({4}), input = normal({5, 3});
   Tensor loss = mean(square(linear(input, w, b)));  // ()
   auto g = grad(loss, {w, b});
@@ -65,7 +65,7 @@ int main() {
   }
   assert(grad(total, u).to_host() == (std::vector<float>{1640, 3280}));
 
-  // A Variable is a place, and what is read from it is a leaf: gradients end there. Through a value they go by the tensor that was assigned.
+  // A Variable is a place, and a value read from it is a leaf: gradients end there. The tensor that was assigned has gradients of its own.
   Variable state = zeros({2});
   Tensor next = u * 3;  // (2,)
   state = next;

@@ -1,6 +1,6 @@
 // Lesson 3: from the perceptron to the multi-layer perceptron.
 //
-// One neuron separates what a line can separate. NAND it learns; XOR it cannot, whatever the weights. Two layers can.
+// A neuron separates two classes by a line. It can learn NAND; it cannot learn XOR, whatever the weights. Two layers can.
 
 #include <tegula/tegula.h>
 

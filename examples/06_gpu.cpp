@@ -1,7 +1,7 @@
 // Lesson 6: the second machine.
 //
 // The same program on the CPU and on an NVIDIA GPU: one line says where to compute, nothing else changes. On a machine without a GPU the
-// lesson prints why, and what follows runs on the CPU alone.
+// lesson prints the reason, and the rest runs on the CPU alone.
 
 #include <tegula/runtime/device.h>  // functions of a Device: name(), memory()
 #include <tegula/tegula.h>

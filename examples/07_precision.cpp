@@ -82,7 +82,7 @@ int main() {
     runs[precision] = train_in(precision, digits);
   }
 
-  // The curves lie on top of each other: what is rounded are the operands of products, and sums are f32.
+  // The curves lie on top of each other: only the operands of products are rounded; sums are f32.
   std::printf("step ");
   for (const auto& [precision, run] : runs) std::printf("%10s", std::string(name(precision)).c_str());
   std::printf("\n");

@@ -15,7 +15,7 @@ using namespace tegula;
 using Tensors = std::vector<Tensor>;
 
 // --- 1. A step, its carried values, its slices -------------------------------------------------------------------------------------
-// The body gets what was carried and this step's slice of each stack; it gives what is carried on and what is kept of this step.
+// The body gets the carried values and this step's slice of each stack; it returns the next carried values and this step's results.
 void running_sums() {
   const Tensor x = arange(1.f, 6.f);  // 1 2 3 4 5
   const auto [carry, ys] = scan(
@@ -55,7 +55,7 @@ struct Memory {
   }
 };
 
-// The adding problem (Hochreiter and Schmidhuber, 1997): of a row of numbers two are marked; what is their sum?
+// The adding problem (Hochreiter and Schmidhuber, 1997): two numbers of a row are marked; the task is their sum.
 Tensors numbers(std::int64_t length, std::int64_t count) {
   const Tensor values = uniform({length, count});
   const Tensor first = randint(0, length / 2, {count}), second = randint(length / 2, length, {count});

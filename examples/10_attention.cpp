@@ -1,7 +1,7 @@
 // Lesson 10: attention, from one query to multi-head.
 //
-// A recurrent net hands everything it has read through one vector. Attention looks back instead: a question (query) is compared with every place (keys),
-// and the answer is a mean of what stands there (values), weighted by how well each place fits.
+// A recurrent net hands everything it has read through one vector. Attention looks back instead: it compares a question (query) with each position's
+// key, and its answer is the mean of the positions' values, weighted by how well each key fits.
 
 #include <tegula/tegula.h>
 #include <tegula/text.h>
@@ -99,7 +99,7 @@ void self_attention() {
   assert(close(looked(shuffled), take(looked(x), order, 1)));
   const Tensor places = nn::sinusoidal_positions(5, 8);
   assert(!close(looked(shuffled + places), take(looked(x + places), order, 1), 1e-3));
-  // A decoder must not see what it is to predict: causal. Then a later input changes no earlier output.
+  // A decoder must not see the tokens it is to predict: causal. Then a later input changes no earlier output.
   const Tensor other = concat({slice(x, 1, {0, 4}), normal({1, 1, 8})}, 1);
   const auto past = [&](const Tensor& t) { return slice(attention(t, t, t, {.is_causal = true}).output, 1, {0, 4}); };
   assert(close(past(x), past(other)));
@@ -125,7 +125,7 @@ void several_heads() {
 }
 
 // --- 7. The learned attention --------------------------------------------------------------------------------------------------------------------
-// A translator with attention learns to turn sequences around; nobody tells it where to look. The picture of its weights is the other diagonal:
+// A translator with attention learns to turn sequences around without being told where to look. The picture of its weights is the other diagonal:
 // tegula translate MODEL --text "…" --attention map.png draws one for a real sentence.
 void what_it_looks_at() {
   manual_seed(6);

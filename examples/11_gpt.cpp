@@ -1,6 +1,6 @@
 // Lesson 11: a GPT from scratch, with its cache.
 //
-// A decoder reads a text from left to right and says at each place what comes next. This is all of it: an embedding, blocks of attention and
+// A decoder reads a text from left to right and predicts the next token at each position. This is all of it: an embedding, blocks of attention and
 // feed-forward layers, and a product with the embedding's own matrix. models::Gpt2 is the same with the names of the published weights.
 
 #include <tegula/tegula.h>
@@ -22,7 +22,7 @@ struct Attention {
   nn::Linear qkv{width, 3 * width};
   nn::Linear out{width, width};
 
-  // x (B, T, width). Each place asks (q) all places before it (k) and takes a mean of what they have to say (v).
+  // x (B, T, width). Each position compares its query (q) with the keys (k) of all earlier ones and takes the weighted mean of their values (v).
   Tensor operator()(Tensor x, nn::KeyValueCache* cache, int layer) const {
     const std::int64_t batch = x.size(0), length = x.size(1), each = width / heads;
     const auto parts = split(qkv(x), width, -1);

@@ -20,7 +20,7 @@ void print(const char* title, const std::vector<text::Near>& words) {
   std::printf("\n");
 }
 
-/// 1. A number for each word, the most frequent first; what was never seen is <OOV>.
+/// 1. A number for each word, the most frequent first; unknown words are <OOV>.
 void words_as_numbers() {
   text::WordTokenizer tokenizer({.unknown = "<OOV>"});
   tokenizer.fit({"I love my dog", "I love my cat", "You love my dog!", "Do you think my dog is amazing?"});
@@ -52,7 +52,7 @@ void bags_of_words() {
   assert(one_hot_product.to_host()[1] == embedding(tensor({std::int64_t{2}}), table).to_host()[1]);
 }
 
-/// A small world: of each person the text says where it is, what it wears and how old it is.
+/// A small world: the text says of each person where they are, what they wear and how old they are.
 std::string stories() {
   struct Person {
     const char* name;

@@ -1,4 +1,4 @@
-// Lesson 13: sequences, by hand and by layer. A recurrent net reads one thing after the other and keeps what it needs of them in a state.
+// Lesson 13: sequences, by hand and by layer. A recurrent net reads one element after the other and remembers in its state.
 
 #include <tegula/tegula.h>
 #include <tegula/text.h>
@@ -30,7 +30,7 @@ void fibonacci_by_hand() {
 
   manual_seed(1);
   struct Predictor {
-    Variable w{normal({2, 2}) * 0.3};  // state' = state · w + x · v: what is kept of the past
+    Variable w{normal({2, 2}) * 0.3};  // state' = state · w + x · v: w weighs the past
     Variable v{normal({1, 2}) * 0.3};
     Variable u{normal({2, 1}) * 0.3};  // prediction = state' · u
     Tensor operator()(const Tensor& x) const {  // (T, N) -> (T, N): of the number behind each
@@ -104,7 +104,7 @@ void a_sine_wave() {
   });
   float loss = 0;
   for (int k = 0; k < 300; ++k) loss = step().item();
-  // From then on it reads what it wrote: a wave that goes on by itself. The state is carried from call to call.
+  // From here on its input is its own output: a wave that goes on by itself. The state is carried from call to call.
   const Tensor begin = sin(reshape(cast(arange(32), f32), {32, 1, 1}) * 0.3);
   nn::Recurrent at = net.lstm(begin);
   Tensor value = net.out(slice(at.output, 0, {31, 32}));

@@ -140,8 +140,8 @@ int main() {
   const Traffic library = measured(kNumbers, &total);
   assert(total == expected);
 
-  // The cost: 2 (n - 1) messages, 2 (n - 1) / n · N bytes. Ahead of them goes one message that says what is coming, and, once for a group, n - 1 go round by which
-  // the ranks learn who shares a host with whom (of several hosts the rings are two levels).
+  // The cost: 2 (n - 1) messages, 2 (n - 1) / n · N bytes. One message ahead of them announces the exchange, and, once for a group, n - 1 messages go round by which
+  // the ranks learn which of them share a host (with several hosts the rings have two levels).
   const Traffic nothing = measured(0, nullptr);
   assert(nothing.messages == 1 + (kRanks - 1));
   assert(by_hand.messages == 2 * (kRanks - 1));
@@ -163,7 +163,7 @@ int main() {
   assert(std::abs(ring(64, 1e8) / ring(8, 1e8) - 1) < 0.2);
   assert(star(64, 1e8) > 8 * star(8, 1e8));
 
-  // A collective is an op: what a rank's gradient does to the losses of all ranks comes back to it.
+  // A collective is an op with a gradient: each rank's gradient includes its effect on the losses of all ranks.
   auto below = dist::local_transports(2);
   std::vector<std::thread> threads;
   for (int r = 0; r < 2; ++r) {

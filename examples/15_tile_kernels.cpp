@@ -35,7 +35,7 @@ const auto softmax_rows = jit("softmax_rows", [](Ptr<float> x, Out<float> y, Int
 });
 
 // --- 3. A matrix product in blocks ----------------------------------------------------------------------------------------------------------
-// Instance (p, q) makes a block (BM, BN) of C and walks along K. The loop's body is recorded once; what it assigns goes from iteration to iteration.
+// Instance (p, q) makes a block (BM, BN) of C and walks along K. The loop's body is recorded once; its assignments carry over to the next iteration.
 const auto product = jit("product", [](Ptr<float> a, Ptr<float> b, Out<float> c, Int M, Int N, Int K, Const<int, "BM"> BM,
                                        Const<int, "BN"> BN, Const<int, "BK"> BK) {
   auto m = col(program_id(0) * BM + arange(0, BM));  // (BM, 1): col(x) is x[:, None]
@@ -65,9 +65,9 @@ const auto drop_backward = jit("drop_backward", [](Ptr<float>, Ptr<float> dy, Ou
 });
 const auto drop = drop_forward.gradient(drop_backward);
 
-// --- 5. A histogram: instances add to one result, and check what they are given ----------------------------------------------------------------
-// Several instances add to the same element: the result begins with its fill, 0. Without one a result begins with what memory held, and each element
-// must be stored by one instance.
+// --- 5. A histogram: instances add to one result, and check their inputs -----------------------------------------------------------------------
+// Several instances add to the same element: the result begins with its fill, 0. A result without a fill is uninitialised memory, and exactly one
+// instance must store each element.
 const auto count_labels =
     jit("count_labels", [](Ptr<std::int64_t> labels, Out<float> counts, Int n, Int classes, Const<int, "BLOCK"> BLOCK) {
       auto i = program_id(0) * BLOCK + arange(0, BLOCK);

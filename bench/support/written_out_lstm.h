@@ -1,5 +1,5 @@
 #pragma once
-// An LSTM of one layer as somebody writes it by hand, step by step: a long graph of small steps, for measurements of plans.
+// An LSTM of one layer written out by hand, step by step: a long graph of small steps, for measurements of plans.
 
 #include <cstdint>
 #include <vector>

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#ifndef EXAMPLE_FOLDER  // what the build says; else the program runs in this folder
+#ifndef EXAMPLE_FOLDER  // set by the build; else the program runs in this folder
 #define EXAMPLE_FOLDER "."
 #endif
 

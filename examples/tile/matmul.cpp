@@ -9,7 +9,7 @@ Tile leaky_relu(Tile x) { return where(x >= 0, x, 0.01 * x); }
 const auto matmul = jit("matmul", [](Ptr<float> a, Ptr<float> b, Out<float> c, Named<Int, "M"> M, Named<Int, "N"> N, Named<Int, "K"> K,
                                      Const<bool, "ACTIVATE"> ACTIVATE, Const<int, "BM"> BM, Const<int, "BN"> BN, Const<int, "BK"> BK,
                                      Const<int, "GROUP"> GROUP, Const<bool, "EVEN_K"> EVEN_K) {
-  // In rows of blocks, GROUP of them at a time: what they read stays in the cache.
+  // Instances in rows of blocks, GROUP rows at a time: the blocks they read stay in the cache.
   auto pid = program_id(0);
   auto tiles_m = cdiv(M, BM), tiles_n = cdiv(N, BN);
   auto in_group = tiles_n * GROUP;

@@ -1,4 +1,4 @@
-// Rows are sorted within a tile, and what goes along with them by the places that the sort gives.
+// Rows are sorted within a tile; a second tensor is reordered by the indices that the sort returns.
 #include "examples/tile/check.h"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Vector addition, and SAXPY in place: an instance for each block, a mask for what lies behind the end.
+// Vector addition, and SAXPY in place: an instance for each block, a mask for the elements behind the end.
 #include "examples/tile/check.h"
 
 namespace kernels {

@@ -1,4 +1,4 @@
-// The command line from outside: exit status, what it says, what it leaves behind.
+// The command line from outside: exit status, output, and files written.
 
 #include <gtest/gtest.h>
 #include <pty.h>
@@ -197,7 +197,7 @@ TEST(App, ShowsKernelsAndDevices) {
   const Ran kernel = tegula_cli({"kernel", "show", "softmax", "--shape", "64x96", "--dtype", "bf16", "--device", "cpu"});
   EXPECT_EQ(kernel.status, 0) << kernel.err;
   EXPECT_HAS(kernel.out, "reduce max axis 1");    // the tile program
-  EXPECT_HAS(kernel.out, "store t6 bf16(");       // what the CPU made of it
+  EXPECT_HAS(kernel.out, "store t6 bf16(");       // the CPU's listing
   EXPECT_HAS(tegula_cli({"kernel", "show", "softmax", "--shape", "64x96", "--stage", "figures", "--device", "cpu"}).out,
              "The cpu has no figures");
   const Ran memory = tegula_cli({"kernel", "show", "cumsum", "--shape", "64x96", "--stage", "memory", "--device", "cpu"});
@@ -282,7 +282,7 @@ TEST(App, LogsATrainingInJsonLinesAndForTensorBoard) {
   std::string events;
   for (const auto& file : std::filesystem::directory_iterator(folder / "tb")) events = text_of(io::read_file(file.path().string()));
   for (auto t : {"brain.Event:2", "loss/train", "loss/test", "accuracy/test", "step/loss", "step/learning_rate"}) EXPECT_HAS(events, t);
-  // A second run is appended; what is no number is null.
+  // A second run is appended; values that are no numbers are null.
   EXPECT_EQ(train("1e30").status, 1);
   const auto both = json_lines(folder / "log.jsonl");
   EXPECT_GT(both.size(), lines.size());
@@ -341,7 +341,7 @@ TEST(App, ShellsCompleteCommandsOptionsAndValues) {
                              " train lenet5 --sch); COMP_CWORD=3; _tegula; echo \"${COMPREPLY[@]}\"";
   const io::ChildResult bash = io::run_child({"bash", "-c", script}, {});
   EXPECT_TRUE(!bash.found || text_of(bash.output) == "--schedule\n") << text_of(bash.output) << bash.messages;
-  // What zsh has in a completion only is pretended: matches are printed, files are "files".
+  // Replaces the parts of zsh that work in a completion only: matches are printed, files are "files".
   const auto zsh_completes = [&](const std::string& words) {
     const std::string zsh = "compdef() {}; compadd() { print -r -- $found; }; _files() { print files; }; eval \"$(" + program.string() +
                             " completion zsh)\"; words=(" + program.string() + " " + words + "); CURRENT=$#words; _tegula";
@@ -359,7 +359,7 @@ TEST(App, ShellsCompleteCommandsOptionsAndValues) {
   EXPECT_EQ(tegula_cli({"completion", "csh"}).status, 2);
 }
 
-/// What the program prints into a terminal of so many columns.
+/// The program's output in a terminal of this width.
 std::string in_terminal(unsigned short columns, std::vector<std::string> arguments) {
   winsize size{.ws_row = 24, .ws_col = columns, .ws_xpixel = 0, .ws_ypixel = 0};
   int terminal = -1;
@@ -464,7 +464,7 @@ TEST(App, SaysWhatIsWrong) {
     fails({"bench", "saxpy", "--device", "cuda"}, 1, why);
     fails({"train", "mnist-mlp", "--limit", "10", "--device", "cuda"}, 1, why);
   }
-  // What nobody could mean, and what was probably meant.
+  // Words that mean nothing, with the suggestion for them.
   fails({"foo"}, 2, "tegula: no command foo\nThere are train, eval, ");
   fails({"evla"}, 2, "tegula: no command evla; did you mean eval?");
   fails({"bench", "nonsense"}, 2, "tegula bench: no command nonsense");

@@ -1,5 +1,5 @@
 #pragma once
-// The command line from outside: what it says and how it ends.
+// The command line from outside: its output and exit status.
 
 #include <gtest/gtest.h>
 

@@ -94,7 +94,7 @@ TEST_P(LanguageCommands, SayWhatTheyUseOfTheMachine) {
   if (GetParam() == "gpt") options.insert(options.end(), {"--checkpoint-layers", "--layers", "3"});
   const Ran trained = train(folder, GetParam(), write_verse(folder), options);
   ASSERT_EQ(trained.status, 0) << trained.err;
-  EXPECT_HAS(trained.out, " tokens/s, MFU ");  // of a peak that is measured
+  EXPECT_HAS(trained.out, " tokens/s, MFU ");  // the peak is measured
   EXPECT_HAS(trained.out, "peak");
 }
 

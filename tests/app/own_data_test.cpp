@@ -1,4 +1,4 @@
-// Data of one's own at the command line: what is in a file, a table, folders of pictures, configuration files that are no help.
+// Data of one's own at the command line: contents of files, a table, folders of pictures, wrong configuration files.
 
 #include <gtest/gtest.h>
 

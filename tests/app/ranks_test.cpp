@@ -34,7 +34,7 @@ Words by_ranks(const std::string& ranks, const Words& command) {
   return all;
 }
 
-/// What a log says of losses, in its order.
+/// The losses in a log, in its order.
 std::vector<double> losses_in(const std::string& file) {
   std::vector<double> losses;
   std::istringstream lines(testing::text_of(io::read_file(file)));

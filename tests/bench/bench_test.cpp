@@ -68,7 +68,7 @@ TEST(DoBench, AFunctionIsRecordedOnceAndReplayed) {
   int traced = 0;
   const auto f = [&](const std::vector<Tensor>& in) { return ++traced, std::vector<Tensor>{exp(in[0])}; };
   EXPECT_GT(do_bench_cudagraph(f, {uniform({64})}, {.warmup = 1, .rep = 5}).min(), 0);
-  EXPECT_LE(traced, 8);  // of thousands of runs: a jit-ed function is traced again now and then, to see whether it still does the same
+  EXPECT_LE(traced, 8);  // among thousands of runs: a jit-ed function is traced again now and then, to check that it still does the same
 }
 
 TEST(PerfReport, ATableGoesToFilesWithAPicture) {

@@ -1,5 +1,5 @@
-// Memory between steps is lent for a run: all plans of a device hold together what the largest needs, threads do not disturb each other, recordings
-// follow the memory, and what is only kept is given up when memory runs out.
+// Memory between steps is lent for a run: all plans of a device together hold the memory of the largest, threads do not disturb each other, recordings
+// follow the memory, and kept memory is given back when memory runs out.
 
 #include "tegula/compile/run/arena.h"
 #include "tegula/core/check.h"
@@ -193,7 +193,7 @@ TEST(Arena, WhatIsOnlyKeptIsGivenUpWhenMemoryRunsOut) {
     }
   }
   EXPECT_EQ(f.executables(), 50);
-  // What somebody holds is not given up.
+  // A held value is not given up.
   const Tensor held = f(sevens(200'000));
   for (std::int64_t n = 100'000; n < 100'010; ++n) call(n);
   EXPECT_EQ(held.to_host()[5], 11.0F);

@@ -1,4 +1,4 @@
-// Where NaN and infinities come from: find_nonfinite and TEGULA_CHECK=nan.
+// Finding the origin of NaN and infinities: find_nonfinite and TEGULA_CHECK=nan.
 
 #include "tegula/compile/check_finite.h"
 

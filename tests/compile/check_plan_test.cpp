@@ -46,7 +46,7 @@ runtime::Device& queue() {
   return device;
 }
 
-/// What the checker says of a plan; "" when it is proved.
+/// The checker's complaint about a plan; "" if it is proved.
 std::string complaint(const Plan& plan, bool asynchronous = false) {
   try {
     check_plan(plan, asynchronous);
@@ -402,7 +402,7 @@ TEST(CheckMemory, ChangesNothingInAPlanThatIsRight) {
 TEST(CheckMemory, WhatIsReadAfterItWasGivenUpIsNotANumber) {
   const auto make = [] {
     Plan plan = sine_of_product();
-    plan.steps.back().reads.clear();  // as if nobody needed it that long
+    plan.steps.back().reads.clear();  // as if no step needed it that long
     return plan;
   };
   EXPECT_TRUE(std::isfinite(largest_of(make(), false)));

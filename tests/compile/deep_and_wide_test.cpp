@@ -1,4 +1,4 @@
-// Graphs that are deep or wide: nothing recurses along them, and what is made of them grows with them, not with their square.
+// Graphs that are deep or wide: nothing recurses along them, and the size of everything made from them is linear in theirs.
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -49,7 +49,7 @@ Tensor known(Tensor x) {
   return x;
 }
 
-/// What a plan consists of: launches with their arguments, and memory.
+/// The size of a plan: launches with their arguments, and memory.
 struct Size {
   std::size_t steps, sets, reads, arena;
 };

@@ -1,4 +1,4 @@
-// Which plans' launches begin while the one ahead of them runs, and what they may read before that is over.
+// Which plans' launches begin while the previous one runs, and which memory they may read before its end.
 
 #include <gtest/gtest.h>
 

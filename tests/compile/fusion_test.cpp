@@ -1,4 +1,4 @@
-// What fusion promises: whole chains, row reductions with what surrounds them, and updates are single programs.
+// Promises of fusion: whole chains, row reductions with the ops around them, and updates are single programs.
 
 #include <gtest/gtest.h>
 
@@ -170,7 +170,7 @@ TEST(Fusion, ANormsGradientsAreOneProgramOverTheRows) {
   }
 }
 
-// Two sums over different axes of what is computed once; a vector that differs along a part of a row cannot be carried along.
+// Two sums of one value over different axes; a vector that differs along a part of a row cannot be carried along.
 TEST(Fusion, SumsAlongAndAcrossRowsAreRight) {
   Tensor x = normal({50, 6, 20}), part = normal({6, 1});
   eval(x, part);
@@ -313,7 +313,7 @@ TEST(Fusion, AStoreDoesNotOvertakeALaterRead) {
   }
 }
 
-// A data set's rows are picked by what is made of a position: the kernel that picks them makes it.
+// A data set's rows are gathered by indices computed from a position: the gathering kernel computes them.
 TEST(Fusion, AnIndexIsComputedWhereItIsRead) {
   Tensor rows = reshape(arange(70), {10, 7}), labels = arange(10) * 3;
   eval(rows, labels);
@@ -362,7 +362,7 @@ TEST(Dot, PlansAndTileProgramsAreGraphs) {
   EXPECT_EQ(std::ranges::count(programs, '{'), std::ranges::count(programs, '}'));
 }
 
-// Of weights that lie (in, out): what was a product and its transpose is a product that lies so.
+// For weights stored as (in, out): a product and its transpose become one product with that layout.
 TEST(Fusion, TheGradientOfATransposedWeightIsOneProduct) {
   const Tensor x = normal({256, 256}), w = normal({256, 96}), c = normal({256, 96});  // more than devices make sums of
   eval(x, w, c);
@@ -370,7 +370,7 @@ TEST(Fusion, TheGradientOfATransposedWeightIsOneProduct) {
   f(x, w, c);
   const Tensor got = f(x, w, c), expected = flatten(matmul(transpose(x), c)) * 1.5f;
   EXPECT_LT(max(abs(got - expected)).item(), 1e-4f);
-  EXPECT_EQ(steps(f.print_plan()), 3) << f.print_plan();  // what c is multiplied by, the product, and the factor
+  EXPECT_EQ(steps(f.print_plan()), 3) << f.print_plan();  // c's factor, the product, and the final factor
 }
 
 }  // namespace

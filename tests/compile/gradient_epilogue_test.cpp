@@ -42,7 +42,7 @@ void expect_close(const std::vector<Tensor>& got, const std::vector<std::vector<
   }
 }
 
-/// Gradients of all parameters, with what they are on the CPU.
+/// Gradients of all parameters, with their values on the CPU.
 void check(const Shape& shape, Precision precision, float tolerance) {
   manual_seed(3);
   Block net;
@@ -78,8 +78,8 @@ TEST_F(GradientEpilogue, GradientsOfASumOfProductsMayBeProducts) {
   const auto gradients = [](Tensor x, Tensor w, Tensor dy) { return vjp({matmul(x, w)}, {dy}, {x, w}); };
   auto backward = jit(gradients);
   const std::vector<Tensor> got = backward(x, w, dy);
-  EXPECT_EQ(test::occurrences(backward.print_plan(), "call matmul"), 1) << backward.print_plan();  // that of w
-  EXPECT_EQ(test::occurrences(backward.print_plan(), "multiply_sum"), 1) << backward.print_plan();  // that of x
+  EXPECT_EQ(test::occurrences(backward.print_plan(), "call matmul"), 1) << backward.print_plan();  // the product of w
+  EXPECT_EQ(test::occurrences(backward.print_plan(), "multiply_sum"), 1) << backward.print_plan();  // the product of x
   std::vector<std::vector<float>> values;
   for (const Tensor& one : got) values.push_back(one.to_host<float>());
   set_default_device(cpu());

@@ -1,4 +1,4 @@
-// Failed checks on a device that queues its work: nobody waits for them, and yet no Variable changes.
+// Failed checks on a device that queues its work: no thread waits for them, and yet no Variable changes.
 
 #include <gtest/gtest.h>
 
@@ -111,7 +111,7 @@ TEST_F(OnQueue, StepsQueuedBehindAFailureDoNothing) {
     return loss;
   });
   step(label(0)).item();
-  // The error comes when it is known: at the latest when somebody asks for a value.
+  // The error is thrown when it is known: at the latest when a value is read.
   const auto fail = [&] {
     step(label(5));
     step(label(1));
@@ -135,7 +135,7 @@ TEST_F(OnQueue, RepeatedRunsAreFewRecordings) {
   step.repeat(100, by);
   EXPECT_EQ(queued().counters.recordings, before.recordings + 1);
   EXPECT_EQ(queued().counters.replays, before.replays + 1);
-  step.repeat(30, by);  // shorter than what is recorded
+  step.repeat(30, by);  // shorter than the recording
   EXPECT_EQ(queued().counters.recordings, before.recordings + 1);
   EXPECT_EQ(queued().counters.replays, before.replays + 31);
   step.repeat(1100, by);  // 512 steps at once

@@ -1,4 +1,4 @@
-// What writes over its input does so where that lies, and only where nobody can see the difference.
+// An op that overwrites its input does so in place, and only where no reader can see the difference.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What jit-ed functions take and return beside Tensors: lists, pairs, tuples, arrays and plain structs of them.
+// Arguments and results of jit-ed functions beside Tensors: lists, pairs, tuples, arrays and plain structs of them.
 
 #include <gtest/gtest.h>
 

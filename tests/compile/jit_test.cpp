@@ -1,4 +1,4 @@
-// What jit promises: one trace per signature, state in place, no compile for changing numbers, errors instead of stale values.
+// Promises of jit: one trace per signature, state in place, no compilation for changed numbers, errors instead of stale values.
 
 #include <gtest/gtest.h>
 

@@ -19,7 +19,7 @@ using test::drawn;
 using test::expect_close;
 
 using Tensors = std::vector<Tensor>;
-/// Of x (T, K, M) and y (T, K, N).
+/// A function of x (T, K, M) and y (T, K, N).
 using Function = std::function<Tensors(const Tensor& x, const Tensor& y)>;
 
 void expect_all_close(const Tensors& got, const Tensors& want, double tolerance) {
@@ -31,8 +31,8 @@ struct Found {
   int products, tiles;  // steps of the plan
 };
 
-/// As jit, f gives what op after op gives, from run to run to the bit, on the device of the tests. What its plan has on the CPU: a GPU fuses small products
-/// with what is around them.
+/// Checks that f under jit gives the same as op after op, to the bit from run to run, on the device of the tests. Returns the contents of its plan on the CPU: a GPU fuses small
+/// products with the ops around them.
 Found plan_of(const Function& f, std::int64_t steps, std::int64_t m = 24, std::int64_t n = 20, std::int64_t k = 3, DType dtype = f64) {
   const Tensor x = drawn({steps, k, m}, dtype), y = drawn({steps, k, n}, dtype);
   set_eager(true);
@@ -153,7 +153,7 @@ struct Lstm {
     for (std::int64_t t = 0; t < x.size(0); ++t) std::tie(h, c) = step(select(x, 0, t), h, c);
     return h;
   }
-  /// Of Σ h² of the last state by the weights, then by x.
+  /// The gradients of Σ h² of the last state by the weights, then by x.
   Tensors gradients(const Tensor& x, Written written) const {
     const Tensor h = last(x, written);
     return grad(sum(h * h), {in, recurrent, bias, x});

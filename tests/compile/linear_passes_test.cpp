@@ -1,4 +1,4 @@
-// What the passes cost grows as the graph does: the processor's seconds against items, from 5,000 to 40,000, for the nets that make the longest graphs.
+// The passes' time grows linearly with the graph: the processor's seconds against items, from 5,000 to 40,000, for the nets that make the longest graphs.
 
 #include <gtest/gtest.h>
 
@@ -23,7 +23,7 @@ constexpr int kTries = 6;  // a neighbour that takes the caches makes one try sl
 
 using Build = std::function<std::vector<Tensor>(std::int64_t)>;
 
-/// Of this thread.
+/// Time of this thread.
 double seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -34,7 +34,7 @@ struct Cost {
   double items = 0, seconds = 0;
 };
 
-/// Of all that happens between a trace and the first launch, with what only devices do that queue their work.
+/// The cost of everything between a trace and the first launch, including the passes for devices that queue their work.
 Cost cost_of(const std::vector<Tensor>& results, runtime::Device& device) {
   std::vector<const Node*> nodes;
   for (const Tensor& t : results) nodes.push_back(t.node().get());
@@ -55,7 +55,7 @@ void expect_linear(const Build& build, std::int64_t few, std::int64_t many, runt
   Cost a, b;
   double slope = 0;
   for (int attempt = 0; attempt < kTries; ++attempt) {
-    // The least of all tries is what the work takes.
+    // The minimum of all tries is the time of the work.
     const Cost x = cost_of(small, device), y = cost_of(large, device);
     a = {x.items, attempt == 0 ? x.seconds : std::min(a.seconds, x.seconds)};
     b = {y.items, attempt == 0 ? y.seconds : std::min(b.seconds, y.seconds)};
@@ -65,8 +65,8 @@ void expect_linear(const Build& build, std::int64_t few, std::int64_t many, runt
   EXPECT_GE(a.items, 4'000);
   EXPECT_LE(a.items, 8'000);
   EXPECT_GE(b.items, 6 * a.items);
-  // A time says little beside other work, where large graphs lose more of the caches than small ones: what is not near quadratic then fails
-  // only where it is measured on purpose, on a machine that does nothing else.
+  // A time says little beside other work, where large graphs lose more of the caches than small ones: a growth that is not near quadratic then
+  // fails only where it is measured on purpose, on an otherwise idle machine.
   if (slope > kMostSlope && slope < 1.5 && !std::getenv("TEGULA_MEASURE"))
     GTEST_SKIP() << "slope " << slope << " of " << a.seconds << " and " << b.seconds << " s; TEGULA_MEASURE=1 holds the bound of "
                  << kMostSlope;

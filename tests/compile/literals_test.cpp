@@ -1,4 +1,4 @@
-// Constants of a jit-ed function: literals that it makes at every call, and looks at what is known while it is traced.
+// Constants of a jit-ed function: literals that it makes at every call, and values that it reads while it is traced.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a plan holds in memory, and what print_memory() says of it.
+// The memory of a plan, and the report of print_memory() on it.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // One value is rounded one way, whichever kernel computes it: stored by one and computed again by another, in one plan or in several, in
-// f32 and in halves. So an extreme is among the elements that it is the extreme of.
+// f32 and in halves. An extreme is therefore among the elements that it is the extreme of.
 
 #include <gtest/gtest.h>
 
@@ -45,7 +45,7 @@ TEST(OneRounding, GradientsOfExtremesFindThemBehindALook) {
     for (const auto& extreme : {std::function<Tensor(const Tensor&)>(row_max), std::function<Tensor(const Tensor&)>(row_min)}) {
       EXPECT_EQ(count(isnan(gradients(sin(h), extreme))), 0) << name(dtype);
       EXPECT_EQ(count(isnan(gradients(sin(h) * cos(h) - h * h, extreme))), 0) << name(dtype);
-      // A mean that is computed again may have another last digit, and so what it is taken from.
+      // A mean that is computed again may differ in its last digit, and so may the difference from it.
       EXPECT_EQ(count(isnan(gradients(h - mean(h * h, 1, Keep::Yes), extreme))), 0) << name(dtype);
       EXPECT_EQ(count(isnan(gradients(h - mean(sin(h)), extreme))), 0) << name(dtype);
     }
@@ -63,7 +63,7 @@ TEST(OneRounding, AnExtremeIsAmongTheElements) {
   }
 }
 
-// A sum is rounded as the tiles of its program add it. What is kept while a Variable stays is not made of sums that the plan of every call
+// A sum is rounded as the tiles of its program add it. A value kept while a Variable stays does not depend on sums that the plan of every call
 // computes, too: they may be tiled differently there, and the largest element would not be found (the gradient was 0).
 TEST(OneRounding, WhatIsKeptIsNotMadeOfSumsThatAreAddedAgain) {
   const auto loss = [](const Tensor& v, const Tensor& y) {

@@ -67,7 +67,7 @@ TEST_P(OperandLayout, OfAWrittenOutRecurrenceIsOneCopyForAllSteps) {
   expect_close(got, want, 2e-5);
   auto without = jit([&](Tensor in) { return written_out(transpose(w.read()), in); });  // lies in rows as it is
   without(x);
-  // Of a Variable that the function does not write it is made once and kept: it pays at once.
+  // For a Variable that the function does not write, the copy is made once and kept: it pays at once.
   EXPECT_EQ(copies(run.print_plan()) - copies(without.print_plan()), steps >= 2 ? 1 : 0) << run.print_plan();
   const Tensor other = w.read();
   auto given = jit([&](Tensor weight, Tensor in) { return written_out(weight, in); });

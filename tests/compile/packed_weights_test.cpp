@@ -1,4 +1,4 @@
-// A function that only answers: its convolutions read weights in their own blocks, which are kept between runs, and do what follows them.
+// A function for inference only: its convolutions read weights in their own blocks, which are kept between runs, and compute the ops that follow them.
 
 #include <gtest/gtest.h>
 

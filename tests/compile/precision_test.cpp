@@ -1,5 +1,5 @@
-// What the precision pass promises: products in half or TF32, everything that needs f32 in f32, each value stored once, and nothing that
-// the user's graph says about dtypes changed.
+// Promises of the precision pass: products in half or TF32, everything that needs f32 in f32, each value stored once, and the dtypes of
+// the user's graph unchanged.
 
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ namespace {
 using test::flat;
 using test::is_product;
 
-/// What the pass does with products; other devices write small ones as sums.
+/// The pass on products; other devices write small ones as sums.
 class PrecisionPass : public testing::Test {
  protected:
   PrecisionPass() : before_(default_device()) { set_default_device(cpu()); }
@@ -72,7 +72,7 @@ std::vector<Tensor> step(N& net, const Batch& batch, Precision precision) {
   return outputs;
 }
 
-/// As where attention is a call for halves: what it takes and gives is cast, and views lie between.
+/// As where attention is a call for halves: its operands and results are cast, with views between.
 TEST_F(PrecisionPass, AHalfThatPassesThroughF32IsNotCopied) {
   const PrecisionScope scope(Precision::bf16);
   const Tensor x = normal({8, 16}), w = normal({16, 48}), out = normal({48, 4});
@@ -324,7 +324,7 @@ TEST_F(PrecisionPass, TheTableOfTheMnistCnn) {
   EXPECT_EQ(row(fp16, "convolution_backward_weight"), "convolution_backward_weight f16 f16 f16, sums f32 f16 3");
   EXPECT_EQ(row(tf32, "convolution_backward_weight"), "convolution_backward_weight f32 f32 tf32, sums f32 f32 3");
   EXPECT_EQ(row(fp16, "relu_gradient"), "relu_gradient f16 f16 f32 f16 4");
-  EXPECT_EQ(row(fp16, "max"), "max f16 f32 f32 1");  // of the scores, and the rest of the softmax:
+  EXPECT_EQ(row(fp16, "max"), "max f16 f32 f32 1");  // for the scores, and the rest of the softmax:
   EXPECT_EQ(row(fp16, "exp"), "exp f32 f32 f32 1");
   EXPECT_EQ(row(fp16, "check_labels"), "check_labels f32 i64 f32 f32 f32 2") << fp16;
 }

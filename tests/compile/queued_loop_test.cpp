@@ -35,7 +35,7 @@ struct Recurrence {
   }
 };
 
-/// Of some calls of a jit-ed function, and what the Variable holds afterwards.
+/// The results of some calls of a jit-ed function, and the Variable's value afterwards.
 std::vector<std::vector<double>> values(Precision precision) {
   manual_seed(5);
   Recurrence recurrence;

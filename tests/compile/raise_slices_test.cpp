@@ -1,4 +1,4 @@
-// What only slices are read of is computed slice by slice, and nobody can tell.
+// An item read only through slices is computed slice by slice, with the same results.
 
 #include <gtest/gtest.h>
 

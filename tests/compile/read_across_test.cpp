@@ -1,4 +1,4 @@
-// What is read in another order than it is written is read in tiles that use whole lines of memory, and is the same numbers.
+// An operand read in another order than it was written is read in tiles that use whole lines of memory, with the same results.
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ namespace {
 
 using test::leaf;
 
-/// The shapes of what the one program of this result loads in tiles.
+/// The shapes of the tiles that the only program of this result loads.
 std::vector<Shape> tiles_of(const Tensor& result, runtime::Device& device = runtime::cpu()) {
   const std::vector<const Node*> nodes{result.node().get()};
   Graph graph = flatten(read(nodes), nodes, {});
@@ -52,7 +52,7 @@ TEST(ReadAcross, OtherTilesAreAsTheyWere) {
 /// Numbers that every type has, no two neighbours alike.
 double number(std::size_t i) { return static_cast<double>(i * 7 % 113); }
 
-// Whole squares of every vector's length, and what is left over beside them.
+// Whole squares of every vector's length, and the remainders beside them.
 TEST(ReadAcross, NumbersAreTheSame) {
   const Shape shape{2, 35, 3, 67};
   const auto count = static_cast<std::size_t>(numel(shape));

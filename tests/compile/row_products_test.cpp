@@ -22,7 +22,7 @@ using Function = std::function<Tensors(const Tensors&)>;
 
 using test::Ran;
 
-/// Of these values, rounded to the dtype, where and in which dtype it says.
+/// Results for these values, rounded to `rounded`, on the given device and in the given dtype.
 Ran ran(const Function& f, const std::vector<std::pair<Shape, std::vector<double>>>& inputs, DType rounded, DType dtype,
         runtime::Device& device) {
   const test::OnDevice here(device);
@@ -125,7 +125,7 @@ TEST(RowProducts, ComputeTheRowsBeforeThem) {
     const Tensor y = norm(x);
     return Tensors{relu(linear(y, transpose(x[1]), x[2])), matmul(y, x[1] * 0.7) + 1.0};
   };
-  const auto given = [&](const Tensors& x) {  // who wants the rows themselves gets them, from a program of their own
+  const auto given = [&](const Tensors& x) {  // a reader of the rows themselves gets them from a program of their own
     const Tensor y = norm(x);
     return Tensors{linear(y, transpose(x[1]), x[2]), y};
   };
@@ -146,7 +146,7 @@ TEST(RowProducts, ComputeTheRowsBeforeThem) {
   }
 }
 
-/// Rows that are seen otherwise than they are computed, and sums that are no rows' own, are not what the program computes for each row.
+/// The program computes neither rows seen through another view nor sums across rows for each of its rows.
 TEST(RowProducts, OtherRowsThanThoseBeforeThemAreRead) {
   manual_seed(17);
   const auto first_repeated = [](const Tensors& x) { return Tensors{matmul(expand(slice(tanh(x[0]), 0, {0, 1}), x[0].shape()), x[1])}; };
@@ -184,7 +184,7 @@ TEST(RowProducts, WhatIsCheckedBehindThemIsCheckedByWhoSaysSo) {
   } catch (const Error& error) { EXPECT_NE(std::string(error.what()).find("got label 12"), std::string::npos) << error.what(); }
 }
 
-/// As an H200 cuts it and what is written for it, on emulated threads.
+/// As cut and generated for an H200, on emulated threads.
 TEST(RowProducts, AreTheSameAsTextForAGpu) {
   manual_seed(16);
   auto& device = test::QueuedDevice::create();

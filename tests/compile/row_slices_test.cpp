@@ -45,7 +45,7 @@ using Step = std::function<std::vector<Tensor>(Decoder&, const Tensor&)>;
 
 using test::Ran;
 
-/// What several runs give, with the caches after each.
+/// The results of several runs, with the caches after each.
 Ran ran(const Step& step, DType dtype, const Shape& leading, std::int64_t width, const std::vector<std::int64_t>& places,
         runtime::Device& device) {
   manual_seed(21);
@@ -71,7 +71,7 @@ void expect_same(const Step& step, DType dtype, const Shape& leading, std::int64
   const Ran got = ran(step, dtype, leading, width, places, device), want = ran(step, dtype, leading, width, places, cpu());
   EXPECT_EQ(test::occurrences(got.plan, "tile row_product"), 1) << got.plan;
   EXPECT_EQ(test::occurrences(got.plan, "tile update_slice"), updates) << got.plan;
-  const auto each = got.plan.find("every time:");  // behind what is made once and kept
+  const auto each = got.plan.find("every time:");  // behind the steps that run once and are kept
   const std::string plan = each == std::string::npos ? got.plan : got.plan.substr(each);
   EXPECT_EQ(test::occurrences(plan, "tile copy") + test::occurrences(plan, "tile keep"), copies) << got.plan;
   test::expect_close_values(got, want, dtype);
@@ -103,7 +103,7 @@ TEST(RowSlices, APlaceMayBeANumber) {
   for (const DType dtype : test::kFloats) expect_same(step, dtype, {2, 1}, 15, 0);
 }
 
-/// Where all that is read of the product lies in a larger tensor, it has no result of its own.
+/// If all reads of the product are of its place in a larger tensor, it has no result of its own.
 TEST(RowSlices, TheWholeResultMayBeASlice) {
   const Step step = [](Decoder& d, const Tensor& x) {
     const Tensor all = linear(x, d.weight.read(), d.bias.read());  // (B, T, C)
@@ -154,7 +154,7 @@ TEST(RowSlices, WhatWaitsForTheProductComesBehindIt) {
   }
 }
 
-/// Other columns than whole ones of each row, and other dtypes, are not what the program has.
+/// The program has no columns other than whole ones of each row, and no other dtypes.
 TEST(RowSlices, OthersAreLeft) {
   const Step strided = [](Decoder& d, const Tensor& x) {
     const auto [q, k, v] = d.project(x);
@@ -192,7 +192,7 @@ TEST(RowSlices, AFailedCheckChangesNothing) {
   }
 }
 
-/// A check that waits for the product, ahead of what inserts a slice of it.
+/// A check that waits for the product, ahead of the step that inserts a slice of it.
 TEST(RowSlices, ChecksAheadOfThemStayAhead) {
   const test::OnDevice here(test::QueuedDevice::create());
   Decoder decoder(f32, {1, 1}, 3, 16);
@@ -211,7 +211,7 @@ TEST(RowSlices, ChecksAheadOfThemStayAhead) {
   EXPECT_NE(decoder.keys.read().to_host(), keys);
 }
 
-/// As an H200 cuts it and what is written for it, on emulated threads.
+/// As cut and generated for an H200, on emulated threads.
 TEST(RowSlices, AreTheSameAsTextForAGpu) {
   auto& device = test::QueuedDevice::create();
   device.make_kernel = [](const tile::Program& program) { return gpu::emulated_kernel(program); };

@@ -1,4 +1,4 @@
-// A group that is taken apart: what its two halves read of each other is stored, and nobody looks at the rest of the graph for that.
+// A group that is taken apart: values that one half reads of the other are stored, and the rest of the graph is not searched for them.
 
 #include <gtest/gtest.h>
 

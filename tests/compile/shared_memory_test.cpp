@@ -29,7 +29,7 @@ Tensor val(Tensor t) {
   eval(t);
   return t;
 }
-/// Each evaluated by itself, so that the comparison does not become part of what is compared.
+/// Each evaluated by itself, so that the comparison's ops are not fused with them.
 double distance(const Tensor& a, const Tensor& b) { return max(abs(val(a) - val(b))).item(); }
 
 TEST(SharedMemory, AFirstRowOfMeansIsNotTakenForAllOfThem) {

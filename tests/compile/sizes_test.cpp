@@ -1,5 +1,5 @@
-// What new sizes cost: how many kernels a GPU has to compile for one function at all batch sizes or lengths. Counted with an H200's tiles and the real
-// code generator; nothing is computed. The first two sizes are exact, the others on the ladder (docs/design.md, "Sizes"). Exact for every size it
+// The cost of new sizes: the number of kernels that a GPU has to compile for one function at all batch sizes or lengths. Counted with an H200's tiles and the real
+// code generator; nothing is computed. The first two sizes are exact, the others on the ladder (docs/design.md, "Sizes"). The counts with an exact kernel for every size
 // were 1026 (softmax), 64 (MLP forward), 737 (MLP training) and 2085 (GPT).
 
 #include <gtest/gtest.h>
@@ -81,7 +81,7 @@ class Sizes : public testing::Test {
     Sources out;
     for (int i = 0, size = 1; i < most; ++i, size = (size + most / 3 * 2 + 1) % most) {
       call(size + (size == 0 ? most : 0));
-      device_.synchronize();  // or all sizes' memory is held until somebody waits for this device
+      device_.synchronize();  // or all sizes' memory is held until a thread waits for this device
       if (i + 1 == 32) out.after_32 = before - device_.sources();
     }
     out.all = device_.sources() - before;

@@ -88,7 +88,7 @@ std::vector<Named<View>> views() {
   };
 }
 
-/// Of a table and rows of it, filled with `value`; `at`: where, a number in memory.
+/// A function of a table and rows for it, filled with `value`; `at`: the place, a number in memory.
 using Write = std::function<Tensor(const Tensor& table, const Tensor& value, const Tensor& at)>;
 Tensor rows_like(const Tensor& table, const Tensor& value, std::int64_t count = 1) {
   Shape shape = table.shape();
@@ -103,7 +103,7 @@ std::vector<Named<Write>> writes() {
          const Tensor row = rows_like(t, v);
          return update_slice(reshape(update_slice(t, row, at, 0), t.shape()), row * 2.0, at + 1, 0);
        }},
-      {"update_slice of a product",  // whose row is stored there
+      {"update_slice of a product",  // stores its row there
        [](const Tensor& t, const Tensor& v, const Tensor& at) {
          const std::int64_t width = t.numel() / t.shape()[0];
          const Tensor row = matmul(full({1, 5}, 0.5, f32) * v, ones({5, width}));
@@ -205,7 +205,7 @@ TEST_P(SteadyOverwritten, AProductInHalf) {
   }
 }
 
-// What others read of it is kept as before: only the copy that is written over is made anew.
+// Other readers of the table keep it as before: only the copy that is overwritten is made again.
 TEST_P(SteadyOverwritten, WhatIsReadAsWellIsStillKept) {
   const Variable w(normal({32, 32})), u(normal({32, 32}));
   auto run = jit([&](Tensor x, Tensor row, Tensor i) {
@@ -222,7 +222,7 @@ TEST_P(SteadyOverwritten, WhatIsReadAsWellIsStillKept) {
   EXPECT_EQ(run.refreshes(), 1) << run.print_plan();
 }
 
-// A pass that made a leaf of what is written over would be found at the first plan, in every build.
+// The first plan of any build would show a pass that made a leaf of an overwritten value.
 TEST(MakePlan, RefusesToWriteOverALeafThatIsNotUpdated) {
   const Tensor x = zeros({4, 2}), row = ones({1, 2}), i = full({}, 1, i64);
   eval(x, row, i);

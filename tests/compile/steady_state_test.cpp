@@ -1,4 +1,4 @@
-// A training step that has been replayed a few times asks nobody for memory.
+// A training step that has been replayed a few times allocates no memory.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What depends only on Variables that a jit-ed function does not write is computed once, and again after a write.
+// A value that depends only on Variables that a jit-ed function does not write is computed once, and again after a write.
 
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(Steady, AChangedWeightIsSeenByWhateverWayItChanged) {
     expect_near(jitted(x), product(x), 1e-4);
     EXPECT_EQ(jitted.refreshes(), 3 + i);
   }
-  Tensor old = w.read();  // who holds the old value makes the cell move before it is written
+  Tensor old = w.read();  // a holder of the old value makes the cell move before it is written
   halve();
   expect_near(jitted(x), product(x), 1e-4);
   expect_near(old * 0.5, w.read(), 1e-4);
@@ -191,7 +191,7 @@ TEST(Steady, NothingLargeIsKept) {
   auto outer = jit([&](Tensor x) { return matmul(x, exp(reshape(w.read(), {64, 1}) * w.read())); });  // (64, 64) out of (64)
   outer(ones({2, 64}));
   EXPECT_EQ(outer.refreshes(), 0) << outer.print_plan();
-  auto elementwise = jit([&](Tensor x) { return x * exp(w.read()); });  // fused with what reads it
+  auto elementwise = jit([&](Tensor x) { return x * exp(w.read()); });  // fused with its reader
   elementwise(ones({64}));
   EXPECT_EQ(elementwise.refreshes(), 0) << elementwise.print_plan();
 }
@@ -256,7 +256,7 @@ TEST(Steady, AFactorInF32IsNotRoundedWithTheWeightOfAHalfConvolution) {
   auto run = jit([&](Tensor x) { return block.times(block.convolution(x), block.scale.read()); });
   const Tensor want = block.times(y, block.scale.read());
   const std::vector<Tensor> got{run(x), run(x), run(x)};
-  // Where so small a convolution is one of TF32, its f32 weight takes the factor and is rounded once, as it is without.
+  // If a convolution this small runs in TF32, its f32 weight takes the factor and is rounded once, as it is without the fold.
   const std::string plan = every_time(run.print_plan());
   const bool in_tf32 = plan.find("tf32") != std::string::npos;
   for (const Tensor& each : got) expect_near(each, want, in_tf32 ? 0.01 : 0);
@@ -272,7 +272,7 @@ TEST(Steady, AFactorThatComesWithEachCallStaysOutOfTheWeight) {
   expect_near(run(x, scale), block.times(y, scale), 1e-4);
   const std::string plan = every_time(run.print_plan());
   EXPECT_EQ(test::occurrences(plan, "tile multiply"), 1) << plan;
-  EXPECT_TRUE(std::regex_search(plan, std::regex("tile multiply.*=out#0"))) << plan;  // of the result, not of the weight
+  EXPECT_TRUE(std::regex_search(plan, std::regex("tile multiply.*=out#0"))) << plan;  // in the result, not in the weight
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Joins cost no copies: whoever computes a piece stores it where it belongs, and nobody can tell.
+// Joins cost no copies: each piece is computed where it belongs, with the same values.
 
 #include <gtest/gtest.h>
 
@@ -39,7 +39,7 @@ class StoreWithin : public testing::TestWithParam<bool> {
   }
   ~StoreWithin() override { set_default_device(before_); }
 
-  /// Whether calls give the same bits wherever their operands lie. A card's libraries may choose another algorithm there.
+  /// True if calls give the same bits for all places of their operands. A card's libraries may choose another algorithm there.
   static bool is_exact() { return GetParam() || &default_device() == &runtime::cpu(); }
 
   /// One plan gives what op after op gives, each evaluated by itself, to the bit: a join computes nothing. The plan's text. `tolerance`: where that is not
@@ -178,7 +178,7 @@ TEST_P(StoreWithin, ConvolutionsWriteIntoTheirJoin) {
   }
 }
 
-// Of images that lie in lanes, row-major: a batch of 16 and twelve channels.
+// Images in lanes, row-major: a batch of 16 and twelve channels.
 TEST_P(StoreWithin, ABlockOfConvolutionsWritesEachLayerOnce) {
   const auto f = [](const Tensors& x) {
     Tensors all{exp(x[0])};
@@ -190,7 +190,7 @@ TEST_P(StoreWithin, ABlockOfConvolutionsWritesEachLayerOnce) {
   EXPECT_EQ(test::occurrences(plan, "concat"), 0) << plan;
 }
 
-// The skips of a U-Net are pooled where they lie, and joined with what comes from below.
+// The skips of a U-Net are pooled in the memory of the join, and joined with the values from below.
 TEST_P(StoreWithin, SkipsArePooledWithinTheirJoin) {
   const auto f = [](const Tensors& x) {
     const Tensor a = relu(conv2d(x[0], x[1], {.padding = 1})), b = relu(conv2d(max_pool2d(a, 2), x[2], {.padding = 1}));
@@ -204,7 +204,7 @@ TEST_P(StoreWithin, SkipsArePooledWithinTheirJoin) {
   EXPECT_EQ(test::occurrences(plan, "concat"), 0) << plan;
 }
 
-// What is repeated along an axis is copied as it lies, into the join with a skip, and the sum that is its gradient stays so.
+// A tensor repeated along an axis is copied in its layout, into the join with a skip, and the sum that is its gradient keeps that layout.
 TEST_P(StoreWithin, RepeatsAndTheirGradientsStayChannelsLast) {
   const auto f = [](const Tensor& x, const Tensor& skip, const Tensor& v, const Tensor& w) {
     const Tensor a = relu(conv2d(x, v, {.padding = 1})), b = relu(conv2d(skip, v, {.padding = 1}));
@@ -218,7 +218,7 @@ TEST_P(StoreWithin, RepeatsAndTheirGradientsStayChannelsLast) {
   const std::string plan = together.print_plan();
   EXPECT_EQ(test::occurrences(plan, "concat"), 0) << plan;
   if (!is_exact()) return;  // weights are copied, too
-  EXPECT_LE(test::occurrences(plan, "tile copy"), 3) << plan;  // the arguments, and what is repeated
+  EXPECT_LE(test::occurrences(plan, "tile copy"), 3) << plan;  // the arguments, and the repeated rows
 }
 
 // The gradients of q, k and v are parts of that of the projection which made all three.
@@ -443,7 +443,7 @@ TEST(CheckStoresWithin, FindsAJoinInTheMemoryOfAnother) {
   });
 }
 
-// On devices that run steps side by side pieces do not wait for each other, and who reads the join waits for all of them.
+// On devices that run steps side by side pieces do not wait for each other, and readers of the join wait for all of them.
 TEST(CheckStoresWithin, PiecesDoNotWaitForEachOther) {
   const Tensor x = known(normal({16, 32})), y = known(normal({16, 16}));
   const Plan plan = plan_of({matmul(concat({sin(x), cos(y) * 2}, 1), known(normal({48, 8})))}, queue());

@@ -1,4 +1,4 @@
-// What docs/threads.md promises: one function, one tensor, one Variable used by several threads at once.
+// Promises of docs/threads.md: one function, one tensor, one Variable used by several threads at once.
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

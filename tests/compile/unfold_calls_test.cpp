@@ -1,4 +1,4 @@
-// Calls that consist of several steps: they are steps of the plan, with what lies between them in the plan's memory.
+// Calls that consist of several steps: they are steps of the plan, with their intermediates in the plan's memory.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What views do to axes is found out rightly: a view taken for the whole of its base would be read as if nothing had been cut away.
+// The passes know what views do to axes: a view taken for the whole of its base would be read as if nothing had been cut away.
 
 #include "tegula/compile/view_axes.h"
 
@@ -124,7 +124,7 @@ TEST(ViewAxes, RandomViewsHaveTheElementsThatTheirAxesName) {
   EXPECT_GT(whole, 400);
 }
 
-// Strides do not express windows that overlap as one axis: what is added is their copy, and not the tensor of as many elements below it.
+// Strides do not express windows that overlap as one axis: a copy of them is added, and not the tensor of as many elements below it.
 TEST(ViewAxes, ABiasBehindOverlappingWindowsIsTheirCopy) {
   const Tensor x = tensor({1.0, 2.0, 3.0, 4.0, 5.0});
   const Tensor flat = slice(reshape(windows(x * 1.0, {0}, {3}), {9}), 0, {0, 5});

@@ -10,7 +10,7 @@ int main() {
     throw tegula::Error({.op = "consumer", .got = "an installed Tegula", .expected = "this message"});
   } catch (const tegula::Error& error) {
     std::printf("%s %s\n", model.name.c_str(), error.what());
-    const tegula::Tensor total = tegula::dist::all_reduce(tegula::ones({2}));  // of one rank
+    const tegula::Tensor total = tegula::dist::all_reduce(tegula::ones({2}));  // over one rank
     return tegula::sum(total).item() == 2.f ? 0 : 1;
   }
 }

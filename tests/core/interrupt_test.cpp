@@ -67,7 +67,7 @@ TEST(Interrupt, TheSecondIsForTheHandlerThatWasThereBefore) {
 
 TEST(Interrupt, WhatIsIgnoredStaysIgnored) {
   EXPECT_EQ(ended([] {
-              std::signal(SIGINT, SIG_IGN);  // as nohup and shells do for what runs in the background
+              std::signal(SIGINT, SIG_IGN);  // as nohup and shells do for background processes
               stop_on_interrupt();
               raise(SIGINT);
               raise(SIGINT);
@@ -83,7 +83,7 @@ TEST(Interrupt, AScopeGivesTheHandlersBackAndForgetsEarlierRequests) {
                 { const InterruptScope inner; }
                 raise(SIGTERM);
               }
-              if (interrupted() != SIGTERM) return 1;  // who asks behind the scope is told
+              if (interrupted() != SIGTERM) return 1;  // a question after the scope gets the signal
               {
                 const InterruptScope again;
                 if (interrupted() != 0) return 2;

@@ -1,4 +1,4 @@
-// Random valid programs: whatever they are made of, the executor leaves in memory what the interpreter leaves, bit for bit.
+// Random valid programs: the executor leaves the interpreter's bits in memory, whatever the programs do.
 
 #include <map>
 
@@ -57,7 +57,7 @@ class Fuzz {
       const auto values = TestArgument::filled(dtype, count, [&](std::size_t) { return dtype == boolean ? pick(2) : pick(5); });
       outputs_.push_back(b_.pointer("out", dtype, true));
       arguments_.push_back(values);
-      if (chance(50)) {  // the same memory as an input: what is computed in place
+      if (chance(50)) {  // the same memory as an input: in-place results
         inputs_.push_back(b_.pointer("same", dtype, false));
         arguments_.push_back({.dtype = dtype, .same_as = static_cast<int>(arguments_.size()) - 1});
       }

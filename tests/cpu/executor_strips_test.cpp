@@ -7,7 +7,7 @@ namespace {
 
 using namespace tegula::tile;
 
-/// Cross-entropy of a row with its gradient: two reductions that wait for a third, and what follows them.
+/// Cross-entropy of a row with its gradient: two reductions that a third waits for, and the ops behind them.
 Program cross_entropy(std::int64_t rows, std::int64_t columns, std::int64_t first) {
   Builder b("cross_entropy");
   const Value x = b.pointer("x", f32, false), label = b.pointer("label", i64, false);

@@ -108,7 +108,7 @@ inline std::vector<TestArgument> interpreted(const tile::Program& program, const
   });
 }
 
-/// Every way of running the program must leave in memory what the interpreter leaves. Memory ends where the vector ends, so that a
+/// Every way of running the program must leave the interpreter's values in memory. Memory ends where the vector ends, so that a
 /// sanitizer sees reads beyond it.
 inline ::testing::AssertionResult agrees(const tile::Program& program, const std::vector<TestArgument>& arguments,
                                          const RunOptions& options = {}) {

@@ -28,7 +28,7 @@ bool takes(Word word, DType dtype) {
   // clang-format on
 }
 
-/// Units in the last place: what is not one correctly rounded operation.
+/// The error in units in the last place; 0 for one correctly rounded operation.
 double tolerance(Word word) {
   if (word == Word::Rsqrt) return 2;
   if (word == Word::Div) return 1;  // by one number for a row: through its reciprocal
@@ -162,7 +162,7 @@ TEST(ExecutorWords, ComparisonAndChoiceInOneStep) {
   }
 }
 
-/// A product is rounded before what is added to it, whoever else uses it; fma rounds once.
+/// A product is rounded before a term is added to it, whatever other uses it has; fma rounds once.
 TEST(ExecutorWords, AProductAndASumAreRoundedTwiceAndFmaOnce) {
   Builder b("products");
   const Value x = b.pointer("x", f32, false), y = b.pointer("y", f32, false), z = b.pointer("z", f32, false),

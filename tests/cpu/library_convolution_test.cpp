@@ -170,7 +170,7 @@ TEST(Convolution, PlanesKeepNanAndInfinityToTheWindowsThatSeeThem) {
   }
 }
 
-// Where planes are as fast as channels-last, an operand stays as it lies, and two of them lie alike.
+// If planes are as fast as channels-last, an operand keeps its layout, and two operands get the same.
 TEST(Convolution, PlanesAskForChannelsLastWhereAnOperandIs) {
   const auto asks = [](Memory input, Memory output, ConvolutionPass pass) {
     Options o = square(2, 3, 20, 3, 3, 1, 1, 1);
@@ -184,7 +184,7 @@ TEST(Convolution, PlanesAskForChannelsLastWhereAnOperandIs) {
   }
 }
 
-// Parts of larger tensors, as joins have them: what lies between the images, or between the pixels, stays as it is, also behind an epilogue.
+// Parts of larger tensors, as joins have them: the memory between the images, or between the pixels, stays as it is, also behind an epilogue.
 TEST_P(ConvolutionTest, SlicesAreReadAndWrittenWhereTheyLie) {
   const Options all[] = {square(3, 16, 5, 32, 3, 1, 1, 1), square(2, 5, 7, 7, 3, 2, 1, 1),   square(3, 24, 5, 12, 1, 1, 0, 0),
                          square(2, 16, 1, 16, 1, 1, 0, 0), square(1, 16, 4, 48, 3, 1, 1, 1), square(18, 3, 5, 12, 3, 1, 1, 1),
@@ -257,7 +257,7 @@ TEST(Convolution, OneCallRunsInSeveralThreadsAtOnce) {
   const Convolution d = describe(o, ConvolutionPass::Forward);
   Tensor x(f32, d.input.layout), w(f32, d.weight.layout), expected(f32, d.output.layout);
   x.randomize(), w.randomize();
-  // With two threads each one caller has the workers and the others do all parts themselves: who does what changes no bit.
+  // With two threads one caller at a time has the workers and the others do all parts themselves: the assignment of parts to threads changes no bit.
   for (const int threads : {1, 2}) {
     for (const auto& call : candidates(d)) {
       test::run_guarded(runtime::cpu(), *call, {&x, &w, &expected}, threads);

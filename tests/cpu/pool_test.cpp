@@ -1,4 +1,4 @@
-// The CPU's threads: every part once, nobody waits for a thread that does not come, refusals and forks are survived.
+// The CPU's thread pool: every part runs once, no thread waits for one that does not come, refusals and forks are survived.
 
 #include "tegula/cpu/pool.h"
 
@@ -136,7 +136,7 @@ TEST(Pool, AForkedChildHasThreadsOfItsOwn) {
 
 TEST(Pool, ThreadsThatTheSystemRefusesAreDoneWithout) {
   expect_in_child([] {
-    // Nobody may have more threads; root may always, so the child becomes somebody else.
+    // No user may have more threads; root may always, so the child changes its user.
     const rlimit none{0, 0};
     if (setrlimit(RLIMIT_NPROC, &none) != 0 || (getuid() == 0 && setuid(65534) != 0)) return false;
     std::string warned;

@@ -65,7 +65,7 @@ class Timer {
 
 /// Runs it in a child, since the heap may not outlive it, until 400 signals came; none may come on a strange stack.
 void expect_survives(const std::string& name, const std::function<void()>& call) {
-  call();  // what is compiled is compiled
+  call();  // compiles everything
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {

@@ -1,4 +1,4 @@
-// The all-reduce over other ranks' memory, emulated: one rank runs, what the others send lies in its boxes already, as they would have sent it.
+// The all-reduce over other ranks' memory, emulated: one rank runs, and the others' messages lie in its boxes already, as they would have sent them.
 
 #include <gtest/gtest.h>
 
@@ -107,7 +107,7 @@ TEST(AllReduceKernel, StopsWhenNobodyComes) {
   EXPECT_EQ(out, std::vector<float>(10, -2)) << "nothing was added up";
 }
 
-// A part that the copy engines carried: what has come is added up, and the other rank is told.
+// A part that the copy engines carried: the received values are added up, and the other rank is told.
 template <class T>
 void add(DType dtype, std::int64_t count, bool mean, std::size_t shift) {
   std::mt19937 random{7};

@@ -1,5 +1,5 @@
 // The steps of convolutions and products on paper, with a cuDNN that knows one engine for graphs of one operation: copies into the order that it takes, the engine,
-// what is left to a kernel behind it. All of them are steps of plans.
+// the kernel behind it for the rest. All of them are steps of plans.
 
 #include <gtest/gtest.h>
 

@@ -20,7 +20,7 @@ class CudaCopies : public ::testing::Test {
     gpu = &cuda();
     gpu->trim_memory();
   }
-  /// What was in `values` is nobody's once copy_in has returned.
+  /// The caller may overwrite `values` once copy_in has returned.
   void put(const Ref<Buffer>& to, std::size_t count, int first) {
     std::vector<int> values(count);
     std::iota(values.begin(), values.end(), first);

@@ -218,7 +218,7 @@ TEST(CudaLost, EveryCallThrows) {
     static const auto recording = gpu.queue().record([&] { gpu.copy(buffer->data(), static_cast<std::byte*>(buffer->data()) + 512, 4); });
     static std::unique_ptr<runtime::Kernel> kernel;
     if (std::getenv("TEGULA_FAKE_DRIVER")) {
-      gpu.copy(buffer->data(), nullptr, 4);  // what the driver of the tests takes for a wild access
+      gpu.copy(buffer->data(), nullptr, 4);  // the driver of the tests reports this as a wild access
     } else {
       kernel = gpu.compile(saxpy());
       const std::array arguments{Argument{.pointer = reinterpret_cast<void*>(std::uintptr_t{1} << 46)}, at(buffer), real(1), integer(100)};

@@ -1,4 +1,4 @@
-// Edges of recordings along which a kernel begins while the one before it runs. On the driver of the tests, which says what it was given.
+// Edges of recordings along which a kernel begins while the one before it runs. On the driver of the tests, which reports its arguments.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ class CudaEarly : public ::testing::Test {
     if (std::string why; cuda_count(&why) < 1) GTEST_SKIP() << why;
     if (!edges()) GTEST_SKIP() << "a real driver does not say what it was given";
   }
-  /// Of the recording made last.
+  /// The edges of the latest recording.
   static std::optional<Edges> edges() {
     void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     const auto function = reinterpret_cast<void (*)(std::size_t*, std::size_t*)>(driver ? dlsym(driver, "fake_graph_edges") : nullptr);
@@ -57,7 +57,7 @@ TEST_F(CudaEarly, LaunchesOfAChainBeginWhileTheOneBeforeRuns) {
   EXPECT_EQ(chain.early, 5u);
 }
 
-// Kernels of cuBLASLt are, some of them: what a recording asks of its nodes must not be refused for it.
+// Some kernels of cuBLASLt are such: a query of the recording's nodes must not fail for them.
 TEST_F(CudaEarly, WhatWasLaunchedEarlyStaysSo) {
   void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
   const auto launches_early = reinterpret_cast<void (*)(bool)>(dlsym(driver, "fake_launches_early"));

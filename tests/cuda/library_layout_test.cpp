@@ -1,4 +1,4 @@
-// What of the GPU's library calls needs no GPU: layouts for cuBLASLt and cuDNN, the tuning file.
+// The parts of the GPU's library calls that need no GPU: layouts for cuBLASLt and cuDNN, the tuning file.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ using test::pick;
 using test::square;
 using test::Tensor;
 
-/// What cuBLASLt would do with the product, as its documentation defines it.
+/// The product as cuBLASLt's documentation defines it.
 void multiply(const BlasProduct& p, const double* a, const double* b, double* c) {
   for (const auto& offset : p.offsets) {
     const double* left = p.swapped ? b + offset.b : a + offset.a;
@@ -294,7 +294,7 @@ TEST_F(Tuning, AVersionIsKnownWhileTheFileIsWhatItWas) {
   EXPECT_EQ(known_version(name), 1203);
   const char* const before = std::getenv("CUDA_HOME");
   const std::string kept = before ? before : "";
-  setenv("CUDA_HOME", "/somewhere/else", 1);  // where another file may be found
+  setenv("CUDA_HOME", "/somewhere/else", 1);  // another file may be found there
   EXPECT_EQ(known_version(name), std::nullopt);
   before ? setenv("CUDA_HOME", kept.c_str(), 1) : unsetenv("CUDA_HOME");
   EXPECT_EQ(known_version(name), 1203);

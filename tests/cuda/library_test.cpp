@@ -151,7 +151,7 @@ TEST_P(GpuMatmul, EmptyAxes) {
       1);
 }
 
-/// What `call` makes of operands that begin `shift` elements behind a 16-byte boundary.
+/// The result of `call` for operands that begin `shift` elements after a 16-byte boundary.
 std::vector<float> shifted_result(const runtime::Call& call, const std::vector<std::vector<float>>& inputs, std::size_t results,
                                   std::size_t shift) {
   Device& device = cuda();

@@ -1,4 +1,4 @@
-// What people are shown of kernels: the code that ran, not the code of another variant. On a GPU, or on the driver of the tests as "paper".
+// Listings of kernels: the code that ran, not the code of another variant. On a GPU, or on the driver of the tests as "paper".
 
 #include <gtest/gtest.h>
 

@@ -105,7 +105,7 @@ TEST_F(CudaMemory, TrimGivesBack) {
   EXPECT_GE(gpu->memory().bytes_cached, 30 * kMebi);
   const Ref<Buffer> kept = put({1, 2, 3});
   gpu->trim_memory();
-  EXPECT_LE(gpu->memory().bytes_cached, others + 22 * kMebi);  // what shares a segment with a buffer in use
+  EXPECT_LE(gpu->memory().bytes_cached, others + 22 * kMebi);  // blocks that share a segment with a buffer in use
   EXPECT_EQ(get(*kept), (std::vector{1, 2, 3}));
 }
 
@@ -183,7 +183,7 @@ TEST_F(CudaMemoryFull, ErrorNamesWhatAPlanHoldsBetweenItsSteps) {
 TEST_F(CudaMemoryFull, ExecutablesKeptForLaterAreGivenUpFirst) {
   {
     const Tensor x = reshape(on_host(10), {1024, 2560});
-    EXPECT_THROW(eval(cumsum(cumsum(x, 0), 1)), Error);  // nothing can be launched, but what was compiled is kept, with its arena
+    EXPECT_THROW(eval(cumsum(cumsum(x, 0), 1)), Error);  // nothing can be launched, but the compiled plan is kept, with its arena
   }
   EXPECT_GE(gpu->memory().bytes_in_use, 10 * kMebi);
   const Tensor large = on_host(58);
@@ -240,7 +240,7 @@ TEST_F(CudaMemory, RecordedStepsWaitForTheOnesTheyName) {
   };
   const std::vector<runtime::RecordedStep> steps{{copy(left, 0, from, count), {}},
                                                  {copy(right, 0, from, count), {}},
-                                                 {[] {}, {0, 1}},  // nothing: passes on what it waits for
+                                                 {[] {}, {0, 1}},  // nothing: passes its waits on
                                                  {copy(both, 0, left, 1), {2}},
                                                  {copy(both, 1, right, 1), {1}}};
   const auto recording = gpu->queue().record(std::span(steps));

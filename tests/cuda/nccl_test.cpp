@@ -1,4 +1,4 @@
-// NCCL over a group of one GPU: what it does alone is known. Over the driver and the NCCL of the tests, too; tests/dist/own_engine_test.cpp has more ranks.
+// NCCL over a group of one GPU, whose results are known. Over the driver and the NCCL of the tests, too; tests/dist/own_engine_test.cpp has more ranks.
 
 #include <gtest/gtest.h>
 

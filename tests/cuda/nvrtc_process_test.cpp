@@ -1,4 +1,4 @@
-// Compiling in other processes: what comes back is what this process compiles, and whatever becomes of them, this one goes on.
+// Compiling in other processes: they return what this process would compile, and this one goes on whatever becomes of them.
 
 #include "tegula/cuda/compiler/nvrtc_process.h"
 
@@ -66,7 +66,7 @@ TEST_F(NvrtcProcess, CompilesWhatThisOneDoes) {
     ASSERT_TRUE(found[static_cast<std::size_t>(i)].has_value()) << i;
     EXPECT_EQ(*found[static_cast<std::size_t>(i)], Unit(kernel(i), kOptions).cubin()) << i;
   }
-  // What does not compile, and what another version of the compiler made, is left to the caller.
+  // A unit that does not compile, or that another version of the compiler was asked for, is left to the caller.
   EXPECT_EQ(processes.compile("this is no program", kOptions, version), std::nullopt);
   EXPECT_EQ(processes.compile(kernel(1), kOptions, version + 10), std::nullopt);
   EXPECT_EQ(processes.running(), 3);
@@ -100,7 +100,7 @@ TEST_F(NvrtcProcess, WithoutFilesForSocketsNoneRuns) {
   rlimit few = before;
   few.rlim_cur = 40;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
-  CompilerProcesses processes(path, 64);  // whose places lie above the limit
+  CompilerProcesses processes(path, 64);  // descriptors above the limit
   processes.start();
   EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
   EXPECT_EQ(processes.running(), 0);

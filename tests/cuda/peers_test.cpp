@@ -1,4 +1,4 @@
-// Two GPUs in one process: copies between them, in order with what each of them does. On GPUs, or on the driver of the tests, which does everything as late as it may.
+// Two GPUs in one process: copies between them, in order with the work of each. On GPUs, or on the driver of the tests, which does everything as late as it may.
 
 #include <dlfcn.h>
 #include <gtest/gtest.h>
@@ -111,7 +111,7 @@ TEST_F(CudaPeers, AValueFollowsTheWorkWithoutTheHost) {
   EXPECT_EQ(x.to_host(), values);
 }
 
-// What lies otherwise than row by row is put in order by the host.
+// A value that is not row-major is put in order by the host.
 TEST_F(CudaPeers, AValueOfADeviceThatIsNoGpuGoesByWayOfTheHost) {
   Tensor x = tensor({1.f, 2.f, 3.f});
   {

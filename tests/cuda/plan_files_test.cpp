@@ -82,7 +82,7 @@ class CudaPlanFiles : public ::testing::Test {
     const std::filesystem::path folder = std::filesystem::absolute("fresh-" + std::to_string(getpid()) + "-" + std::to_string(runs_++));
     std::map<std::string, std::string> all = environment;
     all["TEGULA_CACHE_DIR"] = folder.string();
-    if (is_paper_) all.emplace("TEGULA_KERNELS", "");  // where nothing can be compiled
+    if (is_paper_) all.emplace("TEGULA_KERNELS", "");  // nothing can be compiled there
     std::vector<std::string> command{"/usr/bin/env"};
     for (const auto& [name, value] : all) command.push_back(name + "=" + value);
     for (const std::string& word : {std::filesystem::read_symlink("/proc/self/exe").string(),
@@ -128,7 +128,7 @@ TEST_F(CudaPlanFiles, DISABLED_Runs) {
   const HostArray mine = y.to_array(), theirs = io::read_safetensors(kResult, "y");
   ASSERT_EQ(f.traces(), 0);
   EXPECT_EQ(mine.shape, theirs.shape);
-  if (is_paper_) return;  // where results are those of untouched memory
+  if (is_paper_) return;  // results there are untouched memory
   EXPECT_EQ(std::memcmp(mine.buffer->data(), theirs.buffer->data(), mine.bytes()), 0);
 }
 TEST_F(CudaPlanFiles, DISABLED_RunsAndCompilesMore) {
@@ -245,7 +245,7 @@ TEST_F(CudaPlanFiles, DamagedOrForgedFindingsAreRefused) {
   EXPECT_TRUE(load_plan(kPath).from_file()) << "the same, written anew";
 }
 
-// What a choice says is asked of the library, which knows it or does not.
+// The library decides if it knows the algorithm of a choice.
 TEST_F(CudaPlanFiles, ChoicesThatTheLibraryDoesNotKnowAreNotTaken) {
   save_here();
   forge(io::read_safetensors(kPath), [](nlohmann::json& body, io::Safetensors&) {

@@ -76,7 +76,7 @@ TEST_F(CudaQueues, WhatWaitsForAnEventComesBehindIt) {
   }
 }
 
-// The event's place in the queue is taken by another while somebody waits for it.
+// Another event takes the first one's position in the queue while a wait for it is pending.
 TEST_F(CudaQueues, AnEventThatIsGoneIsStillWaitedFor) {
   Queue &copies = queue(Use::Copy), &compute = queue(Use::Compute);
   put(copies, a, 7);

@@ -102,7 +102,7 @@ TEST(TensorProduct, OnlyProductsThatMayRoundTheirOperandsAreOffered) {
   for (const SplitChoice& choice : split_choices(full, product.product(), Card())) EXPECT_EQ(choice.warps, 0);
 }
 
-/// Whether (m, k) times (k, n) takes longer in halves than in f32.
+/// True if (m, k) times (k, n) takes longer in halves than in f32.
 bool halves_cost_more(std::int64_t m, std::int64_t n, std::int64_t k) {
   const auto price = price_product(
       runtime::Matmul::of(f32, matrix({m, k}, MatrixOrder::Rows), matrix({k, n}, MatrixOrder::Columns), matrix({m, n}, MatrixOrder::Rows)),
@@ -120,9 +120,9 @@ TEST(TensorProduct, CostsLessThanHalvesWhoseRowsBeginAnywhere) {
 
 TEST(TensorProduct, CostsLessThanHalvesWhereItIsOverBeforeTheyHaveBegun) {
   EXPECT_TRUE(halves_cost_more(64, 1024, 256));   // a step of an LSTM
-  EXPECT_TRUE(halves_cost_more(128, 400, 784));   // of a small autoencoder
+  EXPECT_TRUE(halves_cost_more(128, 400, 784));   // a small autoencoder's
   EXPECT_FALSE(halves_cost_more(128, 2048, 512));  // a step of a larger LSTM: 3.75 ms in halves, 4.77 as TF32 (H200, 200 steps)
-  EXPECT_FALSE(halves_cost_more(1024, 576, 192));  // of a vision transformer
+  EXPECT_FALSE(halves_cost_more(1024, 576, 192));  // a vision transformer's
   EXPECT_FALSE(halves_cost_more(4096, 1024, 1024));
   EXPECT_FALSE(halves_cost_more(1, 2304, 768)) << "a decoder's rows: what counts is the bytes of its weights";
 }

@@ -123,7 +123,7 @@ TEST(CudaTimeline, ShowsTheStepsOfRunsAndOfReplays) {
     EXPECT_EQ(names, runs.begin()->second);
     EXPECT_EQ(std::ranges::count_if(names, [](const std::string& name) { return name.starts_with("matmul ["); }), 2);
   }
-  eval(step(x));  // once nobody records, nothing is added
+  eval(step(x));  // without a recording, nothing is added
   EXPECT_EQ(timeline.count(), events);
 }
 

@@ -1,4 +1,4 @@
-// Augmentation: what each change does to pixels, and whose random numbers it takes.
+// Augmentation: the effect of each change on pixels, and the source of its random numbers.
 
 #include "tegula/data/augment.h"
 

@@ -167,7 +167,7 @@ TEST(Prefetch, ResumesInTheMiddleOfAnEpoch) {
   for (int i = 0; i < 5; ++i) whole.next();
   const Sampler::Position position = whole.position();
   EXPECT_EQ(position, (Sampler::Position{1, 5}));  // those handed out, not those made ahead
-  resumed.next();                                  // what was made ahead of the jump is forgotten
+  resumed.next();                                  // forgets batches made before the jump
   resumed.seek(position);
   EXPECT_EQ(all_of(resumed), all_of(whole));
   EXPECT_EQ(resumed.position(), (Sampler::Position{2, 0}));

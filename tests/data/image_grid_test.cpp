@@ -31,7 +31,7 @@ TEST(ImageGrid, PlacesImagesRowAfterRowWithGapsBetween) {
   EXPECT_EQ(at(picture, 0, 6), 255);  // between
   EXPECT_EQ(at(picture, 0, 7), 64);
   EXPECT_EQ(at(picture, 5, 0), 128);  // the third is in the second row
-  EXPECT_EQ(at(picture, 5, 8), 255);  // where none is
+  EXPECT_EQ(at(picture, 5, 8), 255);  // no image there
 }
 
 TEST(ImageGrid, TakesColoursPlainMatricesAndSamples) {

@@ -42,7 +42,7 @@ Tensor leaf_from(const json& input) {
   return from_array(array);
 }
 
-/// How an input lies in memory: what the leaf holds, and the way from there to the input. Gradients go the same way.
+/// How an input lies in memory: the leaf's layout, and the view ops from it to the input. Gradients go the same way.
 enum class View { Dense, Transposed, Strided, Flipped, Wide };
 View view_of(const json& input) {
   const std::string name = input.value("view", std::string("dense"));
@@ -167,7 +167,7 @@ Tensors twice_in_a_jit(const Tensors& x, const Traced& f) {
   return kByCount[x.size() - 1](x, f);
 }
 
-constexpr std::size_t kMostArguments = 5;  // of a jit; what further inputs hold is captured
+constexpr std::size_t kMostArguments = 5;  // of a jit-ed function; further inputs are captured
 
 /// All results, one behind the other, are those of one program.
 Results in_a_jit(const Function& f, const json& one, const Tensors& arguments, const std::function<Tensors(const Tensors&)>& leaves_of) {

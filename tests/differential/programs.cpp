@@ -26,7 +26,7 @@ struct Loop {
   ScanBody body;
 };
 
-/// The body of this name. x: what is carried at the start, the stacks, then what all steps read.
+/// The body of this name. x: the values carried at the start, the stacks, then the values that all steps read.
 Loop loop_named(const std::string& name, const Tensors& x) {
   if (name == "rnn") {  // h (R, H), x (T, R, F), w (F, H), u (H, H)
     return {{x[0]}, {x[1]}, [=](const Tensors& carry, const Tensors& now) {
@@ -69,7 +69,7 @@ Loop loop_named(const std::string& name, const Tensors& x) {
               return Scanned{{all.carry[0]}, {all.ys[0]}};
             }};
   }
-  if (name == "beside") {  // c (F), x (T, R, F), w (F, H): what is carried passes through
+  if (name == "beside") {  // c (F), x (T, R, F), w (F, H): the carried value passes through
     return {{x[0]}, {x[1]}, [=](const Tensors& carry, const Tensors& now) {
               return Scanned{{carry[0]}, {softmax(matmul(now[0], x[2]), -1), now[0] + carry[0]}};
             }};
@@ -84,7 +84,7 @@ Loop loop_named(const std::string& name, const Tensors& x) {
   throw std::runtime_error("no loop " + name);
 }
 
-/// What somebody writes who knows no scan.
+/// The loop written without scan.
 Scanned by_hand(const Loop& loop, bool reverse) {
   const std::int64_t length = loop.xs[0].size(0);
   Tensors carry = loop.start;

@@ -1,5 +1,5 @@
 #pragma once
-// What the differential driver can call: the public functions of tegula.h by name, each as a function of tensors and attributes.
+// The functions of the differential driver: the public functions of tegula.h by name, each as a function of tensors and attributes.
 
 #include <tegula/tegula.h>
 #include <functional>
@@ -17,7 +17,7 @@ using Attributes = nlohmann::json;
 using Function = std::function<Tensors(const Tensors& x, const Attributes& a)>;
 using Registry = std::map<std::string, Function>;
 
-/// Layers, whose Variables are made outside of a trace: what they are once their parameters are there.
+/// Layers, whose Variables are made outside of a trace: functions of their parameters, once these are made.
 using Prepare = std::function<Function(const Tensors& x, const Attributes& a)>;
 inline std::map<std::string, Prepare>& prepared() {
   static std::map<std::string, Prepare> all;

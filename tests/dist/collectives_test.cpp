@@ -176,7 +176,7 @@ TEST(Collectives, JitKeepsProgramOrder) {
   });
 }
 
-// On rank 1 what goes into the first collective is fused with what comes behind the second: by the data alone the second could go first.
+// On rank 1 the first collective's operand is fused with the ops behind the second: by the data alone the second could go first.
 TEST(Collectives, FusionDoesNotChangeTheOrder) {
   test::on_ranks<int>(2, [](int rank) {
     auto step = jit([&](const Tensor& x) {
@@ -298,7 +298,7 @@ TEST(Collectives, ShapesThatDifferNameBothLines) {
   }
 }
 
-// Rank 0 is in one of the two groups alone: what it knows of its graph is not what the others know of theirs.
+// Rank 0 is in one of the two groups only: its graph has fewer exchanges than the others'.
 TEST(Collectives, RanksOfWhichSomeExchangeMoreKeepTheOrderOfTheirLines) {
   const auto of_rank = [](int rank) {
     const dist::Group pair = dist::world().sub({2, 1});
@@ -320,7 +320,7 @@ TEST(Collectives, RanksOfWhichSomeExchangeMoreKeepTheOrderOfTheirLines) {
   EXPECT_EQ(found[2], (std::vector<float>{7, 120, 7, 120, 7, 120}));
 }
 
-// In a jit-ed function a collective happens if its result is read: where one rank reads another one than the others they do not add up what does not belong together.
+// In a jit-ed function a collective happens if its result is read: ranks that read different results must not add up unrelated values.
 TEST(Collectives, RanksThatReadOthersOfAJitAreTold) {
   const auto failures = test::failures_of(2, [&](int rank) {
     auto f = jit([&](const Tensor& x) {
@@ -336,7 +336,7 @@ TEST(Collectives, RanksThatReadOthersOfAJitAreTold) {
   }
 }
 
-// A group is the same one as long as the run, whoever still holds a handle of it: else its ranks would tell each other anew where they are, and others would not.
+// A group stays the same for the whole run, even if no handle of it is held: else its ranks would exchange their addresses again, and others would not.
 TEST(Collectives, AGroupThatNobodyHoldsIsTheSameWhenItIsMadeAgain) {
   test::on_ranks<int>(2, [&](int) {
     const std::int64_t id = dist::world().sub({1, 0}).id();

@@ -36,7 +36,7 @@ TEST(CostModel, TheRingIsWhatItsMessagesTake) {
   }
 }
 
-// Recursive halving and doubling, exchange by exchange: half of what is left, with a partner twice as near.
+// Recursive halving and doubling, exchange by exchange: half of the remainder, with a partner twice as near.
 TEST(CostModel, TheTreeIsWhatItsMessagesTake) {
   const LinkCost link{2e-6, 5e9};
   for (int n = 1; n <= 1024; n *= 2) {
@@ -84,7 +84,7 @@ TEST(CostModel, TheFitFindsWhatTheRingWasMadeOf) {
 TEST(CostModel, ARateThatCannotBeToldFromTheMessagesIsTheHighestSeen) {
   const std::vector<dist::Measured> noise{{4, 30e-6}, {256, 29e-6}, {16384, 26e-6}};
   const LinkCost found = dist::fit_ring(noise, 2);
-  EXPECT_DOUBLE_EQ(found.bytes_per_second, 16384 / 26e-6);  // of two ranks each sends all bytes, in halves
+  EXPECT_DOUBLE_EQ(found.bytes_per_second, 16384 / 26e-6);  // each of two ranks sends all bytes, in halves
   EXPECT_GT(found.latency, 0);
   EXPECT_LT(found.latency, 15e-6);
 }

@@ -78,7 +78,7 @@ struct Counting {
     }
   }
   static Tensor count(const Tensor&, const Tensor& y) { return sum(cast(y > 0, f32)); }
-  /// The mean of what counts, NaN of nothing.
+  /// The mean over the elements that count, NaN if there are none.
   static Tensor loss(const Tensor& out, const Tensor& y) { return sum(where(y > 0, square(out - y), 0)) / count(out, y); }
 };
 

@@ -1,4 +1,4 @@
-// Gradients that travel in FP8: what is lost on the way comes later.
+// Gradients that travel in FP8: a step's rounding errors are added to the next step's gradients.
 
 #include <gtest/gtest.h>
 
@@ -73,7 +73,7 @@ TEST(ErrorFeedback, WhatWasAppliedAndWhatIsLeftAreAllThatWasSent) {
   }
 }
 
-// Without feedback the same rounding is lost again in every step; with it the mean of what was applied goes towards what was sent.
+// Without feedback each step loses the same rounding again; with it the mean of the applied values goes towards the sent one.
 TEST(ErrorFeedback, TheErrorOfAMeanFallsWithTheNumberOfSteps) {
   const auto error_after = [](int steps) {
     return test::on_ranks<double>(2, [&](int rank) {
@@ -149,7 +149,7 @@ TEST(ErrorFeedback, RanksWithPartsOfTheStateLearnTheSame) {
   expect_learns_the_same<Recurrent>({5, 3}, {.epochs = 16, .batch = 16, .clip_norm = 0.5, .accumulate = 2, .shard = 2}, 2, 0.02);
 }
 
-// What ranks still owe is in the file, and nobody owes it twice, however many go on.
+// The ranks' residuals are in the file, and are counted once, for any number of ranks that go on.
 TEST(ErrorFeedback, ACheckpointHasWhatIsOwed) {
   const std::string path = "error_feedback.checkpoint";
   const auto train_on = [&](int ranks, std::int64_t epochs, bool resumes, int shard = 0) {

@@ -213,7 +213,7 @@ TEST(Exchange, MoreBytesThanASocketHolds) {
   EXPECT_EQ(sums[0], sums[2]);
 }
 
-// Where sums are not exact: f32 adds up as f32 in a fixed order, halves in f32.
+// Inexact sums: f32 adds up as f32 in a fixed order, halves in f32.
 TEST(Exchange, SumsAreTheSameBitsOnAllRanksAndAtEveryRun) {
   const std::int64_t count = 1003;
   const auto once = [&] {

@@ -1,4 +1,4 @@
-// What happens when ranks differ, end, or do not come: sentences, and never a hang.
+// Ranks that differ, end, or do not come: clear errors, and never a hang.
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -40,7 +40,7 @@ TEST(Failures, ShapesThatDifferAreNamedWithBothLines) {
     if (rank == 1) do_it({Kind::AllReduce, f32, {3, 5}});
     else do_it({Kind::AllReduce, f32, {3, 4}});
   });
-  for (const auto& failure : failures) {  // of rank 1 and whichever neighbour was the first to notice
+  for (const auto& failure : failures) {  // from rank 1 and whichever neighbour noticed first
     EXPECT_PRED2(has, failure, "failures_test.cpp:");
     EXPECT_PRED2(has, failure, "of f32 (3, 4) on rank ");
     EXPECT_PRED2(has, failure, "of f32 (3, 5) on rank 1 at ");
@@ -129,7 +129,7 @@ struct Folder {
   std::string path;
 };
 
-/// Runs f(rank) in processes; what each said to its file, and how it ended.
+/// The output and the exit status of a process.
 struct Ended {
   std::string said;
   int status = 0;
@@ -159,7 +159,7 @@ std::vector<Ended> processes(int count, const Folder& folder, const std::functio
   return ends;
 }
 
-/// Waits for the file, so that what follows does not depend on how fast processes begin.
+/// Waits for the file, so that the next lines do not depend on how fast processes begin.
 void await(const std::string& path) {
   while (!std::filesystem::exists(path)) std::this_thread::sleep_for(std::chrono::milliseconds(5));
 }
@@ -293,11 +293,11 @@ TEST_P(Meetings, PatienceEndsThoughStrangersKeepComing) {
 
 INSTANTIATE_TEST_SUITE_P(Sockets, Meetings, testing::Values("TCP", "Unix", "File"), [](const auto& info) { return info.param; });
 
-// What an earlier run has left behind, which did not end by itself, is no address of this one.
+// A file left by an earlier run that was killed is no address of this one.
 TEST(Meetings, AFileOfARunThatWasKilledIsReplaced) {
   const Folder folder;
   const std::string path = folder.path + "/meeting";
-  std::ofstream(path) << dist::listen_at("127.0.0.1:0").address << "\n";  // where nobody listens any more
+  std::ofstream(path) << dist::listen_at("127.0.0.1:0").address << "\n";  // nothing listens there any more
   const auto ends = processes(2, folder, [&](int rank) -> std::string {
     if (rank == 0) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     dist::meet({.address = "file:" + path, .rank = rank, .size = 2, .secret = "s"});

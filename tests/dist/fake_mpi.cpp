@@ -1,5 +1,5 @@
-// A libtegula_mpi.so in which another rank, 1 of 2, has sent its data and then stopped: the word comes at once, the data when somebody has asked for them
-// TEGULA_FAKE_MPI_TURNS times. Of a negative number they do not come.
+// A libtegula_mpi.so in which another rank, 1 of 2, has sent its data and then stopped: the notice comes at once, the data after TEGULA_FAKE_MPI_TURNS
+// questions for them. With a negative number they never come.
 
 #include <cstdlib>
 #include <cstring>

@@ -87,7 +87,7 @@ TEST_F(OnGpus, NanComesThrough) {
   EXPECT_EQ(got[2], INFINITY);
 }
 
-// Of a training the gradients' bits are the same on all ranks, and the weights those of one process up to rounding.
+// In a training the gradients' bits are the same on all ranks, and the weights those of one process up to rounding.
 TEST_F(OnGpus, ATrainingIsThatOfOneProcess) {
   const Tensor x = normal({48, 64}), y = randint(0, 3, {48});
   eval(x, y);
@@ -115,7 +115,7 @@ TEST_F(OnGpus, ATrainingIsThatOfOneProcess) {
   EXPECT_EQ(dist::broadcast(tensor(mine, {static_cast<std::int64_t>(mine.size())}), 0).to_host(), mine) << "the same bits on all ranks";
 }
 
-// Of two by their copy engines, also where an element's halves begin between words.
+// For two ranks by their copy engines, also if an element's halves begin between words.
 TEST_F(OnGpus, LargeGathersAndScatters) {
   for (const DType dtype : {f32, bf16, f64}) {
     for (const std::int64_t count : {600'000, 1'500'001}) {

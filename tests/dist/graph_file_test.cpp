@@ -1,4 +1,4 @@
-// What ranks do together belongs to a run: graph files refuse it, with the user's line, and say why.
+// Exchanges belong to a run: graph files refuse them, with the user's line, and say why.
 #include <gtest/gtest.h>
 
 #include <string>

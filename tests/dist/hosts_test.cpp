@@ -65,7 +65,7 @@ class Hosts {
     all.insert(all.end(), words.begin(), words.end());
     return all;
   }
-  /// So far, from the first host to the second.
+  /// The count so far, from the first host to the second.
   double bytes_over_the_wire() const {
     return std::stod(run({"ip", "netns", "exec", name(0), "cat", "/sys/class/net/" + wire(0) + "/statistics/tx_bytes"}).out);
   }
@@ -128,7 +128,7 @@ TEST(Hosts, LevelsSendLessOverTheWireAndTrainAlike) {
     for (const Ran& rank : ran) ASSERT_EQ(rank.status, 0) << rank.err;
     sent[rings] = hosts.bytes_over_the_wire() - before;
   }
-  // Of b bytes 2 · 3/4 · b over the one link of a ring that leaves the host, and 2 · 1/2 · b in levels; what ranks say beside that is little.
+  // For b bytes 2 · 3/4 · b over the one link of a ring that leaves the host, and 2 · 1/2 · b in levels; the ranks' other messages are small.
   EXPECT_LT(sent["levels"], 0.75 * sent["flat"]);
   EXPECT_GT(sent["levels"], 0.55 * sent["flat"]);
   const Ran one = run([] {

@@ -141,7 +141,7 @@ TEST(Launch, ARankThatIsKilledEndsTheOthersWithTheSentence) {
                                                      program() + " train mnist-mlp --limit 600 --batch 50 --epochs 100000 --show 0 --out " +
                                                          at + "m.st --plot " + at + "m.png --log-every 1 --log " + at + "log")));
   EXPECT_EQ(ran.status != 0, true);
-  // Of a step's gradients, or of an epoch's measurements: wherever rank 0 was when the signal came.
+  // For a step's gradients, or an epoch's measurements: wherever rank 0 was when the signal came.
   const std::string sentence = "rank 1 has ended without a word (killed?), while rank 0 waits in all_reduce of ";
   EXPECT_EQ(count_of(ran.err, sentence + "f32 (") + count_of(ran.err, sentence + "f64 (") > 0, true) << ran.err;
   EXPECT_HAS(ran.err, "train.cpp:");  // the line of the Trainer

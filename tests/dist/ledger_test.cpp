@@ -1,4 +1,4 @@
-// Who tells whom what it has queued, and what follows.
+// Notes between ranks about queued collectives, and their effects.
 
 #include "tegula/dist/engines/ledger.h"
 
@@ -22,7 +22,7 @@ std::shared_ptr<const Intent> intent(int place, const dist::Collective& what) {
 }
 const Channel kChannel{.members = dist::hash_of(kRanks)};
 
-/// What `from` has to say gets to `to`.
+/// Carries the notes of `from` to `to`.
 void carry(Ledger& from, int sender, Ledger& to, int receiver, bool status) {
   for (const auto& outgoing : from.outgoing(status)) {
     if (outgoing.to == receiver) to.heard(sender, outgoing.note);

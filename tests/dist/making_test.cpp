@@ -1,4 +1,4 @@
-// Exchanges are carried out when the op that they belong to has been made, in program order, whoever looks first.
+// Exchanges are carried out once their op has been made, in program order, whichever result is read first.
 #include <gtest/gtest.h>
 
 #include <vector>

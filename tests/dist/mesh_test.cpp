@@ -150,7 +150,7 @@ HostArray filled(std::int64_t count, Shape sample) {
   return array;
 }
 
-/// What the last rank has measured, all report: as one process does, with metrics, and where targets are no classes.
+/// All ranks report the last rank's measurements: as one process does, with metrics, and if targets are no classes.
 TEST(Meshes, APipelineMeasuresWhatOneProcessDoes) {
   const auto measured = [](int stages, int data, bool classes) {
     return test::on_ranks<History>(stages * data, [&](int rank) {

@@ -51,7 +51,7 @@ TEST(UnderMpi, TrainingGivesTheWeightsOfOneProcess) {
   eval(x, y);
   const auto train = [&](const dist::Group& group) {
     manual_seed(3);
-    const nn::LinearOptions in_f64{.dtype = f64};  // where rounding does not decide which side of a ReLU a value falls on
+    const nn::LinearOptions in_f64{.dtype = f64};  // rounding must not decide on which side of a ReLU a value falls
     nn::Sequential net{nn::Linear{64, 200, in_f64}, relu, nn::Linear{200, 200, in_f64}, relu, nn::Linear{200, 3, in_f64}};
     optim::SGD sgd(parameters(net), {.lr = 0.1});
     const dist::DataParallel parallel = dist::data_parallel(net, {.group = group});

@@ -1,4 +1,4 @@
-// What a rank hears of another one's stop by MPI, which delivers words and data in any order (tests/dist/fake_mpi.cpp).
+// A rank learns of another one's stop by MPI, which delivers notices and data in any order (tests/dist/fake_mpi.cpp).
 
 #include <gtest/gtest.h>
 

@@ -14,7 +14,7 @@
 namespace tegula {
 namespace {
 
-/// Counts what a rank sends.
+/// Counts the bytes that a rank sends.
 class Counting final : public dist::Transport {
  public:
   Counting(std::unique_ptr<dist::Transport> transport, std::atomic<std::size_t>& bytes) : transport_(std::move(transport)), bytes_(bytes) {}
@@ -94,7 +94,7 @@ TEST(NarrowExchange, ASumIsNotRoundedBeforeItIsDivided) {
   for (const auto& result : results) EXPECT_EQ(result, std::vector<float>(10, 130));
 }
 
-// Of a training that halves its loss, the loss at the end is within a hundredth of the one that exact gradients give.
+// In a training that halves its loss, the final loss is within a hundredth of the one with exact gradients.
 TEST(NarrowExchange, ATrainingLearnsTheSame) {
   const auto run = [](std::optional<Precision> exchange, int shard = 0) {
     return test::on_ranks<std::vector<double>>(2, [&](int) {

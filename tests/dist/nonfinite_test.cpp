@@ -31,7 +31,7 @@ data::Arrays rows_with_a_zero(std::int64_t n, std::int64_t zero_at) {
   return data::Arrays({x, y});
 }
 
-/// What each of two ranks says, and its weights afterwards, of batches of 4 rows.
+/// The messages of two ranks, and their weights afterwards, for batches of 4 rows.
 template <class Net>
 std::pair<std::vector<std::string>, std::vector<std::vector<float>>> stopped(const TrainerOptions& options, std::int64_t zero_at) {
   std::vector<std::vector<float>> weights(2);

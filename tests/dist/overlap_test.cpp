@@ -113,7 +113,7 @@ TEST(Overlap, BucketsBeginWithinTheBackwardPassAndAreWaitedForBehindIt) {
   std::vector<std::string> theirs;
   for (const TimelineEvent& e : of_kind(seen[1].events, Kind::Exchange)) theirs.push_back(e.name);
   EXPECT_EQ(order, theirs);
-  // The plan itself: products follow the first exchange, and nobody waits in front of the last product of the backward pass.
+  // The plan itself: products follow the first exchange, and no step waits before the last product of the backward pass.
   const auto products = of_kind(seen[0].events, Kind::Call), waits = of_kind(seen[0].events, Kind::Wait);
   ASSERT_FALSE(products.empty());
   ASSERT_FALSE(waits.empty());
@@ -221,7 +221,7 @@ TEST(Overlap, ARankThatFailsBesideAnExchangeHangsNobody) {
   EXPECT_NE(failures[1].find("a run that has stopped: rank 0: "), std::string::npos) << failures[1];
 }
 
-// A loop that exchanges is a step in whose front what it reads has arrived, though the other rank comes late.
+// A loop that exchanges is one step, and its operands have arrived before it, even if the other rank comes late.
 TEST(Overlap, ALoopThatExchangesWaitsForWhatItReads) {
   const auto sums = test::on_ranks<std::vector<float>>(2, [](int rank) {
     auto step = jit([](const Tensor& x) {

@@ -1,5 +1,5 @@
-// Collectives by the devices' own engine: NCCL, a pretended one, between ranks whose devices queue their work. What else is promised of collectives the tests
-// of the other files promise of these, too (test_dist.nccl).
+// Collectives by the devices' own engine: NCCL, a pretended one, between ranks whose devices queue their work. The other promises of collectives are
+// tested in the other files for this engine, too (test_dist.nccl).
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -58,13 +58,13 @@ class OwnEngine : public ::testing::Test {
 
 CommunicatingDevice& own() { return dynamic_cast<CommunicatingDevice&>(default_device()); }
 
-/// Of this rank: small whole numbers, so that sums are exact in every dtype.
+/// This rank's numbers: small integers, so that sums are exact in every dtype.
 Tensor numbers(int rank, const Shape& shape, DType dtype) {
   const Tensor all = reshape((arange(numel(shape)) * 3 + rank) % 5 + 1, shape);
   return dtype == boolean ? all > 3 : cast(all, dtype);
 }
 
-/// What each rank gets of every collective, in one row.
+/// Each rank's results of every collective, in one row.
 std::vector<double> everything(int rank, DType dtype) {
   const dist::Group world = dist::world();
   const int n = world.size();

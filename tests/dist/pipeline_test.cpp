@@ -44,7 +44,7 @@ TEST(PipelineSchedule, OneForwardOneBackwardKeepsAsManyAsThereAreStages) {
   }
 }
 
-/// By hand: each work once and behind what it needs; what two ranks exchange they name in one order.
+/// Checked by hand: each piece of work once and behind its inputs; two ranks list the exchanges between them in the same order.
 TEST(PipelineSchedule, RanksExchangeInOneOrder) {
   for (const int stages : {1, 2, 3}) {
     for (const int ranks : {2, 3, 5}) {
@@ -133,7 +133,7 @@ State state_of(const nn::Sequential& net) {
   for (const auto& [name, value] : state_dict(net)) out[name] = cast(value, f64).to_host<double>();
   return out;
 }
-/// What to train on: by default the last batch has 3 rows.
+/// Training data: by default the last batch has 3 rows.
 struct Data {
   Shape sample;
   std::int64_t rows = 25, batch = 11;

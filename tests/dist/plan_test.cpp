@@ -1,4 +1,4 @@
-// What plans make of exchanges: sums lie where what they add up lay, updates wait for their own bucket, shared layers send halves.
+// Plans with exchanges: sums take the memory of their terms, updates wait for their own bucket, shared layers send halves.
 
 #include <gtest/gtest.h>
 
@@ -46,7 +46,7 @@ TEST(PlansOfExchanges, SumsLieWhereTheirTermsLay) {
   });
 }
 
-// Who reads the terms afterwards finds them.
+// A later reader of the terms finds them.
 TEST(PlansOfExchanges, TermsThatAreReadAgainStay) {
   on_two_ranks([](int rank) {
     auto step = jit([](const Tensor& x) {
@@ -91,7 +91,7 @@ TEST(PlansOfExchanges, UpdatesWaitForTheirOwnBucketAlone) {
   });
 }
 
-// Of gradients in halves each is cast into its part of the bucket.
+// Gradients in halves are each cast into their part of the bucket.
 TEST(PlansOfExchanges, HalvesAreCastIntoTheirBucket) {
   on_two_ranks([](int) {
     const PrecisionScope halves(Precision::bf16);
@@ -158,7 +158,7 @@ std::string plan_of_parts(const Tensor& rows, const Tensor& weights,
   return parts.print_plan();
 }
 
-// Written one part after the other, parts of a batch go through shared layers in turn, there and back; sums that nobody waits for stay behind.
+// Written one part after the other, parts of a batch go through shared layers in turn, there and back; sums without a waiting reader stay behind.
 TEST(PlansOfExchanges, PartsOfABatchTakeTurns) {
   on_two_ranks([](int rank) {
     const Tensor weights = normal({3, 16, 16}) * 0.3f, x = normal({14, 16});
@@ -223,7 +223,7 @@ TEST(PlansOfExchanges, HalvesBetweenScatteredLayersAreStoredAsHalves) {
   });
 }
 
-// As recordings are laid out: a chain that a later exchange waits for goes ahead of what it has to wait for as well but not as long, and behind what an earlier one waits for.
+// As recordings are laid out: a chain goes ahead of work that its exchange waits for less long, and behind the work of an earlier exchange.
 TEST(PlansOfExchanges, WhatAnExchangeWaitsForLongestIsLaunchedFirst) {
   static test::QueuedDevice& device = test::QueuedDevice::create();
   on_two_ranks([](int) {

@@ -26,13 +26,13 @@ inline runtime::Device* device_of_rank() {
   return name == "queued" ? &QueuedDevice::create() : nullptr;
 }
 
-/// Whether that is one that queues its work.
+/// True if the device queues its work.
 inline bool ranks_queue() {
   const char* const value = std::getenv("TEGULA_TEST_DEVICE");
   return value && (std::string_view(value) == "queued" || std::string_view(value) == "communicating");
 }
 
-/// f(rank) on so many threads, each with a world of its own. What each threw, or "".
+/// Runs f(rank) on `size` threads, each with a world of its own. Returns each thread's error, or "".
 inline std::vector<std::string> failures_of(int size, const std::function<void(int)>& f, double timeout = 60) {
   auto transports = dist::local_transports(size, timeout);
   std::vector<std::string> failures(static_cast<std::size_t>(size));
@@ -45,7 +45,7 @@ inline std::vector<std::string> failures_of(int size, const std::function<void(i
         if (runtime::Device* const own = device_of_rank()) device.emplace(*own);
         try {
           f(r);
-          default_device().synchronize();  // what is queued and nobody reads
+          default_device().synchronize();  // runs queued work that nothing reads
         } catch (const std::exception& error) {
           failures[static_cast<std::size_t>(r)] = error.what();
           dist::stop_others(error.what());
@@ -57,7 +57,7 @@ inline std::vector<std::string> failures_of(int size, const std::function<void(i
   return failures;
 }
 
-/// The same, where nobody throws: results of all ranks.
+/// The same, expecting no failure: the results of all ranks.
 template <class T>
 std::vector<T> on_ranks(int size, const std::function<T(int)>& f, double timeout = 60) {
   std::vector<T> results(static_cast<std::size_t>(size));

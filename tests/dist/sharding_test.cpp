@@ -113,7 +113,7 @@ TEST(Sharding, AFitThatFollowsAnotherGoesOn) {
   }
 }
 
-/// What a rank holds between steps.
+/// The memory of a rank between steps.
 std::int64_t bytes_of(const Parameters& cells) {
   std::int64_t bytes = 0;
   for (const Parameter& one : cells) {
@@ -223,7 +223,7 @@ TEST(Sharding, TheBestEpochIsRestoredOnAllRanks) {
   }
 }
 
-/// What a loop without publish() says at its second step, on both ranks.
+/// Expects the error of a loop without publish() at its second step, on both ranks.
 void expect_told_of_publishing(int stage, bool in_jit) {
   const auto failures = test::failures_of(2, [&](int) {
     manual_seed(3);
@@ -282,7 +282,7 @@ TEST(Sharding, ManyMeansBeforeAStepThatIsPublishedAreFine) {
   });
 }
 
-/// So many layers, of which each is a gather.
+/// Layers whose parameters are gathered one by one.
 struct Deep {
   explicit Deep(std::size_t count, std::int64_t width = 64)
       : layers(nn::repeat(count, [&] { return nn::Linear(width, width, {.bias = false}); })) {}
@@ -296,7 +296,7 @@ struct Deep {
 
 struct DeepPlan {
   std::string plan;  // of a step
-  std::vector<float> sums;  // of the gradients, at the third step
+  std::vector<float> sums;  // sums of the gradients, at the third step
 };
 DeepPlan deep_plan(std::size_t layers, std::int64_t width = 64) {
   return test::on_ranks<DeepPlan>(2, [&](int) {
@@ -327,7 +327,7 @@ std::string order_of(const std::string& plan) {
   return order;
 }
 
-/// The backward pass gathers what the forward pass has let go: each of six layers but the last ones twice, and each while the layer behind it computes.
+/// The backward pass gathers the released parameters again: each of six layers but the last ones twice, and each while the layer behind it computes.
 TEST(Sharding, ParametersAreGatheredAgainForTheBackwardPassBesideTheLayerBehind) {
   const std::string order = order_of(deep_plan(6).plan);
   EXPECT_EQ(std::ranges::count(order, 'g'), 6 + 3) << "the layers in front are gathered again, where a gradient of their input is wanted";
@@ -346,7 +346,7 @@ TEST(Sharding, WhatIsGatheredBesideALayerHasTheBitsOfWhatIsGatheredInItsPlace) {
   EXPECT_EQ(beside, in_place);
 }
 
-/// What is gathered, and what is reduced, takes the memory of some layers, however many there are. What remains of each is a rank's part of its gradient.
+/// Gathering and reducing take the memory of some layers, for any number of layers. Of each layer only a rank's part of its gradient remains.
 TEST(Sharding, TheMemoryOfAStepGrowsByThePartsOfItsGradientsAlone) {
   const auto mebibytes = [](std::size_t layers) {
     const std::string plan = deep_plan(layers, 512).plan;  // 1 MiB a layer: too much to be kept apart on devices that queue
@@ -357,7 +357,7 @@ TEST(Sharding, TheMemoryOfAStepGrowsByThePartsOfItsGradientsAlone) {
   const double of_24 = mebibytes(24), of_36 = mebibytes(36);
   EXPECT_NEAR(of_36 - of_24, 12 * 0.5, 0.2);
   const double gathered = 2, computed = 1;
-  const double being_reduced = test::ranks_queue() ? 2 : 5;  // two layers; and in a plan what the ring adds up in, of three
+  const double being_reduced = test::ranks_queue() ? 2 : 5;  // two layers; and in a plan the ring's sums, of three
   EXPECT_LE(of_24, 24 * 0.5 + gathered + computed + being_reduced + 0.2);
 }
 

@@ -1,4 +1,4 @@
-// Ranks that share out layers compute what one process computes.
+// Ranks that share out layers compute the values of a single process.
 
 #include "tegula/nn/tensor_parallel.h"
 
@@ -30,7 +30,7 @@ using test::sentences;
 
 std::vector<double> doubles(const Tensor& x) { return cast(x, f64).to_host<double>(); }
 
-/// What a network gives, its loss, and the gradients of that, whole, by the names of the parameters; "x" is the input's.
+/// The results of a network, its loss, and the whole gradients of that, by the names of the parameters; "x" is the input's.
 using Results = std::map<std::string, std::vector<double>>;
 
 template <class Net>

@@ -60,7 +60,7 @@ TEST(TensorParallel, AGptTrainsAsInOneProcess) {
   }
 }
 
-/// The state of a network and, of this rank alone, what is whole on all of them.
+/// The state of a network: whole values, and of the shared-out ones this rank's part.
 using Held = std::map<std::string, std::vector<float>>;
 template <class Net>
 Held held_by(const Net& net) {

@@ -1,4 +1,4 @@
-// Timelines: what is recorded, and what is told of it.
+// Timelines: the recorded events, and reports of them.
 
 #include "tegula/dist/show/timeline.h"
 
@@ -115,7 +115,7 @@ TEST(Timeline, ATrainingOfTwoRanksLeavesOneFile) {
   }
 }
 
-// A device that queues its work tells when its steps were: what was beside an exchange is what it was hidden behind.
+// A device that queues its work reports when its steps ran: an exchange is hidden behind the steps that ran beside it.
 TEST(Timeline, OfADeviceThatQueuesWaitsAreWhatNothingWasComputedIn) {
   const auto waits =
       compile::idle_beside_exchanges({event(Kind::Program, 0, 15, 1), event(Kind::Exchange, 10, 60, 1, 10, 8), event(Kind::Call, 12, 20, 1),

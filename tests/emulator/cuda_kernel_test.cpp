@@ -43,7 +43,7 @@ TEST(CudaKernel, UpdatesAVariableInPlaceInJitAndPlain) {
     EXPECT_EQ(step(ones({8})).item(), 8 * i);
     add({.block = {8}}, {cuda_update(v), ones({8})});
     EXPECT_EQ(sum(v).item(), 8 * i);
-    EXPECT_EQ(sum(before).item(), 8 * (i - 1));  // who holds the old value keeps it
+    EXPECT_EQ(sum(before).item(), 8 * (i - 1));  // a holder of the old value keeps it
   }
 }
 

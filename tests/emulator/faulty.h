@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel's error says.
+// The text of a kernel's error.
 
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@
 
 namespace tegula {
 
-/// What is thrown when the kernel `f` of the text runs; "nothing" where nothing is.
+/// The error when the kernel `f` of the text runs; "nothing" if there is none.
 inline std::string said(const std::string& text, const std::vector<CudaArg>& arguments, const CudaLaunch& launch) {
   try {
     for (const Tensor& y : cuda_kernel("f", text, arguments, launch)) eval(y);

@@ -1,4 +1,4 @@
-// What the emulator finds in kernels: each fault is told with the thread, the block and the line of the text; what is no fault is none.
+// Faults that the emulator finds in kernels: each is reported with the thread, the block and the line of the text; correct kernels give none.
 
 #include "tests/emulator/faulty.h"
 

@@ -31,7 +31,7 @@ struct Program {
   const char* source;  // path of the .cpp file
 };
 
-/// What the source of a program says it will do.
+/// The promise in a program's source.
 struct Promise {
   std::vector<std::string> expected;  // regular expressions
   std::string place;                  // "matmul_shape.cpp:6", or empty
@@ -50,7 +50,7 @@ inline Promise read_promise(const std::string& path) {
   return promise;
 }
 
-/// Runs the program; says what was wrong with it, or nothing when it kept its promise.
+/// Runs the program; returns how it broke its promise, or nothing.
 inline std::string broken_promise(const Program& program) {
   const Promise promise = read_promise(program.source);
   if (promise.expected.empty()) return "no `// expect: ` line in " + std::string(program.source);

@@ -1,4 +1,4 @@
-// Graph files: what was traced comes back, to the bit, with its gradients, its state and its lines; what is no such file is refused.
+// Graph files: a traced graph is read back to the bit, with its gradients, state and lines; other files are refused.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -105,7 +105,7 @@ TEST(GraphFile, ALoopIsOneNodeAndHasItsGradient) {
   expect_same_bits(grad(sum(square(g(x))), x), grad(sum(square(f(x))), x));
 }
 
-// What has no declared case that can be traced.
+// Ops without a declared case that can be traced.
 TEST(GraphFile, NumbersDrawnCodesCheckpointsAndPrintsComeBack) {
   Generator generator(3);
   const auto f = [&](const std::vector<Tensor>& x) {
@@ -285,7 +285,7 @@ TEST(GraphFile, AChangedTextIsRefusedOrSound) {
   const Tensor x = numbers({2, 4, 6});
   save_graph(kPath, {.names = nn::state(norm)}, f, x);
   const std::string whole = contents();
-  const std::size_t end = whole.find("\"constants");  // of the text, about
+  const std::size_t end = whole.find("\"constants");  // end of the text, about
   std::uint64_t state = 12345;
   const auto draw = [&](std::size_t n) {
     state = state * 6364136223846793005u + 1442695040888963407u;

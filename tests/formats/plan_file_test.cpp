@@ -1,4 +1,4 @@
-// A plan file: what a device runs for a function, run again without tracing and planning.
+// A plan file: a function's plan for a device, run again without tracing and planning.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -215,7 +215,7 @@ TEST(PlanFile, StepsOfACallComeBackOneByOne) {
   EXPECT_EQ(f.print_plan(), compiled.print_plan());
   EXPECT_NE(f.print_plan().find("matmul, copy of the input ["), std::string::npos) << f.print_plan();
 
-  // Where the device has another number of steps by now, the plan is made anew.
+  // If the device has another number of steps by now, the graph is planned again.
   test::SteppedDevice::get().has_epilogues = false;
   const PlanFunction anew = load_plan(kPath);
   test::SteppedDevice::get().has_epilogues = true;
@@ -223,7 +223,7 @@ TEST(PlanFile, StepsOfACallComeBackOneByOne) {
   expect_same_bits(anew(a, b), expected);
 }
 
-// Large tensors are pages of the file: what is written to them stays in the process, and a new file under the name is another one.
+// Large tensors are pages of the file: writes to them stay in the process, and a new file under the name is another one.
 TEST(PlanFile, WritesStayInTheProcessAndANewFileIsAnother) {
   nn::Linear wide(64, 64);
   const Tensor x = numbers({2, 64});
@@ -269,7 +269,7 @@ TEST(PlanFile, APlanForAnotherMachineIsMadeAnewWithOneWarning) {
   const std::string_view here = default_device().number() == 0 ? "oneDNN" : "NVIDIA";
   const auto at = other.find(here);
   ASSERT_NE(at, std::string::npos);
-  other.replace(at, here.size(), "twoDNN");  // of the same length
+  other.replace(at, here.size(), "twoDNN");  // has the same length
   write(other);
   const auto heard = warnings_of([&] {
     const PlanFunction f = load_plan(kPath);

@@ -11,8 +11,8 @@
 
 namespace tegula::testing {
 
-/// A changed copy of `seed`; the same for the same `index`. One to four changes: bits, bytes, cuts, repetitions, and what readers fear
-/// most, lengths: 32- and 64-bit words of either byte order and decimal numbers set to extreme values.
+/// A changed copy of `seed`; the same for the same `index`. One to four changes: bits, bytes, cuts, repetitions, and the readers' worst
+/// case, lengths: 32- and 64-bit words of either byte order and decimal numbers set to extreme values.
 inline std::string mutate(std::string_view seed, std::uint64_t index) {
   constexpr std::uint64_t kExtreme[] = {0,          1,          0x7f,       0xff,       0x7fffffff, 0x80000000,    0xffffffff,
                                         1ull << 32, 1ull << 40, 1ull << 61, 1ull << 62, ~0ull >> 1, ~(~0ull >> 1), ~0ull};

@@ -9,7 +9,7 @@
 
 // NOLINTNEXTLINE(readability-identifier-naming): libFuzzer's name
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  tegula::set_warning_handler([](const std::string&, const std::string&) {});  // of what is left out
+  tegula::set_warning_handler([](const std::string&, const std::string&) {});  // warns of left-out arrays
   try {
     for (const auto& [name, array] : tegula::io::parse_npz(std::as_bytes(std::span(data, size)), "fuzz")) {
       if (!array.buffer) std::abort();

@@ -1,8 +1,8 @@
-// The reader of plan files on arbitrary findings, heads and changes of the plan's text, with the digests that belong to them: it gives a function, or throws
-// tegula::Error. Nothing else. What it gives is not called: a plan is as good as a program.
+// The reader of plan files on arbitrary findings, heads and changes of the plan's text, with the digests that belong to them: it returns a function, or throws
+// tegula::Error, and nothing else. The function is not called: a plan is as powerful as a program.
 //
-// The first byte of the input says what the rest is: 'f' the findings (JSON), 'h' what the plan is made for (JSON), 'c' a piece of machine code, anything
-// else changes of the text, three bytes each: where (two), and the letter.
+// The first byte of the input names the kind of the rest: 'f' the findings (JSON), 'h' the machine that the plan is for (JSON), 'c' a piece of machine code, anything
+// else changes of the text, three bytes each: the place (two), and the letter.
 
 #include <unistd.h>
 

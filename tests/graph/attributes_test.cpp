@@ -1,4 +1,4 @@
-// Attributes by name: what is printed, what tells two ops apart, and that the names keep their promises.
+// Attributes by name: how they are printed, whether two ops differ in them, and that the names keep their promises.
 #include "tegula/graph/attributes.h"
 
 #include <gtest/gtest.h>

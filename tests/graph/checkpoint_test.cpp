@@ -57,8 +57,8 @@ TEST(Checkpoint, SeveralResultsInOneGo) {
   }
 }
 
-// The class of random graphs 2000341, 2242668, 2260293 and 7502057: a result is named as a target beside what it was computed from, and first
-// gradients were written with it.
+// The class of random graphs 2000341, 2242668, 2260293 and 7502057: targets are a result and one of its inputs, and first gradients were written
+// with the result.
 TEST(Checkpoint, SecondDerivativesByAResult) {
   const Tensor x = drawn({3, 4}, f64, 0.7), w = drawn({4, 4}, f64, 0.7);
   const auto by_both = [](const List& in, const List& ys) { return List{in[0], ys[0]}; };
@@ -69,7 +69,7 @@ TEST(Checkpoint, SecondDerivativesByAResult) {
       [](const List& in) { return List{repeat(softmax(in[0], 1), {2, 1})}; },
       [&](const List& in) { return List{tanh(matmul(in[0], w))}; },
       [&](const List& in) {
-        const Tensor e = exp(in[0]);  // of results of one function none is computed from another
+        const Tensor e = exp(in[0]);  // no result of one function is computed from another one
         return List{e * in[0], softmax(e, 1), sigmoid(matmul(e, w))};
       },
   };

@@ -1,5 +1,5 @@
-// Outside of jit, what a handle or a consumer reaches can be differentiated, however often values were looked at in between; where history
-// was given up, grad throws. What is kept is bounded.
+// Outside of jit, every node that a handle or a consumer reaches can be differentiated, however often values were read in between; after its history
+// was given up, grad throws. The history is bounded.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -120,7 +120,7 @@ TEST(History, ProductsBelowALossThatWasPrintedAreNotComputedAgain) {
   const auto g = grad(loss, {w1, w2});
   int products = 0;
   for (const Node* node : nodes_below(g)) products += !node->has_value() && node->op().role() == Role::Library;
-  EXPECT_EQ(products, 3);  // of the backward pass: those of w2, of what lies before it, and of w1
+  EXPECT_EQ(products, 3);  // in the backward pass: those of w2, of the values before it, and of w1
 }
 
 TEST(History, BeyondTheBudgetGradThrowsInsteadOfAPartOfTheSum) {
@@ -133,7 +133,7 @@ TEST(History, BeyondTheBudgetGradThrowsInsteadOfAPartOfTheSum) {
   }
   const std::string message = message_of([&] { grad(h, x); });
   EXPECT_TRUE(contains(message, "given up") && contains(message, "set_history_budget") && contains(message, "history_test.cpp")) << message;
-  // What came after that is whole: nothing older lies below it.
+  // Later values are whole: nothing older lies below them.
   const Tensor young = tensor({3.f});
   EXPECT_EQ(grad(h * young, young).to_host(), h.to_host());
 }

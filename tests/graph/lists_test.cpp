@@ -1,4 +1,4 @@
-// Tensors from what C++ has for lists.
+// Tensors from C++'s lists.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// To make a node never runs a program: what has to be computed though nobody asked is computed when the op that it belongs to has been made.
+// Making a node never runs a program: work that must happen without being asked for is done once its op has been made.
 #include <gtest/gtest.h>
 
 #include <stdexcept>

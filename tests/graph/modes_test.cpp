@@ -48,7 +48,7 @@ void expect_modes_agree(Train&& train) {
 }
 
 struct Net {
-  nn::Linear in{6, 16, {.bias = false}};  // whose gradient would be rounding alone, behind the mean
+  nn::Linear in{6, 16, {.bias = false}};  // its gradient would be rounding alone, behind the mean
   nn::BatchNorm1d norm{16};
   nn::Dropout drop{0.5};
   nn::Linear out{16, 1};

@@ -172,7 +172,7 @@ TEST(Results, APartThatIsDroppedCanBeAskedForAgain) {
     const Sorted sorted = sort(x);
     values = sorted.values;
   }
-  EXPECT_EQ(values.to_host<double>(), Doubles({1, 2, 3}));  // the positions were not computed: nobody held them
+  EXPECT_EQ(values.to_host<double>(), Doubles({1, 2, 3}));  // the positions were not computed: no tensor held them
   EXPECT_EQ(grad(sum(values * tensor({1.0, 10.0, 100.0})), x).to_host<double>(), Doubles({100, 1, 10}));
 }
 

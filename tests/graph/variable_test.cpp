@@ -1,4 +1,4 @@
-// A Variable is a place, and what is read from it is a leaf of its own, in every mode, before and after a look.
+// A Variable is a place, and a value read from it is a leaf of its own, in every mode, before and after a look.
 
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ TEST(VariableLeaf, ATargetNetworkIsNotTrained) {
   EXPECT_TRUE(contains(message_of([&] { grad(sum(target(x)), net.weight); }), "depends on none of"));
 }
 
-// The gradient by A of what is read after `state = A * 2`, and of the tensor that was assigned.
+// The gradients by A of the value read after `state = A * 2`, and of the tensor that was assigned.
 std::vector<Tensor> through_state(Variable& state, const Tensor& A, bool look) {
   const Tensor assigned = A * 2;
   state = assigned;

@@ -210,8 +210,8 @@ TEST(Csv, MistakesAreNamedWithFileAndLine) {
   EXPECT_ERROR(parse_csv("a,b\n1,\"2\"3\n", "t.csv"), "line 2: text behind a closing quote");
   EXPECT_ERROR(parse_csv("a,b\n1,2\"3\n", "t.csv"), "line 2: a quote within");
   EXPECT_ERROR(parse_csv("a,b\r\n\r\n1,x\"y\r\n", "t.csv"), "line 3: a quote within x\", expected");
-  EXPECT_ERROR(parse_csv("a,b\n\"1\n2\",\"3\n4\n", "t.csv"), "line 3: a quote that is never closed");  // where it opens
-  EXPECT_ERROR(parse_csv("a,b\n\"1\n2\",\"3\n4\" ,\n", "t.csv"), "line 4: text behind a closing quote:  ,");  // where it closes
+  EXPECT_ERROR(parse_csv("a,b\n\"1\n2\",\"3\n4\n", "t.csv"), "line 3: a quote that is never closed");  // the line where it opens
+  EXPECT_ERROR(parse_csv("a,b\n\"1\n2\",\"3\n4\" ,\n", "t.csv"), "line 4: text behind a closing quote:  ,");  // the line where it closes
   EXPECT_ERROR(parse_csv("a,b\n1\n2,\"3", "t.csv"), "line 2: 1 fields");  // the first mistake of two
   EXPECT_ERROR(parse_csv("a\tb\n\n1\n", "t.tsv", tsv()), "t.tsv, line 3: 1 fields");
   EXPECT_ERROR(parse_csv("a,a\n", "t.csv"), "two columns of one name");

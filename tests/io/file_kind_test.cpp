@@ -1,4 +1,4 @@
-// A reader that is given a file of another kind says what the file is.
+// A reader of one kind of file names the kind of another one that it is given.
 
 #include "tegula/io/file_kind.h"
 

@@ -37,7 +37,7 @@ Bytes gzip(std::string_view text) {
   return out;
 }
 
-// What reaches the disk in which order: these take the place of the C library's functions in this program.
+// The order of calls that reach the disk: these functions replace the C library's in this program.
 std::vector<std::string> disk_calls;
 std::string name_of(int descriptor) {
   return std::filesystem::read_symlink("/proc/self/fd/" + std::to_string(descriptor)).filename().string();

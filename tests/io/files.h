@@ -1,5 +1,5 @@
 #pragma once
-// What the tests of readers and writers share: a scratch folder, bytes from text, the message of an error, the shared data sets.
+// Shared by the tests of readers and writers: a scratch folder, bytes from text, the message of an error, the shared data sets.
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -28,7 +28,7 @@ int refused(const std::string& name, int count, Read read) {
     seeds.push_back(testing::text_of(io::read_file(file.path().string())));
   }
   std::sort(seeds.begin(), seeds.end());
-  set_warning_handler([](const std::string&, const std::string&) {});  // of what is left out
+  set_warning_handler([](const std::string&, const std::string&) {});  // warns of left-out arrays
   for (const auto& seed : seeds) EXPECT_NO_THROW(read(testing::bytes_of(seed)));
   int errors = 0;
   for (int i = 0; i < count; ++i) {

@@ -106,9 +106,9 @@ TEST(Plot, AMapsShadesReachAsFarAsItsValues) {
     return count(read_png(folder / "map.png"), red, green, blue);
   };
   Heatmap counts{.rows = {"a", "b"}, .columns = {"a", "b"}, .values = {90, 10, 30, 60}};
-  const int one = dark(counts, 0x08, 0x30, 0x6B);  // of the four cells the greatest alone
+  const int one = dark(counts, 0x08, 0x30, 0x6B);  // only the greatest of the four cells
   EXPECT_GT(one, 1000);
-  counts.maximum = 60;  // what lies beyond is as dark
+  counts.maximum = 60;  // values above it are as dark
   EXPECT_GT(dark(counts, 0x08, 0x30, 0x6B), one * 18 / 10);
   EXPECT_GT(dark({.rows = {"a"}, .columns = {"a", "b", "c"}, .values = {-1, 0, 1}}, 0xB2, 0x18, 0x2B), 400) << "below 0";
   EXPECT_ERROR(plot(folder / "m.png", Heatmap{.rows = {"a"}, .columns = {"a"}, .values = {1}, .minimum = 2}), "shades from 2 to 1");

@@ -1,4 +1,4 @@
-// PyTorch's files: written and read, third-party files, and what must be refused.
+// PyTorch's files: written and read, third-party files, and files that must be refused.
 
 #include "tegula/io/pytorch.h"
 

@@ -57,7 +57,7 @@ TEST(Wire, ReadsWhatIsWritten) {
 
 TEST(Wire, RefusesEveryMessageThatEndsWithinAField) {
   const std::string text = WireWriter().varint(300, 300).fixed64(2, 1).fixed32(3, 1).bytes(4, "abcdef").text();
-  const std::size_t whole[] = {0, 4, 13, 18, text.size()};  // where a field ends
+  const std::size_t whole[] = {0, 4, 13, 18, text.size()};  // ends of fields
   for (std::size_t size = 0; size <= text.size(); ++size) {
     EXPECT_EQ(complaint_of(text.substr(0, size)).empty(), std::ranges::find(whole, size) != std::end(whole)) << size;
   }

@@ -16,7 +16,7 @@
 namespace tegula::test {
 namespace {
 
-// What the lecture prints after the convolution, in its order (height, width, filter).
+// The lecture's values after the convolution, in its order (height, width, filter).
 constexpr std::array<std::array<double, 2>, 9> kConvolved{{{-2, 7}, {1, 1}, {4, -7}, {1, 6}, {9, -8}, {6, -6}, {2, -7}, {1, -4}, {2, -8}}};
 
 struct Example {

@@ -14,8 +14,8 @@ namespace {
 
 using test::expect_close;
 
-// Numbers are printed with five digits, and the lecture goes on with what it has printed: a unit of the last one, and a bit, is what they
-// are good for. A product with an input of 3 makes that two units.
+// Numbers are printed with five digits, and the lecture computes on with the printed ones: they are accurate to a bit more than a unit of the
+// last digit. A product with an input of 3 makes that two units.
 constexpr double kPrinted = 1.2e-5, kTimesInput = 2.2e-5;
 
 void expect_printed(const Tensor& x, const std::vector<double>& printed, double within = kPrinted) {
@@ -88,7 +88,7 @@ TEST(WorkedLstm, GatesAreThePrintedOnes) {
 
 TEST(WorkedLstm, SummedGradientsAndUpdatedWeightsOfTheLayer) {
   auto lstm = with_weights<nn::LSTM>("_l0");
-  Parameters trained;  // of the two biases, whose gradients are the same, the lecture has one
+  Parameters trained;  // the lecture has one of the two biases, whose gradients are the same
   for (const Parameter& parameter : parameters(lstm))
     if (parameter.name != "bias_hh_l0") trained.push_back(parameter);
   ASSERT_EQ(trained.size(), 3u);

@@ -142,7 +142,7 @@ TEST(Bert, ClassifiesWholeSequences) {
   models::BertForSequenceClassification net({.vocabulary = 13, .width = 8, .layers = 1, .heads = 2, .hidden = 12, .context = 8}, 3);
   eval(net);
   EXPECT_EQ(net(tokens()).shape(), (Shape{2, 3}));
-  // What lies behind the length has no say.
+  // Tokens after the length have no effect.
   const Tensor lengths = tensor<std::int64_t>({5, 3}), other = tensor<std::int64_t>({1, 5, 12, 0, 7, 3, 3, 9, 8, 8}, {2, 5});
   const auto a = net(tokens(), {.lengths = lengths}).to_host(), b = net(other, {.lengths = lengths}).to_host();
   for (std::size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-6);

@@ -68,7 +68,7 @@ TEST(TextGenerator, KnowsPlacesOfDifferentLengthsInGpt2) {
   for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(got[i].tokens, one(prompts[i], {.max_new_tokens = 8}).tokens) << i;
 }
 
-/// Where products of few rows are programs that store keys and values in the caches.
+/// Products of few rows are programs that store keys and values in the caches.
 TEST(TextGenerator, GivesTheSameTokensOnADeviceThatQueues) {
   const auto made = [] {
     manual_seed(6);
@@ -93,7 +93,7 @@ TEST(TextGenerator, GivesTheSameTokensOnADeviceThatQueues) {
 TEST(TextGenerator, Stops) {
   models::TextGenerator generate(llama());
   const Tokens prompt{5}, all = by_hand(llama(), prompt, 8);
-  const auto first = static_cast<std::size_t>(std::ranges::find(all, all[3]) - all.begin());  // where it comes first
+  const auto first = static_cast<std::size_t>(std::ranges::find(all, all[3]) - all.begin());  // its first occurrence
   const auto stopped = generate(prompt, {.max_new_tokens = 8, .stop_tokens = {all[3]}});
   EXPECT_EQ(stopped.tokens, Tokens(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(first)));
   EXPECT_TRUE(stopped.finished);

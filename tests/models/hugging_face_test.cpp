@@ -36,7 +36,7 @@ models::Llama llama(bool tied = false) {
                         .tied = tied});
 }
 
-/// What a folder holds beside the weights.
+/// The files of a folder beside the weights.
 void write_rest(const TemporaryFolder& folder, const std::string& config) {
   write(folder / "config.json", config);
   write(folder / "tokenizer.json", text::characters_json("abcdefghijklmnopqrstuvwxyz "));

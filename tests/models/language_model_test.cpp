@@ -148,7 +148,7 @@ TEST(TextWriter, GoesOnBehindItsContext) {
   EXPECT_ERROR(write("abcdefgh", {}), "a prompt of 8 tokens, expected at most 7");
 }
 
-/// All prompts together give each what it gives alone: those that stop early, those of which the context is full sooner, and those that begin with nothing.
+/// All prompts together give the same texts as each alone: those that stop early, those whose context is full sooner, and those that begin empty.
 void expect_each_as_alone(const models::LanguageModel& model, const std::vector<std::string>& prompts, models::WriteOptions options) {
   options.sampling = {.temperature = 0};
   models::TextWriter together(model), alone(model);

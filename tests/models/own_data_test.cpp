@@ -1,4 +1,4 @@
-// Models of tables and of pictures: what a layout makes of a table's cells, and files whose sizes lie.
+// Models of tables and of pictures: a layout's features of a table's cells, and files with wrong sizes.
 
 #include <gtest/gtest.h>
 

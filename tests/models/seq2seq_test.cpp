@@ -1,4 +1,4 @@
-// The recurrent translator against its equations as loops over doubles, values and gradients; it learns, and its generator finds what it has learnt.
+// The recurrent translator against its equations as loops over doubles, values and gradients; it learns a task, and its generator solves it.
 
 #include "tegula/models/text/seq2seq.h"
 
@@ -71,9 +71,9 @@ struct Loops {
     return x;
   }
 
-  std::vector<Values> weights;  // of the last sentence, for each step
+  std::vector<Values> weights;  // for the last sentence, per step
 
-  /// Of each step the scores of all tokens.
+  /// The scores of all tokens at each step.
   std::vector<Values> operator()(const Tokens& source, const Tokens& target) {
     std::vector<Values> sequence;
     for (const auto token : source) sequence.push_back(row("source_embedding.weight", token));

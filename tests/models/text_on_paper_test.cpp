@@ -1,5 +1,5 @@
-// Training steps of the nets for texts, where kernels do nothing (tests/support/paper.h): every kernel that they need can be made. With what the
-// commands use: dropout, lengths, padding, smoothed labels, clipped gradients.
+// Training steps of the nets for texts, where kernels do nothing (tests/support/paper.h): every kernel that they need can be made. With the
+// commands' options: dropout, lengths, padding, smoothed labels, clipped gradients.
 
 #include <gtest/gtest.h>
 

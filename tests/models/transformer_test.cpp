@@ -1,4 +1,4 @@
-// The translation transformer: it learns, and its generator finds what it has learnt.
+// The translation transformer: it learns a task, and its generator solves it.
 
 #include "tegula/models/text/transformer.h"
 

@@ -1,4 +1,4 @@
-// Translators from text to text: what they learn, their files, and files that are broken.
+// Translators from text to text: their training, their files, and broken files.
 
 #include "tegula/models/text/translator.h"
 

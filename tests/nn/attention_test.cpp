@@ -1,4 +1,4 @@
-// Attention layers and transformers: with numbers from PyTorch, and by what they promise. scripts/differential.py compares every option.
+// Attention layers and transformers: against numbers from PyTorch, and by their documentation. scripts/differential.py compares every option.
 
 #include "tegula/nn/sequences/attention.h"
 
@@ -178,7 +178,7 @@ TEST(SequenceAttention, SeesWhatMaskAndLengthsShow) {
         EXPECT_NEAR(some[row * 5 + s], visible ? all[row * 5 + s] / seen : 0, 1e-12) << row << " " << s;
       }
     }
-    // Who sees nothing gets zeros, and gradients that are numbers.
+    // A query that sees nothing gets zeros, and finite gradients.
     expect_close(select(attend({.lengths = lengths}).context, 0, 1), std::vector<double>(6, 0.0), 2e-6);
     for (const double d : grad(sum(square(attend({.lengths = lengths}).context)), k).to_host<double>()) EXPECT_TRUE(std::isfinite(d));
   }
@@ -256,7 +256,7 @@ TEST(Rotary, FrequenciesAreScaledAsLlama31s) {
 TEST(Alibi, HasThePublishedSlopes) {
   const auto eight = nn::alibi_slopes(8).to_host<double>();
   for (std::size_t k = 0; k < 8; ++k) EXPECT_NEAR(eight[k], std::exp2(-static_cast<double>(k + 1)), 1e-15);
-  // Of the authors' get_slopes(12).
+  // The values of the authors' get_slopes(12).
   const double twelve[] = {0.5,
                            0.25,
                            0.125,

@@ -1,4 +1,4 @@
-// What a user builds with scan: an LSTM with layer norms and a convolutional LSTM, each against its equations step by step. And layers of large nets.
+// Layers that a user builds with scan: an LSTM with layer norms and a convolutional LSTM, each against its equations step by step. And layers of large nets.
 
 #include <gtest/gtest.h>
 

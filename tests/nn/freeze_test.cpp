@@ -106,8 +106,8 @@ TEST(Freeze, GradientsAreZerosAndAreNotComputed) {
   };
   const auto trained = steps();
   freeze(net, "features");
-  EXPECT_LE(steps() + 3, trained);  // two gradients of weights, and that of what lies between them
-  // Who names a Variable asks for it.
+  EXPECT_LE(steps() + 3, trained);  // two gradients of weights, and that of the layers between them
+  // A Variable named in wrt gets a gradient although it is frozen.
   EXPECT_NE(sum(abs(grad(cross_entropy(net(inputs()), labels()), net.features.first.weight))).item(), 0);
 }
 
@@ -133,7 +133,7 @@ TEST(Freeze, NormsStayAsTheyAreWhileTheRestTrains) {
 TEST(Freeze, SpectralNormKeepsItsVectors) {
   nn::SpectralNorm layer(nn::Linear{4, 3});
   freeze(layer);
-  layer.layer.weight = layer.layer.weight + normal({3, 4});  // of which they are not the directions any more
+  layer.layer.weight = layer.layer.weight + normal({3, 4});  // u and v are not its directions any more
   const auto before = bits(nn::state(layer));
   layer(inputs()).to_host();
   EXPECT_EQ(bits(nn::state(layer)), before);

@@ -185,7 +185,7 @@ TEST(Module, RepeatMakesModulesWithWeightsOfTheirOwn) {
   EXPECT_NE(net.blocks[1].weight.read().to_host(), net.blocks[2].weight.read().to_host());
   EXPECT_EQ(net.wider[1].weight.read().shape(), (Shape{6, 4}));
   EXPECT_TRUE(nn::repeat(0, [] { return nn::Linear{1, 1}; }).empty());
-  const std::vector<nn::Linear> copies(2, nn::Linear{4, 4});  // what it is for
+  const std::vector<nn::Linear> copies(2, nn::Linear{4, 4});  // its purpose
   EXPECT_EQ(copies[0].weight.read().to_host(), copies[1].weight.read().to_host());
 }
 
@@ -263,7 +263,7 @@ struct Carries {
 };
 struct Borrows {
   nn::Linear own{2, 2};
-  nn::Bilinear* lent = nullptr;  // said to be somebody else's
+  nn::Bilinear* lent = nullptr;  // another object's
 };
 
 TEST(Module, APointerToAModuleIsWalkedByNobody) {

@@ -1,4 +1,4 @@
-// Scaling, filling and encoding of tables as layers: what they are fitted to, and that they are saved with the net.
+// Scaling, filling and encoding of tables as layers: how they are fitted, and that they are saved with the net.
 
 #include <gtest/gtest.h>
 

@@ -29,7 +29,7 @@ class DebugPrint : public testing::TestWithParam<bool> {
     set_warning_handler(nullptr);
     set_default_device(before_);
   }
-  /// What was printed since the last time.
+  /// The text printed since the last call.
   std::vector<std::string> printed() {
     default_device().synchronize();
     const std::scoped_lock lock(mutex_);

@@ -1,6 +1,6 @@
 // Every declared case at the ends of f32: 0, denormals, the smallest and the largest numbers, infinities and NaN, in one element, in all of them (which
-// are ties then), and as a scale of ordinary numbers. What f32 gives, value and gradient, is what f64 gives, where such numbers are ordinary. NaN that is
-// made of numbers, and what f32 cannot do, stands in ends.txt.
+// are ties then), and as a scale of ordinary numbers. Value and gradient in f32 must be those in f64, where such numbers are ordinary. Exceptions, such as a
+// NaN made of numbers, are listed in ends.txt.
 
 #include <gtest/gtest.h>
 
@@ -104,7 +104,7 @@ Outcome outcome(const OpCase& one, const std::vector<Values>& values, std::size_
   return out;
 }
 
-/// What is wrong with f32's numbers, given those of f64; empty: nothing. `made`: of numbers alone.
+/// The fault in f32's numbers, given those of f64; empty: none. `made`: made of numbers alone.
 std::string wrong(const Values& got, const Values& truth, bool made) {
   double scale = 0;
   for (const double t : truth)
@@ -123,7 +123,7 @@ std::string wrong(const Values& got, const Values& truth, bool made) {
       if (v != rounded && std::fabs(v) < 1e38) return text.str();
       continue;
     }
-    // What is nothing beside the largest result may be rounded away.
+    // A value negligible beside the largest result may be rounded away.
     const double slack = std::max(1e-5 * scale, 1e-44);
     if (!(std::fabs(v - t) <= 1e-3 * std::fabs(t) + slack)) return text.str();
   }
@@ -133,7 +133,7 @@ std::string wrong(const Values& got, const Values& truth, bool made) {
 struct Named {
   std::string name;
   OpCase one;
-  bool elementwise;  // whose results are not sums: the largest number is an end of these alone
+  bool elementwise;  // its results are not sums: only here the largest number is an end
 };
 
 std::vector<Named> all_cases() {
@@ -159,7 +159,7 @@ std::vector<Named> all_cases() {
 
 bool on_cpu() { return default_device().number() == 0; }
 
-/// ends.txt: "op part ends…  # reason"; part is value or gradient, an end one of "all:inf", "one:-0", "times:1e30". What holds on GPUs alone is of "op@gpu".
+/// ends.txt: "op part ends…  # reason"; part is value or gradient, an end one of "all:inf", "one:-0", "times:1e30". A line for GPUs alone has "op@gpu".
 using Table = std::map<std::string, std::set<std::string>>;
 Table read_table() {
   Table table;
@@ -224,7 +224,7 @@ TEST(Ends, OfEveryDeclaredCaseAreThoseOfWiderNumbers) {
       EXPECT_TRUE(found.contains(row) && found.at(row).contains(end)) << "no longer so, to be removed from ends.txt: " << row << " " << end;
     }
   }
-  if (std::getenv("TEGULA_ENDS")) {  // what ends.txt would be
+  if (std::getenv("TEGULA_ENDS")) {  // prints the lines of ends.txt
     for (const auto& [row, tokens] : found) {
       std::cout << row;
       for (const std::string& end : tokens) std::cout << " " << end;

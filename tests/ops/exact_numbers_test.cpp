@@ -119,7 +119,7 @@ TEST(ExactNumbers, AFloatBeyondTheRangeIsTheEndThatIsNearer) {
   if (device && std::string_view(device).starts_with("emulated")) GTEST_SKIP() << "skipped: converts as C++ does, which leaves this open";
   const double infinity = std::numeric_limits<double>::infinity();
   const std::vector<double> given{2.9, -2.9, 3e9, -3e9, 1e30, -1e30, infinity, -infinity, 0.5, -0.5, 7.0};
-  for (const std::int64_t copies : {1, 7}) {  // whole vectors, and what is left of them
+  for (const std::int64_t copies : {1, 7}) {  // whole vectors, and a remainder
     for (const DType from : {f64, f32}) {
       for (const DType to : {i32, i64}) {
         const double least = to == i32 ? -0x1p31 : -0x1p63, most = to == i32 ? 0x1p31 - 1 : 0x1p63;

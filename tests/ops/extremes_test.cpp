@@ -106,7 +106,7 @@ TEST(Extremes, HypotOfAnInfinityIsInfinite) {
 TEST(Extremes, NanPrintsWithoutASign) { EXPECT_EQ(tensor({-std::nan(""), std::nan(""), 1.0}).print(), "[nan, nan,   1]  f64(3,)"); }
 
 #ifndef TEGULA_SANITIZER
-// In a process of its own, whose address space is bounded: what the pool keeps is given back before a request fails.
+// In a process of its own, whose address space is bounded: the pool's free memory is given back before a request fails.
 TEST(Extremes, MemoryThatIsCachedIsNotMissed) {
   const auto attempt = [] {
     std::ifstream pages("/proc/self/statm");
@@ -125,7 +125,7 @@ TEST(Extremes, MemoryThatIsCachedIsNotMissed) {
   EXPECT_EXIT(attempt(), testing::ExitedWithCode(0), "");
 }
 
-// What is asked for by name, and what lies between the steps of a plan.
+// An allocation with a name, and memory between the steps of a plan.
 TEST(Extremes, FullMemoryNamesTheOpAndTheLine) {
   if (default_device().traits().queues) GTEST_SKIP() << "a child of this process has no GPU, nor is its memory the host's";
   const auto attempt = [] {

@@ -13,7 +13,7 @@ namespace {
 
 using List = std::vector<Tensor>;
 
-/// What all bodies may use: carried a and b (2, 3), a stack xs (T, 2, 3), captured u (3, 3) and v (3).
+/// The tensors that all bodies may use: carried a and b (2, 3), a stack xs (T, 2, 3), captured u (3, 3) and v (3).
 struct Given {
   Tensor a, b, xs, u, v;
 };

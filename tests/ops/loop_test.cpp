@@ -181,7 +181,7 @@ TEST(Scan, ADropoutInItIsTheSameInItsGradient) {
       },
       {zeros({32})}, {x});
   const Tensor dx = grad(sum(out.carry[0]), x);
-  expect_equal(dx, out.ys[0]);  // of ones, a mask times 2 is its own gradient
+  expect_equal(dx, out.ys[0]);  // for a dy of ones, a mask times 2 is its own gradient
 }
 
 // A recurrent net trained in a loop of steps inside a scan: weights are Variables that the body reads and writes.

@@ -1,4 +1,4 @@
-// Values and gradients at the ends of what a float holds: saturated probabilities, targets of 0, bounds that are NaN, squares that overflow, draws at
+// Values and gradients at the ends of floats' range: saturated probabilities, targets of 0, bounds that are NaN, squares that overflow, draws at
 // the end of their interval. Plain and in jit.
 #include <gtest/gtest.h>
 

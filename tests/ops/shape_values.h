@@ -40,7 +40,7 @@ inline void expect_values(const Tensor& got, const Values& expected, double tole
   }
 }
 
-/// What the Error thrown by f says.
+/// The message of the Error thrown by f.
 template <class F>
 std::string refusal(F&& f) {
   try {

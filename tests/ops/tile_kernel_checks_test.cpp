@@ -1,4 +1,4 @@
-// What a kernel of a user's own may get wrong: sums into what was never filled, values that its checks refuse, places outside of tensors, results that
+// Mistakes in a user's kernel: sums into results that were never filled, values that its checks refuse, places outside of tensors, results that
 // are not all stored.
 
 #include <gtest/gtest.h>

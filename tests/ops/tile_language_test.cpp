@@ -1,4 +1,4 @@
-// Kernels in the tile language: Triton's, ported line by line, beside the library's ops; what a loop carries; what is refused, and where.
+// Kernels in the tile language: Triton's, ported line by line, beside the library's ops; values carried by loops; refused kernels, and the lines named.
 
 #include <gtest/gtest.h>
 

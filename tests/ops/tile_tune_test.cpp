@@ -72,7 +72,7 @@ class TileTune : public testing::Test {
     std::filesystem::remove(kFile);
     std::filesystem::remove(kFile + ".lock");
   }
-  // Each test has sizes of its own: what was measured once is not measured again.
+  // Each test has sizes of its own: a measured choice is kept and not measured again.
   std::int64_t run(const auto& kernel, std::int64_t n) {
     const Tensor x = floor(8 * uniform({n}));  // sums of these are exact
     const auto r = kernel(blocks, x, out({n}), n, out({1}), tuned, tuned, tuned);

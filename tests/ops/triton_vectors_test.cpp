@@ -70,7 +70,7 @@ using Run = std::function<std::vector<tegula::Tensor>(const Case&)>;
 struct Row {
   std::string word;
   Run run;
-  double tolerance = 0;  // of the value, or of 1
+  double tolerance = 0;  // relative to the value, or to 1
   std::string only = {};  // cases whose name holds this
 };
 

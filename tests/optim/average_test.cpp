@@ -117,7 +117,7 @@ TEST(GradientAccumulator, PartsGiveTheGradientOfTheWhole) {
     }
     EXPECT_EQ(accumulator.count().item<int>(), 0);
   }
-  EXPECT_EQ(accumulator.mean()[0].to_host(), std::vector<float>(3, 0));  // of none
+  EXPECT_EQ(accumulator.mean()[0].to_host(), std::vector<float>(3, 0));  // the mean of none
 }
 
 TEST(GradientAccumulator, PartsCountByTheirWeights) {

@@ -1,4 +1,4 @@
-// What dynamic loss scaling promises: a step that overflows changes nothing but the scale, without the host looking.
+// Promises of dynamic loss scaling: a step that overflows changes nothing but the scale, and the host does not look.
 
 #include <gtest/gtest.h>
 

@@ -163,7 +163,7 @@ TEST_F(SmallBudget, LoopsThatKeepNothingAreNotWarnedOf) {
       [&](int i) {
         const Tensor loss = cross_entropy(net(data.x), data.y);
         adam.step(grad(loss, parameters(net)));
-        if (i % 3 != 0) total += loss.item();  // where it looks at every loss, and at every step, too
+        if (i % 3 != 0) total += loss.item();  // reads every loss in some steps, or in each
         mean_loss = stop_gradient(mean_loss * 0.9f + loss * 0.1f);
       },
       1000);

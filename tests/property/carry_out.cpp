@@ -84,8 +84,8 @@ void Walk::write(const Instruction& one, const Tensor& next) {
   if (one.knobs[0] % 3 == 0) host_.write(variable, fitted);
   else host_.write(variable, before * 0.5 + fitted * (one.knobs[0] % 3 == 1 ? 0.5 : -0.25));
 }
-// By what a loop gives nothing is differentiated: second derivatives by it depend on whether first ones were written with the stack of all steps or with
-// the values of each (tanh: 1 - y²).
+// No gradient is taken with respect to a loop's results: second derivatives would depend on whether first ones were written with the stack of all steps
+// or with each step's value (tanh: 1 - y²).
 Wrt Walk::target(int number) {
   const Instruction& one = program_[at(number)];
   if (one.op.starts_with("loop")) throw Unfit{};
@@ -131,8 +131,8 @@ void Walk::drop(int i) {
 
 // --- checkpoint ---
 
-// Marks values that only one op uses and nobody else names: they can be made inside that op's checkpoint. What is differentiated by is a result of
-// it, or outside: a second derivative by a value in the middle depends on whether first ones were written with it (sqrt: 1 / 2y) or with what it
+// Marks values that only one op uses and nothing else names: they can be made inside that op's checkpoint. A target of differentiation is a result of
+// it, or outside: a second derivative by a value in the middle depends on whether first ones were written with it (sqrt: 1 / 2y) or with the value it
 // came from, which checkpoint computes again.
 void Walk::fold() {
   std::vector<int> uses(program_.size());

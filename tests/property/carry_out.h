@@ -1,5 +1,5 @@
 #pragma once
-// A program on tensors: the same for every mode. What differs between modes is the host.
+// A program on tensors: the same for every mode. The modes differ in the host.
 
 #include <functional>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace tegula::property {
 
-/// Where a program finds its inputs, weights and Variables, named by the numbers of their instructions.
+/// The inputs, weights and Variables of a program, by the numbers of their instructions.
 class Host {
  public:
   Host() = default;
@@ -32,7 +32,7 @@ class Host {
   bool written_out = false;  // loops are their steps
 };
 
-/// What is kept, then the gradients. Throws Unfit or Error where the program means nothing.
+/// The kept values, then the gradients. Throws Unfit or Error if the program means nothing.
 std::vector<Tensor> carry_out(const Program& program, Host& host);
 
 /// The same in steps, for a program that still grows.
@@ -41,7 +41,7 @@ class Walk {
   Walk(const Program& program, Host& host);
   /// Carries out this instruction; those before it have been.
   void step(int number);
-  /// What it gave; empty for a statement.
+  /// The instruction's result; empty for a statement.
   const Tensor& value(int number) const { return values_[static_cast<std::size_t>(number)]; }
   std::vector<Tensor> run();
 
@@ -59,7 +59,7 @@ class Walk {
   Host& host_;
   std::vector<Tensor> values_;
   std::vector<int> last_use_;
-  std::vector<bool> folded_;  // made inside of the checkpoint of what uses it
+  std::vector<bool> folded_;  // made inside of the checkpoint of its user
   std::vector<bool> named_;   // looked at, written, differentiated by
   std::vector<Tensor> kept_, gradients_;
 };

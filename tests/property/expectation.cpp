@@ -12,7 +12,7 @@ namespace {
 double epsilon(DType dtype) {
   return dtype == f64 ? 0x1p-52 : dtype == f32 ? 0x1p-23 : dtype == f16 ? 0x1p-10 : dtype == bf16 ? 0x1p-7 : 0;
 }
-/// Where numbers of the dtype stop being relative.
+/// The number below which rounding is no longer relative.
 double smallest(DType dtype) { return dtype == f64 ? 0x1p-1022 : dtype == f16 ? 0x1p-24 : 0x1p-126; }
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
@@ -55,7 +55,7 @@ std::vector<Outcome> reference_outcomes(const Program& program, int calls, std::
   ReferenceHost host(program, noise);
   std::vector<Outcome> out;
   for (int i = 0; i < calls; ++i) out.push_back(host.call());
-  Cell::settle_later();  // of the generator: only looked at here
+  Cell::settle_later();  // of the generator: it is only read here
   return out;
 }
 

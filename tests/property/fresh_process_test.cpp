@@ -18,7 +18,7 @@
 namespace tegula::property {
 namespace {
 
-constexpr const char* kFiles = "TEGULA_FRESH_FILES";  // what the names of the files begin with, for the child
+constexpr const char* kFiles = "TEGULA_FRESH_FILES";  // prefix of the files' names, for the child
 constexpr const char* kNumbers = "TEGULA_FRESH_NUMBERS";  // which, as "3 4 7"
 constexpr int kCalls = 2;
 
@@ -42,7 +42,7 @@ std::vector<Tensor> get(const std::string& path) {
   return out;
 }
 
-/// What a function gives, then the gradients of the mean square of its first float result by the float inputs that this depends on.
+/// A function's results, then the gradients of the mean square of its first float result by the float inputs that this depends on.
 std::vector<Tensor> with_gradients(const Function& f, const std::vector<Tensor>& x) {
   std::vector<Tensor> out = f(x);
   const auto y = std::ranges::find_if(out, [](const Tensor& one) { return is_float(one.dtype()) && one.numel() > 0; });
@@ -57,7 +57,7 @@ std::vector<Tensor> with_gradients(const Function& f, const std::vector<Tensor>&
   return out;
 }
 
-/// What two calls give, the state behind them, and the kernels.
+/// The results of two calls, the state after them, and the kernels.
 struct Seen {
   std::vector<Tensor> values;
   std::string kernels, error;

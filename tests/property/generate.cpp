@@ -158,7 +158,7 @@ class Generation {
     return graph_ops().back();
   }
 
-  /// To differentiate by: a value, or a Variable that still holds what it came with (jit refuses others).
+  /// A target of differentiation: a value, or a Variable that still holds its initial value (jit refuses others).
   int target() {
     if (!variables_.empty() && random_.chance(0.3)) {
       const auto which = static_cast<std::size_t>(random_.below(static_cast<int>(variables_.size())));
@@ -172,7 +172,7 @@ class Generation {
     for (const Instruction& one : program_) {
       for (int input : one.inputs) used[static_cast<std::size_t>(input)] = true;
     }
-    // What nothing uses is a result.
+    // An unused value is a result.
     for (std::size_t i = 0; i < program_.size(); ++i) {
       Instruction& one = program_[i];
       if (!used[i] && !one.is_leaf() && !one.is_statement()) one.kept = true;
@@ -191,7 +191,7 @@ class Generation {
         candidates.push_back(number);
       }
     }
-    // What no path reaches, or is no float, is left out.
+    // Candidates that no path reaches, or that are no floats, are left out.
     Instruction last{.op = "gradients", .inputs = {}, .knobs = {1, 0, 0, 0}};
     for (int candidate : candidates) {
       last.inputs.push_back(candidate);

@@ -5,7 +5,7 @@
 namespace tegula::property {
 
 enum class Size : std::uint8_t { Small, Large };
-/// Whether there are weights, and parts that are made of them alone: as the seed has it (two of five), in every program, in none.
+/// The share of programs with weights, and parts made of them alone: drawn from the seed (two of five), every program, none.
 enum class Weights : std::uint8_t { Drawn, Some, None };
 
 /// The program of a seed: the same on every machine. Its values are finite and moderate, apart from a few.

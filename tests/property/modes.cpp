@@ -23,7 +23,7 @@
 namespace tegula::property {
 namespace {
 
-// References are graphs that nobody can evaluate, so nothing may be flushed because there are many of them.
+// References are graphs that cannot be evaluated, so none may be flushed for being too many.
 constexpr std::size_t kNoBound = std::size_t{1} << 40;
 
 /// Settings of the process that a mode changes, put back at the end.
@@ -141,7 +141,7 @@ class ModeHost final : public Host {
     return carry_out(other, *this);
   }
 
-  /// Fetches the results and what the Variables hold.
+  /// Fetches the results and the Variables' values.
   Outcome outcome(const std::vector<Tensor>& results) {
     std::vector<Ref<Node>> roots;
     for (const Tensor& t : results) roots.push_back(t.node());
@@ -207,7 +207,7 @@ std::vector<std::pair<int, Outcome>> run_jit(ModeHost& host, const Mode& mode, i
     out.emplace_back(mode.repeat, host.outcome(jit.call(arguments, body, mode.repeat)));
     return out;
   }
-  // All of the first five: tracing again happens at some of them, what is kept between calls shows at others.
+  // At least the first five calls: tracing happens again at some of them, errors of kept values show at others.
   for (int call = 0; call < std::max(calls, 5); ++call) out.emplace_back(call, host.outcome(jit.call(arguments, body)));
   return out;
 }
@@ -220,7 +220,7 @@ std::string path_for(const char* ending) {
   return "property-" + std::to_string(getpid()) + ending;
 }
 
-/// By way of a file. What the loaded function has written is read back into the host's Variables.
+/// Runs by way of a file. Values that the loaded function has written are read back into the host's Variables.
 std::vector<std::pair<int, Outcome>> run_saved(ModeHost& host, const Mode& mode, int calls) {
   const std::string path = path_for(mode.planned ? ".plan" : ".graph");
   const auto body = [&](const std::vector<Tensor>& arguments) {
@@ -300,7 +300,7 @@ const std::vector<Mode>& modes() {
       {.name = "queued-repeat", .jit = true, .repeat = 4, .queued = true},
       {.name = "bf16", .precision = Precision::bf16},
       {.name = "bf16-jit", .jit = true, .precision = Precision::bf16},
-      // The queued device has no products that are better in f32. What is computed again under checkpoint is rounded to other halves than what is there.
+      // The queued device has no products that are better in f32. Values computed again under checkpoint are rounded to other halves than the existing ones.
       {.name = "queued-bf16", .queued = true, .precision = Precision::bf16},
       {.name = "queued-bf16-jit", .jit = true, .queued = true, .precision = Precision::bf16},
   };
@@ -355,7 +355,7 @@ std::vector<std::vector<Outcome>> run_together(const std::vector<Program>& progr
       hosts.push_back(std::make_unique<ModeHost>(program, mode));
       inputs.insert(inputs.end(), hosts.back()->inputs().begin(), hosts.back()->inputs().end());
     }
-    std::vector<std::size_t> ends;  // of each program's results
+    std::vector<std::size_t> ends;  // ends of each program's results
     const auto all = [&](std::span<const Tensor> arguments) {
       std::vector<Tensor> results;
       ends.clear();

@@ -1,5 +1,5 @@
 #pragma once
-// The ways in which a program can be run. What they give must be the same.
+// The modes in which a program can run. Their results must be the same.
 
 #include <functional>
 #include <string>
@@ -28,7 +28,7 @@ struct Mode {
       false;      // as a plan file, loaded again; $TEGULA_PLANS: a folder where such files stay, and are taken from where they are there
   bool queued = false;       // on tests/support/queued_device.h
   bool faulty = false;       // for the test of the tests: one op does something else
-  Precision precision = Precision::fp32;  // of all ops; with another one f64 is f32 (with_precision)
+  Precision precision = Precision::fp32;  // of all ops; with any other precision f64 is f32 (with_precision)
 };
 
 /// All of them, on the default device but where they say otherwise.
@@ -44,13 +44,13 @@ struct SavedFunction {
   std::vector<Tensor> inputs;
   Parameters cells;  // its Variables, under names that tell them apart
 };
-/// Throws what the program's making throws.
+/// Throws the errors of making the program.
 SavedFunction function_of(const Program& program);
 
 /// Programs that end in one plan (plainly or by jit; no other mode): the outcomes of each, for each call. An error is all there is of its call.
 std::vector<std::vector<Outcome>> run_together(const std::vector<Program>& programs, const Mode& mode);
 
-/// What is being run, for a report if the process dies: the program's seed and the mode.
+/// Notes the program's seed and the mode, for a report if the process dies.
 void set_current(std::uint64_t seed, const std::string& mode);
 /// Before anything else: reports crashes, and nothing is flushed but where a mode says so.
 void prepare_process();

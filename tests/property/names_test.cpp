@@ -1,4 +1,4 @@
-// What files and people know an op by: each name belongs, for results of one dtype, to one class, and each attribute has a name of its own.
+// Names of ops in files and messages: each name belongs, for results of one dtype, to one class, and each attribute has a name of its own.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -18,10 +18,10 @@
 namespace tegula::property {
 namespace {
 
-/// Of a family of classes that are alike but for a number, which is an attribute: the family.
+/// The name of a family of classes that differ in a number only, which is an attribute.
 std::string class_name(const Op& op) { return std::regex_replace(typeid(op).name(), std::regex("ELi[0-9]+E"), "ELi#E"); }
 
-// What declares cases is in the graphs, or random (moving_ops has those), or has no operands.
+// Every family that declares cases is in the graphs, or random (moving_ops has those), or has no operands.
 TEST(Names, EveryFamilyOfDeclaredCasesIsInTheGraphs) {
   const auto text = [](const std::filesystem::path& file) {
     std::ostringstream all;
@@ -75,7 +75,7 @@ TEST(Names, OfOpsBelongToOneClassAndOfAttributesToOneAttribute) {
   EXPECT_GT(class_of.size(), 150u);
 }
 
-/// What changes nothing for these knobs and this shape (a sum over no axes, one repetition, a cast to the same dtype) may still be differentiated by beside its
+/// An op that changes nothing for these knobs and this shape (a sum over no axes, one repetition, a cast to the same dtype) must still be a target of differentiation beside its
 /// operand (graph::distinct).
 TEST(Names, NoOpGivesItsOperandBack) {
   const std::vector<Shape> shapes{{}, {1}, {3}, {0}, {1, 1}, {2, 3}, {2, 1, 3}, {1, 1, 2, 2}, {2, 3, 4, 5}};

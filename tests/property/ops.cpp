@@ -64,7 +64,7 @@ constexpr std::int64_t kLargestCase = 1500;  // elements of an operand: the refe
 void add_cases(std::vector<GraphOp>& ops, std::vector<OpCase> cases) {
   static std::map<std::string, int>& uses = *new std::map<std::string, int>;
   for (OpCase& one : cases) {
-    if (one.reference || one.draws) continue;  // what it means is not in the graph; no trace may make a generator
+    if (one.reference || one.draws) continue;  // the graph does not hold its meaning; no trace may make a generator
     std::vector<std::vector<Shape>> shapes{{}};
     for (const CaseInput& input : one.inputs) shapes[0].push_back(input.shape);
     shapes.insert(shapes.end(), one.more_shapes.begin(), one.more_shapes.end());

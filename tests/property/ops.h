@@ -1,5 +1,5 @@
 #pragma once
-// The ops random graphs are made of: what is general in shape is listed here, everything else comes from the declared cases (ops/case.h).
+// The ops random graphs are made of: those of any shape are listed here, all others come from the declared cases (ops/case.h).
 
 #include <functional>
 #include <span>
@@ -53,7 +53,7 @@ std::vector<GraphOp> moving_ops();     // views, joins, gathers, sorts
 std::vector<GraphOp> combining_ops();  // reductions, scans, products, networks
 std::vector<GraphOp> loop_ops();
 std::vector<GraphOp> declared_ops();
-/// What these are made of: of every family but those of random numbers.
+/// The cases that these are made of: all families but those of random numbers.
 std::vector<OpCase> declared_cases();
 
 }  // namespace tegula::property

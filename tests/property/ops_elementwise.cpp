@@ -52,7 +52,7 @@ constexpr std::pair<const char*, Two> kCompare[] = {
     {"at_least", [](const Tensor& x, const Tensor& y) { return x >= y; }},
 };
 
-// Of integers within a hundred or so.
+// Ops on integers within a hundred or so.
 constexpr std::pair<const char*, Two> kInteger[] = {
     {"integer_add", [](const Tensor& x, const Tensor& y) { return clamp(x + y, -100, 100); }},
     {"integer_mul", [](const Tensor& x, const Tensor& y) { return remainder(x * y, 11); }},

@@ -1,4 +1,4 @@
-// Recurrences: what a loop gives is what its steps give, written out, which is how the reference has them.
+// Recurrences: a loop's results are those of its steps written out, as the reference has them.
 
 #include "tests/property/ops.h"
 #include "tegula/tegula.h"
@@ -53,7 +53,7 @@ Scanned loop(const Use& use, const ScanBody& body, const Tensors& start, const T
   return use.knobs[1] % 4 >= 2 ? scan_in_chunks(body, start, xs, {.reverse = reverse}) : scan(body, start, xs, {.reverse = reverse});
 }
 
-/// One of what it gives, or the last of both together.
+/// One of its results, or the last two together.
 Tensor chosen(const Use& use, const Scanned& all) {
   switch (use.pick(2, 4)) {
     case 0: return all.ys[0];
@@ -94,7 +94,7 @@ Tensor swapped(const Use& use) {
                           {start, use.knobs[0] % 2 == 0 ? start : start * 2.0}, {xs}));
 }
 
-/// An LSTM's step: slices of what a product and a sum gave.
+/// An LSTM's step: slices of a product's and a sum's results.
 Tensor gates(const Use& use) {
   const Tensor xs = steps_of(use, {2, 3}), from = like_first(use, 1);
   const Tensor w = resized(from, {3, 16}), u = resized(tanh(from), {4, 16}) * 0.3, start = resized(from, {2, 4});
@@ -156,7 +156,7 @@ Tensor with_dropout(const Use& use) {
                           {start}, {xs}));
 }
 
-/// Rows of a table, and a choice between what was and what is.
+/// Rows of a table, and a choice between the carried and the new value.
 Tensor gathered(const Use& use) {
   const Tensor table = resized(like_first(use, 1), {5, 3}), places = use.index(0, 5);
   if (places.numel() == 0) throw Unfit{};

@@ -95,7 +95,7 @@ std::vector<PadWidth> widths(const Use& use, const Tensor& x) {
   return all;
 }
 
-/// Joins of joins, whose pieces each are computed where they lie in the outermost one, if nobody else needs them: read back, or written over afterwards.
+/// Joins of joins, with each piece computed in the outermost one's memory if it has no other reader: read back, or written over afterwards.
 Tensor nested_join(const Use& use) {
   const Tensor a = use.real(0), b = resized(cast(use.real(1), a.dtype()), a.shape());
   const int axis = use.pick(0, a.rank() + 1), outer_axis = use.pick(1, a.rank() + 2);
@@ -207,7 +207,7 @@ std::vector<GraphOp> moving_ops() {
          const Tensor index = use.index(1, use.x[0].shape()[axis]);
          return scatter_add(use.real(0), axis, index, cast(resized(use.x[2], index.shape()), use.real(0).dtype()));
        }},
-      {"write_slice", 2, 5,  // over views: where that lies, if nobody else needs it
+      {"write_slice", 2, 5,  // over views: in place, if it has no other reader
        [](const Use& use) {
          const Tensor table = viewed(use);
          const int axis = use.axis(0, table);

@@ -1,5 +1,5 @@
 #pragma once
-// What a program gives: by the reference, and in each mode.
+// A program's results: by the reference, and in each mode.
 
 #include <cstdint>
 #include <string>
@@ -17,7 +17,7 @@ struct Value {
   bool operator==(const Value&) const = default;
 };
 
-/// Of one call: what is kept, the gradients, then what each Variable holds afterwards. An error instead: its text.
+/// The outcome of one call: the kept values, the gradients, then each Variable's value afterwards; or the text of an error.
 struct Outcome {
   std::vector<Value> values;
   std::string error;
@@ -29,18 +29,18 @@ std::string to_string(const Outcome& outcome);
 /// The program as it means something for a precision: only f32 becomes halves.
 Program with_precision(const Program& program, Precision precision);
 
-/// The program in f64, node by node, carried out so many times in a row; nothing is compiled, and Variables are kept by hand. A precision says what may be
-/// rounded to halves. Throws what the program throws.
+/// The program in f64, node by node, carried out so many times in a row; nothing is compiled, and Variables are kept by hand. A precision allows
+/// rounding to halves. Throws the program's errors.
 std::vector<Outcome> reference_outcomes(const Program& program, int calls, std::uint64_t noise, Precision precision = Precision::fp32);
 
-/// Whether a second call may give something else: it writes Variables or draws random numbers.
+/// True if a second call may give another result: the program writes Variables or draws random numbers.
 bool has_state(const Program& program);
 
-/// What rounding may make of the elements of a program's values, from references with noise.
+/// The bounds on rounding for the elements of a program's values, from references with noise.
 class Expectation {
  public:
   explicit Expectation(const Program& program, Precision precision = Precision::fp32);
-  /// Nothing, or what is wrong with the outcome of this call (counted from 0).
+  /// Nothing, or the error in the outcome of this call (counted from 0).
   std::string compare(const Outcome& got, int call);
   /// The calls after which the outcome is known.
   int calls() const { return static_cast<int>(exact_.size()); }

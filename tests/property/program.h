@@ -21,7 +21,7 @@
 
 namespace tegula::property {
 
-/// What an op makes of its attributes: each number is taken modulo what is possible, so that every program means something.
+/// Numbers from which an op derives its attributes: each is taken modulo the possible values, so that every program means something.
 using Knobs = std::array<std::uint32_t, 4>;
 
 struct Instruction {
@@ -35,7 +35,7 @@ struct Instruction {
   std::uint64_t seed = 0;
 
   bool is_leaf() const { return op == "input" || op == "variable" || op == "weight"; }
-  /// Carried out for what it does: has no value of its own.
+  /// Carried out for its effect: has no value of its own.
   bool is_statement() const { return op == "variable" || op == "write" || op == "look" || op == "gradients"; }
   /// Takes random numbers, so that its place in the program's order counts.
   bool draws() const;
@@ -49,7 +49,7 @@ Program parse(const std::string& text);
 
 /// Without the instructions that nothing kept depends on; numbers are closed up.
 Program without_dead(const Program& program);
-/// What a leaf holds: a few digits, with ties; the same for the same dtype, shape and seed.
+/// The values of a leaf: a few digits, with ties; the same for the same dtype, shape and seed.
 std::vector<double> leaf_values(const Instruction& leaf);
 
 /// A fast generator with the same numbers everywhere (splitmix64).

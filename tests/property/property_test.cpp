@@ -66,7 +66,7 @@ struct Tally {
   std::int64_t with_gradients = 0, with_second = 0, with_state = 0, with_weights = 0;
 };
 
-/// Nothing, or what is wrong with the program in this mode.
+/// Nothing, or the program's error in this mode.
 std::string wrong_in(const Program& program, const Mode& one, Expectation& expectation) {
   const int calls = has_state(program) ? 2 : 1;
   for (const auto& [call, outcome] : run(program, one, calls)) {
@@ -86,7 +86,7 @@ std::string wrong_in(const Program& program, const Mode& one) {
   }
 }
 
-/// What the program gives in a precision; nothing where it means nothing so (an op that takes f64 alone).
+/// The expected results in a precision; nothing if the program means nothing in it (an op that takes f64 alone).
 std::optional<Expectation> expectation_of(const Program& program, Precision precision) {
   try {
     return Expectation(program, precision);
@@ -181,7 +181,7 @@ TEST_F(Graphs, ModesAgree) {
   EXPECT_LT(tally.counts.undecided * 20, tally.counts.elements) << "most elements must be decided";
 }
 
-/// Many graphs are one plan: what is pending in a program of some size, and on a GPU one compilation.
+/// Many graphs are one plan: the pending ops of a program of some size, and on a GPU one compilation.
 TEST_F(Graphs, AgreeTogether) {
   const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_TOGETHER", 100);
   const std::size_t size = number_of("TEGULA_BATCH", 20);
@@ -212,7 +212,7 @@ TEST_F(Graphs, AgreeTogether) {
               size);
 }
 
-/// Where kernels do nothing (tests/support/paper.h): that everything can be made, each graph by itself in every mode and many in one plan.
+/// For devices whose kernels do nothing (tests/support/paper.h): everything can be made, each graph by itself in every mode and many in one plan.
 TEST_F(Graphs, AreMadeOnPaper) {
   if (!test::on_paper()) GTEST_SKIP() << "this device computes";
   const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_GRAPHS", 10);
@@ -252,7 +252,7 @@ TEST_F(Graphs, FoundBefore) {
   }
 }
 
-/// $TEGULA_PROGRAM: a file with one program, in every mode; what each gives is printed.
+/// $TEGULA_PROGRAM: a file with one program, run in every mode; the results of each are printed.
 TEST_F(Graphs, ProgramOfAFile) {
   const char* file = std::getenv("TEGULA_PROGRAM");
   if (!file) GTEST_SKIP() << "TEGULA_PROGRAM names none";

@@ -11,7 +11,7 @@
 namespace tegula::property {
 
 /// Builds graph only: inputs and each version of each Variable are leaves without a value, known to the interpreter alone. A Variable is a
-/// place: what is read from it is a leaf.
+/// place: a value read from it is a leaf.
 class ReferenceHost final : public Host {
  public:
   ReferenceHost(const Program& program, std::uint64_t noise) : program_(program), reference_(noise) { written_out = true; }

@@ -1,5 +1,5 @@
-// What goes through a graph file or a plan file comes back: every declared case and random graphs, to the bit, with their gradients and the names of their
-// kernels; from a plan file in a process that has the file alone.
+// A graph file or a plan file gives back the saved function: every declared case and random graphs, to the bit, with their gradients and the names of
+// their kernels; from a plan file in a process that has the file alone.
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -84,7 +84,7 @@ void collect_ops(const std::string& text, std::set<std::string>& ops) {
   }
 }
 
-/// What a failed comparison is about.
+/// The subject of a comparison, for its failure.
 std::string title_of(const OpCase& one, DType dtype, const std::vector<Shape>& shapes) {
   std::string text = one.op + " " + std::string(name(dtype));
   for (const Shape& shape : shapes) text += " " + to_string(shape);
@@ -102,7 +102,7 @@ void expect_same(const std::vector<Tensor>& a, const std::vector<Tensor>& b) {
   }
 }
 
-/// Whether there was something to compare.
+/// True if there was something to compare.
 bool check_case(const OpCase& one, DType dtype, const std::vector<Shape>& shapes, std::set<std::string>& met) {
   SCOPED_TRACE(title_of(one, dtype, shapes));
   const std::vector<Tensor> x = operands_of(one, dtype, shapes);

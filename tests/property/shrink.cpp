@@ -85,7 +85,7 @@ class Shrinking {
       return was;
     });
   }
-  /// Becomes an input with the shape and dtype of what it computes.
+  /// Becomes an input with the shape and dtype of its value.
   bool cut() {
     return at_each([](Program& p, std::size_t i) {
       if (p[i].is_leaf() || p[i].is_statement()) return false;

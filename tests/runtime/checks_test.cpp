@@ -1,4 +1,4 @@
-// What no library call may be asked for, whatever the machine (runtime/checks.h).
+// Library calls that every machine must refuse (runtime/checks.h).
 
 #include "tegula/runtime/checks.h"
 

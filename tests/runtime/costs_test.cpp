@@ -1,4 +1,4 @@
-// What work costs on a device stands in one table, and a device is few virtuals.
+// The costs of work on a device are in one table, and a device has few virtual functions.
 #include "tegula/runtime/costs.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The text of CUDA kernels: which parameters it has, and what the two compilers are given.
+// The text of CUDA kernels: their parameters, and the options of the two compilers.
 
 #include <gtest/gtest.h>
 

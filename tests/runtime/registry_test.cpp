@@ -1,4 +1,4 @@
-// Devices by name. What is said where there is no GPU: tests/cuda/registry_test.cpp.
+// Devices by name. The messages without a GPU: tests/cuda/registry_test.cpp.
 
 #include "tegula/runtime/registry.h"
 

@@ -1,4 +1,4 @@
-// What is known about the values of a tile program before it is written as code: how large they are, what divides them, where neighbours lie.
+// Facts about the values of a tile program before it is written as code: their size, their divisors, their neighbours' addresses.
 
 #include "tegula/simt/analysis.h"
 

@@ -75,7 +75,7 @@ TEST(Codegen, AClusterWorksOnAFewRowsTogether) {
     EXPECT_EQ(code.cluster, c.cluster);
     EXPECT_NE(code.source.find("copy_async"), std::string::npos);
     EXPECT_NE(code.source.find("begin_exchange"), std::string::npos);
-    EXPECT_LT(code.source.find("> ahead"), code.source.rfind("combine_columns<"));  // weights, before what they wait for
+    EXPECT_LT(code.source.find("> ahead"), code.source.rfind("combine_columns<"));  // weights, before the values they wait for
     const std::size_t rows = static_cast<std::size_t>(2 * c.tile.rows), once = static_cast<std::size_t>(c.tile.columns),
                       count = rows * once;
     EXPECT_TRUE(emulation_agrees(
@@ -88,7 +88,7 @@ TEST(Codegen, AClusterWorksOnAFewRowsTogether) {
   }
 }
 
-/// What is read by all alike is read as steady, unless the kernel writes it, be it elsewhere in the same memory.
+/// A value that all threads read alike is a read-only load, unless the kernel writes it, even elsewhere in the same memory.
 TEST(Codegen, WhatIsWrittenIsNotSteady) {
   const auto source = [](bool writes_other) {
     Builder b("steady");
@@ -102,7 +102,7 @@ TEST(Codegen, WhatIsWrittenIsNotSteady) {
   EXPECT_EQ(source(false).find("steady("), std::string::npos) << source(false);
 }
 
-/// Softmax less one at the place that the row names, and what stands there.
+/// Softmax less one at the row's label, and the probability there.
 Program labelled(std::int64_t columns) {
   Builder b("labelled");
   const Value in = b.pointer("in0", bf16, false), labels = b.pointer("in1", i64, false), out = b.pointer("out2", bf16, true),
@@ -151,7 +151,7 @@ TEST(Codegen, LongRowsLieInSharedMemory) {
         {.grids = {{2, 1, 1}}}))
         << row.columns;
   }
-  // What is masked, or not aligned, stays in registers.
+  // Masked or unaligned loads stay in registers.
   EXPECT_EQ(generate(softmax({1, 20000}, bf16), {{4, 4, 0, 3}, false}, 90).source.find("copy_async"), std::string::npos);
   EXPECT_EQ(generate(weighted_softmax(20000, bf16), {{1, 4, 4, 4, 3}, false}, 90).source.find("copy_async"), std::string::npos);
 }
@@ -326,7 +326,7 @@ TEST(Codegen, CommentsAreWholeLines) {
   EXPECT_EQ(without_comments("a();\n  "), "a();\n  ");
 }
 
-/// What is divided is up to 2^32 - 1; more, less than 0 and what is not known take the general way.
+/// Dividends up to 2^32 - 1 are divided in 32 bits; larger, negative and unknown ones in the general way.
 TEST(Codegen, ShortNumbersAreDividedInShort) {
   Builder b("quotients");
   const Value quotients = b.pointer("out0", i64, true), sums = b.pointer("out1", i64, true), first = b.scalar("o0", i64),

@@ -1,4 +1,4 @@
-// Launches that begin while the one ahead of them runs: what is asked for before the wait, and what comes behind it.
+// Launches that begin while the previous one runs: the loads ahead of the wait, and those behind it.
 
 #include "tests/support/emulated_check.h"
 #include "tests/support/tile_samples.h"

@@ -107,7 +107,7 @@ Sample sample_of(const std::string& name) {
   return *std::ranges::find(all, name, &Sample::name);
 }
 
-/// What shows of the fault in two launches; nothing where nothing does.
+/// The visible effects of the fault in two launches; nothing if there are none.
 std::string shown(const Sample& sample, const Fault& fault, std::size_t at) {
   std::string found;
   for (const Pace pace : {Pace::Even, Pace::Uneven}) {

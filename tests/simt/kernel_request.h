@@ -1,5 +1,5 @@
 #pragma once
-// What a back end asks the code generator for, as a line of JSON: recorded by tests/cuda/driver/recorded_generate.cpp, read by regenerate.cpp.
+// A back end's request to the code generator, as a line of JSON: recorded by tests/cuda/driver/recorded_generate.cpp, read by regenerate.cpp.
 
 #include <nlohmann/json.hpp>
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// Kernels as data: what the lowering makes, what passes change.
+// Kernels as data: the lowering's result, and the passes' changes.
 
 #include <gtest/gtest.h>
 

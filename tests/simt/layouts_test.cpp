@@ -1,4 +1,4 @@
-// Linear layouts, and what moves tiles from one to another.
+// Linear layouts, and conversions of tiles between them.
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Long sums of f32 by an H200's kernels, run by the emulator: a thread adds what it has of a tile in f32 and tiles in f64, so that the error of many
+// Long sums of f32 by an H200's kernels, run by the emulator: a thread adds its elements of a tile in f32 and tiles in f64, so that the error of many
 // equal numbers, which all err to the same side, does not grow with their number.
 
 #include <gtest/gtest.h>

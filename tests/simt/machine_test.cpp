@@ -81,7 +81,7 @@ TEST(Machine, FindsReadsThatNoBarrierOrders) {
   EXPECT_EQ(
       found(kernel_of({Assign{.target = element("tile", kThread), .value = x_at(kThread)}, store(element("tile", kThread), kThread)})),
       Kinds{});
-  // Of the same warp, too.
+  // Threads of the same warp, too.
   for (const int distance : {1, 32}) {
     const Kernel kernel = kernel_of({Assign{.target = element("tile", kThread), .value = x_at(kThread)},
                                      Statement(Assign{.target = element("tile", kThread + 64), .value = x_at(kThread)}),
@@ -123,7 +123,7 @@ TEST(Machine, FindsWhatNobodyHasWritten) {
   EXPECT_EQ(found(kernel_of({store(element("tile", kThread), kThread)})), Kinds{Finding::Kind::Undefined});
   const Declare variable{.what = {"v", computed(DType::f32), {}}};
   EXPECT_EQ(found(kernel_of({variable, store("v", kThread)})), Kinds{Finding::Kind::Undefined});
-  // What is not there where nobody looks.
+  // A variable may be undefined in threads that do not read it.
   const Statement half(Assign{.target = "v", .value = x_at(kThread)}, kThread < 40);
   EXPECT_EQ(
       found(kernel_of(

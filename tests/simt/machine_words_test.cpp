@@ -24,7 +24,7 @@ bool takes(Word word, DType dtype) {
   // clang-format on
 }
 
-/// Units in the last place: what is not one correctly rounded operation.
+/// The error in units in the last place; 0 for one correctly rounded operation.
 double tolerance(Word word, DType dtype) {
   if (!is_float(dtype)) return 0;
   if (word == Word::Rsqrt) return 2;

@@ -1,4 +1,4 @@
-// What loops fetch ahead into shared memory: against the reference interpreter, in either order of threads.
+// Prefetches of loops into shared memory: against the reference interpreter, in either order of threads.
 
 #include "tests/support/emulated_check.h"
 #include "tests/support/tile_samples.h"
@@ -8,7 +8,7 @@ namespace {
 
 using namespace tegula::tile;
 
-/// Rows' sums of what one loop fetches ahead, added to what another does: numbers of other sizes, so that other bytes of the ring are a thread's own.
+/// Rows' sums of one loop's prefetched values, added to another's: numbers of other sizes, so that other bytes of the ring are a thread's own.
 Program added_sums(std::int64_t rows, DType first, DType second) {
   Builder b("added_sums");
   const Value in = b.pointer("in0", first, false), more = b.pointer("in1", second, false), out = b.pointer("out2", f32, true),
@@ -23,7 +23,7 @@ Program added_sums(std::int64_t rows, DType first, DType second) {
       })[0];
   b.for_(zero, chunks, one, {zero}, [&](Value i, std::span<const Value> carried) -> std::vector<Value> {
     const Value x = cast(b.load(more + place(i)), f32);
-    const Value of_columns = reduce(x, 0, Reduction::Sum);  // where threads wait for each other
+    const Value of_columns = reduce(x, 0, Reduction::Sum);  // threads wait for each other here
     b.store(out + place(i), x + broadcast(sums, x.shape()) + broadcast(of_columns, x.shape()));
     return {carried[0]};
   });

@@ -47,7 +47,7 @@ TEST(QuickWords, ErfInF16IsRoundedOnce) {
   }
 }
 
-/// What 1 + erf(x) loses of its digits below zero is lost in f32 whatever erf is.
+/// The digits that 1 + erf(x) loses below zero are lost in f32 for every erf.
 TEST(QuickWords, GeluInF16IsWithinHalfAStep) {
   const auto y = of_all_codes([](Builder& b, Value x) {
     const auto number = [&](double n) { return b.full({1, 1}, n, f32); };

@@ -15,7 +15,7 @@
 namespace tegula::gpu {
 namespace {
 
-/// What holds for the sample's arguments where memory begins at a multiple of 16 bytes.
+/// The facts about the sample's arguments, if memory begins at a multiple of 16 bytes.
 Specialisation known_of(const Sample& sample) {
   Specialisation facts{.facts = {}, .many_sets = sample.run.grids.size() > 1, .guarded = sample.guarded};
   facts.one_axis = std::ranges::all_of(sample.run.grids, [](const auto& grid) { return grid[1] == 1 && grid[2] == 1; });

@@ -80,7 +80,7 @@ TEST(TileTypesOnAGpu, CastsGiveTheSameNumbers) {
     const Tensor x = all_codes(from);
     const auto to = [&](DType dtype) { return tile::OutShape{x.shape(), {}, dtype}; };
     const std::int64_t blocks = x.numel() / types::kBlock;
-    // What floats beyond the range of integers of 32 bits and more become is the compiler's here, not the hardware's: they have a test of their own.
+    // For floats beyond the range of integers of 32 bits and more the compiler decides here, not the hardware: they have a test of their own.
     const bool narrow = !is_float(from);
     EXPECT_TRUE(same_on_a_gpu(types::casts({blocks}, x, to(f64), to(f32), to(f16), to(bf16), to(e4m3), to(e5m2), to(narrow ? i64 : f32),
                                            to(narrow ? i32 : f32), to(narrow ? i16 : f32), to(narrow ? i8 : f32), to(narrow ? u64 : f32),

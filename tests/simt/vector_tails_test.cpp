@@ -1,4 +1,4 @@
-// Rows that end within a vector, or within what the threads take at a time, in every dtype: what lies behind them is neither read nor kept.
+// Rows that end within a vector, or within the threads' step, in every dtype: the memory behind them is neither read nor changed.
 
 #include <map>
 

@@ -1,4 +1,4 @@
-// The verifier of kernels accepts what the generator makes, and finds what is taken out of it. What is decided can be read.
+// The verifier of kernels accepts the generator's kernels, and finds missing statements. Decisions can be read.
 
 #include "tegula/simt/verify/verify.h"
 

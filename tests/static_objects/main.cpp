@@ -1,4 +1,4 @@
-// Objects at namespace scope: what a program makes before main works there, and dies at its end in whatever order that comes.
+// Objects at namespace scope: an object made before main works there, and is destroyed at the end in any order.
 
 #include <tegula/models.h>
 #include <tegula/tegula.h>
@@ -35,7 +35,7 @@ static nn::MultiheadAttention attention(8, 2);
 static nn::Sequential net{nn::Linear{4, 8}, relu, nn::Linear{8, 3}};
 static nn::PReLU prelu;
 
-// What trains them.
+// Objects that train them.
 static optim::SGD sgd(parameters(dense), {.lr = 0.1, .momentum = 0.9});
 static optim::Adam adam(parameters(net));
 static nn::Linear averaged = other;

@@ -1,5 +1,5 @@
 #pragma once
-// What programs of few rows give in a dtype, beside what the CPU's calls give.
+// Results of programs with few rows in a dtype, beside the results of the CPU's calls.
 
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@
 
 namespace tegula::test {
 
-/// Of a jit-ed function: its results, and its plan as text.
+/// The results of a jit-ed function, and its plan as text.
 struct Ran {
   std::vector<std::vector<double>> values;
   std::string plan;
@@ -22,7 +22,7 @@ constexpr DType kFloats[] = {f32, f64, bf16, f16};
 
 inline double tolerance_of(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 3e-5 : dtype == f16 ? 4e-3 : 3e-2; }
 
-/// Element by element, within what the dtype's rounding may come to.
+/// Element by element, within the rounding of the dtype.
 inline void expect_close_values(const Ran& got, const Ran& want, DType dtype) {
   ASSERT_EQ(got.values.size(), want.values.size());
   for (std::size_t k = 0; k < got.values.size(); ++k) {

@@ -1,5 +1,5 @@
 #pragma once
-// What pretended devices say of calls that the CPU runs for them.
+// The candidates of pretended devices for calls that the CPU runs for them.
 
 #include <vector>
 

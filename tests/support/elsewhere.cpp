@@ -21,7 +21,7 @@ constexpr const char* kResults = "other-results.safetensors";
 constexpr const char* kPlanned = "other-planned.safetensors";
 constexpr const char* kChild = "OtherProcess.DISABLED_ThatLoads";
 
-/// The first result, and what it has of gradients: by float arguments and by the weights, in the order of their names.
+/// The first result, and its gradients: by float arguments and by the weights, in the order of their names.
 std::vector<Tensor> with_gradients(const Function& f, const std::vector<Tensor>& x, const Parameters& weights) {
   std::vector<Tensor> out{f(x)[0]};
   std::vector<Wrt> by;
@@ -58,7 +58,7 @@ Tensor numbers(const Shape& shape, double seed) { return sin(reshape(cast(arange
 void expect_same_elsewhere(const Function& f, const std::vector<Tensor>& x, const Parameters& weights) {
   save_graph(kGraph, {.names = weights}, f, x);
   save_plan(kPlan, {.names = weights}, f, x);
-  std::string names;  // of the weights: what a loaded function does not write is more than what its module trains
+  std::string names;  // names of the weights: a loaded function may leave more unwritten than its module trains
   for (const Parameter& one : weights) names += "\n" + one.name + "\n";
   put(kArguments, x, names);
   std::remove(kResults);

@@ -19,7 +19,7 @@ Tensor numbers(const Shape& shape, double seed = 1);
 /// plan file, the first result and the kernels. The test
 /// program has a test OtherProcess.DISABLED_ThatLoads, which calls load_here().
 void expect_same_elsewhere(const Function& f, const std::vector<Tensor>& x, const Parameters& weights);
-/// What the other process does.
+/// The work of the other process.
 void load_here();
 
 }  // namespace tegula::test

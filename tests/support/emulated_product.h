@@ -1,5 +1,5 @@
 #pragma once
-// What a tensor core does with the fragments of a warp, for plain kernels of f32 (m16n8k8 in TF32; here in full precision). Behind the
+// The arithmetic of a tensor core on the fragments of a warp, for plain kernels of f32 (m16n8k8 in TF32; here in full precision). Behind the
 // emulator's words.
 
 namespace emulated {

@@ -43,7 +43,7 @@ class EmulatedQueue final : public QueuedDevice {
  private:
   EmulatedQueue() { preference = gpu::tiles_for(gpu::Card()); }
 
-  /// What lay there before is gone.
+  /// Forgets buffers that lay there before.
   Ref<Buffer> noted(Ref<Buffer> buffer) {
     const std::scoped_lock lock(mutex_);
     const auto* const begin = static_cast<const std::byte*>(buffer->data());

@@ -1,5 +1,5 @@
 #pragma once
-// What generated sources need behind the prelude when they are emulated (tegula/emulator/).
+// Declarations that generated sources need after the prelude when they are emulated (tegula/emulator/).
 
 inline float widen(Float16 x) {
   _Float16 y;

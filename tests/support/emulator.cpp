@@ -18,7 +18,7 @@
 namespace tegula::gpu {
 namespace {
 
-/// What calls a kernel once for each thread: `call_` and its name.
+/// The text of a function that calls a kernel once for each thread: `call_` and its name.
 std::string entry(const Generated& code, const Specialisation& specialisation) {
   const std::string n = code.name;
   const std::string guards = specialisation.guarded ? ", c.guards, c.guard_count);\n" : ");\n";
@@ -31,7 +31,7 @@ std::string entry(const Generated& code, const Specialisation& specialisation) {
   return s + "}\n";
 }
 
-/// What call_… is given; kCall is the same for the unit.
+/// The argument of call_…; kCall is the same for the unit.
 struct EmulatedCall {
   const void* sets;  // or the arguments of the only one
   const std::int64_t* grid;
@@ -51,7 +51,7 @@ std::string text_of(const std::string& file) {
 
 const emulator::Image& image_of(const std::string& unit) { return emulator::Image::of(unit, emulator::Checked::No, "emulator"); }
 
-/// Where a kernel that was compiled is.
+/// A compiled kernel.
 struct Compiled {
   const emulator::Image* image = nullptr;
   void (*body)(void*) = nullptr;
@@ -113,7 +113,7 @@ class EmulatedKernel final : public runtime::Kernel {
     generate(program_, {.facts = std::vector<std::uint8_t>(program_.parameters.size(), 0)}, options_.architecture);
   }
 
-  /// What a launch runs.
+  /// The code that a launch runs.
   Variant variant(std::span<const runtime::ArgumentSet> sets, bool guarded) const {
     const Specialisation specialisation = known_of(sets, guarded);
     Generated code = generate(program_, specialisation, options_.architecture);
@@ -200,7 +200,7 @@ class EmulatedKernel final : public runtime::Kernel {
   mutable std::map<Specialisation, std::unique_ptr<simt::Machine>> machines_;
 };
 
-/// What E4M3 codes stand for.
+/// The values of E4M3 codes.
 float e4m3_value(std::uint8_t code) {
   const int exponent = code >> 3 & 15, mantissa = code & 7;
   if (exponent == 15 && mantissa == 7) return std::numeric_limits<float>::quiet_NaN();

@@ -24,12 +24,12 @@ struct EmulationOptions {
   bool aligned = true;  // false: generate as if nothing were known about the arguments
   Pace pace = Pace::Changing;
   bool text = false;  // the text, compiled, instead of the statements
-  std::function<std::string(std::string)> change = {};  // of the text, before it is compiled; implies `text`
-  std::function<void(simt::Kernel&)> change_kernel = {};  // of the statements
-  /// What a launch may reach; nothing: all memory.
+  std::function<std::string(std::string)> change = {};  // changes the text before it is compiled; implies `text`
+  std::function<void(simt::Kernel&)> change_kernel = {};  // changes the statements
+  /// The memory that a launch may reach; nothing: all memory.
   std::function<std::vector<std::span<const std::byte>>(std::span<const runtime::ArgumentSet>)> memory = {};
   bool instances_meet = false;  // simt::MachineOptions
-  simt::Observed* observed = nullptr;  // where the machine tells what it saw; nothing: launch() throws Error where it found something
+  simt::Observed* observed = nullptr;  // gets the machine's findings; null: launch() throws Error if there is one
 
   bool is_text() const { return text || change; }
 };

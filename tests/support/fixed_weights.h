@@ -20,7 +20,7 @@ inline Tensor by_formula(const Shape& shape, std::int64_t factor, std::int64_t s
   for (std::int64_t i = 0; i < numel(shape); ++i) values.push_back(static_cast<double>((factor * i + salt) % modulus - modulus / 2) * step);
   return tensor(values, shape);
 }
-/// What goes into a layer.
+/// The input of a layer.
 inline Tensor formula_data(const Shape& shape, std::int64_t salt) { return by_formula(shape, 5, salt, 13, 0.1); }
 
 /// The parameters in the order of their names; the k-th has salt 3 k.

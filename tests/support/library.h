@@ -1,6 +1,6 @@
 #pragma once
-// The library calls of any device against naive loops in f64: random tensors in every dtype and layout, random descriptions, and what must
-// hold for them. The bodies take the device; each machine's tests choose what to give them.
+// The library calls of any device against naive loops in f64: random tensors in every dtype and layout, random descriptions, and their
+// invariants. The bodies take the device; each machine's tests choose the arguments.
 
 #include <cmath>
 #include <cstdint>
@@ -36,7 +36,7 @@ class Tensor {
     std::uniform_real_distribution<double> real(-1, 1);
     for_each([&](const Dims& index) { store(at(index), real(generator())); });
   }
-  /// Everything: the elements, what lies between and the guards.
+  /// All memory: the elements, the gaps between them and the guards.
   void* storage() const { return buffer_->data(); }
   std::size_t storage_bytes() const { return static_cast<std::size_t>(extent_ + 2 * kGuard) * size_of(dtype_); }
   void* data() const { return static_cast<char*>(buffer_->data()) + kGuard * static_cast<std::int64_t>(size_of(dtype_)); }
@@ -45,7 +45,7 @@ class Tensor {
   double operator()(const Dims& index) const { return load(at(index)); }
   void set(const Dims& index, double value) { store(at(index), value); }
 
-  /// Whether everything that is not an element still holds the canary.
+  /// True if everything but the elements still holds the canary.
   bool untouched_outside() const {
     std::vector<bool> inside(static_cast<std::size_t>(extent_), false);
     for_each([&](const Dims& index) { inside[static_cast<std::size_t>(at(index))] = true; });
@@ -102,12 +102,12 @@ inline double tolerance(DType dtype, double terms, double scale = 1) {
   }
 }
 
-/// Of a library call whose f32 operands may be rounded.
+/// For a library call whose f32 operands may be rounded.
 inline double tolerance(DType dtype, runtime::Arithmetic arithmetic, double terms) {
   return tolerance(dtype == f32 && arithmetic == runtime::Arithmetic::TF32 ? f16 : dtype, terms);
 }
 
-/// The tensor, which lies so over the axes of the blocks, in blocks as the device packs it; what it is already where there are none.
+/// The tensor, with this layout over the axes of the blocks, in blocks as the device packs it; unchanged where there are none.
 Tensor in_blocks(runtime::Device& device, const Tensor& weight, const Layout& over_axes, const runtime::Blocked& blocks, int threads);
 
 // Matmul
@@ -127,7 +127,7 @@ struct ConvolutionOptions {
   Dims in, kernel, stride, dilation, low, high;
   DType dtype = f32;
   Memory input = Memory::ChannelsFirst, output = Memory::ChannelsFirst, weight = Memory::ChannelsFirst;
-  std::int64_t input_room = 0, output_room = 0;  // further channels of what they are parts of
+  std::int64_t input_room = 0, output_room = 0;  // further channels of the tensors they are parts of
   bool bias = false, addend = false;
   runtime::Activation activation = runtime::Activation::None;
   runtime::Arithmetic arithmetic = runtime::Arithmetic::Full;
@@ -138,7 +138,7 @@ ConvolutionOptions square(std::int64_t n, std::int64_t c, std::int64_t hw, std::
 runtime::Convolution describe(const ConvolutionOptions& options, runtime::ConvolutionPass pass);
 /// Few enough products for the naive loops.
 ConvolutionOptions random_convolution(DType dtype);
-/// Every one of `calls` must do what the description says.
+/// Every one of `calls` must follow the description.
 void expect_convolution(runtime::Device& device, const runtime::Convolution& description,
                         const std::vector<std::unique_ptr<runtime::Call>>& calls, int threads);
 constexpr runtime::ConvolutionPass kPasses[] = {runtime::ConvolutionPass::Forward, runtime::ConvolutionPass::BackwardData,

@@ -1,5 +1,5 @@
 #pragma once
-// What an Error says.
+// The message of an Error.
 
 #include <gtest/gtest.h>
 

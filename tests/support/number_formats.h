@@ -1,5 +1,5 @@
 #pragma once
-// What the codes of small dtypes stand for, said from their definitions alone: no table and no line of this is the library's.
+// The values of the codes of small dtypes, from their definitions alone: no table and no line of this is the library's.
 
 #include <cmath>
 #include <cstdint>
@@ -37,7 +37,7 @@ inline double value_of(const FloatFormat& f, std::uint64_t code) {
 /// The nearest number of the format, of two the one with the even code; what rounds beyond the largest is infinity, or NaN where there is none.
 inline double nearest(const FloatFormat& f, double x) {
   if (std::isnan(x)) return x;
-  static thread_local std::vector<double> numbers;  // of no sign, by their codes, and what would come after the largest
+  static thread_local std::vector<double> numbers;  // values without a sign, by codes, and the one that would follow the largest
   static thread_local int known = 0;
   if (const int which = f.exponent * 100 + f.mantissa; known != which) {
     known = which;

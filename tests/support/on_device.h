@@ -4,7 +4,7 @@
 
 namespace tegula::test {
 
-/// What is made while it lives is computed on this device.
+/// Makes this the default device while it lives.
 class OnDevice {
  public:
   explicit OnDevice(runtime::Device& device) : before_(default_device()) { set_default_device(device); }

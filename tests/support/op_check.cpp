@@ -134,7 +134,7 @@ struct Run {
 
 // --- Values ---
 
-/// Nothing, or what is wrong.
+/// Nothing, or the error.
 std::string compare(const Run& run, const Values& got, const Values& expected, DType dtype, double tolerance) {
   if (got.size() != expected.size()) return "got " + std::to_string(got.size()) + " elements, expected " + std::to_string(expected.size());
   const double allowed_wrong = run.one.jumps ? 0.01 * static_cast<double>(got.size()) : 0;
@@ -143,7 +143,7 @@ std::string compare(const Run& run, const Values& got, const Values& expected, D
   for (std::size_t i = 0; i < got.size(); ++i) {
     const double error = std::fabs(got[i] - expected[i]);
     const bool same = got[i] == expected[i] || (std::isnan(got[i]) && std::isnan(expected[i]));
-    // Operands of a lower precision than the result (comparisons, casts) decide what can be expected.
+    // Operands of a lower precision than the result (comparisons, casts) decide the expected precision.
     const double unit = is_float(dtype) ? std::max(epsilon(dtype), epsilon(run.dtype)) : 0;
     if (same || error <= tolerance * unit * std::max(1.0, std::fabs(expected[i]))) continue;
     if (++wrong == 1) {
@@ -271,7 +271,7 @@ Tensor leaf_of(const std::vector<double>& values, const Shape& shape, DType dtyp
   visit(dtype, [&](auto zero) {
     using T = decltype(zero);
     auto out = array.values<T>();
-    std::fill(out.begin(), out.end(), from_double<T>(is_float(dtype) ? std::nan("") : 1));  // what lies between must not matter
+    std::fill(out.begin(), out.end(), from_double<T>(is_float(dtype) ? std::nan("") : 1));  // the values in between must not matter
     for (std::size_t n = 0; n < values.size(); ++n) {
       std::int64_t rest = static_cast<std::int64_t>(n), offset = layout.offset;
       for (int d = shape.rank() - 1; d >= 0; --d) {

@@ -9,7 +9,7 @@
 
 namespace tegula {
 
-/// Tries the case for every dtype, shape and memory layout it declares; reports what is wrong to GoogleTest, and all of it to the support
+/// Tries the case for every dtype, shape and memory layout it declares; reports errors to GoogleTest, and all results to the support
 /// table, which is printed at the end of the program and written to $TEGULA_REPORT_DIR/support_table.txt.
 void check(const OpCase& one);
 
@@ -23,9 +23,9 @@ std::string name_of_op(const testing::TestParamInfo<std::vector<OpCase>>& info);
 #define INSTANTIATE_DECLARED_CASES(family, cases) \
   INSTANTIATE_TEST_SUITE_P(family, DeclaredCases, testing::ValuesIn(by_op(cases)), name_of_op)
 
-/// What one run of a case showed. `check` records these.
+/// The finding of one run of a case. `check` records these.
 struct Finding {
-  std::optional<DType> dtype;  // of a value; nothing for a gradient
+  std::optional<DType> dtype;  // of a value; none for a gradient
   std::string run;             // "gelu f16 (7, 33) strided"
   std::string wrong;           // empty when all is well
 };

@@ -1,6 +1,6 @@
 #pragma once
-// Whether this process computes on the GPU that is only pretended (tests/cuda/driver): kernels are made as for a real one and do nothing, so results
-// mean nothing. What can be tested there is that everything can be made.
+// True if this process computes on the GPU that is only pretended (tests/cuda/driver): kernels are made as for a real one and do nothing, so results
+// mean nothing. Tests can check there that everything can be made.
 
 #include <cstdlib>
 #include <string_view>

@@ -32,7 +32,7 @@ class QueuedDevice : public runtime::Device, public runtime::DeviceMemory, publi
   /// since kernels are kept by the device's number and queue where they were made.
   static QueuedDevice& create() {
     static std::mutex mutex;
-    static auto& all = *new std::vector<QueuedDevice*>;  // where LeakSanitizer finds them
+    static auto& all = *new std::vector<QueuedDevice*>;  // LeakSanitizer finds them here
     const std::scoped_lock lock(mutex);
     return *all.emplace_back(new QueuedDevice);
   }
@@ -72,7 +72,7 @@ class QueuedDevice : public runtime::Device, public runtime::DeviceMemory, publi
     return tegula::make<Memory>(*this, bytes);
   }
   runtime::Queue& of(runtime::Use use) override { return lanes_[use]; }
-  /// Runs what is in the queues, one piece after another of any that need not wait for an event: of which is drawn.
+  /// Runs the queued pieces one after another, in an order drawn among those that need not wait for an event.
   void synchronize() override {
     const std::scoped_lock running(running_);
     std::array<std::list<Piece>, 3> all;
@@ -124,7 +124,7 @@ class QueuedDevice : public runtime::Device, public runtime::DeviceMemory, publi
   }
   /// A call whose runs are queued.
   std::unique_ptr<runtime::Call> wrap(std::unique_ptr<runtime::Call> call) { return std::make_unique<QueuedCall>(*this, std::move(call)); }
-  /// Where this thread records: `first` is called ahead of every replay.
+  /// While this thread records: makes `first` run before every replay.
   bool ahead_of_replays_here(Work first) {
     const std::scoped_lock lock(mutex_);
     if (!records_here()) return false;
@@ -134,7 +134,7 @@ class QueuedDevice : public runtime::Device, public runtime::DeviceMemory, publi
   static const runtime::Kernel& underneath(const runtime::Kernel& kernel) { return static_cast<const QueuedKernel&>(kernel).underneath(); }
 
  private:
-  /// What the code of a kernel may depend on: of a pointer, whether it is a multiple of 64.
+  /// The facts that a kernel's code may depend on: for a pointer, whether it is a multiple of 64.
   using Needs = std::tuple<const runtime::Kernel*, bool, std::vector<std::int64_t>>;
   static Needs needs(const runtime::PlannedLaunch& launch) {
     const auto& parameters = static_cast<const QueuedKernel&>(*launch.kernel).parameters();
@@ -239,14 +239,14 @@ class QueuedDevice : public runtime::Device, public runtime::DeviceMemory, publi
       if (device_.records_here()) device_.recording_->push_back(std::move(piece.work));
       else pieces.push_back(std::move(piece));
     }
-    /// Where this thread's launches and calls go.
+    /// The lane of this thread's launches and calls.
     static Lane& current(QueuedDevice& device) {
       for (const Fed* fed = innermost(); fed; fed = fed->outer)
         if (&fed->lane.device_ == &device) return fed->lane;
       return device.lanes_[runtime::Use::Compute];
     }
 
-    std::list<Piece> pieces;  // guarded by the device's mutex_
+    std::list<Piece> pieces;  // protected by the device's mutex_
 
    private:
     struct Fed {
@@ -281,7 +281,7 @@ class QueuedDevice : public runtime::Device, public runtime::DeviceMemory, publi
     QueuedDevice& device_;
   };
 
-  /// Filled with a pattern that is NaN in every float type, so that what was never computed is seen.
+  /// Filled with a pattern that is NaN in every float type, so that reads of uncomputed elements are seen.
   class Memory final : public Buffer {
    public:
     Memory(QueuedDevice& device, std::size_t bytes)
@@ -401,12 +401,12 @@ class QueuedDevice : public runtime::Device, public runtime::DeviceMemory, publi
 
   std::set<Needs> requested_;
   runtime::QueuesOf<Lane> lanes_{*this, *this};
-  std::minstd_rand draw_;  // guarded by running_
+  std::minstd_rand draw_;  // protected by running_
   std::list<Work>* recording_ = nullptr;
   std::vector<Work>* first_ = nullptr;  // of the recording
-  std::thread::id recorder_;  // whose work is recorded
-  std::recursive_mutex running_;  // whose thread runs what was queued, which may queue more
-  mutable std::recursive_mutex mutex_;  // of the queues: others may add to it meanwhile, such as who frees memory
+  std::thread::id recorder_;  // the thread whose work is recorded
+  std::recursive_mutex running_;  // held by the thread that runs queued work, which may queue more
+  mutable std::recursive_mutex mutex_;  // protects the queues: other threads may add to them meanwhile, for example when they free memory
 };
 
 }  // namespace tegula::test

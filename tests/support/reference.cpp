@@ -34,7 +34,7 @@ std::vector<std::int64_t> offsets_of(const Layout& layout) {
   return out;
 }
 
-/// What an element of an integer or boolean dtype can hold; floats keep all their digits.
+/// The value in an integer or boolean dtype; floats keep all their digits.
 double stored(double value, DType dtype) {
   if (is_float(dtype)) return value;
   if (dtype == boolean) return value != 0;
@@ -81,7 +81,7 @@ DType wide(DType dtype) { return dtype == f64 ? f64 : f32; }
 /// The spacing of the smallest numbers, which are no longer relative.
 double spacing(DType dtype) { return dtype == f64 ? 0 : dtype == f16 ? 0x1p-24 : 0x1p-126; }
 
-/// How many rows an operand has: what is summed lies along the last axis, or is less.
+/// How many rows an operand has: a reduction is along the last axis, or shorter.
 std::size_t rows(const Shape& shape) {
   return shape.rank() == 0 || numel(shape) == 0 ? 1 : static_cast<std::size_t>(numel(shape) / shape.back());
 }
@@ -102,8 +102,8 @@ bool any_of_them(std::span<const double> x, double value) {
   return std::any_of(x.begin(), x.end(), [&](double each) { return each == value; });
 }
 
-/// What computing one of these may be off by: of single operations, half a unit of the result, as IEEE 754 says; of formulas, what their declared
-/// cases allow, which is relative to 1 (1 + erf(-2) has lost digits); of a sum of terms, units of the greatest.
+/// The error scale of one op: for single operations, half a unit of the result, as IEEE 754 says; for formulas, the tolerance of their declared
+/// cases, which is relative to 1 (1 + erf(-2) has lost digits); for a sum of terms, units of the greatest.
 double error_scale(std::string_view op, std::span<const double> x, double value) {
   static const std::unordered_set<std::string_view> single{"add",     "subtract",   "multiply", "multiply_add", "divide", "negate",
                                                            "square",  "reciprocal", "abs",      "sqrt",         "rsqrt",  "minimum",
@@ -123,7 +123,7 @@ bool steps(std::string_view op) {
   return op == "sign" || op == "floor" || op == "ceil" || op == "round" || op == "trunc" || op == "floor_divide";
 }
 
-/// The dtype in which what the node gives may lie (assign_precision.h): its own, or its precision's half.
+/// The dtype in which the node's result may be stored (assign_precision.h): its own, or its precision's half.
 DType stored_as(const Node& node) {
   const DType half = storage_of(node.precision());
   const bool may_be_half = node.results().empty() ? node.dtype() == f32 : node.results()[0].dtype == f32;
@@ -169,7 +169,7 @@ const Reference::Values& Reference::of(const Tensor& y) {
   return known_.at(y.node());
 }
 
-/// What may have become of a value, or of the term of a sum at `place`, that is computed in this dtype.
+/// A possible rounded result for a value, or for the term of a sum at `place`, that is computed in this dtype.
 double Reference::rounded(double value, DType dtype, std::uint64_t place) const { return rounded(value, dtype, place, std::fabs(value)); }
 
 double Reference::rounded(double value, DType dtype, std::uint64_t place, double scale) const {
@@ -232,13 +232,13 @@ Reference::Values Reference::elementwise(const Node& node) const {
     for (std::size_t i = 0; i < x.size(); ++i) x[i] = (*inputs[i])[n * step[i]];
     out[n] = stored(op.reference(x), node.dtype());
     if (noise_ == 0) continue;
-    // What is left of equals may be nothing.
+    // The difference of equal values may be nothing.
     if (noise_ == kCancels && differences(op.name()) && std::fabs(out[n]) < 16 * epsilon(node.dtype()) * std::fabs(x[0])) out[n] = 0;
     if (steps(op.name())) continue;
     const bool exact = narrows || x.size() == 1 ? representable(out[n], node.dtype()) && any_of_them(x, out[n]) : any_of_them(x, out[n]);
     if (!exact) out[n] = rounded(out[n], node.dtype(), 0, error_scale(op.name(), x, out[n]));
     if (held == node.dtype()) continue;
-    // What a product's epilogue adds is stored as a half, too.
+    // The addend in a product's epilogue is stored as a half, too.
     double scale = std::fabs(out[n]);
     if (op.epilogue() == ElementwiseOp::Epilogue::Add) {
       for (const double each : x) scale = std::max(scale, representable(each, held) ? 0 : std::fabs(each));
@@ -262,7 +262,7 @@ Reference::Values Reference::view(const Node& node) const {
 Reference::Values Reference::reduce(const Node& node) const {
   const auto& op = static_cast<const ReduceOp&>(node.op());
   const Shape& from = node.input(0).shape();
-  Layout target{from, Dims::filled(from.rank(), 0), 0};  // where each input element is added
+  Layout target{from, Dims::filled(from.rank(), 0), 0};  // the place to which each input element is added
   std::int64_t stride = 1;
   for (int d = from.rank() - 1; d >= 0; --d) {
     if (op.axes().contains(d)) continue;
@@ -273,7 +273,7 @@ Reference::Values Reference::reduce(const Node& node) const {
   const Values& x = input(node, 0);
   const auto count = static_cast<std::size_t>(numel(node.shape()));
   const bool selects = op.kind() != tile::Reduction::Sum && op.kind() != tile::Reduction::Prod, one = x.size() == count;
-  // Wider than f64, so that the reference of many terms is not further off than what it is the reference of.
+  // Wider than f64, so that the reference of many terms is not less accurate than the tested sum.
   std::vector<long double> sums(count, initial(op.kind()));
   std::vector<double> greatest_product(op.kind() == tile::Reduction::Prod ? count : 0, 1.0);
   const double terms = count == 0 ? 1 : static_cast<double>(x.size()) / static_cast<double>(count);

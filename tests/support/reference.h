@@ -9,15 +9,15 @@
 
 namespace tegula {
 
-/// The elements of y, row-major. Leaves give their values; what has been evaluated is computed again where its inputs are still known.
+/// The elements of y, row-major. Leaves give their values; evaluated nodes are computed again where their inputs are still known.
 std::vector<double> reference_of(const Tensor& y);
 
 /// The interpreter behind it, for graphs that grow: each node is computed once, and a leaf without a value can be given one.
 ///
-/// With `noise` (any number but 0; each gives other noise) it says how well conditioned a graph is: whatever its dtype may round is moved by up to
-/// one unit in the last place, and so is each term of a sum. Where results of several noises differ, there rounding may make that
-/// difference. What selects (maximum, sort, gather), integers and booleans are exact, so ties stay ties; equal numbers get equal noise.
-/// What a node's Precision may store as a half, and the operands of its products, have a half's noise where they are no numbers of that half.
+/// With `noise` (any number but 0; each gives other noise) it measures how well conditioned a graph is: every value that its dtype may round is moved by up to
+/// one unit in the last place, and so is each term of a sum. Where results of several noises differ, rounding may make that
+/// difference. Ops that select (maximum, sort, gather), integers and booleans are exact, so ties stay ties; equal numbers get equal noise.
+/// A value that a node's Precision may store as a half, and the operands of its products, have a half's noise unless they are numbers of that half.
 class Reference {
  public:
   using Values = std::vector<double>;
@@ -44,7 +44,7 @@ class Reference {
   };
   std::uint64_t noise_;
   std::unordered_map<Ref<Node>, Values, Hash> known_;
-  std::unordered_map<Ref<Node>, std::vector<Values>, Hash> results_;  // of those that have several; known_ says nothing
+  std::unordered_map<Ref<Node>, std::vector<Values>, Hash> results_;  // of nodes with several; known_ has no entry for these
 };
 
 }  // namespace tegula

@@ -18,5 +18,5 @@
 #endif
 
 #if defined(TEGULA_THREAD_SANITIZER) || defined(TEGULA_ADDRESS_SANITIZER)
-#define TEGULA_SANITIZER  // memory that was freed is kept for a while, and address space is no measure of what is used
+#define TEGULA_SANITIZER  // memory that was freed is kept for a while, and address space does not measure the use
 #endif

@@ -1,5 +1,5 @@
 #pragma once
-// Where the sources of this build lie: known to one object alone, so that compiler caches serve other checkouts.
+// The folder of this build's sources: known to one object alone, so that compiler caches serve other checkouts.
 
 #include <string>
 

@@ -18,7 +18,7 @@ class ChosenDevice final : public ::testing::Environment {
     if (std::string_view(name) == "queued") {
       static QueuedDevice& queued = QueuedDevice::create();
       set_default_device(queued);
-    } else if (std::string_view(name) == "communicating") {  // where there are ranks (tests/dist/ranks.h), each has one of its own
+    } else if (std::string_view(name) == "communicating") {  // with ranks (tests/dist/ranks.h), each has its own
       static QueuedDevice& queued = QueuedDevice::create();
       set_default_device(queued);
     } else if (std::string_view(name) == "emulated") {

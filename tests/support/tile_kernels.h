@@ -162,7 +162,7 @@ const auto cube_backward =
       store(dx + i, 3 * v * v * load(dy + i, mask) + 2 * v * load(dsquare + i, mask), mask);
     });
 
-// Of stored types: each result is rounded to bf16.
+// Stored types: each result is rounded to bf16.
 const auto rounding = jit("rounding", [](Ptr<BFloat16> x, Out<float> y) {
   auto v = load(x + arange(0, 2));
   store(y + arange(0, 2), v + load(x + 1 - arange(0, 2)));

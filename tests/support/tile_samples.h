@@ -25,7 +25,7 @@ tile::Program weighted_rows(Shape2 tile, DType dtype);
 tile::Program column_sums(std::int64_t rows, std::int64_t columns);
 /// A row times its softmax to base 2 and a weight, and the row's sum of squares: three passes and a load that one of them needs.
 tile::Program weighted_softmax(std::int64_t columns, DType dtype);
-/// What a norm's gradients do: rows are walked over, two sums along each go into its results, and two sums of each column are kept.
+/// The work of a norm's gradients: walks over rows; two sums along each row go into its results, and two sums of each column are kept.
 tile::Program walked_rows(std::int64_t rows, std::int64_t columns, DType dtype);
 
 constexpr std::int64_t kProductRows = 24, kProductColumns = 40;

@@ -40,7 +40,7 @@ inline const auto arithmetic =
       store(magnitude + i, abs(a), mask);
     });
 
-/// Of integers: shifts, bits, comparisons (as bits of one number), the sum, the prefix sums, the largest, the order.
+/// Integer ops: shifts, bits, comparisons (as bits of one number), the sum, the prefix sums, the largest, the order.
 inline const auto bits = jit("bits", [](Ptr<Any> x, Ptr<Any> y, Out<Any> left, Out<Any> right, Out<Any> other, Out<Any> compared,
                                         Out<Any> total, Out<Any> most, Out<Any> sorted) {
   auto i = arange(0, kBlock);

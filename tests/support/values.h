@@ -15,7 +15,7 @@ namespace tegula::test {
 
 /// Normal, of the default generator, computed.
 tegula::Tensor drawn(const Shape& shape, DType dtype = f32, double deviation = 1);
-/// Zeros, computed: a leaf of what is built on it.
+/// Zeros, computed: a leaf for graphs built on it.
 tegula::Tensor leaf(const Shape& shape, DType dtype = f32);
 
 /// Uniform, from low to high.

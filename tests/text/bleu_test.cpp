@@ -1,4 +1,4 @@
-// BLEU against sacreBLEU 2.6.0: what the package gives for these lines.
+// BLEU against sacreBLEU 2.6.0: the package's values for these lines.
 
 #include "tegula/text/bleu.h"
 

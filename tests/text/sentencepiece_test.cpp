@@ -1,4 +1,4 @@
-// SentencePiece: rules of normalisation that a model brings itself, symbols of the user's, unknown words. What sentencepiece 0.2.3 gives was compared with 28 of its models.
+// SentencePiece: rules of normalisation that a model brings itself, symbols of the user's, unknown words. Compared with the results of sentencepiece 0.2.3 for 28 of its models.
 
 #include "tegula/text/tokens/sentencepiece.h"
 
@@ -129,7 +129,7 @@ Tokenizer model_from(const std::string& file) { return parse_sentencepiece(testi
 std::string trainer(std::uint64_t type, const std::string& more = "") { return field(2, field(3, type) + more); }
 
 TEST(SentencePiece, BlanksBehindWordsAreThoseOfTheFile) {
-  // What sentencepiece 0.2.3 gives for models trained with treat_whitespace_as_suffix: the blank stands behind the text, and decoding keeps it.
+  // The results of sentencepiece 0.2.3 for models trained with treat_whitespace_as_suffix: the blank is after the text, and decoding keeps it.
   const Tokenizer behind = model_from(kSuffixPieces + trainer(1, field(24, std::uint64_t{1})) + kNormalizer);
   EXPECT_EQ(behind.encode("a b", SpecialTokens::No), Ids({3, 4}));
   EXPECT_EQ(behind.encode("  a  b ", SpecialTokens::No), Ids({3, 4}));

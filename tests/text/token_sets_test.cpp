@@ -40,7 +40,7 @@ TEST(TokenPairs, ALoaderMakesBatchesOfLikeLengths) {
   data::Loader loader(pairs, {.batch = 16, .shuffle = true, .lengths = pairs.lengths()});
   std::int64_t rows = 0, places = 0;
   for (const auto& batch : loader) rows += batch.x.size(0), places += batch.x.numel();
-  EXPECT_EQ(rows, 120);  // nobody is left out
+  EXPECT_EQ(rows, 120);  // no example is left out
   std::int64_t tokens = 0;
   for (const auto& source : sources) tokens += static_cast<std::int64_t>(source.size());
   EXPECT_LT(places, tokens * 3 / 2);

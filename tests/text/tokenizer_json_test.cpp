@@ -1,4 +1,4 @@
-// tokenizer.json against what the library that writes it makes of the same texts (tests/text/make_vectors.py).
+// tokenizer.json against the tokens of the library that writes it, for the same texts (tests/text/make_vectors.py).
 
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ TEST(TokenizerJson, GivesTheNumbersAndTextsOfItsMaker) {
 
 TEST(TokenStream, GivesWhatLongTextsAreDecodedAs) {
   const std::string all = read_text(folder() + "/vectors.jsonl");
-  std::map<std::string, Ids> texts;  // those of each tokenizer, one behind the other
+  std::map<std::string, Ids> texts;  // by tokenizer, one after another
   for (int times = 0; times < 3; ++times) {
     for (const auto line : split_lines(all)) {
       const auto vector = nlohmann::json::parse(line);
@@ -63,7 +63,7 @@ Tokenizer of_pieces(const std::string& parts, const std::vector<std::string>& to
   return parse_tokenizer_json(all.dump(), "pieces");
 }
 
-// What tokenizers 0.22.2 gives for the same files.
+// The results of tokenizers 0.22.2 for the same files.
 TEST(TokenizerJson, ABlankComesInFrontOfOtherWhiteSpace) {
   const Tokenizer one = of_pieces(R"("pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": true, "use_regex": false})",
                                   {"\u0120\u010aa", "\u0120a"}, "BPE");

@@ -1,4 +1,4 @@
-// The lecture's word tokenizer, and what becomes of its numbers.
+// The lecture's word tokenizer, and the uses of its numbers.
 
 #include "tegula/text/words.h"
 

@@ -1,4 +1,4 @@
-// Pointers and integers that loops move by the same amount in each iteration are not carried, and are what they were.
+// Pointers and integers that loops move by the same amount in each iteration are not carried, and keep their values.
 
 #include "tegula/tile/passes/closed_form.h"
 
@@ -12,7 +12,7 @@ namespace {
 
 using Next = std::function<Value(Builder&, Value carried, Value counter, Value n)>;
 
-/// A loop that carries one i64 beside a sum of all it has been: out0 = the sum, out1 = what it is at the end.
+/// A loop that carries one i64 beside the sum of all its values: out0 = the sum, out1 = its value at the end.
 Program carrying(const Next& next, std::int64_t begin, std::int64_t step) {
   Builder b("carrying");
   const Value out = b.pointer("out0", i64, true), last = b.pointer("out1", i64, true), n = b.scalar("n0", i64), by = b.scalar("n1", i64);
@@ -67,7 +67,7 @@ std::vector<Move> moves() {
 TEST(ClosedForm, NumbersThatMoveAreWhatTheyWere) {
   for (const Move& move : moves()) {
     for (const std::int64_t begin : {0, 5, -3}) {
-      for (const std::int64_t step : {1, 3, 6, 0}) {  // 0: what the launch says
+      for (const std::int64_t step : {1, 3, 6, 0}) {  // 0: from the launch's argument
         const Program program = carrying(move.tile, begin, step);
         EXPECT_EQ(carried(program), move.closes ? 1u : 2u) << move.name << "\n" << to_string(program);
         for (const std::int64_t n : {-7, 0, 1, 2, 6, 7, 20}) {
@@ -165,7 +165,7 @@ TEST(ClosedForm, PointersOfLoopsInLoops) {
   }
 }
 
-/// What moves is affine again: the text is that of a kernel with a counter.
+/// Moving values are affine again: the text is that of a kernel with a counter.
 TEST(ClosedForm, ProgramsWithoutThemStayAsTheyAre) {
   Builder b("plain");
   const Value p = b.pointer("p", f32, true), n = b.scalar("n", i64);

@@ -10,7 +10,7 @@
 namespace tegula::tile {
 namespace {
 
-// What triton.language.semantic (3.9) gives, computation_type_impl, rows and columns in the order of kAllDTypes; "-": refused.
+// The results of triton.language.semantic (3.9), computation_type_impl, rows and columns in the order of kAllDTypes; "-": refused.
 const char* const kTiles = R"(
     f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64  f64
     f64  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32  f32

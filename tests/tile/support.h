@@ -12,7 +12,7 @@
 
 namespace tegula::tile {
 
-/// What the Error thrown by f says; fails the test when f throws nothing.
+/// The message of the Error thrown by f; fails the test if f throws nothing.
 template <class F>
 std::string message_of(F&& f) {
   try {

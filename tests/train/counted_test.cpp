@@ -1,4 +1,4 @@
-// Batches count by what their losses are means of: in accumulation, in what is reported, and where nothing counts.
+// Batches are weighted by the number of elements their losses are means of: in accumulation, in reports, and where nothing counts.
 
 #include <gtest/gtest.h>
 
@@ -66,7 +66,7 @@ TEST(Counted, AccumulatedBatchesAreTheStepOfOneBatchOfAllTheirTokens) {
   }
 }
 
-// What is minimised is what is reported, between validations, too: with a rate of 0 all losses are those of the same weights.
+// The reported loss is the minimised one, between validations, too: with a rate of 0 all losses are those of the same weights.
 TEST(Counted, WhatIsReportedIsTheMeanOverTokens) {
   const double expected = trained({4, 1, 4, 1}, {.epochs = 1, .batch = 4}, 0).record.train_loss;
   const Trained parts = trained({4, 1, 4, 1}, {.epochs = 1, .batch = 1, .validate_every = 4}, 0);

@@ -29,7 +29,7 @@ struct Training {
 /// Four epochs of twelve steps, interrupted behind step `at`.
 Training train(std::int64_t at, const std::string& checkpoint, const std::string& resume = "") {
   Training run;
-  std::signal(SIGINT, SIG_DFL);  // a shell in the background ignores it, and what is ignored stays so
+  std::signal(SIGINT, SIG_DFL);  // a shell in the background ignores it, and children inherit that
   set_warning_handler([&](const std::string& name, const std::string& text) { run.warnings.push_back(name + ": " + text); });
   manual_seed(3);
   SmallNet net;

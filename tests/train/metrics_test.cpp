@@ -113,7 +113,7 @@ TEST(Metrics, OfScoresOfOneClass) {
 TEST(Metrics, AucOfSeveralClassesIsTheMeanOfEachAgainstTheOthers) {
   double sum = 0;
   for (const std::int64_t c : {0, 1}) sum += roc_auc(select(scores, 1, c), labels == c);
-  EXPECT_DOUBLE_EQ(macro_roc_auc(scores, labels), sum / 2);  // of the third there is no row
+  EXPECT_DOUBLE_EQ(macro_roc_auc(scores, labels), sum / 2);  // the third class has no row
 }
 
 /// Values of scikit-learn 1.5.

@@ -1,4 +1,4 @@
-// In which order a Trainer takes its rows, and what it keeps of validations.
+// The order in which a Trainer takes its rows, and what it keeps of validations.
 
 #include <gtest/gtest.h>
 

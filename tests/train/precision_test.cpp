@@ -33,7 +33,7 @@ TEST(TrainingPrecision, HalvesReachTheAccuracyOfF32OnTheDrawnDigits) {
     for (const Parameter& p : nn::state(model.net)) EXPECT_EQ(p.read().dtype(), f32) << p.name;
   }
   EXPECT_GT(accuracy[0], 0.85);
-  // Two standard deviations of a share of 1000 images, and what another rounding does to so short a training.
+  // Two standard deviations of a share of 1000 images, and the effect of another rounding on so short a training.
   EXPECT_NEAR(accuracy[1], accuracy[0], 0.03);
   EXPECT_NEAR(accuracy[2], accuracy[0], 0.03);
 }

@@ -1,4 +1,4 @@
-// How trainings end, and what they tell.
+// How trainings end, and their reports.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -121,7 +121,7 @@ TEST(Checkpoint, BestOnlyHasTheBestEpoch) {
   run({.epochs = 6, .checkpoint = Checkpoint{.path = folder / "best", .best_only = true, .value = best_is_the_third}}, {});
   run({.epochs = 3, .checkpoint = folder / "third"}, {});
   EXPECT_EQ(file("best"), file("third"));
-  // One that was resumed knows what was the best before it.
+  // A resumed training knows the best value before it.
   run({.epochs = 4, .checkpoint = folder / "four"}, {});
   const auto before = std::filesystem::last_write_time(folder / "best");
   run({.epochs = 6, .checkpoint = Checkpoint{.path = folder / "best", .best_only = true, .value = best_is_the_third}}, {}, folder / "four");
@@ -278,7 +278,7 @@ TEST(Trainer, EndsAfterSoManySteps) {
   EXPECT_EQ(steps, 14);
 }
 
-/// What f writes to stdout.
+/// f's output on stdout.
 template <class F>
 std::string printed(F f) {
   ::testing::internal::CaptureStdout();

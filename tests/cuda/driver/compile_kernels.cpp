@@ -1,6 +1,6 @@
-// compile_kernels FOLDER [RESULTS]: compiles what tests/cuda/driver/fake_nvrtc.cpp has kept in FOLDER, each distinct kernel once, with the
-// options that the library has for it, in as many processes as there are processors ($TEGULA_COMPILERS). What compiled is noted in the file RESULTS under
-// a hash of all that it depends on and is not compiled again. Sources that do not compile are left in FOLDER/failed with the compiler's log.
+// compile_kernels FOLDER [RESULTS]: compiles the sources that tests/cuda/driver/fake_nvrtc.cpp has kept in FOLDER, each distinct kernel once, with the
+// options that the library has for it, in as many processes as there are processors ($TEGULA_COMPILERS). Compiled sources are noted in the file RESULTS under
+// a hash of everything they depend on, and are not compiled again. Sources that do not compile are left in FOLDER/failed with the compiler's log.
 // Exit status: 0 when all compile, 77 without NVRTC.
 
 #include <sys/mman.h>
@@ -129,14 +129,14 @@ std::vector<char> compile(const Unit& unit) {
   return compile_cubin(source, unit[0]->architecture, unit[0]->products);
 }
 
-/// What a process has to say about a unit, as lines: "done KEY NAME REGISTERS STACK", "failed NUMBER", "time SECONDS NUMBER".
+/// Reports on units as lines: "done KEY NAME REGISTERS STACK", "failed NUMBER", "time SECONDS NUMBER".
 class Worker {
  public:
   Worker(fs::path folder, int version, int out) : folder_(std::move(folder)), version_(version), out_(out) {}
   void work_on(const Unit& unit, std::size_t number) {
     const auto begin = std::chrono::steady_clock::now();
     if (!try_compile(unit)) {
-      for (const Text* text : unit) {  // whose fault it is
+      for (const Text* text : unit) {  // finds the kernel at fault
         if (!try_compile({text})) say("failed " + leave(*text));
       }
     }
@@ -164,7 +164,7 @@ class Worker {
       return false;
     }
   }
-  /// Where the source and the log are.
+  /// The path of the source and the log.
   std::string leave(const Text& text) {
     const fs::path path = folder_ / "failed" / (text.key(version_) + ".cu");
     fs::create_directories(path.parent_path());
@@ -183,7 +183,7 @@ class Worker {
   std::string log_;
 };
 
-/// Starts `count` processes that share the units; what they say can be read from the descriptor.
+/// Starts `count` processes that share the units; returns a descriptor to read their output from.
 int start(const std::vector<Unit>& units, const fs::path& folder, int version, int count) {
   int ends[2];
   void* shared = mmap(nullptr, sizeof(std::atomic<std::size_t>), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -253,7 +253,7 @@ void print(const Report& report, const std::vector<Text>& texts, const std::vect
 }
 
 int compile_all(const fs::path& folder, const fs::path& results) {
-  // The results are what is kept; compiled code is of no use to anybody.
+  // Only the results are kept; compiled code is not needed again.
   for (const char* variable : {"TEGULA_CACHE_DIR", "XDG_CACHE_HOME", "HOME"}) setenv(variable, "", 1);
   if (std::string why; !nvrtc_available(&why)) {
     std::printf("skipped: %s\n", why.c_str());

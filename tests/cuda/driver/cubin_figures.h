@@ -1,5 +1,5 @@
 #pragma once
-// What a cubin says about its kernels: registers and stack, from the ELF section .nv.info (the numbers that cuobjdump prints).
+// A cubin's figures for its kernels: registers and stack, from the ELF section .nv.info (the numbers that cuobjdump prints).
 
 #include <cstdint>
 #include <cstring>

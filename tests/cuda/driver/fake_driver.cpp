@@ -1,9 +1,9 @@
 // A libcuda.so.1 for machines without a GPU: device memory is host memory with a limit, work runs when it is queued, a graph is a list of
-// what was captured. It launches nothing. TEGULA_FAKE_DRIVER says what kind of machine it is:
+// the captured work. It launches nothing. TEGULA_FAKE_DRIVER chooses the kind of machine:
 //   old (a driver of CUDA 11.4), none (no device), sm_70 (a device that is too old), sm_90 (one that can be used, with little memory),
-//   two (two of the latter, whose work is run when somebody waits for it: as late as it may be),
-//   paper (with much memory that is never touched; kernels do nothing when they are launched, and are listed on stderr: what a program
-//   would launch, without a GPU. Results are those of untouched memory.)
+//   two (two of the latter, whose work runs when a thread waits for it: as late as it may),
+//   paper (with much memory that is never touched; kernels do nothing when they are launched, and are listed on stderr: the launches
+//   of a program, without a GPU. Results are those of untouched memory.)
 
 #include <cuda.h>
 #include <sys/mman.h>
@@ -51,7 +51,7 @@ struct Stream {
   std::deque<std::function<void()>> work;
   std::uint64_t queued = 0, done = 0;
 };
-/// A place in a stream. The time is when the work was there, shared with what tells it: an event may be destroyed before.
+/// A position in a stream. The time is when the work before it was done; shared with timers, as an event may be destroyed before them.
 struct Event {
   Stream* stream = nullptr;
   std::uint64_t place = 0;
@@ -65,7 +65,7 @@ struct Machine {
   std::vector<Stream*> streams;
   std::map<CUdeviceptr, std::size_t> allocations;
   std::size_t in_use = 0;
-  std::map<std::string, CubinFigures> figures;  // of the kernels loaded
+  std::map<std::string, CubinFigures> figures;  // of the loaded kernels
   Graph* capture = nullptr;
   std::array<std::size_t, 2> last_edges{};  // plain and programmatic ones
   bool invalid = false;
@@ -156,7 +156,7 @@ std::function<void()> noting(const Event& event) {
   };
 }
 
-/// As the driver gives lists: their length first, then what is in them.
+/// Returns a list the way the driver does: its length first, then its elements.
 CUresult give(const std::vector<std::pair<Node*, unsigned char>>& neighbours, CUgraphNode* to, CUgraphEdgeData* edges, std::size_t* count) {
   if (to && !edges && std::ranges::any_of(neighbours, [](const auto& one) { return one.second != CU_GRAPH_DEPENDENCY_TYPE_DEFAULT; }))
     return CUDA_ERROR_LOSSY_QUERY;
@@ -268,7 +268,7 @@ CUresult CUDAAPI cuCtxEnablePeerAccess(CUcontext peer, unsigned) {
 CUresult CUDAAPI cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context, std::size_t bytes,
                                    CUstream stream) {
   const std::scoped_lock lock(machine().mutex);
-  if (machine().seen.count({to_context, from_context}) == 0) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;  // so that nobody forgets it
+  if (machine().seen.count({to_context, from_context}) == 0) return CUDA_ERROR_PEER_ACCESS_NOT_ENABLED;  // a forgotten call is an error
   ++machine().peer_copies;
   return copy(stream, host(to), host(from), bytes);
 }
@@ -310,7 +310,7 @@ CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {
   m.allocations[*address] = bytes;
   return CUDA_SUCCESS;
 }
-/// Waits for what may use the memory.
+/// Waits for all work that may use the memory.
 CUresult CUDAAPI cuMemFree(CUdeviceptr address) {
   Machine& m = machine();
   const std::scoped_lock lock(m.mutex);

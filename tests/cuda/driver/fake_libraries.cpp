@@ -17,7 +17,7 @@ namespace {
   return text ? static_cast<std::size_t>(std::atoll(text)) : usual;
 }
 
-int anything;  // what handles point at
+int anything;  // target of handles
 
 template <class Handle>
 void give(Handle* handle) {
@@ -35,7 +35,7 @@ cudnnStatus_t engine_status() { return knows_engine() ? CUDNN_STATUS_SUCCESS : C
 #endif
 
 #ifdef TEGULA_FAKE_BLAS
-int codes;  // what layouts of E4M3 codes point at
+int codes;  // target of layouts of E4M3 codes
 bool is_codes(cublasLtMatrixLayout_t d) { return reinterpret_cast<int*>(d) == &codes; }
 int algorithms() { return static_cast<int>(number_of("TEGULA_FAKE_ALGORITHMS", 0)); }
 #endif

@@ -1,5 +1,5 @@
-// A libnccl.so.2 for machines without a GPU: ranks are threads or processes of this machine, device memory is host memory. What is sent goes through a file that
-// all of them map, and as in NCCL a send is over when it was received. On a stream of the pretended driver it runs when that comes to it; without a stream at once.
+// A libnccl.so.2 for machines without a GPU: ranks are threads or processes of this machine, device memory is host memory. Data goes through a file that
+// all of them map, and as in NCCL a send ends when it was received. On a stream of the pretended driver it runs in the stream's order; without a stream at once.
 // TEGULA_FAKE_NCCL=R:N: on rank R its N-th exchange, from 1, never ends, and the communicator tells of an error.
 
 #include <dlfcn.h>
@@ -57,7 +57,7 @@ struct Transfer {
   int peer;
   std::byte* at;
   std::size_t left;
-  std::uint64_t over = 0;  // of a send: what the other will have read
+  std::uint64_t over = 0;  // for a send: the total that the receiver will have read
 };
 
 bool is_first(const std::vector<Transfer>& all, std::size_t i) {
@@ -67,7 +67,7 @@ bool is_first(const std::vector<Transfer>& all, std::size_t i) {
   return true;
 }
 
-/// Whether something moved.
+/// True if some bytes moved.
 bool move(Comm& comm, Transfer& t) {
   Box& box = t.sends ? comm.area->boxes[comm.rank][t.peer] : comm.area->boxes[t.peer][comm.rank];
   const std::uint64_t written = box.written, read = box.read;
@@ -241,12 +241,12 @@ int ncclCommInitRank(Comm** comm, int size, UniqueId id, int rank) {
   close(file);
   if (memory == MAP_FAILED) return SystemError;
   static std::mutex mutex;
-  static auto* all = new std::deque<Comm>;  // never destroyed: somebody may be in it
+  static auto* all = new std::deque<Comm>;  // never destroyed: a thread may be in it
   {
     const std::scoped_lock lock(mutex);
     *comm = &all->emplace_back();
   }
-  (*comm)->area = static_cast<Area*>(memory);  // of zeros
+  (*comm)->area = static_cast<Area*>(memory);  // filled with zeros
   (*comm)->rank = rank;
   (*comm)->size = size;
   if (++(*comm)->area->joined == size) unlink(id.internal);

@@ -1,7 +1,7 @@
 // An NVRTC that compiles nothing: it keeps every text that the pretended GPU of fake_driver.cpp would run, in the folder $TEGULA_KERNELS, for
-// scripts/every_kernel.sh, which compiles them all together. A file is named by a hash of what it holds: a line with the options behind "// ",
+// scripts/every_kernel.sh, which compiles them all together. A file is named by a hash of its contents: a line with the options behind "// ",
 // then the source. A line of the file "made" there names the file of each unit that a process asked for. Without such a folder nothing compiles.
-// TEGULA_FAKE_NVRTC is the minor version that it says.
+// TEGULA_FAKE_NVRTC is the minor version that it returns.
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ struct Program {
   std::string source;
 };
 
-// What stands in the place of machine code; the driver on paper finds no kernels in it.
+// The text in the place of machine code; the driver on paper finds no kernels in it.
 constexpr std::string_view kCode = "this is no machine code: see tests/cuda/driver/fake_nvrtc.cpp, which wrote it";
 
 constexpr int kSuccess = 0, kFailed = 6;
@@ -62,7 +62,7 @@ extern "C" {
 int nvrtcVersion(int* major, int* minor) {
   const char* const other = std::getenv("TEGULA_FAKE_NVRTC");
   return *major = TEGULA_NVRTC_MAJOR, *minor = other ? std::atoi(other) : 99, kSuccess;
-}  // so that nobody's cache takes it for the real one
+}  // keeps it out of caches of the real one
 const char* nvrtcGetErrorString(int) { return "TEGULA_KERNELS names no folder that can be written"; }
 int nvrtcCreateProgram(Program** program, const char* source, const char*, int, const char* const*, const char* const*) {
   return *program = new Program{source}, kSuccess;

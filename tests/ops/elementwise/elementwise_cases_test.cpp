@@ -13,7 +13,7 @@ INSTANTIATE_DECLARED_CASES(Compare, compare_cases());
 INSTANTIATE_DECLARED_CASES(Logic, logic_cases());
 INSTANTIATE_DECLARED_CASES(Activation, activation_cases());
 
-// The check itself: it must see what is wrong.
+// The check itself: it must see wrong values.
 TEST(OpCheck, SeesWrongValuesAndWrongGradients) {
   const auto wrong = [](const OpCase& one, bool gradient) {
     int count = 0;

@@ -1,4 +1,4 @@
-// Values known from elsewhere: the C library in long double, PyTorch's documentation, and what must hold at the edges.
+// Values known from elsewhere: the C library in long double, PyTorch's documentation, and identities at the edges.
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
-// What is not chosen gives no gradient, whatever it holds (graph/autodiff/absorb.h): every declared elementwise op, behind `where`, through
-// what may lie in between, plain and in a jit, at first and second order.
+// Elements that are not chosen give no gradient, whatever they hold (graph/autodiff/absorb.h): every declared elementwise op, behind `where`, through
+// ops that may lie in between, plain and in a jit, at first and second order.
 
 #include <gtest/gtest.h>
 
@@ -19,11 +19,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNaN = std
 const std::vector<double> kFinite{0, 1, -1, 2, 0.5, -0.5, -2, 3, -3};
 const std::vector<double> kAny{0, 1, -1, kInfinity, -kInfinity, kNaN, 2, -0.5, 1e30, -1e30, -3};
 
-/// What lies between an op and the choice: a function of its result, and of a product's other operand.
+/// The ops between an op and the choice: a function of its result, and of a product's other operand.
 struct Way {
   const char* name;
   std::function<Tensor(const Tensor& y)> through;
-  bool finite = false;  // a product: what it reads must be finite
+  bool finite = false;  // a product: its operands must be finite
   bool rows = true;  // needs an axis
 };
 
@@ -79,7 +79,7 @@ std::vector<Tensor> gradients(const OpCase& one, const Way& way, const std::vect
   for (const Tensor& g : out) total = total + sum(g * (g.rank() > 0 ? 1 + iota(g.shape(), -1) : ones({}, i64)));
   try {
     for (const Tensor& g : grad(total, wrt)) out.push_back(g);
-  } catch (const Error& error) {  // of linear ones
+  } catch (const Error& error) {  // linear ones
     if (std::string_view(error.what()).find("depends on none of") == std::string_view::npos) throw;
   }
   return out;

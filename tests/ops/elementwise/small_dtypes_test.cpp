@@ -28,7 +28,7 @@ double value_of(DType dtype, std::int64_t code) {
   const std::int64_t half = std::int64_t{1} << (8 * size_of(dtype) - 1);
   return static_cast<double>(is_unsigned(dtype) || code < half ? code : code - 2 * half);
 }
-/// What a number becomes in a dtype; an integer is one that i32 holds.
+/// The value of a number in a dtype; for an integer dtype, x is one that i32 holds.
 double converted(double x, DType to) {
   if (to == f32) return x;
   if (is_float(to)) return test::nearest(test::format_of(to), x);
@@ -68,7 +68,7 @@ TEST(SmallDTypes, EveryNumberIsCastToEveryOther) {
   }
 }
 
-/// Where the rounding of f32 changes: each number of the format, the middle between it and the next, and what lies one bit beside those.
+/// The boundaries of f32's rounding: each number of the format, the middle between it and the next, and the values one bit beside those.
 TEST(SmallDTypes, F32IsRoundedToNearestEvenAtEveryBoundary) {
   for (const DType to : kSmallFloats) {
     const test::FloatFormat format = test::format_of(to);
@@ -189,11 +189,11 @@ TEST(Float8, PassesDerivativesThroughCheckpointsAndFromSeveralDtypes) {
   const Tensor x = tensor({0.3f, 1.7f, -4.f});
   const auto plain = grad(sum(wide(x)), {x})[0].to_host();
   EXPECT_EQ(plain, factor.to_host());
-  // The number of 8 bits is what the checkpoint is given.
+  // The checkpoint's argument has 8 bits.
   const Tensor narrow = cast(x, e4m3);
   const Tensor kept = checkpoint([&](const std::vector<Tensor>& y) { return cast(y[0], f32) * factor; }, {narrow});
   EXPECT_EQ(grad(sum(kept), {x})[0].to_host(), plain);
-  // Elements that are moved to several places add up what comes back from each.
+  // The gradient of an element that is moved to several places is the sum of theirs.
   const Tensor rows = arange(12) * 0.37f, wide_rows = reshape(cast(rows, f32), {4, 3});
   EXPECT_EQ(grad(sum(cast(expand(narrow, {4, 3}), f32) * wide_rows), {x})[0].to_host(), sum(wide_rows, 0).to_host());
   const Tensor twice = tensor<std::int64_t>({2, 0, 2}, {3});

@@ -42,7 +42,7 @@ void expect_equal(const ops::AttentionForm& form, const std::vector<Tensor>& inp
 double tolerance_of(DType dtype) { return dtype == f64 ? 1e-12 : dtype == f32 ? 2e-5 : dtype == f16 ? 2e-3 : 1.6e-2; }
 
 const Problem kProblems[] = {{2, 3, 3, 1, 40, 8, 8}, {1, 4, 2, 1, 700, 16, 16}, {3, 2, 1, 2, 33, 5, 7}, {1, 1, 1, 4, 9, 64, 64},
-                             {1, 2, 2, 1, 1, 3, 1},  {1, 2, 1, 1, 9001, 16, 5}};  // so many keys that several instances share them
+                             {1, 2, 2, 1, 1, 3, 1},  {1, 2, 1, 1, 9001, 16, 5}};  // enough keys for several instances to share them
 
 TEST(AttentionDecode, IsThePlainOpsInEveryDType) {
   manual_seed(3);
@@ -72,7 +72,7 @@ TEST(AttentionDecode, SeesWhatMaskLengthsAndWindowLeave) {
     const Shape scores{p.batch, p.heads, p.queries, p.keys};
     const Tensor mask = uniform(scores) < 0.6;
     eval(mask);
-    std::vector<std::int64_t> lengths;  // of one sample 0: its queries see nothing
+    std::vector<std::int64_t> lengths;  // 0 for one sample: its queries see nothing
     for (std::int64_t b = 0; b < p.batch; ++b) lengths.push_back(b == 0 ? 0 : p.keys - b);
     const Tensor length = tensor(lengths, {p.batch}), start = expand(tensor({p.keys / 3}, Shape{}), {p.batch});
     expect_equal({.mask = true}, {q, k, v, mask}, 2e-5);
@@ -84,7 +84,7 @@ TEST(AttentionDecode, SeesWhatMaskLengthsAndWindowLeave) {
   }
 }
 
-/// As an H200 cuts it and what is written for it, on emulated threads: an instance for a row, or several.
+/// As cut and generated for an H200, on emulated threads: an instance for a row, or several.
 TEST(AttentionDecode, IsTheSameAsTextForAGpu) {
   manual_seed(6);
   auto& device = test::QueuedDevice::create();
@@ -104,7 +104,7 @@ TEST(AttentionDecode, IsTheSameAsTextForAGpu) {
   }
 }
 
-/// A cache that grows by a token at a time, in a jit-ed step: what a generation does.
+/// A cache that grows by a token at a time, in a jit-ed step: as in generation.
 TEST(AttentionDecode, ACacheThatGrowsInAJit) {
   manual_seed(5);
   const std::int64_t heads = 2, width = 8, capacity = 50;

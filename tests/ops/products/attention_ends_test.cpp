@@ -98,7 +98,7 @@ TEST(AttentionEnds, HiddenQueriesMayHoldAnything) {
   for (std::size_t r = 0; r < 3; ++r) expect_close(got[r], want[r], 2e-5, std::to_string(r));
 }
 
-/// As devices without a call of their own run it: keys that nobody sees are hidden.
+/// As on devices without a call for it: keys that no query sees are hidden.
 TEST(AttentionEnds, PlainOpsHideKeysThatNoQuerySees) {
   manual_seed(5);
   const Tensor q = drawn({2, 4, 6, 8}), k = drawn({2, 2, 20, 8}), v = drawn({2, 2, 20, 8}), dy = drawn({2, 6, 4, 8});

@@ -64,7 +64,7 @@ TEST(Depthwise, IsTheConvolutionInEveryPassAndDType) {
       Shape weight_shape{channels, 1};
       for (const auto size : p.window) weight_shape.push_back(size);
       const Tensor x = drawn(p.x, dtype), weight = drawn(weight_shape, dtype);
-      // In f64 what is expected: halves are the numbers that they are.
+      // The expected values in f64: halves are exact in it.
       const Tensor x64 = cast(x, f64), weight64 = cast(weight, f64), y64 = convolution(grouped, x64, weight64);
       const Tensor dy = drawn(y64.shape(), dtype);
       const auto gradients = grad(sum(y64 * cast(dy, f64)), {x64, weight64});
@@ -154,9 +154,9 @@ TEST(Depthwise, TakesThePlaceOfCallsWhereKernelsAreMade) {
     for (std::size_t k = 0; k < found.size(); ++k)
       expect_near_largest(found[k], cast(expected[k], f32), precision == Precision::fp32 ? 1e-5 : 3e-2,
                           k + 1 == found.size() ? "loss" : "gradient");
-    if (compile::forced_ladder().on) continue;  // there a program of its own for each size is what is to be avoided: all are calls
+    if (compile::forced_ladder().on) continue;  // there a program for each size is to be avoided: all are calls
     const std::string plan = step.print_plan();
-    EXPECT_EQ(test::occurrences(plan, "call convolution"), 3) << plan;  // those of 1 x 1: forward, and its two gradients
+    EXPECT_EQ(test::occurrences(plan, "call convolution"), 3) << plan;  // the 1 x 1 ones: forward, and its two gradients
     EXPECT_EQ(launches(plan, "depthwise"), 3) << plan;  // two forward, and the gradient of the transposed one
     EXPECT_EQ(launches(plan, "depthwise_backward_data"), 3) << plan;
     EXPECT_EQ(launches(plan, "depthwise_backward_weight"), 3) << plan;

@@ -1,4 +1,4 @@
-// Systems of linear equations: values, gradients, batches, dtypes, and what is refused.
+// Systems of linear equations: values, gradients, batches, dtypes, and refused inputs.
 
 #include "tegula/ops/products/solve.h"
 

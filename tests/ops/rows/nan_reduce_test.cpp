@@ -1,4 +1,4 @@
-// Reductions without NaN: values as NumPy's nan functions give them, gradients, what is left where nothing is there.
+// Reductions without NaN: values of NumPy's nan functions, gradients, results of rows without a number.
 
 #include "tegula/ops/rows/nan_reduce.h"
 

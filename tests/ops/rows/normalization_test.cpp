@@ -98,7 +98,7 @@ TEST(Normalization, BatchNormGivesWhatPyTorchAverages) {
   EXPECT_NEAR(evaluated.to_host<double>()[1], (x[1] + 1) / 0.5, 1e-13);
 }
 
-// Mean, variance, what is normalised and the running statistics: nothing beside that step reads the pictures.
+// Mean, variance, the normalised values and the running statistics: no other step reads the pictures.
 TEST(Normalization, BatchNormInTrainingIsOneStepOverItsPictures) {
   auto run = jit([](Tensor x, Tensor weight, Tensor bias) {
     const BatchNormResult all = batch_norm_training(x, {.weight = weight, .bias = bias});

@@ -13,7 +13,7 @@ namespace {
 constexpr float kFloatInf = std::numeric_limits<float>::infinity(), kFloatNaN = std::numeric_limits<float>::quiet_NaN();
 using Floats = std::vector<float>;
 
-/// A row, what a function of it gives, and the gradient of its sum with the weights 1, 2, 3.
+/// A row, the values of a function of it, and the gradient of their sum with the weights 1, 2, 3.
 struct Row {
   Floats x, value, gradient;
 };
@@ -98,7 +98,7 @@ TEST(RowEnds, OfCrossEntropy) {
   expect_rows("cross_entropy with a share of 0",
               [&](const Tensor& x) { return cross_entropy(x, expand(share, x.shape()), {.reduction = LossReduction::None}); },
               {{{-kFloatInf, 0, 0}, {std::log(2.f)}, {0, 0.25f, -0.25f}}, {{-1e9f, 0, 0}, {std::log(2.f)}, {0, 0.25f, -0.25f}}});
-  // The derivative by a share that is 0 is what the formula says.
+  // The derivative by a share of 0 follows the formula.
   const Tensor x = tensor({1.f, 1.f, 1.f}, {1, 3});
   expect_equal(grad(cross_entropy(x, share), share).to_host(), Floats(3, std::log(3.f)), "by the shares");
 }
