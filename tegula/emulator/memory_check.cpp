@@ -58,7 +58,7 @@ MemoryCheck::Shadow* MemoryCheck::find(const unsigned char* place) {
   return &shadows_[last_];
 }
 
-/// Whether a barrier, or a fence and an atomic operation, stands between the two.
+/// True if a barrier, or a fence and an atomic operation, is between the two.
 bool MemoryCheck::ordered(const Stamp& before, const Stamp& now) const {
   if (before.block != now.block) return has_acquired_ && before.phase < fenced_[before.block];
   if (before.thread == now.thread || before.phase < now.phase) return true;

@@ -1,6 +1,6 @@
 #pragma once
-// What the threads of a launch may not do with memory: reach outside of what they were given, read what nobody has written, and touch one element with nothing between
-// them that says who comes first.
+// Checks the memory accesses of a launch's threads: accesses outside of the given memory, reads of elements that were never written, and accesses to one element
+// that nothing orders.
 
 #include <cstddef>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tegula::emulator {
 
-/// Who touches memory, and when: by the barriers that its block and its warp have passed.
+/// The thread and time of an access: the time is the number of barriers that its block and its warp have passed.
 struct Stamp {
   std::uint32_t block = 0, phase = 0, warp_phase = 0;
   std::uint16_t thread = 0;
@@ -29,8 +29,8 @@ struct Region {
   std::size_t element = 4;  // bytes
 };
 
-/// What memory that nobody has written is full of. The compiler does not tell of every write (of a structure that a function returns), so that what is full of
-/// something else counts as written.
+/// The fill of memory that was never written. The compiler does not report every write (of a structure that a function returns), so memory with
+/// another content counts as written.
 constexpr unsigned char kNothing = 0xcd;
 
 class MemoryCheck {
@@ -42,9 +42,9 @@ class MemoryCheck {
   /// A barrier of the block, or of one warp of it.
   void pass_block() { ++phase_; }
   void pass_warp(std::size_t warp) { ++warp_phases_[warp]; }
-  /// What the block has written so far is there for blocks that come to know of it by an atomic operation.
+  /// Makes the block's writes so far visible to blocks that learn of them by an atomic operation.
   void fence() { fenced_[block_] = phase_ + 1; }
-  /// What is wrong with this access of the running block's thread; empty where nothing is.
+  /// The fault of this access by a thread of the running block; empty if there is none.
   std::string access(const void* place, std::size_t bytes, emulated::Kind kind, unsigned thread);
   /// The first element of a region that holds nothing, and has been written by nobody; empty where there is none.
   std::string unwritten() const;

@@ -36,7 +36,7 @@ struct Block {
   unsigned char* shared = nullptr;
   Index index{};
   std::uint32_t number = 0;
-  int predicates = 0, counted = 0;  // of the threads at its barrier; what the last one found
+  int predicates = 0, counted = 0;  // of the threads at its barrier; the result of the last barrier
 };
 
 struct PendingCopy {
@@ -48,7 +48,7 @@ struct PendingCopy {
 struct Fiber {
   Block* block = nullptr;
   Index index{};
-  unsigned thread = 0;  // of its block
+  unsigned thread = 0;  // in its block
   jmp_buf state;
   ucontext_t start;
   std::unique_ptr<unsigned char[]> stack;
@@ -59,7 +59,7 @@ struct Fiber {
   Place place{};
   Slot sent{};
   const Slot* round = nullptr;
-  unsigned members = 0;  // of it
+  unsigned members = 0;  // of that meeting
   unsigned atomics = 0;
   const void* from = nullptr;  // of the last one: the code
   const void* read = nullptr;  // last
@@ -70,7 +70,7 @@ struct Fiber {
 struct Warp {
   std::size_t begin = 0, end = 0;  // fibers
   bool begun = false;
-  std::vector<std::array<Slot, kWarpSize>> rounds;  // what was given at the last meetings: they are read before as many follow
+  std::vector<std::array<Slot, kWarpSize>> rounds;  // values given at the last meetings: they are read before as many others follow
   std::size_t next = 0;
 };
 
@@ -243,7 +243,7 @@ void Scheduler::step_warp(Warp& warp) {
   for (std::size_t i = warp.begin; i < warp.end; ++i) step(fibers_[order_ % 2 != 0 ? i : warp.begin + warp.end - 1 - i]);
 }
 
-/// Whether all that the fiber wants to meet are there.
+/// True if all threads that the fiber wants to meet have arrived.
 bool Scheduler::meets(const Warp& warp, const Fiber& fiber) {
   for (std::size_t i = warp.begin; i < warp.end; ++i) {
     const Fiber& other = fibers_[i];

@@ -1,8 +1,8 @@
 #pragma once
-// The threads of a launch on the CPU. A thread of a block is a fiber; barriers and exchanges switch to the next one. What a kernel does before a barrier, a thread does
-// to the end before the next thread begins, in a changing order: so a barrier that is missing shows. At an even pace all warps come from one exchange to the next
-// together, and copies arrive when they begin; at an uneven pace one warp after another, in a random order, goes as far as it can, and copies arrive when they are
-// waited for, not before. Blocks run one after another, those of a cluster together.
+// The threads of a launch on the CPU. A thread of a block is a fiber; barriers and exchanges switch to the next one. A thread runs up to a barrier before the next
+// thread begins, in a changing order, so a missing barrier shows. At an even pace all warps go from one exchange to the next together, and copies arrive when they
+// begin. At an uneven pace one warp after another, in a random order, goes as far as it can, and copies arrive when they are waited for, not before. Blocks run one
+// after another, those of a cluster together.
 
 #include <cstddef>
 #include <string>
@@ -13,7 +13,7 @@ namespace tegula::emulator {
 
 class MemoryCheck;
 
-/// What every thread of a launch runs.
+/// The work of every thread of a launch.
 struct Launch {
   emulated::State* state = nullptr;
   void (*body)(void* argument) = nullptr;
@@ -21,7 +21,7 @@ struct Launch {
   emulated::Index grid{1, 1, 1}, block{1, 1, 1};
   int cluster = 1;  // blocks along x that run together
   std::size_t shared_bytes = 0;
-  unsigned char* shared = nullptr;  // where they lie, of launches without clusters; null: somewhere
+  unsigned char* shared = nullptr;  // its address, for launches without clusters; null: anywhere
   unsigned order = 0;  // draws the order of the threads
   bool uneven = false;
   MemoryCheck* check = nullptr;  // also: threads that have ended do not count as waiting, and all of a block wait at one line
@@ -30,7 +30,7 @@ struct Launch {
 /// Why a launch was stopped.
 struct Stopped {
   std::string what;  // "thread (3, 0, 0) of block (0, 0, 0) …"; empty: it was not
-  const char* file = nullptr;  // of the kernel's text, where it is known
+  const char* file = nullptr;  // of the kernel's text, if known
   int line = 0;
   const void* from = nullptr;  // or the address of the code
 };

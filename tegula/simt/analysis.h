@@ -1,5 +1,5 @@
 #pragma once
-// What is known about the values of a tile program (tile/facts) with the arguments of a launch, and how it looks as C++.
+// The known facts about the values of a tile program (tile/facts) with the arguments of a launch, and their form as C++.
 
 #include <string>
 #include <vector>

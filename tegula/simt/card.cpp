@@ -4,11 +4,11 @@ namespace tegula::gpu {
 
 namespace {
 
-// What an H200 was measured with (docs/benchmarks.md and its pages). Other cards take the same numbers but for those that count multiprocessors or
-// blocks of a cluster. What each means stands at its field in tile/preference.h.
+// The numbers measured on an H200 (docs/benchmarks.md and its pages). Other cards use the same, except for those that count multiprocessors or
+// blocks of a cluster. The fields of tile/preference.h explain each.
 
-constexpr std::int64_t kElements = 4096;  // of 4 bytes; elementwise work at copy speed
-constexpr std::int64_t kSmallElements = 512;  // where larger tiles would leave multiprocessors idle
+constexpr std::int64_t kElements = 4096;  // 4-byte elements; elementwise work at copy speed
+constexpr std::int64_t kSmallElements = 512;  // if larger tiles would leave multiprocessors idle
 constexpr std::int64_t kLongestRow = 32768;  // elements that one block holds in registers or shared memory
 constexpr int kBlocksOfRow = 8;  // of a cluster, from sm_90 on
 constexpr std::int64_t kInstances = 4;  // for each multiprocessor: what a split reduction is cut for

@@ -1,5 +1,5 @@
 #pragma once
-// What kernels are cut for.
+// The card that kernels are made for.
 
 #include <cstdint>
 
@@ -13,8 +13,8 @@ struct Card {
   int multiprocessors = 132;
 };
 
-constexpr int kMostBlocksOfRow = 8;  // what every card with clusters can run as one
-// Of a row in shared memory: a block's, so that two blocks have room; a block's share where several have the row.
+constexpr int kMostBlocksOfRow = 8;  // every card with clusters can run this many as one
+// Bytes of a row in shared memory: per block, so that two blocks have room; per block's share if several blocks have the row.
 constexpr std::int64_t kStagedBytesOfBlock = 112 * 1024, kStagedBytesOfShare = 32 * 1024;
 
 /// How many blocks should share a long row; those of smaller cards have too little shared memory for it.

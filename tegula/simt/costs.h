@@ -1,5 +1,5 @@
 #pragma once
-// What work costs on a GPU.
+// The costs of work on a GPU.
 
 #include "tegula/runtime/costs.h"
 

@@ -1,5 +1,5 @@
 #pragma once
-// What an op with tile programs of its own gets to see while it is lowered (KernelOp::lower).
+// The context of an op with tile programs of its own while it is lowered (KernelOp::lower).
 
 #include <array>
 #include <cstdint>
@@ -31,24 +31,24 @@ struct KernelArgument {
   static KernelArgument number(double value) { return {Kind::Real, 0, 0, value}; }
 };
 
-/// What a KernelOp is as well when its result is its input somewhere in a box, and zero around it: the sum of several such results over boxes
-/// that do not meet along an axis is a join of their inputs.
+/// Optional base of a KernelOp whose result is its input inside a box of zeros: the sum of several such results over boxes
+/// that are disjoint along an axis is a join of their inputs.
 class Embeds {
  public:
   virtual ~Embeds() = default;
-  /// Where the box begins; nothing when there is more to it (gaps between the elements, another value around them).
+  /// The begin of the box; nothing if the result is not of this form (gaps between the elements, another value around them).
   virtual std::optional<Dims> embedded_at() const = 0;
   /// The join: its inputs begin at `begins` along the axis, in order, and between them is zero.
   virtual Ref<const Op> joined(int axis, std::vector<std::int64_t> begins) const = 0;
 };
 
-/// What a KernelOp is as well when its result is its inputs side by side along an axis, each over the whole of all other axes. The compiler
-/// stores them there in the first place where it can, and `lower` is for those of which none can be.
+/// Optional base of a KernelOp whose result is its inputs side by side along an axis, each over the whole of all other axes. The compiler
+/// lets their producers store them there if it can; `lower` is for the others.
 class Joins {
  public:
   virtual ~Joins() = default;
   virtual int joined_axis() const = 0;
-  /// Where each input begins, in order; between them is zero. Empty: one follows the other.
+  /// The begin of each input, in order; between them is zero. Empty: one follows the other.
   virtual const std::vector<std::int64_t>& joined_at() const = 0;
   /// The same join of inputs that follow each other.
   virtual Ref<const Op> without_gaps() const = 0;
@@ -86,7 +86,7 @@ class KernelContext {
   std::int64_t longest_sort() const { return tiles_.longest_sort > 0 ? tiles_.longest_sort : std::numeric_limits<std::int64_t>::max(); }
   /// The same as tile_elements where `total` elements are independent of each other.
   std::int64_t tile_elements_for(std::int64_t total) const { return tiles_.elements_for(total); }
-  /// Whether tiles are exact, or on the ladder of sizes.
+  /// The ladder of sizes for tiles; empty for exact tiles.
   const tile::Ladder& ladder() const { return tiles_.ladder; }
   /// Remembers an extent that tiles follow: they stay exact where it is the same at all sizes.
   void follow(std::int64_t extent) { extents_.push_back(extent); }

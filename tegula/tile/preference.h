@@ -1,5 +1,5 @@
 #pragma once
-// What size tiles should have on a device.
+// The sizes of tiles on a device.
 
 #include <cstdint>
 
@@ -37,11 +37,11 @@ struct TilePreference {
   // From so many instances on a reduction needs no splitting. A fixed number: results must not depend on how much of the machine is free.
   std::int64_t instances = 16;
   std::int64_t longest_sort = 0;  // lines up to this long are sorted in one tile, longer ones in pieces that are merged; 0: any
-  std::int64_t small_elements = 0;  // of a tile where tiles of `elements` would leave most of the machine idle; 0: the same
+  std::int64_t small_elements = 0;  // of a tile, if tiles of `elements` would leave most of the machine idle; 0: the same
   StripPreference strips = {};
   LongRowPreference long_rows = {};
   bool kernels_take_long = false;  // to be made: functions of many sizes share them (Ladder)
-  Ladder ladder = {};  // of the plan at hand
+  Ladder ladder = {};  // of the present plan
 
   /// For a program over `total` elements that are independent of each other.
   std::int64_t elements_for(std::int64_t total) const {

@@ -13,7 +13,7 @@ inline constexpr int kMaxTileRank = 4;
 constexpr bool is_compute_type(DType dtype) { return compute_type(dtype) == dtype; }
 inline constexpr const char* kComputeTypes = "f64, f32, i64, i32, u64, u32 or bool";
 
-/// What is wrong with operands, attributes or type of one instruction, said as what was expected; empty when all is well.
+/// The expectation that one instruction's operands, attributes or type violate; empty if there is none.
 /// Operand ids must be valid. For, If, Result and RegionParameter are not judged here: they need the regions around them.
 std::string complaint(const Program& program, const Instruction& instruction);
 

@@ -79,7 +79,7 @@ Int integer_unary(Word word, Int x, DType dtype) {
   }
 }
 
-/// Of two numbers of u64: where it differs from i64.
+/// For two u64 numbers: the words that differ from i64's.
 Int unsigned_binary(Word word, Unsigned a, Unsigned b) {
   switch (word) {
     case Word::Div: return static_cast<Int>(b == 0 ? 0 : a / b);

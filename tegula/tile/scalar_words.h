@@ -1,5 +1,5 @@
 #pragma once
-// What the elementwise words mean for one element.
+// The elementwise words for one element.
 
 #include <cstdint>
 

@@ -1,4 +1,4 @@
-// What the builder does not emit at all: words whose value is already known. Only exact rules: integers wrap, booleans are logic, and
+// Words that the builder does not emit, because their value is already known. Only exact rules: integers wrap, booleans are logic, and
 // floats are never touched (x + 0 changes -0, 0 * x drops NaN).
 
 #include <cmath>
@@ -21,10 +21,10 @@ std::optional<Int> known_integer(const Program& program, Id id) {
   return instruction->integer;
 }
 
-/// Whether words of two integers are computed here: shifts are left, whose amounts may mean nothing.
+/// True if words of two integers are computed here; not shifts, whose amounts may be undefined.
 bool folds(Word word) { return word != Word::Pow && word != Word::Atan2 && word != Word::Shl && word != Word::Shr && word != Word::MulHi; }
 
-/// Whether a value of f32 has no more digits than a half: it was one in memory, or has been rounded, and was only moved or chosen since.
+/// True if a value of f32 has no more digits than a half: it was one in memory, or has been rounded, and was only moved or chosen since.
 bool is_half_already(const Program& program, Id id, DType half, int depth = 4) {
   const Instruction& self = program[id];
   const auto operand = [&](std::size_t i) { return is_half_already(program, self.operands[i], half, depth - 1); };

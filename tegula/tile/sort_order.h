@@ -1,5 +1,5 @@
 #pragma once
-// What attribute2 of Sort and ArgSort says.
+// The values of attribute2 of Sort and ArgSort.
 
 #include "tegula/tile/ir.h"
 

@@ -13,7 +13,7 @@ constexpr std::int64_t kElementsOfThread = 16;     // four accesses of 16 bytes 
 constexpr std::int64_t kElementsOfSmallTile = 512;  // cut so that many threads share little work
 constexpr std::int64_t kElementsOfWarpRow = 1024;  // rows up to here are reduced by one warp, without barriers
 constexpr std::int64_t kBytesOfBlockRow = 32768 * 4;
-// What the memory of a GPU takes to be kept busy: some 64 KiB on their way to every multiprocessor, in several blocks, so that some load
+// The load that keeps a GPU's memory busy: some 64 KiB under way to every multiprocessor, in several blocks, so that some load
 // while others compute (measured on an H200: 48 KiB reach 0.83 of the copy bandwidth, 64 KiB 0.93).
 constexpr std::int64_t kBytesOfThread = 64, kResidentThreads = 1024;
 constexpr std::int64_t kBytesInRegisters = 32 * 1024, kBytesBesideOthers = 15 * 1024,  // longer rows are staged
@@ -51,7 +51,7 @@ ThreadGrid staged_cluster(const TileUse& use) {
   if (grid.cluster > kMostBlocksOfRow && bytes <= 2 * kMostBlocksOfRow * kStagedBytesOfShare && use.rows == 2)
     grid.cluster = kMostBlocksOfRow;
   const std::int64_t vectors = divide_up(use.columns / use.vector, grid.cluster);
-  const int fewer = use.rows > 2 ? 2 : 1;  // so many times fewer threads, with more registers each
+  const int fewer = use.rows > 2 ? 2 : 1;  // divisor of the threads, each with more registers
   const std::int64_t most = (bytes > grid.cluster * kStagedBytesOfShare ? 2 : 1) * kSharingThreads / fewer;
   grid.column_threads = static_cast<int>(std::min<std::int64_t>(most, divide_up(vectors, kWarp) * kWarp));
   grid.column_steps = static_cast<int>(divide_up(vectors, grid.column_threads));

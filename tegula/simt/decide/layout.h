@@ -45,7 +45,7 @@ struct ThreadGrid {
   std::int64_t held(const Shape& shape) const;
 };
 
-/// What the choice depends on.
+/// The inputs of the choice.
 struct TileUse {
   std::int64_t rows = 1, columns = 1;
   int vector = 1;  // the widest useful access, in elements
@@ -53,21 +53,21 @@ struct TileUse {
   bool reduces_rows = false;
   bool repeats_columns = false;  // one row of numbers meets all rows: worth keeping for many
   bool leaves_the_grid = false;  // something goes through shared memory as a whole: no cluster
-  int element_bytes = 4;  // of the widest numbers that are held
+  int element_bytes = 4;  // of the widest numbers held
   int most_blocks = 1;  // that can share a row
-  int staged_bytes = 0;  // of one column of what would be staged; 0: nothing can be
+  int staged_bytes = 0;  // per column of staged rows; 0: nothing can be staged
   int direct_loads = 0;  // beside what would be staged
-  int direct_bytes = 0;  // of one column of them
+  int direct_bytes = 0;  // per column of the direct loads
   bool computes = false;  // functions of many instructions
-  int full_loads = 0;  // of all of the tile
+  int full_loads = 0;  // of the whole tile
   bool beside_next = false;  // the next launch begins while this one runs
 };
 
-/// Whether a plain product has so few results that it is better a sum in a tile program (runtime::Candidate::programs_are_faster): a library call costs
-/// a few microseconds whatever it does.
+/// True if a plain product has so few results that a sum in a tile program is faster (runtime::Candidate::programs_are_faster): a library call costs
+/// a few microseconds in any case.
 bool programs_are_faster(const runtime::Matmul& description);
 
-/// Whether rows are staged rather than held in registers, where they can be.
+/// True if rows are better staged than held in registers, if both are possible.
 bool worth_staging(const TileUse& use);
 /// Throws nothing; a cluster larger than 1 needs sm_90.
 ThreadGrid choose_threads(const TileUse& use);

@@ -22,7 +22,7 @@ struct StagedRows {
   int direct_bytes = 0;  // of the direct ones
 };
 
-/// What could be done for a program whose largest tile is one row or a few; `vector`: elements in one access.
+/// The rows that could be staged in a program whose largest tile is one row or a few; `vector`: elements in one access.
 StagedRows find_staged_rows(const Analysis& analysis, int vector);
 
 }  // namespace tegula::gpu

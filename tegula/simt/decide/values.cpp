@@ -14,7 +14,7 @@ Values::Values(const Analysis& analysis, const ThreadGrid& grid) : a_(analysis),
 
 bool Values::renames(Id id) const {
   const tile::Instruction& self = at(id);
-  // What is only stored is rounded by that.
+  // A value that is only stored is rounded by the store.
   if (self.word == Word::Narrow && !self.type.shape.empty()) {
     return std::all_of(a_.users(id).begin(), a_.users(id).end(), [&](Id user) {
       return user >= 0 && at(user).word == Word::Store && static_cast<std::int64_t>(a_.type(at(user).operands[0]).dtype) == self.attribute;

@@ -1,5 +1,5 @@
 #pragma once
-// What is asked of a program's values again and again once it is known which thread holds what.
+// Frequent questions about a program's values, once the elements of each thread are known.
 
 #include <cstdint>
 #include <optional>
@@ -26,7 +26,7 @@ class Values {
   const Analysis& analysis() const { return a_; }
   const ThreadGrid& grid() const { return grid_; }
   const tile::Instruction& at(Id id) const { return a_[id]; }
-  /// Whether a tile is one number for a row, or for all.
+  /// True if a tile is one number per row, or one for all.
   bool is_of_row(const Shape& shape) const {
     const Spread spread = grid_.spread_of(shape);
     return spread == Spread::Uniform || spread == Spread::Row;
@@ -39,17 +39,17 @@ class Values {
   std::vector<Id> sources_of(Id id) const;
   template <class F>
   void for_each_source(Id id, F&& f) const;
-  /// Whether a tile is the same along what loops over `loops` walk fastest: a value for each row, or one for all.
+  /// True if a tile is the same along the innermost axis of loops over `loops`: one value per row, or one for all.
   bool repeated(Id id, Spread loops) const;
-  /// Whether the elements are the numbers of the columns.
+  /// True if the elements are the numbers of the columns.
   bool counts_columns(Id id, Spread loops) const;
-  /// Whether several threads hold the same elements of such a tile.
+  /// True if several threads hold the same elements of such a tile.
   bool held_by_many(Spread spread) const;
   /// Elements of a vector that one access reaches.
   int widest(Id pointer) const;
   std::optional<VectorAccess> vector_access(Id pointer, Id mask, Spread spread) const;
   bool reads_unwritten(Id pointer) const;
-  /// What a reduction brings together; of tiles that are not flat.
+  /// The threads that a reduction combines; for tiles that are not flat.
   enum class Crossing : std::uint8_t { None, Columns, Rows };
   Crossing crossing(Id reduce) const;
   /// Elements of a sum that a thread holds.

@@ -1,5 +1,5 @@
 #pragma once
-// What registers, variables, functions and signs are called in a kernel.
+// The names of registers, variables, functions and operators in a kernel.
 
 #include <cstdint>
 #include <cstring>
@@ -11,7 +11,7 @@ namespace tegula::simt {
 class Name {
  public:
   constexpr Name() = default;
-  /// Of a literal.
+  /// The name in a literal.
   constexpr Name(const char* letters, std::int32_t number = kNone) : letters_(letters), number_(number) {}
   /// The text is copied once for all equal texts.
   Name(const std::string& text);
@@ -20,7 +20,7 @@ class Name {
   void append_to(std::string& out) const;
   std::string str() const;
 
-  /// Whether they are written alike.
+  /// True if they are written alike.
   friend bool operator==(const Name& a, const Name& b) {
     if (a.number_ != b.number_) return (a.number_ == kNone || b.number_ == kNone) && a.str() == b.str();
     return a.letters_ == b.letters_ || std::strcmp(a.letters_, b.letters_) == 0;

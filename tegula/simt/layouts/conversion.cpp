@@ -71,7 +71,7 @@ Columns common(const Columns& a, const Columns& b) {
   Columns all, result;
   for (const Bits column : a) all.push_back(column);
   for (const Bits column : b) {
-    if (const auto made_of = solve(all, column)) {  // of `a`, and of those of `b` before
+    if (const auto made_of = solve(all, column)) {  // from columns of `a`, and earlier ones of `b`
       const Bits of_a = *made_of & ((Bits{1} << a.size()) - 1);
       result.push_back(product(a, of_a));
     } else {
@@ -124,7 +124,7 @@ Conversion conversion_of(const Linear& from, const Linear& to, int bits, std::si
   Conversion conversion;
   if (stays_in_warp(from, to, conversion) && choices(conversion) <= kMostChoices) {
     conversion.way = keeps_lanes(conversion) ? Conversion::Way::Registers : Conversion::Way::Lanes;
-    // What many registers repeat is read from memory with less work than from other lanes.
+    // Values repeated in many registers are read from memory with less work than from other lanes.
     if (conversion.way == Conversion::Way::Registers || to.registers().size() <= from.registers().size() + 1) return conversion;
   }
   return through_shared(from, to, bits, element_bytes);

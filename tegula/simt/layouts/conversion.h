@@ -19,11 +19,11 @@ struct Conversion {
   /// spaces of one size have a common complement.
   Columns words;
 
-  /// Where the number for that place lies.
+  /// The source of the number at this place.
   Spot source_of(const Spot& target) const;
 };
 
-/// Of tiles of 2^bits elements of so many bytes. `from` covers the tile; several places may hold one element, on both sides.
+/// The conversion of tiles of 2^bits elements. `from` covers the tile; several places may hold one element, on both sides.
 Conversion conversion_of(const Linear& from, const Linear& to, int bits, std::size_t element_bytes);
 /// The way through shared memory, whether or not there is a shorter one.
 Conversion through_shared(const Linear& from, const Linear& to, int bits, std::size_t element_bytes);

@@ -10,7 +10,7 @@ namespace {
 struct Basis {
   std::vector<std::pair<Bits, Bits>> rows;  // the column, the given ones as bits
 
-  /// What is left of `column` when all that the basis has is taken out of it; `made_of` follows.
+  /// The rest of `column` after removing everything in the span of the basis; `made_of` follows.
   Bits reduced(Bits column, Bits& made_of) const {
     for (const auto& [row, from] : rows)
       if (column & std::bit_floor(row)) column ^= row, made_of ^= from;
@@ -84,7 +84,7 @@ Linear fragment_layout(Fragment fragment, int rows, int columns, int warps) {
       registers = {at(0, 1), at(8, 0), at(0, 8)};
       lanes = {at(0, 2), at(0, 4), at(1, 0), at(2, 0), at(4, 0)};
       break;
-    case Fragment::Right:  // of terms x columns: pairs of neighbouring terms
+    case Fragment::Right:  // terms x columns: pairs of neighbouring terms
       registers = {at(1, 0), at(8, 0)};
       lanes = {at(2, 0), at(4, 0), at(0, 1), at(0, 2), at(0, 4)};
       break;

@@ -1,8 +1,8 @@
 #pragma once
-// Layouts that are linear over bits: which element of a tile lies in which register of which thread.
+// Layouts that are linear over bits: the map from registers of threads to elements of a tile.
 //
 // All sizes are powers of two. The number of an element (row-major) is the exclusive or of one column for each bit of its place that is 1: the bits of
-// the register's number, of the lane, of the warp. So a layout is a matrix over GF(2), and layouts are composed, inverted and compared as matrices
+// the register's number, of the lane, of the warp. A layout is therefore a matrix over GF(2), and layouts are composed, inverted and compared as matrices
 // (Triton calls them linear layouts). Rows of threads are such layouts, and so are the fragments of tensor cores, which no grid of threads describes.
 
 #include <array>
@@ -15,7 +15,7 @@ namespace tegula::simt {
 
 /// An element's number, or a set of bits of one.
 using Bits = std::uint32_t;
-/// Of a matrix over GF(2): columns, the one of the lowest bit first.
+/// The columns of a matrix over GF(2), that of the lowest bit first.
 using Columns = std::vector<Bits>;
 
 /// The exclusive or of the columns of the bits that are 1.
@@ -24,7 +24,7 @@ int rank_of(std::span<const Bits> columns);
 /// Some bits with product(columns, bits) == target, as few high ones as there must be; nothing where there are none.
 std::optional<Bits> solve(std::span<const Bits> columns, Bits target);
 
-/// Where an element lies.
+/// The place of an element.
 struct Spot {
   Bits reg = 0, lane = 0, warp = 0;
   bool operator==(const Spot&) const = default;
@@ -44,10 +44,10 @@ class Linear {
   const Columns& registers() const { return registers_; }
   const Columns& lanes() const { return lanes_; }
   const Columns& warps() const { return warps_; }
-  /// Of the lanes, then of the warps: of a thread's number.
+  /// The columns of the lanes, then of the warps: of a thread's number.
   Columns threads() const;
   int held() const { return 1 << registers_.size(); }
-  /// Whether there is a place for each of 2^bits elements.
+  /// True if each of 2^bits elements has a place.
   bool covers(int bits) const;
   /// The same places, of other elements: what is element e here is element product(map, e) there.
   Linear mapped(std::span<const Bits> map) const;
@@ -57,11 +57,11 @@ class Linear {
   Columns registers_, lanes_, warps_;
 };
 
-/// What threads hold of a 16 x 8 tile of sums (Accumulator), of the 16 x 16 and 16 x 8 operands of halves that are multiplied for it: the fragments of
-/// mma.m16n8k16 (PTX, "Matrix Fragments for mma.m16n8k16"). In larger tiles warps have tiles below each other, and a thread's further registers those
+/// The fragments of mma.m16n8k16 (PTX, "Matrix Fragments for mma.m16n8k16"): of a 16 x 8 tile of sums (Accumulator), and of its 16 x 16 and 16 x 8 operands
+/// in halves. In larger tiles the tiles of different warps are one below another, and those of a thread's further registers
 /// beside each other.
 enum class Fragment : std::uint8_t { Accumulator, Left, Right };
-/// Of a tile of rows x columns (of Right: terms x columns), powers of two, shared by so many warps along the rows.
+/// The layout of a tile of rows x columns (Right: terms x columns), powers of two, shared by `warps` warps along the rows.
 Linear fragment_layout(Fragment fragment, int rows, int columns, int warps);
 
 }  // namespace tegula::simt

@@ -8,8 +8,8 @@
 
 namespace tegula::gpu {
 
-/// The layout of a tile of this shape; nothing where a size is no power of two, or where several blocks hold it. Of a flat tile of fewer elements than
-/// threads the further threads have places of its elements, too: nothing is in them.
+/// The layout of a tile of this shape; nothing if a size is no power of two, or if several blocks hold it. A flat tile of fewer elements than
+/// threads also has places in the remaining threads: these are unused.
 std::optional<simt::Linear> linear_layout(const ThreadGrid& grid, const Shape& shape);
 
 }  // namespace tegula::gpu

@@ -113,7 +113,7 @@ void Lowering::combine_columns(Combine combine, std::size_t bytes) {
 void Lowering::combine_rows(Combine combine, Spread own, std::size_t bytes, std::size_t idle_bytes) {
   constexpr std::int64_t kAtOnce = 8;
   const int of_warp = std::max(1, 32 / grid_.column_threads), lines = grid_.row_threads / of_warp;
-  const std::size_t each = static_cast<std::size_t>(lines * grid_.column_threads) * bytes;  // of one value
+  const std::size_t each = static_cast<std::size_t>(lines * grid_.column_threads) * bytes;  // per value
   const std::size_t gaps = lines >= 16 ? static_cast<std::size_t>(lines) * bytes : 0;  // between lines that lanes take
   const std::int64_t room = idle_bytes < gaps ? 0 : static_cast<std::int64_t>((idle_bytes - gaps) / each);
   const std::int64_t at_once = std::min(combine.held, std::max(room, kAtOnce));

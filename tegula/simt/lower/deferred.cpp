@@ -8,7 +8,7 @@ namespace tegula::gpu {
 
 using tile::Word;
 
-/// Whether what the loop leaves is only stored as it is, so that the threads that act are all that need it.
+/// True if the loop's result is only stored as it is, so that only the acting threads need it.
 bool Lowering::only_stored_behind(const DeferredSum& deferred) const {
   const auto stored = [&](Id user, Id value) {
     return user >= 0 && at(user).word == Word::Store && a_.resolve(at(user).operands[1]) == value &&
@@ -52,7 +52,7 @@ void Lowering::deferred_reduction(Id id, const DeferredSum& deferred) {
   if (deferred.tiles == 1) add_share(deferred);
 }
 
-/// What a thread has of the next tiles, in their own type.
+/// A thread's share of the next tiles, in their own type.
 void Lowering::begin_share(const DeferredSum& deferred) {
   const Id reduce = deferred.chain.front();
   const Spread own = spread(deferred.parameter);
@@ -69,7 +69,7 @@ void Lowering::add_share(const DeferredSum& deferred) {
         [&] { add(simt::Assign{.target = held(all, own), .value = held(share, own), .adds = true}); });
 }
 
-/// What the threads have added up for themselves in a loop; `idle_bytes` of the ring have nothing in them any more.
+/// Combines the threads' own sums of a loop; `idle_bytes` of the ring are free by then.
 void Lowering::combine_deferred(const DeferredSums& all, std::size_t idle_bytes) {
   struct Sum {
     Id parameter;

@@ -81,7 +81,7 @@ void Lowering::column_loop(Spread spread, Step step, const std::vector<Id>& valu
       if (this->spread(load) == of) read_vector(load);
   };
   const auto walk = [&] {
-    read(Spread::Column);  // what meets every row is read once for all of them
+    read(Spread::Column);  // operands that meet every row are read once for all of them
     if (spread != Spread::Full) return elements();
     row_loop([&] {
       read(Spread::Full);

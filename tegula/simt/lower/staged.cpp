@@ -26,7 +26,7 @@ void Lowering::stage(Id id) {
   awaits_staged_ = true;
 }
 
-/// Of the vector that the loops are at, from the thread's first one on.
+/// The place of the loops' present vector, counted from the thread's first one.
 Expression Lowering::staged_place(Id load) const {
   const Expression step = spread(load) == Spread::Full ? simt::group(Expression("r") * grid_.column_steps + "c") : Expression("c");
   return step * grid_.threads();
@@ -56,7 +56,7 @@ void Lowering::read_vector(Id id) {
   add(simt::Branch{.when = Expression("c") < grid_.ahead, .then = {ahead}, .otherwise = {std::move(load)}, .on_one_line = true});
 }
 
-/// What only the last pass over a staged row needs, of its first steps: asked for before the last exchange that it waits for.
+/// Loads that only the last pass over a staged row needs, for its first steps, begin before the last exchange that it waits for.
 void Lowering::read_ahead(Id reduction) {
   const std::vector<Id>& body = a_.program().body.body;
   if (grid_.ahead == 0 || std::ranges::any_of(body, [&](Id id) { return id > reduction && at(id).word == Word::Reduce; })) return;

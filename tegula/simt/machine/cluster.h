@@ -56,7 +56,7 @@ class Cluster {
   std::int64_t blocks_;  // of the grid
   std::uint32_t first_block_ = 0;
   std::vector<Warp> warps_;
-  std::vector<std::vector<Exchange>> exchanges_;  // of each block
+  std::vector<std::vector<Exchange>> exchanges_;  // per block
   int warps_of_block_;
   std::minstd_rand random_;
 };

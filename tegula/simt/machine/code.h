@@ -1,5 +1,5 @@
 #pragma once
-// What the machine executes: a kernel's statements as instructions for a warp, one after another.
+// The machine's code: a kernel's statements as instructions for a warp, one after another.
 
 #include <algorithm>
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace tegula::simt {
 
-/// Where lanes lie among a warp's registers, in granules: where a register array begins, and for each loop over registers how far a turn moves on.
+/// The place of lanes among a warp's registers, in granules: the base of a register array, and for each loop over registers the distance of one turn.
 struct Slot {
   struct Step {
     std::uint16_t counter = 0;
@@ -56,13 +56,13 @@ struct Warp {
   std::uint32_t alive = 0, mask = 0;  // lanes
   std::size_t next = 0;  // instruction
   Wait wait = Wait::Nothing;
-  int counter = 0;  // of an exchange that it waits for
+  int counter = 0;  // of the exchange it waits for
   bool arrived = false;  // at the cluster's barrier
   std::int64_t instance = 0, set = 0;  // of a walk over all
   std::vector<std::uint32_t> masks;  // that were put aside
   std::vector<std::int64_t> counters;
   std::vector<Copy> copies;
-  int groups[kLanes] = {};  // of copies, closed
+  int groups[kLanes] = {};  // closed groups of copies
   std::unique_ptr<std::byte[]> registers;
   std::vector<std::uint32_t> defined;  // by granule: lanes
 
@@ -129,7 +129,7 @@ struct Code {
   std::deque<std::string> sentences;
   std::vector<Constant> constants;
   Given given;
-  std::size_t body = 0;  // where an instance begins
+  std::size_t body = 0;  // the begin of an instance
   std::size_t granules = 0, counters = 0, masks = 0;
   std::vector<std::size_t> exchanges;  // offsets of their counters; numbered from 1
 };

@@ -1,9 +1,9 @@
 #pragma once
 // Executes kernels (simt/kernel/kernel.h) on the CPU, statement by statement, and watches them: no compiler and no GPU is needed.
 //
-// A warp is 32 lanes in step, with a mask of those that are active; warps go from one barrier to the next in an order of their own. What a GPU would
-// do silently is found: threads that reach memory without a barrier between them, reads of what nobody has written, of a copy that is still on its way
-// or of what lies outside of memory, barriers that not all threads reach. Conflicts of banks of shared memory are counted.
+// A warp is 32 lanes in step, with a mask of those that are active; warps go from one barrier to the next in an order of their own. The machine finds errors
+// that a GPU would not report: threads that reach memory without a barrier between them; reads of unwritten memory, of the target of a copy under way, or
+// outside of memory; barriers that not all threads reach. Bank conflicts of shared memory are counted.
 
 #include <cstdint>
 #include <memory>
@@ -18,11 +18,11 @@ namespace tegula::simt {
 
 struct Code;
 
-/// What a kernel did that it must not do.
+/// A fault of a kernel.
 struct Finding {
   enum class Kind : std::uint8_t {
     Race,  // two threads reach a place, one of them writes, and no barrier is between them; or two instances do, which no barrier orders
-    Undefined,  // what nobody has written decides, is an address, or reaches memory
+    Undefined,  // an unwritten value decides a branch, is an address, or reaches memory
     Outside,  // an address that belongs to no memory
     Misaligned,  // an access of several bytes at an address that is no multiple of them
     OnItsWay,  // memory that a copy has not filled yet is read or written

@@ -1,10 +1,10 @@
 #pragma once
 // Moves tiles from one layout to another.
 //
-// What: each Convert becomes assignments of registers, exchanges between the lanes of a warp, or a way through shared memory whose words lie in another
-// bank for each lane, when they are written and when they are read (layouts/conversion.h says which of the three).
-// Why: what another thread needs goes through lanes without a barrier; row after row in shared memory the lanes of a warp would meet in a few banks.
-// Why here: which layouts meet is decided before, in what order the words are read only here. Ahead of the placing of shared memory, which it uses.
+// What: each Convert becomes assignments of registers, exchanges between the lanes of a warp, or a way through shared memory, in which the lanes' words are in
+// different banks for writing and for reading (layouts/conversion.h chooses among the three).
+// Why: values of other threads go through lanes without a barrier; row after row in shared memory, the lanes of a warp would use few banks.
+// Why here: the layouts are decided before, but the order of the words is known only here. Before the placing of shared memory, which it uses.
 
 #include "tegula/simt/kernel/kernel.h"
 

@@ -107,7 +107,7 @@ class Keeper {
   }
 
   std::vector<Packed> packed_;  // that are declared around
-  std::vector<Rest> behind_;    // what is left of the blocks that are open
+  std::vector<Rest> behind_;    // the rest of the open blocks
   bool crossed_ = false;        // columns have been brought together
 };
 

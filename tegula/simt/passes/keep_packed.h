@@ -1,12 +1,12 @@
 #pragma once
 // Keeps packed values packed until they are used.
 //
-// What: behind the place where a reduction has been brought together (Reduced) each packed value that is read later is marked as new (Keep), and so is
-// each that was loaded behind a reduction over columns, ahead of the first statement that stores something made of it.
-// Why: a value has the type in which it lies in registers: halves two to a register. The compiler knows what they are and would widen them once for
-// all uses, which takes twice the registers across the wait for other threads. What is loaded late is asked for as a whole before its first element is
+// What: after a reduction has been combined (Reduced), each packed value that is read later is marked as new (Keep); so is
+// each one loaded after a reduction over columns, before the first statement that stores a value made of it.
+// Why: a value has the type of its registers: halves two to a register. The compiler would otherwise widen them once for
+// all uses, which takes twice the registers across the wait for other threads. A late load is requested as a whole before its first element is
 // used, so that it is waited for once.
-// Why here: what is read later, behind loops and branches, is seen when all statements are there.
+// Why here: later reads, behind loops and branches, are known only when all statements exist.
 
 #include "tegula/simt/kernel/kernel.h"
 

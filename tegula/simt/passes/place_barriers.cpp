@@ -99,8 +99,8 @@ class Placement {
     for (const auto& [root, pointers] : writes) written_[root].insert(pointers.begin(), pointers.end());
   }
 
-  /// What one thread wrote is read by another only behind a barrier, and is not written over before. Different parameters may share memory only
-  /// where every element is read and written by one thread: at the same place of one tile.
+  /// A thread's write is read by another thread only after a barrier, and is not overwritten before. Different parameters may share memory only
+  /// if every element is read and written by one thread: at the same place of one tile.
   void access(const Touch& touch, Block* out) {
     const auto clashes = [&](const Touched& touched) {
       for (const auto& [other, pointers] : touched) {

@@ -133,7 +133,7 @@ class Thread {
   std::int64_t step_, begin_;
   std::map<std::string, std::int64_t> known_;
   std::map<std::int64_t, Copy> copies_;  // the last one into each place
-  int group_ = 0, complete_ = 0;         // of copies: how many are closed, how many have arrived
+  int group_ = 0, complete_ = 0;         // numbers of closed and of arrived groups of copies
   std::int64_t iteration_ = 0;
 };
 

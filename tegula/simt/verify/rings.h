@@ -1,5 +1,5 @@
 #pragma once
-// What is in the ring of what a loop fetches ahead, when it is read.
+// The content of a loop's ring when it is read.
 
 #include <set>
 #include <string>

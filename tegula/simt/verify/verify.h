@@ -1,5 +1,5 @@
 #pragma once
-// Whether a kernel, after its passes, is one that can be run.
+// Checks that a kernel, after its passes, can be run.
 //
 //   names      what an expression names has been declared around it, or is an argument
 //   registers  an array has as many indices as sizes, and the loops that count them are as long as those; what is read has been written on every path
@@ -7,7 +7,7 @@
 //   shared     what a thread wrote into shared memory is read behind a barrier, and not written over before all have read it
 //   ring       an iteration reads its own stage, when the copies into it have arrived and no others are on their way there
 //   accesses   vectors are whole numbers of accesses
-//   held       what a thread declares fits into its memory
+//   held       a thread's declarations fit into its memory
 //   passes     no mark is left that a pass should have replaced
 
 #include <string>
@@ -17,7 +17,7 @@
 
 namespace tegula::simt {
 
-/// What is wrong, a sentence each.
+/// The faults, a sentence each.
 std::vector<std::string> faults(const Kernel& kernel);
 /// Throws Error where there is any. With TEGULA_CHECK=plan every kernel is verified.
 void verify(const Kernel& kernel);

@@ -16,10 +16,10 @@ constexpr int kManyTwos = 30;  // "divisible by any power of two that matters"
 struct Term {
   enum class Kind : std::uint8_t {
     Number,      // value
-    Scalar,      // of the program: id
+    Scalar,      // a scalar of the program: id
     Sum,         // of the operands, modulo 2^64
     Product,     // of the operands, modulo 2^64; a factor of -1 is the first one
-    Difference,  // of the operands, exact where it is within ±2^62, else that end
+    Difference,  // of the operands, exact within ±2^62, otherwise clamped
   };
   Kind kind = Kind::Number;
   std::int64_t value = 0;

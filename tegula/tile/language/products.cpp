@@ -41,7 +41,7 @@ Shape shape_of_product(std::string_view word, const Content& a, const Content& b
   return out;
 }
 
-/// What sums of products of this dtype are in; nothing where there are none.
+/// The dtype of sums of products of these dtypes; nothing if there is none.
 std::optional<DType> sum_dtype(DType a, DType b) {
   if (is_float8(a) && is_float8(b)) return f32;
   if (a != b || a == boolean || a == i64 || a == u64) return std::nullopt;
@@ -84,7 +84,7 @@ Value int_number(double x, Value like) { return number(x, like); }
 Value shifted_left(Value x, int bits) { return binary(Word::Shl, x, int_number(bits, x)); }
 Value shifted_right(Value x, int bits) { return binary(Word::Shr, x, int_number(bits, x)); }
 
-/// What codes of 8 bits stand for, i32 -> f32.
+/// The values of 8-bit codes, i32 -> f32.
 template <int kMantissa>
 Value number_of(Value code) {
   using Format = Float8Format<kMantissa>;

@@ -7,8 +7,8 @@
 
 namespace tegula::tile {
 
-/// What f32 operands are rounded to: nothing; TF32, whose mantissa has 10 bits; or the three products of what is rounded and what that left over
-/// that are not too small, nearly as good as f32 ("tf32x3").
+/// The rounding of f32 operands: none; TF32, whose mantissa has 10 bits; or three products of the rounded parts and the rests, without the
+/// smallest product, nearly as good as f32 ("tf32x3").
 enum class InputPrecision : std::uint8_t { IEEE, TF32, TF32x3 };
 struct DotOptions {
   InputPrecision input_precision = InputPrecision::IEEE;  // Triton's default is TF32
@@ -32,10 +32,10 @@ struct ScaleArg {
   std::optional<TileArg> codes;
 };
 struct ScaledOptions {
-  bool lhs_k_pack = true, rhs_k_pack = true;  // of E2M1: whether the two of a byte are neighbours along K, else along the other axis
+  bool lhs_k_pack = true, rhs_k_pack = true;  // E2M1: the two numbers of a byte are neighbours along K; false: along the other axis
   std::optional<DType> out_dtype = {};
 };
-/// Triton's: lhs (…, M, K) and rhs (…, K, N), each element times its scale, multiplied; lhs_scale (…, M, K / 32), rhs_scale (…, N, K / 32). Of rank 2 or
+/// Triton's: lhs (…, M, K) and rhs (…, K, N), each element times its scale, multiplied; lhs_scale (…, M, K / 32), rhs_scale (…, N, K / 32). Rank 2 or
 /// 3. The products and sums are f32. Throws Error for other shapes and dtypes.
 Tile dot_scaled(TileArg lhs, const ScaleArg& lhs_scale, ScaledFormat lhs_format, TileArg rhs, const ScaleArg& rhs_scale,
                 ScaledFormat rhs_format, const ScaledOptions& options = {});

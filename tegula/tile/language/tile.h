@@ -33,8 +33,8 @@ inline constexpr bool is_const<Const<T, Name>> = true;
 
 template <class>
 class BasicTile;
-/// A tile or a scalar of a kernel: a variable. Copies are variables of their own. What a loop or a branch assigns to one that was there before is its value
-/// behind it; it keeps its type there.
+/// A tile or a scalar of a kernel: a variable. Copies are variables of their own. A value that a loop or a branch assigns to an earlier variable is its value
+/// after it; the variable keeps its type there.
 using Tile = BasicTile<void>;
 
 /// An operand of a word, and the line where it stands. A number takes the dtype of what it stands beside.
@@ -85,7 +85,7 @@ class [[maybe_unused]] BasicTile {
   }
 
   Shape shape(Line where = Line::current()) const { return get(where).value.shape(); }
-  /// Of the elements; of what a pointer points at.
+  /// The dtype of the elements; for a pointer, of its target.
   DType dtype(Line where = Line::current()) const { return get(where).dtype; }
   BasicTile& operator+=(TileArg x);
   BasicTile& operator-=(TileArg x);

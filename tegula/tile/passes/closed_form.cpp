@@ -69,7 +69,7 @@ class ClosedForms {
     inside_.clear();
     inside_.insert(body.parameters.begin(), body.parameters.end());
     inside_.insert(body.body.begin(), body.body.end());
-    std::vector<Id> ahead, first, behind;  // of the loop; of its body; of the loop
+    std::vector<Id> ahead, first, behind;  // before the loop; at the begin of its body; after the loop
     std::vector<std::pair<Id, Id>> results;  // by place among those carried: the parameter, and what it is behind the loop
     std::vector<std::size_t> kept;
     of_body_ = of_end_ = {};
@@ -102,7 +102,7 @@ class ClosedForms {
     around.insert(around.end(), behind.begin(), behind.end());
   }
 
-  /// What the loop adds to and takes from the value it carries in place k, when it does nothing else to it.
+  /// The additions to and subtractions from the value carried in place k, if the loop does nothing else to it.
   std::optional<std::vector<Step>> steps_of(const Region& body, std::size_t k) {
     const Id parameter = body.parameters[k + 1];
     const Type type = at(parameter).type;
@@ -252,7 +252,7 @@ class ClosedForms {
 
   Program program_;
   std::unordered_map<Id, Id> replaced_;
-  // Of the loop that is looked at: its parameters and the instructions of its body; how far it has come in its body, and when it is over.
+  // For the loop under examination: its parameters and the instructions of its body; the distances within the body and to its end.
   std::unordered_set<Id> inside_;
   Distance of_body_, of_end_;
   Line where_{};

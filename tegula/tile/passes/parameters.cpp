@@ -19,7 +19,7 @@ void drop_parameter(Program& program, std::int64_t index) {
       --one.attribute;
       continue;
     }
-    one.word = Word::Constant;  // of no use, and of no parameter
+    one.word = Word::Constant;  // unused, and for no parameter
     one.type = {DType::i64, false, {}};
     one.attribute = 0;
   }
