@@ -120,7 +120,7 @@ std::int64_t even_share(const tile::Ladder& ladder, std::int64_t extent, std::in
   return most;
 }
 
-constexpr std::int64_t kFewestChunks = 8;  // that are worth a second program that combines their parts
+constexpr std::int64_t kFewestChunks = 8;  // that are worth a second program for their partial results
 
 // A strip of a matrix whose rows are reduced by one instance is narrowed while there are few instances and little work for each.
 constexpr std::int64_t kNarrowStrip = 1 << 16;  // elements
@@ -211,7 +211,7 @@ void heighten_tiles(LoopNest& nest, const runtime::TilePreference& tiles, std::i
   nest.instances *= nest.count(nest.row);
 }
 
-// Scratch and streams for the parts of the reductions in `space`; a part is dense over the loops that are kept by them, in their order.
+// Scratch and streams for the partial results of the reductions in `space`; each is dense over the loops that the reductions keep, in their order.
 void add_partials(Plan& plan, const FusedGroup& group, LoopNest& nest, Space space) {
   const bool over_reduced = space == Space::Across;  // what is reduced across keeps the other reductions' loops
   nest.part_elements = 1;

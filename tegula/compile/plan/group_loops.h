@@ -12,7 +12,7 @@ struct Stream {
   Operand::Kind kind = Operand::Kind::Memory;
   int item = -1;
   Layout pattern;     // per domain axis
-  int scratch = -1;   // the parts of a split reduction lie in this scratch buffer instead of the item's own
+  int scratch = -1;   // the partial results of a split reduction are in this scratch buffer instead of the item's own
   std::int64_t bytes = 0;  // of an element that is read
   bool operator==(const Stream&) const = default;
 };
@@ -40,11 +40,11 @@ struct LoopNest {
   std::int64_t chunks = 1;     // tiles along the reduced loops
   std::int64_t instances = 1;  // tiles along the others
 
-  // Reductions whose parts are combined by a second program: so many instances share the chunks, or, where the parts are those of the
-  // reductions across, the tiles along the kept loops. Each takes `share` of them that follow each other, or every `splits`-th.
+  // A second program combines the partial results of split reductions. This many instances share the chunks or, for reductions across, the tiles
+  // along the kept loops. Each takes `share` consecutive ones, or every `splits`-th.
   std::int64_t splits = 1, share = 1;
   bool in_turn = false;  // every `splits`-th
-  std::int64_t part_elements = 0;  // of one instance's part of a reduction
+  std::int64_t part_elements = 0;  // of one instance's partial result
 
   std::int64_t step(int loop) const { return loop == col ? cols : loop == row ? rows : 1; }
   std::int64_t count(int loop) const { return (loops[static_cast<std::size_t>(loop)].extent + step(loop) - 1) / step(loop); }
@@ -63,14 +63,14 @@ LoopNest make_loop_nest(const Plan& plan, const FusedGroup& group);
 /// sizes are one program.
 void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles);
 
-/// Shares the chunks of a long reduction out to enough instances. Adds a stream for the parts of every reduction (scratch in `plan`). False
-/// when it is not needed.
+/// Splits the chunks of a long reduction among enough instances. Adds a stream for the partial results of every reduction (scratch in `plan`). False
+/// if no split is needed.
 bool split_reduction(Plan& plan, const FusedGroup& group, LoopNest& nest, const runtime::TilePreference& tiles);
 
 /// The same for the reductions across: instances share the tiles along the kept loops.
 void split_across(Plan& plan, const FusedGroup& group, LoopNest& nest, const runtime::TilePreference& tiles);
 
-/// The nest that combines the parts: a reduced loop over them, and the loops that the reductions keep.
+/// The nest that combines the partial results: a reduced loop over them, and the loops that the reductions keep.
 LoopNest combining_nest(const LoopNest& nest, const FusedGroup& group);
 
 }  // namespace tegula::compile

@@ -11,7 +11,7 @@
 
 namespace tegula::compile {
 
-/// The part of a split reduction that a program computes.
+/// The portion of a split reduction that a program computes.
 enum class Portion : std::uint8_t { Whole, Partials, Combination };
 
 class GroupPortion {

@@ -49,7 +49,7 @@ struct Launch {
   std::shared_ptr<const runtime::Kernel> kernel;
 };
 
-/// The common part of library calls and loops: buffers, and the call that runs.
+/// Shared by library calls and loops: buffers, and the call that runs.
 struct Called {
   std::vector<Reference> buffers;
   std::shared_ptr<const runtime::Call> bound;
@@ -100,7 +100,7 @@ struct Step {
     const auto* const library = std::get_if<LibraryCall>(&what);
     return library && library->part.number >= 0 ? library : nullptr;
   }
-  /// The common part of a call or loop; null for a launch.
+  /// The fields that calls and loops share; null for a launch.
   Called* called() { return const_cast<Called*>(std::as_const(*this).called()); }
   const Called* called() const {
     if (const auto* library = std::get_if<LibraryCall>(&what)) return library;
