@@ -27,7 +27,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// Of this process; gone when it ends.
+/// The folder of this process; removed when it ends.
 const fs::path& folder() {
   static const fs::path path = [] {
     const fs::path made = fs::temp_directory_path() / ("tegula_emulator_" + std::to_string(getpid()));
@@ -49,7 +49,7 @@ std::string compiler() {
 
 std::vector<std::string> command(const fs::path& source, const fs::path& object, Checked checked) {
   std::vector<std::string> words{compiler(), "-std=c++17", "-O0", "-w", "-fwrapv", "-fno-exceptions", "-fPIC", "-shared", "-Wl,-Bsymbolic"};
-  // What the sanitizers call is in the unit: their libraries are not wanted.
+  // The unit defines the functions that the sanitizers call: their libraries are not linked.
   if (checked == Checked::Yes)
     for (const char* const word : {"-g1", "-fsanitize=thread", "-fsanitize=bounds,integer-divide-by-zero", "-nodefaultlibs"})
       words.emplace_back(word);
@@ -161,7 +161,7 @@ std::string Image::line_of(const void* from) const {
   text = text.substr(0, text.find_first_of("\n"));
   if (const std::size_t note = text.find(" ("); note != std::string::npos) text.erase(note);  // " (discriminator 2)"
   if (text.find("??") != std::string::npos) return "";
-  if (text.starts_with(compiled_in_)) text.erase(0, compiled_in_.size());  // what the compiler puts in front of a name
+  if (text.starts_with(compiled_in_)) text.erase(0, compiled_in_.size());  // the compiler's prefix of a name
   return text;
 }
 

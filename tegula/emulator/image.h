@@ -9,10 +9,10 @@
 
 namespace tegula::emulator {
 
-/// Whether accesses to memory are looked at (memory_check.h). That is some ten times slower.
+/// With Checked::Yes accesses to memory are checked (memory_check.h), which is some ten times slower.
 enum class Checked : std::uint8_t { No, Yes };
 
-/// What kernels are compiled behind: CUDA's words.
+/// CUDA's words, which precede the text of every kernel.
 std::string words(Checked checked);
 
 class Image {

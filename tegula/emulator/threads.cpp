@@ -61,7 +61,7 @@ struct Fiber {
   const Slot* round = nullptr;
   unsigned members = 0;  // of that meeting
   unsigned atomics = 0;
-  const void* from = nullptr;  // of the last one: the code
+  const void* from = nullptr;  // the code address of the last atomic operation
   const void* read = nullptr;  // last
   unsigned reads = 0;  // of that in a row
   std::vector<std::vector<PendingCopy>> copies;  // that have not arrived: a group each; the last one is open

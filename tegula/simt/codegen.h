@@ -29,10 +29,10 @@ struct Kernel;
 
 namespace tegula::gpu {
 
-/// Of an integer argument: at least 0 and below 2^31.
+/// The fact of an integer argument that it is at least 0 and below 2^31.
 constexpr std::uint8_t kShort = 8;
 
-/// What the code may take for granted about the arguments; it is generated once for each value of this.
+/// The facts about the arguments that the code relies on; it is generated once for each value of this.
 struct Specialisation {
   /// Per parameter. Pointers: 2^fact divides the address, in bytes, at most 2^4. Integers: 2^fact divides the value, at most 2^4 (0 counts as
   /// 2^4), and kShort or not. Floats and booleans: 0.
@@ -43,13 +43,13 @@ struct Specialisation {
   bool operator==(const Specialisation&) const = default;
   auto operator<=>(const Specialisation&) const = default;
 };
-/// What holds for the arguments of all `sets`.
+/// The facts that hold for the arguments of all `sets`.
 Specialisation specialise(const tile::Program& program, std::span<const runtime::ArgumentSet> sets);
 
 struct Generated {
   std::string name;  // of the __global__ function; carries a hash of the source without comments, so that units can be joined
   std::string source;  // without the prelude
-  int threads = 128;  // of a block
+  int threads = 128;  // per block
   int cluster = 1;  // blocks that run one instance
   std::size_t shared_bytes = 0;  // dynamic shared memory
   bool early = false;  // waits for the launch ahead by itself
@@ -58,15 +58,15 @@ struct Generated {
 /// `architecture`: 90 for sm_90. Throws Error when the program uses what cannot be done on it.
 Generated generate(const tile::Program& program, const Specialisation& specialisation, int architecture);
 
-/// What it writes, as data (simt/kernel/kernel.h).
+/// The kernel as data (simt/kernel/kernel.h).
 simt::Kernel make_kernel(const tile::Program& program, const Specialisation& specialisation, int architecture);
-/// What is decided before anything is written: lines for people.
+/// The decisions made before the kernel is written, as lines for people.
 std::string decisions_of(const tile::Program& program, const Specialisation& specialisation, int architecture);
 
 /// The text without the lines that are comments: what is compiled. They name lines of the user's program, which say nothing about the kernel.
 std::string without_comments(const std::string& source);
 
-/// What generated sources need in front of them; no toolkit header is included.
+/// The text that generated sources need before them; no toolkit header is included.
 std::string prelude();
 
 }  // namespace tegula::gpu

@@ -35,7 +35,7 @@ struct Step {
     Word,  // `id` on its own; its regions have steps of their own
     Loop,  // loops[index]
     Reductions,  // reductions[index]
-    Leave,  // who is stopped leaves
+    Leave,  // a stopped thread leaves
   };
   Kind kind = Kind::Word;
   tile::Id id = -1;
@@ -57,9 +57,9 @@ struct Schedule {
 /// `decisions`: all others.
 Schedule schedule_of(const Values& values, const Decisions& decisions);
 
-/// Whether a reduction looks for the largest or smallest of halves that are still packed, whole vectors of them.
+/// True if the reduction compares halves that are still packed, in whole vectors.
 bool compares_halves(const Values& values, const Decisions& decisions, tile::Id reduce);
-/// Whether four random words come from one counter (Philox): then they are made together.
+/// True if four random words come from one counter (Philox) and are therefore made together.
 bool counts_in_fours(const Values& values, tile::Id random_bits);
 
 }  // namespace tegula::gpu
