@@ -166,7 +166,7 @@ std::string without_includes(std::string text) {
   return text;
 }
 
-/// What the text needs ahead of it.
+/// The words for halves, if the text uses any; else empty.
 std::string halves_for(const std::string& text) {
   static constexpr std::string_view kSigns[] = {"cuda_fp16.h", "cuda_bf16.h", "__half", "__nv_bfloat16"};
   const bool wanted = std::ranges::any_of(kSigns, [&](std::string_view sign) { return text.find(sign) != std::string::npos; });

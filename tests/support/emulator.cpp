@@ -57,7 +57,7 @@ struct Compiled {
   void (*body)(void*) = nullptr;
 };
 
-/// What was compiled, by source without comments: once per process.
+/// The compiled kernels, by source without comments: each is compiled once per process.
 std::map<std::string, Compiled>& known() {
   static std::map<std::string, Compiled> all;
   return all;

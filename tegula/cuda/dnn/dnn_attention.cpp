@@ -148,7 +148,7 @@ class EngineCall final : public runtime::Call {
   }
 
  private:
-  /// Of scores: a query of a head.
+  /// The number of rows of scores: one for each query of each head.
   std::size_t rows() const { return static_cast<std::size_t>(d_.q.layout.shape[0] * d_.q.layout.shape[1] * d_.q.layout.shape[2]); }
   std::size_t take(std::size_t bytes) { return std::exchange(scratch_bytes_, scratch_bytes_ + align_scratch(bytes)); }
 
@@ -294,7 +294,7 @@ class AttentionChoice {
     operands.push_back(read(dense)), tensors.push_back({});
   }
 
-  /// Where the engine writes the gradient of kOperands[i].
+  /// The operand to which the engine writes the gradient of kOperands[i].
   StepOperand gradient(CallSteps& all, std::vector<runtime::CallStep>& behind, int i, int buffer) const {
     const Layout lies = d_.gradient(i), seen = seen_.gradient(i);
     if (lies.strides == seen.strides) return StepOperand::writes(buffer);

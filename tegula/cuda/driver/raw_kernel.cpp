@@ -142,7 +142,7 @@ class RawKernelCall final : public runtime::Call {
     }
   }
 
-  /// What the result holds before the kernel runs.
+  /// Sets the result's initial elements before the kernel runs.
   void begin(const CudaTensor& result, const std::vector<void*>& all, void* at) const {
     if (result.begins == CudaTensor::Begins::Copied) {
       void* const from = all[static_cast<std::size_t>(result.bits)];

@@ -123,7 +123,7 @@ class AttentionDecodeOp final : public KernelOp {
     Tile index, sample, head, query, of_head;
   };
 
-  /// Of the row's keys, or those of one of `splits` parts of them.
+  /// The attention over the row's keys, or over one of `splits` parts of them.
   Found found_of(TileLaunch& kernel, const Sizes& s, const Row& row, const std::optional<Tile>& split) const {
     auto q = kernel.input(0), k = kernel.input(1), v = kernel.input(2);
     int next = 3;

@@ -77,10 +77,10 @@ class LadderOp final : public KernelOp {
     double operations() const { return 2.0 * static_cast<double>(n * o * pixels()) * static_cast<double>(taps()); }
   };
 
-  // What follows is written in the tile language. Extents are arguments of a launch; the window is part of the program.
+  // The functions below are written in the tile language. Extents are arguments of a launch; the window is part of the program.
   static Tile inside(const Tile& at, const Tile& size) { return at >= 0 && at < size; }
 
-  /// Where the window's tap meets the input, along spatial axis 0 or 1.
+  /// The input's index under the window's tap, along spatial axis 0 or 1.
   Tile input_place(int axis, const Tile& output, const Tile& tap) const {
     return output * window_.stride[axis] + (tap * window_.dilation[axis] - window_.low[axis]);
   }
