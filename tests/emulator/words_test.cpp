@@ -1,6 +1,7 @@
 // CUDA's words, run by the emulator: each beside what CUDA's guide says of it.
 
 #include <cmath>
+#include <cstdlib>
 
 #include "tegula/compile/jit.h"
 #include "tests/emulator/faulty.h"
@@ -142,6 +143,19 @@ TEST(CudaWords, CopiesOfBytesAreWatched) {
   EXPECT_EQ(told("memcpy(t, x, 16); memset(y, 0, 16); memcpy(y, t, 12);"), "nothing");
   EXPECT_TRUE(contains(told("memcpy(t, x + 1, 16);"), "reads element 4 of x, f32(4,), which has 4, at text of f:4"));
   EXPECT_TRUE(contains(told("memset(y + 1, 0, 16);"), "writes element 4 of y, f32(4,), which has 4, at text of f:4"));
+}
+
+// By clang as by g++, where it is there.
+TEST(CudaWords, AnotherCompilerFindsTheSame) {
+  if (std::system("clang++ --version > compiler 2>&1") != 0) GTEST_SKIP() << "no clang++";
+  ::setenv("TEGULA_CXX", "clang++", 1);
+  const std::string text =
+      "// by clang\n__global__ void f(float* y, int n) {\n  __shared__ float s[8];\n  s[threadIdx.x] = n;\n  __syncthreads();\n  "
+      "y[threadIdx.x + n] = s[7 - threadIdx.x];\n}";
+  const std::string right = said(text, {cuda_out({8}), 0}, {.block = {8}}), wrong = said(text, {cuda_out({8}), 1}, {.block = {8}});
+  ::unsetenv("TEGULA_CXX");
+  EXPECT_EQ(right, "nothing");
+  EXPECT_TRUE(contains(wrong, "writes element 8 of y, f32(8,), which has 8, at text of f:6"));
 }
 
 // Macros of the text do not reach what calls the kernel.
