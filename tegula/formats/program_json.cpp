@@ -73,6 +73,9 @@ class Reader : private JsonReader {
       parameter.unwritten = flag_at(one, "unwritten");
       out.parameters.push_back(parameter);
     }
+    if (given.contains("texts"))
+      for (const json& one : list(given["texts"]))
+        out.texts.push_back({.text = text(at(one, "text")), .constraints = text(at(one, "constraints")), .fallback = {}});
     for (const json& one : list_at(given, "instructions")) out.instructions.push_back(instruction(one));
     out.body = region(at(given, "body"));
     std::size_t listed = 0;
@@ -168,6 +171,15 @@ json program_json(const tile::Program& given) {
   out["body"] = region_json(given.body);
   if (given.many_sizes) out["many_sizes"] = true;
   if (given.early) out["early"] = true;
+  for (const tile::Text& one : given.texts) {
+    if (one.fallback) {
+      throw Error({.op = "graph",
+                   .got = "inline assembly with a C++ function as its fallback",
+                   .expected = "kernels whose program a file can hold",
+                   .advice = "launch it outside of what is saved"});
+    }
+    out["texts"].push_back({{"text", one.text}, {"constraints", one.constraints}});
+  }
   return out;
 }
 

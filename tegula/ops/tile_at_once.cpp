@@ -18,6 +18,7 @@
 #include "tegula/graph/trace.h"
 #include "tegula/ops/tile_kernel_op.h"
 #include "tegula/runtime/interpreter.h"
+#include "tegula/tile/atomic.h"
 
 namespace tegula::tile::language {
 namespace {
@@ -33,7 +34,11 @@ struct Memory {
   std::string name;  // "input 0"
   HostArray array;
   bool is_result = false, has_values = false;  // has_values: before the first instance runs
-  std::vector<std::int64_t> stored_by, read_by;  // instances, of a result; -1: none
+  struct Touched {
+    std::int64_t by = -1, step = 0;  // the instance, and how often it had released by then
+    bool atomically = false;
+  };
+  std::vector<Touched> stored, read;  // of a result, by element
 
   std::int64_t begin() const { return reinterpret_cast<std::int64_t>(array.buffer->data()); }
   std::int64_t bytes() const { return array.size() * static_cast<std::int64_t>(size_of(array.dtype)); }
@@ -43,14 +48,25 @@ struct Memory {
   }
 };
 
-constexpr std::int64_t kNobody = -1, kEverybody = -2;  // kEverybody: atomically
+constexpr std::int64_t kNobody = -1;
+
+/// What is known to come before: of each instance so many steps. An atomic word that releases leaves what its instance knows at its element, and ends a step
+/// of it; one that acquires learns what lies there (vector clocks: Mattern, 1989).
+using Known = std::unordered_map<std::int64_t, std::int64_t>;
+
+void learn(Known& known, const Known& other) {
+  for (const auto& [instance, steps] : other) {
+    std::int64_t& have = known.try_emplace(instance, 0).first->second;
+    have = std::max(have, steps);
+  }
+}
 
 /// Looks at each access of the instance that runs.
 class Watch final : public MemoryWatch {
  public:
   Watch(const std::string& name, std::vector<Memory>& memories) : name_(name), memories_(memories) {}
 
-  void begin(std::int64_t number, const Instance& id) { number_ = number, id_ = id; }
+  void begin(std::int64_t number, const Instance& id) { number_ = number, id_ = id, step_ = 0, known_.clear(); }
   Instance instance(std::int64_t number) const { return instances_[static_cast<std::size_t>(number)]; }
   void set_instances(std::vector<Instance> instances) { instances_ = std::move(instances); }
 
@@ -81,32 +97,48 @@ class Watch final : public MemoryWatch {
       if (!load) refuse("", "stores to results alone: Out and InOut", "");
       return;
     }
-    std::int64_t& writer = near->stored_by[static_cast<std::size_t>(place)];
-    std::int64_t& reader = near->read_by[static_cast<std::size_t>(place)];
-    const auto other = [&](std::int64_t who) { return who == kEverybody ? "an atomic word" : instance_text(instance(who)); };
+    Memory::Touched& writer = near->stored[static_cast<std::size_t>(place)];
+    Memory::Touched& reader = near->read[static_cast<std::size_t>(place)];
+    const auto other = [&](const Memory::Touched& who) { return who.atomically ? "an atomic word" : instance_text(instance(who.by)); };
     const std::string race = "instances that do not touch what another one stores";
+    if (self.word == Word::Atomic) order(Atomic::of(self), address);
     if (load) {
-      if (writer == kNobody && !near->has_values)
+      if (writer.by == kNobody && !near->has_values)
         refuse(", which nobody has stored", "values that were stored before, or out(shape, fill)", "");
-      if (writer != kNobody && writer != number_) refuse(", which " + other(writer) + " stores", race, "they run in any order");
-      reader = number_;
+      if (!is_before(writer)) refuse(", which " + other(writer) + " stores", race, "they run in any order");
+      reader = {number_, step_};
       return;
     }
     const bool atomic = self.word != Word::Store;
-    if (reader != kNobody && reader != number_) refuse(", which " + other(reader) + " reads", race, "they run in any order");
-    if (writer != kNobody && writer != number_ && !(atomic && writer == kEverybody)) {
+    if (!is_before(reader)) refuse(", which " + other(reader) + " reads", race, "they run in any order");
+    if (!is_before(writer) && !(atomic && writer.atomically)) {
       refuse(", which " + other(writer) + " stores, too", race,
              atomic ? "atomics alone may meet" : "they run in any order: mask it, or use atomic_add");
     }
-    writer = atomic ? kEverybody : number_;
+    writer = {number_, step_, atomic};
   }
 
  private:
+  /// Nobody's, this instance's own, or one that an atomic word has ordered before. What an atomic word of its own leaves, others may change meanwhile.
+  bool is_before(const Memory::Touched& touched) const {
+    if (touched.by == kNobody || (touched.by == number_ && !touched.atomically)) return true;
+    const auto found = known_.find(touched.by);
+    return found != known_.end() && touched.step < found->second;
+  }
+  void order(const Atomic& atomic, std::int64_t address) {
+    if (atomic.acquires()) learn(known_, released_[address]);
+    if (!atomic.releases()) return;
+    known_[number_] = ++step_;
+    learn(released_[address], known_);
+  }
+
   const std::string& name_;
   std::vector<Memory>& memories_;
   std::vector<Instance> instances_;
-  std::int64_t number_ = 0;
+  std::int64_t number_ = 0, step_ = 0;
   Instance id_{};
+  Known known_;  // to this instance
+  std::unordered_map<std::int64_t, Known> released_;  // by address
 };
 
 /// Executes the words of one instance.
@@ -205,8 +237,8 @@ std::vector<Memory> memories_of(const std::vector<Tensor>& inputs, const TileLau
       const HostArray& from = memories[static_cast<std::size_t>(output.begins_as)].array;
       if (from.size() > 0) std::memcpy(memory.array.buffer->data(), from.buffer->data(), static_cast<std::size_t>(memory.bytes()));
     }
-    memory.stored_by.assign(static_cast<std::size_t>(memory.array.size()), kNobody);
-    memory.read_by = memory.stored_by;
+    memory.stored.assign(static_cast<std::size_t>(memory.array.size()), {});
+    memory.read = memory.stored;
     memories.push_back(std::move(memory));
   }
   return memories;
@@ -269,11 +301,11 @@ std::vector<Tensor> run_at_once(const std::string& name, Runner run, const std::
   std::vector<Tensor> results;
   for (const Memory& memory : memories) {
     if (!memory.is_result) continue;
-    const auto missing = std::ranges::find(memory.stored_by, kNobody);
-    if (!memory.has_values && missing != memory.stored_by.end()) {
+    const auto missing = std::ranges::find(memory.stored, kNobody, &Memory::Touched::by);
+    if (!memory.has_values && missing != memory.stored.end()) {
       throw Error(
           {.op = name,
-           .got = "element " + std::to_string(missing - memory.stored_by.begin()) + " of " + memory.text() + ", which no instance stores",
+           .got = "element " + std::to_string(missing - memory.stored.begin()) + " of " + memory.text() + ", which no instance stores",
            .expected = "a store to each element, or out(shape, fill)",
            .where = where});
     }

@@ -172,6 +172,18 @@ int TileKernelOp::overwrites(int result) const {
   return std::ranges::count_if(launch_.outputs, same) == 1 ? input : -1;
 }
 
+std::vector<Tensor> TileKernelOp::gradients(const Node& y, std::span<const Tensor>, const std::vector<bool>& wanted) const {
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    if (!wanted[i] || !is_float(y.inputs()[i]->dtype())) continue;
+    throw Error({.op = name_,
+                 .got = "a gradient that is wanted of input " + std::to_string(i) + " of a tile kernel without one",
+                 .expected = "kernel.gradient(another kernel, or a function)",
+                 .advice = "or stop_gradient of what the kernel is given",
+                 .where = y.origin().where});
+  }
+  return {};
+}
+
 bool TileKernelOp::accepts(int index, const Layout& layout) const {
   return layout.is_dense() || (!checked_ && std::ranges::find(launch_.strided, index) != launch_.strided.end());
 }
@@ -234,7 +246,7 @@ std::string TileKernelOp::check_message(std::int64_t id, std::int64_t value) con
     const auto [element, instance] = tile::place_failure(value);
     return std::string(place.word == tile::Word::Load    ? "a load"
                        : place.word == tile::Word::Store ? "a store"
-                                                         : "an atomic addition") +
+                                                         : "an atomic word") +
            " of element " + std::to_string(element) + " of " + tensor(place.extent) + ", by the instance " + instance_text(instance) +
            " of " + name_ + " at " + to_string(place.where);
   }
@@ -348,13 +360,13 @@ void TileKernelOp::check_places(Built& built) const {
 void TileKernelOp::refuse_unfilled(const tile::Program& program) const {
   const tile::PointerOrigins origins(program);
   for (const tile::Instruction& one : program.instructions) {
-    if (one.word != tile::Word::AtomicAdd) continue;
+    if (one.word != tile::Word::Atomic) continue;
     for (const int parameter : origins(one.operands[0])) {
       const std::size_t k = static_cast<std::size_t>(parameter) - inputs_.size();
       const TileOutput& output = launch_.outputs[k];
       if (output.fill || output.begins_as >= 0) continue;
       throw Error({.op = name_,
-                   .got = "an atomic addition to result " + std::to_string(k) + ", which begins with what memory held",
+                   .got = "an atomic word on result " + std::to_string(k) + ", which begins with what memory held",
                    .expected = "a number that it begins with: .outputs = {" + std::string(k > 0 ? "…, " : "") + "{.shape = {" +
                                sizes_text(output.shape) + "}, .dtype = " + std::string(tegula::name(output.dtype)) + ", .fill = 0}}",
                    .where = one.where});

@@ -63,11 +63,11 @@ struct TileLaunch {
 ///     Tensor z = tile_kernel("vector_add", vector_add, {x, y},
 ///                            {.grid = {divide_up(n, 1024)}, .outputs = {{{n}, f32}}, .numbers = {n}, .constants = {1024}})[0];
 ///
-/// Addresses are not checked, except with TEGULA_CHECK=tile in the environment: then a load, store or atomic addition outside of its tensor, and an
+/// Addresses are not checked, except with TEGULA_CHECK=tile in the environment: then a load, store or atomic word outside of its tensor, and an
 /// element of a result that is never stored, are Errors with the element, the tensor, the instance and the kernel's line. That is some times slower.
 ///
 /// Throws Error for no kernel, no outputs, a grid of more than three axes or with negative ones. Building the kernel throws Error for a wrong
-/// word, with the line of this call, and for an atomic addition to a result without a fill, with its own line.
+/// word, with the line of this call, and for an atomic word on a result without a fill, with its own line.
 std::vector<Tensor> tile_kernel(std::string name, TileKernel kernel, const std::vector<Tensor>& inputs, TileLaunch launch,
                                 Line where = Line::current());
 

@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/philox.h"
+#include "tegula/tile/atomic.h"
 #include "tegula/tile/scalar_words.h"
 
 namespace tegula::tile {
@@ -86,12 +87,14 @@ std::vector<Interpreter::Elements> Interpreter::run(const Region& region) {
 void Interpreter::execute(Id id) {
   const Instruction& self = program_[id];
   if (self.word == Word::For) run_for(id);
+  else if (self.word == Word::While) run_while(id);
   else if (self.word == Word::If) results_[static_cast<std::size_t>(id)] = run(self.regions[operand(self, 0)[0].integer ? 0 : 1]);
   else if (self.word == Word::Result) value(id) = results_[static_cast<std::size_t>(self.operands[0])][at(self.attribute)];
+  else if (self.word == Word::Hint) value(id) = operand(self, 0);
   else if (is_elementwise(self.word)) value(id) = elementwise(self);
   else if (self.word <= Word::Arange) value(id) = source(self);
   else if (self.word <= Word::Transpose) value(id) = shape_word(self);
-  else if (self.word <= Word::AtomicAdd) value(id) = memory(self);
+  else if (self.word <= Word::Atomic) value(id) = memory(self);
   else if (self.word <= Word::ArgSort) value(id) = across(self);
   else value(id) = rest(self);
 }
@@ -108,6 +111,22 @@ void Interpreter::run_for(Id id) {
     value(body.parameters[0]) = {{0, i}};
     for (std::size_t k = 0; k < carried.size(); ++k) value(body.parameters[k + 1]) = carried[k];
     carried = run(body);
+  }
+  results_[static_cast<std::size_t>(id)] = std::move(carried);
+}
+
+void Interpreter::run_while(Id id) {
+  const Instruction& self = program_[id];
+  const Region& body = self.regions[0];
+  std::vector<Elements> carried;
+  for (std::size_t i = 1; i < self.operands.size(); ++i) carried.push_back(operand(self, i));
+  bool again = operand(self, 0)[0].integer != 0;
+  for (Int i = 0; again; ++i) {
+    value(body.parameters[0]) = {{0, i}};
+    for (std::size_t k = 0; k < carried.size(); ++k) value(body.parameters[k + 1]) = carried[k];
+    carried = run(body);
+    again = carried.back()[0].integer != 0;
+    carried.pop_back();
   }
   results_[static_cast<std::size_t>(id)] = std::move(carried);
 }
@@ -172,9 +191,8 @@ Interpreter::Elements Interpreter::memory(const Instruction& self) {
   const Type& pointer = operand_type(self, 0);
   const Elements& places = operand(self, 0);
   const bool load = self.word == Word::Load;
-  const std::size_t mask = load ? 1 : 2;
-  const DType compute = compute_type(pointer.dtype);
-  Elements out(load ? places.size() : 0);
+  const std::size_t mask = mask_place(self);
+  Elements out(self.word == Word::Store ? 0 : places.size());
   for (std::size_t i = 0; i < places.size(); ++i) {
     const bool on = self.operands.size() <= mask || pick(operand(self, mask), i).integer;
     if (!on) {
@@ -188,13 +206,22 @@ Interpreter::Elements Interpreter::memory(const Instruction& self) {
       continue;
     }
     Scalar stored = pick(operand(self, 1), i);
-    if (self.word == Word::AtomicAdd) {
-      const Scalar sum[2]{read(pointer.dtype, address), stored};
-      stored = evaluate(Word::Add, compute, compute, 0, sum);
+    if (self.word == Word::Atomic) {
+      out[i] = read(pointer.dtype, address);
+      stored = changed(self, out[i], stored, i);
     }
     write(pointer.dtype, address, stored);
   }
   return out;
+}
+
+/// What an atomic word leaves where `old` was.
+Scalar Interpreter::changed(const Instruction& self, Scalar old, Scalar given, std::size_t element) {
+  const Atomic atomic = Atomic::of(self);
+  if (atomic.kind == AtomicKind::Exchange) return given;
+  if (atomic.kind == AtomicKind::CompareAndSwap) return old.integer == pick(operand(self, 2), element).integer ? given : old;
+  const Scalar both[2]{old, given};
+  return evaluate(word_of(atomic.kind), self.type.dtype, self.type.dtype, 0, both);
 }
 
 Interpreter::Elements Interpreter::across(const Instruction& self) {
@@ -237,6 +264,48 @@ Interpreter::Elements Interpreter::across(const Instruction& self) {
   return out;
 }
 
+Interpreter::Elements Interpreter::picked(const Instruction& self) {
+  const Elements& from = operand(self, 0);
+  Elements out(at(numel(self.type.shape)));
+  if (self.word == Word::Histogram) {
+    for (std::size_t i = 0; i < from.size(); ++i) {
+      const Int bin = from[i].integer;
+      if ((self.operands.size() < 2 || operand(self, 1)[i].integer) && bin >= 0 && bin < self.type.shape[0]) ++out[at(bin)].integer;
+    }
+    return out;
+  }
+  const Elements& places = operand(self, 1);
+  const int axis = static_cast<int>(self.attribute);
+  const Shape& shape = operand_type(self, 0).shape;
+  const Int stride = dense_strides(shape)[axis], length = shape[axis], count = self.type.shape[axis];
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    const Int line = static_cast<Int>(i) / (count * stride) * (length * stride) + static_cast<Int>(i) % stride, place = places[i].integer;
+    if (place >= 0 && place < length) out[i] = from[at(line + place * stride)];
+  }
+  return out;
+}
+
+Interpreter::Elements Interpreter::assembly(const Instruction& self) {
+  const Text& text = program_.texts[at(self.attribute)];
+  if (!text.fallback) {
+    throw Error({.op = "inline_asm_elementwise",
+                 .got = "the PTX \"" + text.text + "\" without a GPU",
+                 .expected = "a fallback that gives the same",
+                 .where = self.where});
+  }
+  Elements out(at(numel(self.type.shape)));
+  std::vector<Text::Element> given(self.operands.size());
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    for (std::size_t k = 0; k < given.size(); ++k) {
+      const Scalar x = pick(operand(self, k), i);
+      given[k] = {x.real, x.integer};
+    }
+    const Text::Element result = text.fallback(given);
+    out[i] = rounded({result.real, result.integer}, self.type.dtype);
+  }
+  return out;
+}
+
 Interpreter::Elements Interpreter::dot(const Instruction& self) {
   const Elements &a = operand(self, 0), &b = operand(self, 1);
   const DType dtype = self.type.dtype;
@@ -261,6 +330,9 @@ Interpreter::Elements Interpreter::dot(const Instruction& self) {
 }
 
 Interpreter::Elements Interpreter::rest(const Instruction& self) {
+  if (self.word == Word::Gather || self.word == Word::Histogram) return picked(self);
+  if (self.word == Word::InlineAsm) return assembly(self);
+  if (self.word == Word::Assume || self.word == Word::Print || self.word == Word::Barrier) return {};
   const Elements &a = operand(self, 0), &b = operand(self, 1);
   if (self.word == Word::Dot) { return dot(self); }
   if (self.word == Word::RandomBits) {

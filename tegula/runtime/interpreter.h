@@ -40,7 +40,10 @@ class Interpreter {
   std::vector<Id> catch_up();
   /// The elements of a value, which are computed where they were forgotten.
   const Elements& look(Id id);
-  void forget(Id id) { values_[static_cast<std::size_t>(id)] = {}; }
+  /// Not of an atomic word, which may not be executed again.
+  void forget(Id id) {
+    if (program_[id].word != Word::Atomic) values_[static_cast<std::size_t>(id)] = {};
+  }
 
  private:
   Elements& value(Id id) { return values_[static_cast<std::size_t>(id)]; }
@@ -49,13 +52,17 @@ class Interpreter {
   std::vector<Elements> run(const Region& region);
   void execute(Id id);
   void run_for(Id id);
+  void run_while(Id id);
   Elements source(const Instruction& self) const;
   Elements shape_word(const Instruction& self);
   Elements elementwise(const Instruction& self);
   Elements memory(const Instruction& self);
+  Scalar changed(const Instruction& self, Scalar old, Scalar given, std::size_t element);
   Elements across(const Instruction& self);
   Elements dot(const Instruction& self);
   Elements rest(const Instruction& self);
+  Elements picked(const Instruction& self);
+  Elements assembly(const Instruction& self);
 
   const Program& program_;
   const runtime::ArgumentSet& set_;
@@ -64,7 +71,7 @@ class Interpreter {
   MemoryWatch* watch_;
   std::size_t done_ = 0;
   std::vector<Elements> values_;
-  std::vector<std::vector<Elements>> results_;  // results of For and If
+  std::vector<std::vector<Elements>> results_;  // results of loops and branches
 };
 
 }  // namespace tegula::tile

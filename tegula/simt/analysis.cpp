@@ -16,7 +16,7 @@ MainTile main_tile(const tile::Program& program) {
   bool flat = true;
   for (const Instruction& self : program.instructions) {
     const Shape& shape = self.type.shape;
-    if (!tile::has_result(self.word) || shape.empty() || self.word == Word::For || self.word == Word::If) continue;
+    if (!tile::has_result(self.word) || shape.empty()) continue;
     const bool line = shape.rank() != 2;
     if (numel(shape) < largest || (numel(shape) == largest && (line || !flat))) continue;
     largest = numel(shape);

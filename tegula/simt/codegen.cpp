@@ -147,10 +147,18 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .lets_next_begin = program.early,
                       .walkers = decisions.walkers,
                       .parameters = {},
+                      .assembly = {},
                       .entry = {},
                       .body = {}};
   for (std::size_t i = 0; i < program.parameters.size(); ++i)
     kernel.parameters.push_back({.name = analysis.parameter_names()[i], .declared = program.parameters[i], .hint = decisions.hints[i]});
+  for (const tile::Instruction& self : program.instructions) {
+    if (self.word != Word::InlineAsm) continue;
+    const tile::Text& text = program.texts[static_cast<std::size_t>(self.attribute)];
+    simt::Assembly assembly{.name = function_name(text), .what = text, .result = self.type.dtype, .operands = {}};
+    for (const tile::Id operand : self.operands) assembly.operands.push_back(analysis.type(operand).dtype);
+    kernel.assembly.push_back(std::move(assembly));
+  }
   Lowering(analysis, decisions).lower(kernel);
   return kernel;
 }

@@ -469,4 +469,27 @@ __device__ inline void write_in_order(T* const* places, const U* values, int cou
     else narrow(values[i], *place);
   }
 }
+template <class T> struct Either { static __device__ inline T of(T a, T b) { return a ^ b; } };
+template <class T> struct Latter { static __device__ inline T of(T, T b) { return b; } };
+/// The same for atomic words. kKeeps: `values` holds what was there before.
+template <template <class> class Operation, bool kKeeps, class T, class U>
+__device__ inline void change_in_order(T* const* places, U* values, int count, unsigned int owners, unsigned int owner) {
+  for (int i = 0; i < count; ++i) {
+    T* const place = places[i];
+    if (place == nullptr || owner_of(place) % owners != owner) continue;
+    const U old = widen(*place);
+    narrow(Operation<U>::of(old, values[i]), *place);
+    if constexpr (kKeeps) values[i] = old;
+  }
+}
+template <bool kKeeps, class T, class U>
+__device__ inline void swap_in_order(T* const* places, U* values, const U* compared, int count, unsigned int owners, unsigned int owner) {
+  for (int i = 0; i < count; ++i) {
+    T* const place = places[i];
+    if (place == nullptr || owner_of(place) % owners != owner) continue;
+    const U old = widen(*place);
+    if (old == compared[i]) narrow(values[i], *place);
+    if constexpr (kKeeps) values[i] = old;
+  }
+}
 #pragma endregion

@@ -18,7 +18,7 @@ std::string types(const Program& program, const std::vector<Id>& operands) {
   return text.empty() ? "no operands" : text;
 }
 
-bool can_share(Word word) { return word < Word::Load || (word >= Word::Reduce && word <= Word::RandomBits); }
+bool can_share(Word word) { return word < Word::Load || (word >= Word::Reduce && word <= Word::InlineAsm); }
 
 std::uint64_t hash(const Instruction& instruction) {
   std::uint64_t h = static_cast<std::uint64_t>(instruction.word);
@@ -184,7 +184,7 @@ class Builder::Located {
   Line before_;
 };
 
-Value Builder::load(Value pointer, Value mask, Value other, Line where) {
+Value Builder::load(const AccessHints& hints, Value pointer, Value mask, Value other, Line where) {
   const Located here(*this, where);
   if (!other.is_empty() && mask.is_empty()) fail(*this, "load", "a value for masked-off elements but no mask", "both or none");
   Shape shape = pointer.shape();
@@ -198,25 +198,25 @@ Value Builder::load(Value pointer, Value mask, Value other, Line where) {
   for (const Value value : {mask, other}) {
     if (!value.is_empty()) operands.push_back(value.shape().empty() ? value.id() : broadcast(value, shape).id());
   }
-  return emit(Word::Load, {compute_type(pointer.dtype()), false, shape}, std::move(operands));
+  return emit(Word::Load, {compute_type(pointer.dtype()), false, shape}, std::move(operands), hints.packed());
 }
 
-void Builder::store(Value pointer, Value value, Value mask, Line where) {
+void Builder::store(const AccessHints& hints, Value pointer, Value value, Value mask, Line where) {
   const Located here(*this, where);
   std::vector<Id> operands{pointer.id()};
   for (const Value x : {value, mask}) {
     if (!x.is_empty()) operands.push_back(x.shape().empty() ? x.id() : broadcast(x, pointer.shape()).id());
   }
-  emit(Word::Store, {}, std::move(operands));
+  emit(Word::Store, {}, std::move(operands), hints.packed());
 }
 
-void Builder::atomic_add(Value pointer, Value value, Value mask, Line where) {
+Value Builder::atomic(const Atomic& what, Value pointer, Value value, Value mask, Value compared, Line where) {
   const Located here(*this, where);
   std::vector<Id> operands{pointer.id()};
-  for (const Value x : {value, mask}) {
+  for (const Value x : {value, compared, mask}) {
     if (!x.is_empty()) operands.push_back(x.shape().empty() ? x.id() : broadcast(x, pointer.shape()).id());
   }
-  emit(Word::AtomicAdd, {}, std::move(operands));
+  return emit(Word::Atomic, {compute_type(pointer.dtype()), false, pointer.shape()}, std::move(operands), what.packed());
 }
 
 void Builder::check(Value condition, Value value, std::int64_t id) {
@@ -234,6 +234,25 @@ void Builder::check(Value condition, Value value, std::string sentence, Line whe
   check(condition, value, kFirstSentence + static_cast<std::int64_t>(sentences_.size()) - 1);
 }
 
+void Builder::print(std::string label, Value value, Line where) {
+  const Located here(*this, where);
+  program_.texts.push_back({.text = std::move(label), .constraints = {}, .fallback = {}});
+  emit(Word::Print, {}, {value.id()}, static_cast<std::int64_t>(program_.texts.size()) - 1);
+}
+
+Value Builder::inline_asm(Text text, std::vector<Value> operands, DType dtype) {
+  Shape shape;
+  for (const Value value : operands) {
+    const auto common = tegula::broadcast(shape, value.shape());
+    if (!common) fail(*this, "inline_asm", "shapes " + to_string(shape) + " and " + to_string(value.shape()), "shapes that broadcast");
+    shape = *common;
+  }
+  std::vector<Id> ids;
+  for (const Value value : operands) ids.push_back(value.shape().empty() ? value.id() : broadcast(value, shape).id());
+  program_.texts.push_back(std::move(text));
+  return emit(Word::InlineAsm, {dtype, false, shape}, std::move(ids), static_cast<std::int64_t>(program_.texts.size()) - 1);
+}
+
 // Control.
 
 std::vector<Value> Builder::results_of(Id control, const std::vector<Id>& yielded) {
@@ -247,8 +266,9 @@ std::vector<Value> Builder::results_of(Id control, const std::vector<Id>& yielde
 }
 
 std::vector<Value> Builder::for_(Value begin, Value end, Value step, std::vector<Value> initial,
-                                 const std::function<std::vector<Value>(Value, std::span<const Value>)>& body) {
+                                 const std::function<std::vector<Value>(Value, std::span<const Value>)>& body, std::int64_t hints) {
   Instruction loop = make(Word::For, {});
+  loop.attribute = hints;
   for (const Value bound : {begin, end, step}) {
     const Type type = bound.type();
     if (type.pointer || !is_integer(type.dtype) || !type.shape.empty())
@@ -256,39 +276,62 @@ std::vector<Value> Builder::for_(Value begin, Value end, Value step, std::vector
     loop.operands.push_back(cast(bound, i64).id());
   }
   for (const Value value : initial) loop.operands.push_back(value.id());
-  {
-    Scope scope(*this);
-    const auto parameter = [&](Type type) {
-      Instruction instruction = make(Word::RegionParameter, type);
-      instruction.attribute = static_cast<std::int64_t>(scope.region.parameters.size());
-      const Id id = append(std::move(instruction));
-      scope.region.parameters.push_back(id);
-      return Value(this, id);
-    };
-    const Value index = parameter({i64, false, {}});
-    std::vector<Value> carried;
-    for (const Value value : initial) carried.push_back(parameter(value.type()));
-
-    const std::vector<Value> next = body(index, carried);
-    if (next.size() != initial.size()) {
-      fail(*this, "for", std::to_string(next.size()) + " values from the body",
-           std::to_string(initial.size()) + ", one for each carried value");
-    }
-    for (std::size_t i = 0; i < next.size(); ++i) {
-      const Type type = initial[i].type();
-      Value value = next[i];
-      if (value.shape().empty() && !type.shape.empty()) value = broadcast(value, type.shape);
-      if (value.type() != type) {
-        fail(*this, "for",
-             "carried value " + std::to_string(i) + " that begins as " + to_string(type) + " and comes back as " + to_string(value.type()),
-             "one type", "begin with a tile of the shape and dtype that the body returns");
-      }
-      scope.region.results.push_back(value.id());
-    }
-    loop.regions.push_back(std::move(scope.region));
-  }
+  loop.regions.push_back(loop_body("for", initial, body));
   const std::vector<Id> yielded = loop.regions[0].results;
   return results_of(append(std::move(loop)), yielded);
+}
+
+std::vector<Value> Builder::while_(Value condition, std::vector<Value> initial, const std::function<Next(std::span<const Value>)>& body) {
+  const auto bool_scalar = [&](Value value) {
+    if (value.is_empty() || value.type() != Type{boolean, false, {}})
+      fail(*this, "while", "a condition of type " + to_string(value.type()), "a bool scalar", "reduce a tile of conditions by any or all");
+  };
+  bool_scalar(condition);
+  Instruction loop = make(Word::While, {}, {condition.id()});
+  for (const Value value : initial) loop.operands.push_back(value.id());
+  Id again = -1;
+  loop.regions.push_back(loop_body("while", initial, [&](Value, std::span<const Value> carried) {
+    Next next = body(carried);
+    bool_scalar(next.again);
+    again = next.again.id();
+    return std::move(next.carried);
+  }));
+  const std::vector<Id> yielded = loop.regions[0].results;
+  loop.regions[0].results.push_back(again);
+  return results_of(append(std::move(loop)), yielded);
+}
+
+Region Builder::loop_body(const char* word, const std::vector<Value>& initial,
+                          const std::function<std::vector<Value>(Value, std::span<const Value>)>& body) {
+  Scope scope(*this);
+  const auto parameter = [&](Type type) {
+    Instruction instruction = make(Word::RegionParameter, type);
+    instruction.attribute = static_cast<std::int64_t>(scope.region.parameters.size());
+    const Id id = append(std::move(instruction));
+    scope.region.parameters.push_back(id);
+    return Value(this, id);
+  };
+  const Value index = parameter({i64, false, {}});
+  std::vector<Value> carried;
+  for (const Value value : initial) carried.push_back(parameter(value.type()));
+
+  const std::vector<Value> next = body(index, carried);
+  if (next.size() != initial.size()) {
+    fail(*this, word, std::to_string(next.size()) + " values from the body",
+         std::to_string(initial.size()) + ", one for each carried value");
+  }
+  for (std::size_t i = 0; i < next.size(); ++i) {
+    const Type type = initial[i].type();
+    Value value = next[i];
+    if (value.shape().empty() && !type.shape.empty()) value = broadcast(value, type.shape);
+    if (value.type() != type) {
+      fail(*this, word,
+           "carried value " + std::to_string(i) + " that begins as " + to_string(type) + " and comes back as " + to_string(value.type()),
+           "one type", "begin with a tile of the shape and dtype that the body returns");
+    }
+    scope.region.results.push_back(value.id());
+  }
+  return std::move(scope.region);
 }
 
 std::vector<Value> Builder::if_(Value condition, const std::function<std::vector<Value>()>& then,

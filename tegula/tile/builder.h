@@ -9,6 +9,8 @@
 #include <utility>
 
 #include "tegula/core/line.h"
+#include "tegula/tile/access_hints.h"
+#include "tegula/tile/atomic.h"
 #include "tegula/tile/ir.h"
 
 namespace tegula::tile {
@@ -53,10 +55,18 @@ class Builder {
   Value full(const Shape& shape, double value, DType dtype);
 
   /// Pointer, mask and other broadcast against each other.
-  Value load(Value pointer, Value mask = {}, Value other = {}, Line where = Line::current());
+  Value load(Value pointer, Value mask = {}, Value other = {}, Line where = Line::current()) {
+    return load({}, pointer, mask, other, where);
+  }
+  Value load(const AccessHints& hints, Value pointer, Value mask = {}, Value other = {}, Line where = Line::current());
   /// Value and mask broadcast to the pointer's shape. The value has the compute type of the pointer's elements (see compute_type).
-  void store(Value pointer, Value value, Value mask = {}, Line where = Line::current());
-  void atomic_add(Value pointer, Value value, Value mask = {}, Line where = Line::current());
+  void store(Value pointer, Value value, Value mask = {}, Line where = Line::current()) { store({}, pointer, value, mask, where); }
+  void store(const AccessHints& hints, Value pointer, Value value, Value mask = {}, Line where = Line::current());
+  /// What was there before; zero where the mask is false. `compared`: of CompareAndSwap.
+  Value atomic(const Atomic& what, Value pointer, Value value, Value mask = {}, Value compared = {}, Line where = Line::current());
+  void atomic_add(Value pointer, Value value, Value mask = {}, Line where = Line::current()) {
+    atomic({}, pointer, value, mask, {}, where);
+  }
   /// Where condition is false the launch fails with (id, value).
   void check(Value condition, Value value, std::int64_t id);
   /// For a tile_kernel: where condition is false it throws an Error with the value (i64), the sentence, which says what should hold, and this line.
@@ -74,10 +84,26 @@ class Builder {
   /// What lies outside of these, (R, 1) and (1, C) or empty, is not checked from now on: nobody asked for it.
   void set_check_masks(Value rows, Value columns) { check_rows_ = rows, check_columns_ = columns; }
 
+  /// What follows may count on it: a bool scalar.
+  void assume(Value condition) { emit(Word::Assume, {}, {condition.id()}); }
+  /// The threads of an instance wait for each other: what each did before is seen by all behind it.
+  void barrier() { emit(Word::Barrier, {}, {}); }
+  /// Shows a label and the first elements where the program runs.
+  void print(std::string label, Value value, Line where = Line::current());
+  /// Element by element what the text says, whose constraints are of the result and of the operands. The result is of `dtype`, and of the operands' shape.
+  Value inline_asm(Text text, std::vector<Value> operands, DType dtype);
+
   /// Calls body(induction variable, carried) once, to trace it; body returns the next carried values, of the types of the initial
   /// ones. The results are the last ones. begin, end and step (> 0) are integer scalars.
   std::vector<Value> for_(Value begin, Value end, Value step, std::vector<Value> initial,
-                          const std::function<std::vector<Value>(Value, std::span<const Value>)>& body);
+                          const std::function<std::vector<Value>(Value, std::span<const Value>)>& body, std::int64_t hints = 0);
+  /// So long as the condition, a boolean scalar, holds: body(carried) is called once, to trace it, and returns whether there is another iteration and the
+  /// next carried values, of the types of the initial ones. The results are the last ones.
+  struct Next {
+    Value again;
+    std::vector<Value> carried;
+  };
+  std::vector<Value> while_(Value condition, std::vector<Value> initial, const std::function<Next(std::span<const Value>)>& body);
   /// condition: boolean scalar. Both branches return the same number of values of the same types.
   std::vector<Value> if_(Value condition, const std::function<std::vector<Value>()>& then,
                          const std::function<std::vector<Value>()>& otherwise);
@@ -89,7 +115,7 @@ class Builder {
 
   /// Source line recorded on instructions emitted from now on.
   void set_location(const Line& where) { where_ = where; }
-  /// From now on each load, store, atomic addition and check bears the line on which it is written.
+  /// From now on each load, store, atomic word and check bears the line on which it is written.
   void locate_each_access() { each_access_ = true; }
   const Program& program() const { return program_; }
   Line location() const { return where_; }
@@ -109,6 +135,8 @@ class Builder {
   Id simplify(const Instruction& instruction);
   Region& region() { return open_.empty() ? program_.body : *open_.back(); }
   std::vector<Value> results_of(Id control, const std::vector<Id>& yielded);
+  Region loop_body(const char* word, const std::vector<Value>& initial,
+                   const std::function<std::vector<Value>(Value, std::span<const Value>)>& body);
 
   Program program_;
   std::vector<Region*> open_;
@@ -147,6 +175,12 @@ Value scan(Value x, int axis, Reduction kind);
 Value sort(Value x, int axis, bool descending);
 Value argsort(Value x, int axis, bool descending);
 Value dot(Value a, Value b, Value accumulator);
+/// x[…, place, …] along an axis; 0 where a place is outside. The places have x's other sizes.
+Value gather(Value x, Value places, int axis);
+/// (bins) i32: how often each of 0 … bins - 1 comes in x, of any shape; of those elements where the mask holds, if there is one.
+Value histogram(Value x, std::int64_t bins, Value mask = {});
+/// x, of which something is known (HintKind).
+Value hint(Value x, HintKind kind, std::int64_t number);
 Value random_bits(Value seed, Value index);
 
 inline Value operator-(Value x) { return unary(Word::Neg, x); }

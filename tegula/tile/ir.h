@@ -7,6 +7,8 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,23 +59,35 @@ enum class Word : std::uint8_t {
   Cast,                    // float to integer truncates toward zero; beyond its range: the end that is nearer; NaN: any value. To boolean: != 0
   Narrow,                  // i32 wrapped to the range of the stored type attribute = DType (i16, i8, u16, u8); f32 rounded to f16/bf16/e4m3/e5m2 and back
   Bitcast,                 // between dtypes of one width
-  // Memory. Load(pointer[, mask[, other]]): masked-off elements are `other` or zero. Store(pointer, value[, mask]).
-  // AtomicAdd(pointer, value[, mask]) has no result; the order of additions is that of the program ids.
-  Load, Store, AtomicAdd,
+  Hint,                    // the operand, of which something is known: attribute = HintKind, attribute2 = the number
+  // Memory. Load(pointer[, mask[, other]]): masked-off elements are `other` or zero. Store(pointer, value[, mask]). `attribute`: access_hints.h.
+  // Atomic(pointer, value[, mask]), of CompareAndSwap (pointer, value, compared[, mask]): `attribute` says what it does (atomic.h). It gives what was there
+  // before, zero where masked off. Elements of a tile come one after another; instances in the order of the program ids on the CPU, and for all that is_changed_freely leaves out.
+  Load, Store, Atomic,
   // Across a tile: along axis `attribute`, kind in `kind`. Reduce keeps the axis with size 1. ArgReduce gives i64 positions (first of equals; a NaN
   // wins). Scan is inclusive. Sort, ArgSort: stable, as attribute2 says (sort_order.h); NaN is largest.
   Reduce, ArgReduce, Scan, Sort, ArgSort,
   Dot,         // (M, K) x (K, N) + accumulator (M, N), or (B, M, K) x (B, K, N) + (B, M, N); f32, f64, i32 and u32
+  Gather,      // (x, places i64): x[…, place, …] along axis `attribute`, of the places' shape, whose other sizes are x's; 0 where a place is outside
+  Histogram,   // (x i64, of rank 1[, mask]) -> i32: how often each of 0 … shape[0] - 1 comes
   RandomBits,  // (seed i64 scalar, index i64 tile) -> i32: philox_word(seed, index)
+  InlineAsm,   // element by element what the text `attribute` of the program says, which has no effects
   Assert,      // (condition, value i64): where the condition is false the launch reports (attribute, value) as its failure
+  Assume,      // (condition, a bool scalar): holds
+  Print,       // (value): shows the text `attribute` of the program and the value's first elements
+  Barrier,     // the threads of an instance wait for each other
   // Control. For: operands (begin, end, step > 0, initial…), region (induction variable i64, carried…) -> carried…
-  // If: operands (condition), two regions without parameters. Result: `attribute`-th result of the For/If in operand 0.
-  For, If, Result,
+  // While: operands (condition, initial…), region (number of the iteration i64, carried…) -> carried…, and last whether there is another one.
+  // If: operands (condition), two regions without parameters. Result: `attribute`-th result of the For/While/If in operand 0.
+  For, While, If, Result,
   RegionParameter,
 };
 // clang-format on
 
 enum class Reduction : std::uint8_t { Sum, Prod, Min, Max, Any, All };
+
+/// Of tiles MultipleOf is about the first of those that Contiguous (or the tile itself) says lie one after another; Constant: as many are equal.
+enum class HintKind : std::uint8_t { MultipleOf, Contiguous, Constant };
 
 struct Region {
   std::vector<Id> parameters;  // RegionParameter instructions
@@ -83,7 +97,7 @@ struct Region {
 
 struct Instruction {
   Word word;
-  Type type;  // of the result; meaningless for Store, Assert, For, If
+  Type type;  // of the result; meaningless for Store, Assert, For, While, If
   std::vector<Id> operands;
   std::int64_t attribute = 0;
   std::int64_t attribute2 = 0;
@@ -103,6 +117,17 @@ struct Parameter {
   bool unwritten = false;  // no step of the plan writes what it points at: an early program may read it before it waits
 };
 
+/// What InlineAsm and Print say.
+struct Text {
+  std::string text;  // PTX with $0 for the result, $1 … for the operands; a label
+  std::string constraints;  // "=r,r,r"
+  struct Element {
+    double real = 0;
+    std::int64_t integer = 0;
+  };
+  std::function<Element(std::span<const Element>)> fallback;  // where there is no PTX; empty: there is none
+};
+
 struct Program {
   std::string name;
   std::vector<Parameter> parameters;
@@ -110,13 +135,21 @@ struct Program {
   Region body;
   bool many_sizes = false;  // is on the ladder: code that knows little about its arguments serves more of them
   bool early = false;  // a launch may begin while the one ahead of it runs, and waits for that before it touches what the plan writes
+  std::vector<Text> texts;
 
   const Instruction& operator[](Id id) const { return instructions[static_cast<std::size_t>(id)]; }
 };
 
 bool has_result(Word word);
-bool has_effect(Word word);  // Store, AtomicAdd, Assert
-bool is_elementwise(Word word);  // one, two and three operand words, Cast, Narrow, Bitcast
+bool has_effect(Word word);  // Store, Atomic, Assert, Assume, Print, Barrier
+constexpr bool is_loop(Word word) { return word == Word::For || word == Word::While; }
+/// Where among a loop's operands the initial values of what it carries begin.
+constexpr std::size_t first_carried(Word loop) { return loop == Word::For ? 3 : 1; }
+/// How many values a For, While or If gives.
+std::size_t result_count(const Instruction& control);
+/// Which operand of a Load, Store or Atomic is the mask, if there is one.
+std::size_t mask_place(const Instruction& access);
+bool is_elementwise(Word word);  // one, two and three operand words, Cast, Narrow, Bitcast, Hint
 std::string_view name(Word word);
 std::string_view name(Reduction kind);
 

@@ -5,6 +5,8 @@
 //   }
 
 #include "tegula/core/text.h"
+#include "tegula/tile/access_hints.h"
+#include "tegula/tile/atomic.h"
 #include "tegula/tile/ir.h"
 #include "tegula/tile/sort_order.h"
 
@@ -46,6 +48,21 @@ std::string attribute_text(const Program& program, const Instruction& instructio
     case Word::Result:
     case Word::Assert: return number;
     case Word::ExpandDims: return "axis " + number;
+    case Word::Gather: return "axis " + number;
+    case Word::Load:
+    case Word::Store: return to_string(AccessHints::of(instruction));
+    case Word::Hint: {
+      static constexpr const char* kKinds[] = {"multiple_of ", "max_contiguous ", "max_constancy "};
+      return instruction.attribute >= 0 && instruction.attribute < 3
+                 ? kKinds[instruction.attribute] + std::to_string(instruction.attribute2)
+                 : number;
+    }
+    case Word::InlineAsm:
+    case Word::Print: {
+      const auto index = static_cast<std::size_t>(instruction.attribute);
+      return index < program.texts.size() ? "\"" + program.texts[index].text + "\"" : number;
+    }
+    case Word::Atomic: return to_string(Atomic::of(instruction));
     case Word::Reduce:
     case Word::ArgReduce:
     case Word::Scan: return std::string(name(instruction.kind)) + " axis " + number;
@@ -114,7 +131,8 @@ class Printer {
 std::string to_string(const Program& program, Id id) {
   const Instruction& instruction = program[id];
   std::string text;
-  if (!has_effect(instruction.word)) text += id_text(id) + " = ";  // For and If are named by their results
+  if (has_result(instruction.word) || !has_effect(instruction.word))
+    text += id_text(id) + " = ";  // loops and branches are named by their results
   text += name(instruction.word);
   if (const std::string attribute = attribute_text(program, instruction); !attribute.empty()) text += " " + attribute;
   if (!instruction.operands.empty()) text += (instruction.word == Word::Result ? " of " : " ") + list(instruction.operands);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "tegula/tile/access_hints.h"
+#include "tegula/tile/atomic.h"
 #include "tegula/tile/sort_order.h"
 
 namespace tegula::tile {
@@ -18,10 +20,14 @@ std::pair<std::size_t, std::size_t> operand_count(Word word) {
     case Word::Fma:
     case Word::Dot: return {3, 3};
     case Word::Load: return {1, 3};
-    case Word::Store:
-    case Word::AtomicAdd: return {2, 3};
+    case Word::Store: return {2, 3};
+    case Word::Atomic: return {2, 4};
     case Word::RandomBits:
+    case Word::Gather:
     case Word::Assert: return {2, 2};
+    case Word::Histogram: return {1, 2};
+    case Word::InlineAsm: return {0, 16};
+    case Word::Barrier: return {0, 0};
     default: return {1, 1};
   }
 }
@@ -85,7 +91,7 @@ class Rule {
     if (is_elementwise(self_.word)) return check_elementwise();
     if (self_.word <= Word::Arange) return check_source();
     if (self_.word <= Word::Transpose) return check_shape_word();
-    if (self_.word <= Word::AtomicAdd) return check_memory();
+    if (self_.word <= Word::Atomic) return check_memory();
     if (self_.word <= Word::ArgSort) return check_across();
     return check_rest();
   }
@@ -161,6 +167,11 @@ class Rule {
       if (!shape.empty() && shape != type(i).shape) return "tiles of equal shape, or scalars beside them";
       shape = type(i).shape;
     }
+    if (self_.word == Word::Hint) {
+      if (self_.attribute < 0 || self_.attribute > static_cast<std::int64_t>(HintKind::Constant) || self_.attribute2 < 1)
+        return "a hint with a number from 1 on";
+      return expect(type(0));
+    }
     if (pointers) return check_pointer_arithmetic(shape);
 
     std::size_t first = 0;
@@ -195,8 +206,13 @@ class Rule {
     const auto fits = [&](std::size_t i) { return type(i).shape.empty() || type(i).shape == shape; };
     const Type element{compute_type(type(0).dtype), false, shape};
     const bool load = self_.word == Word::Load;
-    const std::size_t mask = load ? 1 : 2, value = load ? 2 : 1;
-    if (self_.word == Word::AtomicAdd && element.dtype == boolean) return "a pointer to numbers";
+    if (self_.word != Word::Atomic &&
+        (self_.attribute < 0 || self_.attribute >= AccessHints::kPacked || (self_.attribute & 7) == 7 || (self_.attribute >> 3 & 3) == 3))
+      return "an attribute that says how memory is accessed";
+    if (self_.word == Word::Atomic) {
+      if (std::string text = check_atomic(element); !text.empty()) return text;
+    }
+    const std::size_t mask = mask_place(self_), value = load ? 2 : 1;
     if (self_.operands.size() > mask && (type(mask).pointer || type(mask).dtype != boolean)) return "a bool mask";
     if (self_.operands.size() > value && (type(value).pointer || type(value).dtype != element.dtype)) {
       return (load ? "the other value as " : "a value of ") + std::string(name(element.dtype)) + " for a pointer to " +
@@ -205,7 +221,21 @@ class Rule {
     for (std::size_t i = 1; i < self_.operands.size(); ++i) {
       if (!fits(i)) return "mask and value of the pointer's shape " + to_string(shape) + ", or scalars";
     }
-    return load ? expect(element) : kFine;
+    return self_.word == Word::Store ? kFine : expect(element);
+  }
+
+  std::string check_atomic(const Type& element) const {
+    if (self_.attribute < 0 || self_.attribute >= Atomic::kPacked || (self_.attribute & 8) != 0 || self_.attribute >> 6 == 3)
+      return "an attribute that says what is done";
+    const Atomic atomic = Atomic::of(self_);
+    const bool swaps = atomic.kind == AtomicKind::CompareAndSwap;
+    if (element.dtype == boolean) return "a pointer to numbers";
+    if (is_float(element.dtype) && (swaps || (atomic.kind >= AtomicKind::And && !atomic.replaces()))) return "a pointer to integers";
+    if (self_.operands.size() > (swaps ? 4u : 3u) || (swaps && self_.operands.size() < 3))
+      return swaps ? "3 to 4 operands" : "2 to 3 operands";
+    if (swaps && (type(2).pointer || type(2).dtype != element.dtype))
+      return "a number of " + std::string(name(element.dtype)) + " to compare with";
+    return kFine;
   }
 
   std::string check_across() const {
@@ -227,10 +257,29 @@ class Rule {
   }
 
   std::string check_rest() const {
-    for (std::size_t i = 0; i < self_.operands.size(); ++i) {
+    for (std::size_t i = 0; i < self_.operands.size() && self_.word != Word::Print; ++i) {
       if (type(i).pointer) return "operands that are not pointers";
     }
     switch (self_.word) {
+      case Word::Gather: return check_gather();
+      case Word::Histogram:
+        if (type(0).dtype != i64 || type(0).shape.rank() != 1) return "i64 numbers of rank 1";
+        if (self_.operands.size() > 1 && type(1) != Type{boolean, false, type(0).shape}) return "a bool mask of the numbers' shape";
+        if (self_.type.shape.rank() != 1) return "a result of rank 1";
+        return expect({i32, false, self_.type.shape});
+      case Word::InlineAsm: {
+        if (!has_text()) return "a text of the program";
+        Shape shape;
+        for (std::size_t i = 0; i < self_.operands.size(); ++i) {
+          if (type(i).shape.empty()) continue;
+          if (!shape.empty() && type(i).shape != shape) return "tiles of equal shape, or scalars beside them";
+          shape = type(i).shape;
+        }
+        return expect({self_.type.dtype, false, shape});
+      }
+      case Word::Print: return has_text() ? kFine : "a text of the program";
+      case Word::Assume: return type(0) == Type{boolean, false, {}} ? kFine : "a bool scalar";
+      case Word::Barrier: return kFine;
       case Word::Dot: {
         const Shape &a = type(0).shape, &b = type(1).shape;
         const DType dtype = type(0).dtype;
@@ -253,6 +302,18 @@ class Rule {
         return kFine;
       default: return kFine;
     }
+  }
+
+  bool has_text() const { return self_.attribute >= 0 && self_.attribute < static_cast<std::int64_t>(program_.texts.size()); }
+
+  std::string check_gather() const {
+    const Shape &from = type(0).shape, &to = type(1).shape;
+    if (from.empty() || type(1).dtype != i64) return "a tile and i64 places";
+    if (self_.attribute < 0 || self_.attribute >= from.rank()) return "an axis from 0 to " + std::to_string(from.rank() - 1);
+    Shape like = to;
+    if (to.rank() == from.rank()) like[static_cast<int>(self_.attribute)] = from[static_cast<int>(self_.attribute)];
+    if (like != from) return "places of the tile's sizes along other axes";
+    return expect({type(0).dtype, false, to});
   }
 
   const Program& program_;

@@ -57,6 +57,13 @@ class Structure {
       put(static_cast<std::uint64_t>(self.attribute));
       put(static_cast<std::uint64_t>(self.attribute2));
     }
+    if (self.word == Word::InlineAsm || self.word == Word::Print) {
+      const Text& text = program_.texts[static_cast<std::size_t>(self.attribute)];
+      for (const std::string& one : {text.text, text.constraints}) {
+        put(one.size());
+        for (const char letter : one) put(static_cast<std::uint64_t>(letter));
+      }
+    }
     for (const Region& inner : self.regions) region(inner);
   }
 

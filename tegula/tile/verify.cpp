@@ -94,11 +94,12 @@ class Verifier {
     const Instruction& self = program_[id];
     switch (self.word) {
       case Word::For: return check_for(id);
+      case Word::While: return check_while(id);
       case Word::If: return check_if(id);
       case Word::Result: return check_result(id);
       case Word::RegionParameter: fail(id, "region parameters to be listed as such, not in a body");
       case Word::Store:
-      case Word::AtomicAdd: stores_.push_back(id); break;
+      case Word::Atomic: stores_.push_back(id); break;
       default: break;
     }
     if (std::string expected = complaint(program_, self); !expected.empty()) fail(id, std::move(expected) + operand_types(self));
@@ -120,17 +121,36 @@ class Verifier {
     }
     const Instruction& step = program_[self.operands[2]];
     if (step.word == Word::Constant && step.integer <= 0) fail(id, "a step of at least 1, not " + std::to_string(step.integer));
+    check_body(id);
+    check_yields(id, self.regions[0], 3, self.operands);
+  }
+
+  void check_while(Id id) {
+    const Instruction& self = program_[id];
+    if (self.operands.empty()) fail(id, "a condition and the initial values as operands");
+    for (const Id operand : self.operands)
+      if (!has_result(program_[operand].word)) fail(id, "operands that are values");
+    if (program_[self.operands[0]].type != Type{boolean, false, {}}) fail(id, "a bool scalar as condition");
+    check_body(id);
+    std::vector<Id> like(self.operands.begin() + 1, self.operands.end());
+    like.push_back(self.operands[0]);
+    check_yields(id, self.regions[0], 0, like);
+  }
+
+  /// The one region of a loop: a counter, then what is carried.
+  void check_body(Id id) {
+    const Instruction& self = program_[id];
+    const std::size_t first = first_carried(self.word);
     if (self.regions.size() != 1) fail(id, "one region");
     const Region& body = self.regions[0];
-    if (body.parameters.size() + 2 != self.operands.size())
+    if (body.parameters.size() + first != self.operands.size() + 1)
       fail(id, "the induction variable and one region parameter for each carried value");
     region(body, id);
     if (program_[body.parameters[0]].type != Type{i64, false, {}}) fail(id, "an i64 induction variable");
     for (std::size_t i = 1; i < body.parameters.size(); ++i) {
-      const Type &parameter = program_[body.parameters[i]].type, &initial = program_[self.operands[i + 2]].type;
+      const Type &parameter = program_[body.parameters[i]].type, &initial = program_[self.operands[i + first - 1]].type;
       if (parameter != initial) fail(id, "region parameter %" + std::to_string(body.parameters[i]) + " of type " + to_string(initial));
     }
-    check_yields(id, body, 3, self.operands);
   }
 
   void check_if(Id id) {
@@ -154,10 +174,10 @@ class Verifier {
     const Instruction& self = program_[id];
     if (self.operands.size() != 1 || !self.regions.empty()) fail(id, "one operand");
     const Instruction& control = program_[self.operands[0]];
-    if (control.word != Word::For && control.word != Word::If) fail(id, "a for or an if as operand");
+    if (!is_loop(control.word) && control.word != Word::If) fail(id, "a for, a while or an if as operand");
     const std::vector<Id>& yielded = control.regions[0].results;
-    if (self.attribute < 0 || self.attribute >= static_cast<std::int64_t>(yielded.size()))
-      fail(id, "one of " + std::to_string(yielded.size()) + " results");
+    if (self.attribute < 0 || self.attribute >= static_cast<std::int64_t>(result_count(control)))
+      fail(id, "one of " + std::to_string(result_count(control)) + " results");
     const Type& type = program_[yielded[static_cast<std::size_t>(self.attribute)]].type;
     if (self.type != type) fail(id, "the type " + to_string(type));
   }

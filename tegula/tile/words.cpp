@@ -186,6 +186,27 @@ Value dot(Value a, Value b, Value accumulator) {
   return builder_of("dot", {a, b, accumulator}).emit(Word::Dot, accumulator.type(), {a.id(), b.id(), accumulator.id()});
 }
 
+Value gather(Value x, Value places, int axis) {
+  Builder& builder = builder_of("gather", {x, places});
+  axis = axis_of(builder, "gather", x, axis, x.shape().rank());
+  return builder.emit(Word::Gather, {x.dtype(), false, places.shape()}, {x.id(), cast(places, i64).id()}, axis);
+}
+
+Value histogram(Value x, std::int64_t bins, Value mask) {
+  Builder& builder = builder_of("histogram", {x});
+  std::vector<Id> operands;
+  for (const Value value : {x, mask}) {
+    if (value.is_empty()) continue;
+    const Value whole = broadcast(value, x.shape());
+    operands.push_back(reshape(operands.empty() ? cast(whole, i64) : whole, {numel(x.shape())}).id());
+  }
+  return builder.emit(Word::Histogram, {i32, false, {bins}}, std::move(operands));
+}
+
+Value hint(Value x, HintKind kind, std::int64_t number) {
+  return builder_of("hint", {x}).emit(Word::Hint, x.type(), {x.id()}, static_cast<std::int64_t>(kind), Reduction::Sum, number);
+}
+
 Value random_bits(Value seed, Value index) {
   Builder& builder = builder_of("random_bits", {seed, index});
   return builder.emit(Word::RandomBits, {i32, false, index.shape()}, {cast(seed, i64).id(), cast(index, i64).id()});

@@ -7,6 +7,7 @@
 #include <hwy/targets.h>
 
 #include "tests/cpu/executor_support.h"
+#include "tests/support/atomic_programs.h"
 
 namespace tegula::host {
 namespace {
@@ -237,6 +238,17 @@ TEST(ExecutorMemory, AtomicAddsFollowTheOrderOfTheInstances) {
     b.atomic_add(out + bin, cast(bin, compute_type(dtype)) + 1, mask);
     const auto bins = TestArgument::filled(i64, 100, [](std::size_t k) { return static_cast<double>(k * k % 7); });
     EXPECT_TRUE(agrees(b.finish(), {bins, numbers(dtype, 7), TestArgument::scalar(100)}, {.grids = {{7, 1, 1}}})) << name(dtype);
+  }
+}
+
+TEST(ExecutorMemory, EveryAtomicWordGivesWhatWasThereBefore) {
+  for (const DType dtype : {f64, f32, f16, bf16, i64, u64, i32, u32, i16, u16, i8, u8}) {
+    const auto some = [&](std::size_t k) { return static_cast<double>(k * k % 7) - (is_unsigned(dtype) ? 0 : 3); };
+    EXPECT_TRUE(agrees(test::every_atomic(dtype, 7),
+                       {TestArgument::filled(dtype, 112, some), TestArgument::filled(dtype, 256, some),
+                        TestArgument::empty(dtype, 16 * 128), TestArgument::scalar(100)},
+                       {.grids = {{7, 1, 1}}}))
+        << name(dtype);
   }
 }
 

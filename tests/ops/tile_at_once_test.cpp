@@ -129,6 +129,34 @@ const auto printed = jit("printed", [](Ptr<float> x, Out<float> y) {
   device_print("x", load(x + i));
   store(y + i, i);
 });
+
+const auto locked = jit("locked", [](Out<std::int32_t> lock, Out<float> sum) {
+  while_([&] { return atomic_cas(lock, 0, 1) == 1; }, [] {});
+  store(sum, load(sum) + program_id(0));
+  atomic_xchg(lock, 0);
+});
+constexpr int kLooselyLocked = __LINE__ + 3;  // where it reads the sum
+const auto loosely_locked = jit("loosely_locked", [](Out<std::int32_t> lock, Out<float> sum) {
+  while_([&] { return atomic_cas(lock, 0, 1, {.sem = Sem::Relaxed}) == 1; }, [] {});
+  store(sum, load(sum) + program_id(0));
+  atomic_xchg(lock, 0, {.sem = Sem::Relaxed});
+});
+const auto last_adds = jit("last_adds", [](Out<float> parts, Out<std::int32_t> counter, Out<float> total) {
+  store(parts + program_id(0), program_id(0));
+  auto before = atomic_add(counter, 1);
+  if_(before == num_programs(0) - 1, [&] { store(total, sum(load(parts + arange(0, 6)), 0)); });
+});
+constexpr int kHinted = __LINE__ + 2;
+const auto hinted = jit("hinted", [](Ptr<float> x, Out<float> y, Int n) {
+  auto first = multiple_of(n, 2);
+  auto i = first + arange(0, 4);
+  assume(n < 5);
+  store(y + arange(0, 4), load(x + i % 8));
+});
+const auto counted = jit("counted", [](Ptr<float> x, Out<float> y, Int n) {
+  auto i = max_contiguous(arange(0, 4) * n, 4);
+  store(y + arange(0, 4), load(x + i % 8));
+});
 }  // namespace faults
 
 namespace tegula {
@@ -227,9 +255,38 @@ TEST(TileAtOnce, PrintsTilesWithInstanceAndLine) {
   ASSERT_EQ(said.size(), 2u);
   EXPECT_TRUE(contains(said[1], "device_print: x in program (1, 0, 0) of printed at ")) << said[1];
   EXPECT_TRUE(contains(said[1], at(faults::kPrinted) + ": f32[2] {3, -4}")) << said[1];
-  faults::printed({2}, ones({4}), out({4}))[0].to_host();
-  EXPECT_EQ(said.size(), 3u) << "a warning that nothing is shown";
+  faults::printed({2}, tensor({1.5f, 2.0f, 3.0f, -4.0f}), out({4}))[0].to_host();
+  ASSERT_EQ(said.size(), 4u) << "the executor shows it as well, in the order of the instances";
+  EXPECT_TRUE(contains(said[2], "x in program (0, 0, 0) at ")) << said[2];
+  EXPECT_TRUE(contains(said[3], at(faults::kPrinted) + ": {3, -4}")) << said[3];
   set_warning_handler({});
+}
+
+TEST(TileAtOnce, WhatALockOrdersIsNoRace) {
+  const auto sums = [](const auto& kernel) { return kernel({5}, out({1}, 0), out({1}, 0))[1].item(); };
+  EXPECT_EQ(sums(faults::locked), 10);
+  EXPECT_EQ(sums(faults::locked.check()), 10);
+  EXPECT_EQ(sums(faults::locked.check({.shuffle = 3})), 10);
+  const std::string text = message_of([&] { sums(faults::loosely_locked.check()); });
+  EXPECT_TRUE(contains(text, "which program (0, 0, 0) stores, by program (1, 0, 0)")) << text;
+  EXPECT_TRUE(contains(text, at(faults::kLooselyLocked))) << text;
+}
+
+TEST(TileAtOnce, TheLastInstanceMayReadWhatAllHaveLeft) {
+  const auto total = [](const auto& kernel) { return kernel({6}, out({6}), out({1}, 0), out({1}, 0))[2].item(); };
+  EXPECT_EQ(total(faults::last_adds), 15);
+  EXPECT_EQ(total(faults::last_adds.check()), 15);
+  EXPECT_EQ(total(faults::last_adds.check({.shuffle = 9})), 15);
+}
+
+TEST(TileAtOnce, HintsThatDoNotHoldAreFound) {
+  const auto say = [](const auto& kernel, std::int64_t n) { return message_of([&] { kernel.check()({1}, arange(8.0f), out({4}), n); }); };
+  EXPECT_EQ(say(faults::hinted, 4), "");
+  for (const std::int64_t n : {3, 6}) EXPECT_TRUE(contains(say(faults::hinted, n), "expected ")) << n << say(faults::hinted, n);
+  EXPECT_TRUE(contains(say(faults::hinted, 3), at(faults::kHinted)));
+  EXPECT_TRUE(contains(say(faults::hinted, 6), at(faults::kHinted + 2))) << say(faults::hinted, 6);
+  EXPECT_TRUE(contains(say(faults::counted, 4), "4 elements that count up by 1")) << say(faults::counted, 4);
+  EXPECT_EQ(say(faults::counted, 1), "");
 }
 
 TEST(TileAtOnce, TheEnvironmentChecksEveryKernelOutsideOfTraces) {

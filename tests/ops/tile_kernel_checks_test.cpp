@@ -153,8 +153,7 @@ TEST_F(TileKernelPlaces, AStoreOutsideOfAResultIsNamedAndNotDone) {
 }
 
 TEST_F(TileKernelPlaces, AnAdditionOutsideOfAResultIsNamed) {
-  EXPECT_HAS_MESSAGE(bins(remainder(arange(100), 3), 2, f32).to_host(),
-                     "an atomic addition of element 2 of result 0, f32(2,) with 2 elements");
+  EXPECT_HAS_MESSAGE(bins(remainder(arange(100), 3), 2, f32).to_host(), "an atomic word of element 2 of result 0, f32(2,) with 2 elements");
 }
 
 TEST_F(TileKernelPlaces, AnElementThatIsNotStoredIsNamed) {

@@ -81,6 +81,23 @@ std::vector<Program> programs() {
       REFUSED("an integer dtype or bool", store(z + arange(0, 4), ~load(x + arange(0, 4)))),
       REFUSED("an integer dtype", store(z + arange(0, 4), load(x + arange(0, 4)) << 2)),
       REFUSED("a number that it begins with", atomic_add(z, 1.0)),
+      REFUSED("a number that it begins with", atomic_xchg(z, 1.0)),
+      REFUSED("a pointer to integers", atomic_and(z, 1)),
+      REFUSED("a pointer to integers", atomic_cas(z, 0, 1)),
+      REFUSED("a pointer, or a tile of pointers", atomic_max(n, 1)),
+      REFUSED("a bool tile", atomic_min(z, 1.0, n)),
+      REFUSED("a bool scalar", while_([&] { return arange(0, 4) < n; }, [] {})),
+      REFUSED("a bool scalar", while_([&] { return n + 1; }, [] {})),
+      REFUSED("one type in and out", auto a = zeros<float>({4}); while_([&] { return n > 0; }, [&] { a = arange(0, 4) + n; })),
+      REFUSED("loops that run to their end", while_([&] { return n > 0; }, [&] { for (auto i : range(n)) { store(z, i); if (true) break; } })),
+      REFUSED("at least 1", store(z, multiple_of(n, 0))),
+      REFUSED("integers or pointers", store(z, multiple_of(load(x), 8))),
+      REFUSED("a bool scalar", assume(arange(0, 4) < n); store(z, 1.0)),
+      REFUSED("=f and one letter for each operand", store(z, inline_asm_elementwise<float>("mov.f32 $0, $1;", "=f,f,f", {load(x)}))),
+      REFUSED("r for i32", store(z, inline_asm_elementwise<float>("mov.f32 $0, $1;", "=f,r", {load(x)}))),
+      REFUSED("f32, f64, i32, u32, i64 or u64", store(z, inline_asm_elementwise<Half>("mov.b16 $0, $1;", "=h,f", {load(x)}))),
+      REFUSED("a fallback that gives the same", store(z, inline_asm_elementwise<float>("ex2.approx.f32 $0, $1;", "=f,f", {load(x)}))),
+      REFUSED("at least one bin", store(z, histogram(arange(0, 4), 0))),
   };
 }
 // clang-format on

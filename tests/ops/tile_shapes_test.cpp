@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <tuple>
 #include <vector>
 
 #include "tegula/graph/evaluate.h"
@@ -117,6 +118,49 @@ TEST(TileShapes, DescriptorsReachNoElementOutside) {
 TEST(TileShapes, BatchedProductsAreThoseOfEachMatrix) {
   const Tensor x = normal({3, 2, 4}), y = normal({3, 4, 5});
   in_both(moving::products, [&](const auto& k) { test::expect_close(k({1}, x, y, out({3, 2, 5}))[0], matmul(x, y), 1e-5); });
+}
+
+TEST(TileShapes, AWhileWithoutABoundEndsByItsCondition) {
+  in_both(moving::endless, [&](const auto& k) {
+    for (const auto& [n, steps, top] : {std::tuple(1, 0, 1), {10, 6, 16}, {27, 111, 9232}}) {
+      const auto r = k({1}, out({1}), out({1}), n);
+      EXPECT_EQ(r[0].template item<std::int64_t>(), steps);
+      EXPECT_EQ(r[1].template item<std::int64_t>(), top);
+    }
+  });
+}
+
+TEST(TileShapes, AtomicWordsChangeTheirElementsAndGiveWhatWasThere) {
+  const Tensor x = cast(tensor({3.0f, 12.0f, 5.0f, 9.0f}), i32);
+  using Numbers = std::vector<std::int32_t>;
+  const std::int32_t was = 6;
+  Numbers want, before;
+  const auto each = [&](auto word, int last) {
+    int i = 0;
+    for (const std::int32_t v : {3, 12, 5, 9}) {
+      want.push_back(i <= last ? word(v) : was);
+      before.push_back(i++ <= last ? was : 0);
+    }
+  };
+  each([&](std::int32_t v) { return was + v; }, 2);
+  each([&](std::int32_t v) { return std::max(was, v); }, 2);
+  each([&](std::int32_t v) { return std::min(was, v); }, 2);
+  each([&](std::int32_t v) { return was & v; }, 2);
+  each([&](std::int32_t v) { return was | v; }, 2);
+  each([&](std::int32_t v) { return was ^ v; }, 2);
+  each([&](std::int32_t v) { return v; }, 2);
+  each([&](std::int32_t v) { return v; }, 3);  // it was what it was compared with
+  in_both(moving::every_atomic, [&](const auto& k) {
+    const auto r = k({1}, x, out({32}, was), out({32}));
+    EXPECT_EQ(r[0].template to_host<std::int32_t>(), want);
+    EXPECT_EQ(r[1].template to_host<std::int32_t>(), before);
+  });
+}
+
+TEST(TileShapes, AssemblyRunsItsFallbackWhereThereIsNoPtx) {
+  in_both(moving::by_assembly, [&](const auto& k) {
+    EXPECT_EQ(k({1}, arange(8.0f), out({8}))[0].to_host(), (std::vector<float>{0, 2, 6, 12, 20, 30, 42, 56}));
+  });
 }
 
 TEST(TileShapes, AWhileEndsByItsConditionOrSaysThatItDoesNot) {

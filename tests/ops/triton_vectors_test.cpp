@@ -118,6 +118,29 @@ const auto loop = jit("loop", [](Ptr<float> p0, Out<float> o) {
   store(o + arange(0, 32), acc);
 });
 
+const auto collatz = jit("collatz", [](Ptr<std::int32_t> p0, Out<std::int32_t> o) {
+  Tile n = load(p0), steps = n * 0;
+  while_([&] { return n != 1; },
+         [&] {
+           if_(n % 2 == 0, [&] { n = n / 2; }, [&] { n = n * 3 + 1; });
+           steps += 1;
+         });
+  store(o, steps);
+});
+/// F changes elements that begin with 3, of which a tile names some more than once; what was there before is the second result.
+template <class F>
+const auto changes = jit("changes", [](Ptr<Any> p0, Ptr<Any> p1, Out<Any> o0, Out<Any> o1, Const<int> places) {
+  auto i = arange(0, 32);
+  store(o1 + i, F{}(o0 + i % places, load(p0 + i), load(p1 + i)));
+});
+template <class F>
+Run changed(F) {
+  return [](const Case& c) {
+    const OutShape begun{c.out[0].shape, 3, c.out[0].dtype};
+    return changes<F>({1}, c.in.front(), c.in.back(), begun, result(c, 1), static_cast<int>(c.out[0].size()));
+  };
+}
+
 const auto descriptors = jit("descriptors", [](Ptr<Any> p, Out<Any> o) {
   auto from = make_tensor_descriptor(p, {32, 64}, {64, 1}, {16, 16}), to = make_tensor_descriptor(o, {32, 64}, {64, 1}, {16, 16});
   for (auto i : range(0, 2)) {
@@ -128,6 +151,7 @@ const auto descriptors = jit("descriptors", [](Ptr<Any> p, Out<Any> o) {
 // clang-format off: one word a line
 #define OPERANDS [[maybe_unused]] Tile x, [[maybe_unused]] Tile y, [[maybe_unused]] Tile z, [[maybe_unused]] Tile u
 #define WORD(expression) one([](OPERANDS) -> Tile { return expression; })
+#define ATOMIC(expression) changed([](Tile p, Tile x, [[maybe_unused]] Tile y) { return expression; })
 #define WORDS(expression) several([](OPERANDS) -> Tiles { return expression; })
 const std::vector<Row>& rows() {
   static const std::vector<Row> all{
@@ -165,6 +189,10 @@ const std::vector<Row>& rows() {
       {"program_ids", [](const Case& c) { return program_ids({3, 2, 2}, result(c, 0)); }},
       {"tensor_descriptor", [](const Case& c) { return descriptors({1}, c.in[0], result(c, 0)); }},
       {"loop", [](const Case& c) { return loop({1}, c.in[0], result(c, 0)); }, 1e-6},
+      {"while", [](const Case& c) { return collatz({1}, c.in[0], result(c, 0)); }},
+      {"atomic_add", ATOMIC(atomic_add(p, x)), 1e-6}, {"atomic_max", ATOMIC(atomic_max(p, x))}, {"atomic_min", ATOMIC(atomic_min(p, x))},
+      {"atomic_and", ATOMIC(atomic_and(p, x))}, {"atomic_or", ATOMIC(atomic_or(p, x))}, {"atomic_xor", ATOMIC(atomic_xor(p, x))},
+      {"atomic_xchg", ATOMIC(atomic_xchg(p, x))}, {"atomic_cas", ATOMIC(atomic_cas(p, x, y))},
       {"randint", WORD(randint(0, arange(1000, 1064))), 0, "seed0"}, {"rand", WORD(rand(42, arange(1000, 1064))), 0, "seed42"},
       {"randn", WORD(randn(42, arange(1000, 1064))), 2e-6, "seed42"}, {"randint4x", WORDS(randint4x(std::int64_t{1099511627781}, arange(0, 64))), 0, "seed1099511627781"},
   };

@@ -20,6 +20,7 @@
 #include "tests/support/emulator.h"
 #include "tests/support/golden.h"
 #include "tests/support/op_check.h"
+#include "tests/support/tile_shape_kernels.h"
 
 namespace tegula::gpu {
 namespace {
@@ -101,6 +102,8 @@ std::vector<Work> works() {
       {"dropout", [] { eval(dropout(leaf({1024, 1024}), 0.1)); }},
       {"scan", [] { eval(cumsum(leaf({64, 1000}), 1)); }},
       {"transposed_copy", [] { eval(transpose(leaf({512, 512})) + 1.0); }},
+      {"tile_assembly", [] { eval(moving::by_assembly({1}, leaf({8}), tile::out({8}))[0]); }},
+      {"tile_print", [] { eval(moving::printed({2}, leaf({40}), tile::out({80}))[0]); }},
       {"adamw",
        [] {
          Variable a(leaf({512, 512})), b(leaf({512}));
@@ -121,6 +124,7 @@ TEST(GoldenKernels, AreWhatTheyWereAndCompile) {
     for (const Generated& code : generated_of(programs_of(work.run), work.many_sets)) { text += test::with_figures(code); }
     const std::string unit = prelude() + text;
     text = std::regex_replace(text, std::regex("// golden_test.cpp:[0-9]+"), "// the user's line");
+    text = std::regex_replace(text, std::regex("tile_shape_kernels.h:[0-9]+"), "the user's line");
     EXPECT_TRUE(test::is_golden(work.name, text));
     if (!compiles) continue;
     for (const int architecture : {80, 90}) {

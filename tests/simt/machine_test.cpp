@@ -115,8 +115,36 @@ TEST(Machine, FindsRacesBetweenInstances) {
   EXPECT_EQ(found(kernel_of({place(first / 2 + kThread)}), 3), Kinds{Finding::Kind::Race});
   const Statement reads(Assign{.target = element("tile", kThread), .value = load(group(Expression("y") + (first + kThread + 64)))});
   EXPECT_EQ(found(kernel_of({reads, place(first + kThread)}), 3), Kinds{Finding::Kind::Race});
-  const Statement adds(AtomicAdd{.dtype = DType::i32, .pointer = Expression("y") + kThread, .value = 1});
+  const Statement adds(Atomic{.dtype = DType::i32, .pointer = Expression("y") + kThread, .value = 1, .compared = {}, .target = {}});
   EXPECT_EQ(found(kernel_of({adds}), 3), Kinds{});
+}
+
+TEST(Machine, ChangesElementsOneAfterAnother) {
+  const Kernel kernel = kernel_of({Declare{.what = {"old", computed(DType::i32), {}}},
+                                   Atomic{.dtype = DType::i32, .pointer = Expression("x") + 0, .value = 1, .compared = {}, .target = "old"},
+                                   store("old", kThread)});
+  EXPECT_EQ(found(kernel), Kinds{});
+  std::vector<float> olds = run(kernel, true).y;
+  olds.resize(kThreads);
+  std::ranges::sort(olds);
+  for (std::size_t i = 0; i < kThreads; ++i) EXPECT_EQ(olds[i], static_cast<float>(i));
+}
+
+/// What an instance did before a fence and an atomic word is before what another one does behind an atomic word there and a fence.
+TEST(Machine, KnowsInstancesThatAtomicWordsAndFencesOrder) {
+  const auto kernel = [](bool releases, bool acquires) {
+    const Statement meets(Atomic{.dtype = DType::i32, .pointer = Expression("x") + 1000, .value = 1, .compared = {}, .target = {}},
+                          binary(kThread, "==", 0));
+    Block body{meets};
+    if (acquires) body.push_back(Fence{});
+    for (const Statement& one : {Statement(Barrier{}), Statement(store(x_at(kThread), kThread)), Statement(Barrier{})}) body.push_back(one);
+    if (releases) body.push_back(Fence{});
+    body.push_back(meets);
+    return kernel_of(body);
+  };
+  EXPECT_EQ(found(kernel(true, true), 3), Kinds{});
+  EXPECT_EQ(found(kernel(false, true), 3), Kinds{Finding::Kind::Race});
+  EXPECT_EQ(found(kernel(true, false), 3), Kinds{Finding::Kind::Race});
 }
 
 TEST(Machine, FindsWhatNobodyHasWritten) {

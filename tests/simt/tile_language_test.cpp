@@ -15,6 +15,7 @@
 #include "tegula/tile/passes/parameters.h"
 #include "tests/support/number_formats.h"
 #include "tests/support/same_on_a_gpu.h"
+#include "tests/support/tile_atomic_kernels.h"
 #include "tests/support/tile_kernels.h"
 #include "tests/support/tile_parameter_kernels.h"
 #include "tests/support/tile_shape_kernels.h"
@@ -49,6 +50,21 @@ TEST(TileLanguageOnAGpu, MovedElementsLieInTheSamePlaces) {
   EXPECT_TRUE(one(moving::functions({1}, uniform({3, 7}), out({3}), out({3}), out({3, 7}), out({3, 7}), out({3}), out({3}))));
   EXPECT_TRUE(one(moving::counts({1}, cast(remainder(arange(50), 11.0), i32), out({8}), out({8}), out({4}))));
   EXPECT_TRUE(same_on_a_gpu(moving::blocks({2}, normal({7, 10}), out({10, 7}), out({10}, 0), 7, 10, 4), {2, 1, 1}, {7, 10}, 4096));
+}
+
+TEST(TileLanguageOnAGpu, AtomicWordsLeaveTheSameNumbers) {
+  const auto run = [](const auto& kernel, DType dtype) {
+    const Tensor x = cast(remainder(arange(4) * 5.0 + 3.0, 8.0), dtype);
+    const auto results = kernel({1}, x, tile::OutShape{{16}, 0, dtype}, tile::OutShape{{16}, 0, dtype});
+    EXPECT_TRUE(same_on_a_gpu(results, {1, 1, 1}, {})) << name(dtype);
+  };
+  for (const DType dtype : {f64, f32, f16, bf16, e4m3, e5m2, i64, i32, i16, i8, u64, u32, u16, u8}) run(atomics::numbers, dtype);
+  for (const DType dtype : {i64, i32, i16, i8, u64, u32, u16, u8}) run(atomics::bits, dtype);
+}
+
+TEST(TileLanguageOnAGpu, LoopsWithoutACountAndAssemblyGiveTheSameValues) {
+  EXPECT_TRUE(same_on_a_gpu(moving::endless({1}, out({1}), out({1}), 27), {1, 1, 1}, {27}));
+  EXPECT_TRUE(same_on_a_gpu(moving::by_assembly({1}, arange(8.0f), out({8})), {1, 1, 1}, {}));
 }
 
 // Tiles of every element type, as the interpreter has them; tests/ops/tile_types_test.cpp compares that with what the numbers stand for.

@@ -73,6 +73,43 @@ const auto collatz = jit("collatz", [](Out<std::int64_t> steps, Int n, Const<int
          most);
   store(steps, count);
 });
+const auto endless = jit("endless", [](Out<std::int64_t> steps, Out<std::int64_t> top, Int n) {
+  Tile c = n + 0, count = 0, largest = n + 0;
+  while_([&] { return c != 1; },
+         [&] {
+           if_(c % 2 == 0, [&] { c = c / 2; }, [&] { c = c * 3 + 1; });
+           largest = maximum(largest, c);
+           count += 1;
+         });
+  store(steps, count);
+  store(top, largest);
+});
+// A word changes each of eight elements; what was there before goes to `olds`.
+const auto every_atomic = jit("every_atomic", [](Ptr<std::int32_t> x, Out<std::int32_t> y, Out<std::int32_t> olds) {
+  auto i = arange(0, 4);
+  auto v = load(x + i);
+  auto mask = i < 3;
+  store(olds + i, atomic_add(y + i, v, mask));
+  store(olds + 4 + i, atomic_max(y + 4 + i, v, mask));
+  store(olds + 8 + i, atomic_min(y + 8 + i, v, mask, {.sem = Sem::Relaxed}));
+  store(olds + 12 + i, atomic_and(y + 12 + i, v, mask));
+  store(olds + 16 + i, atomic_or(y + 16 + i, v, mask));
+  store(olds + 20 + i, atomic_xor(y + 20 + i, v, mask));
+  store(olds + 24 + i, atomic_xchg(y + 24 + i, v, mask));
+  store(olds + 28 + i, atomic_cas(y + 28 + i, 6, v, {.scope = Scope::Sys}));
+});
+const auto by_assembly = jit("by_assembly", [](Ptr<float> x, Out<float> y) {
+  auto i = arange(0, 8);
+  store(y + i, inline_asm_elementwise<float>("fma.rn.f32 $0, $1, $2, $1;", "=f,f,f", {load(x + i), cast<float>(i)},
+                                             [](const std::vector<double>& a) { return a[0] * a[1] + a[0]; }));
+});
+const auto printed = jit("printed", [](Ptr<float> x, Out<float> y) {
+  auto i = arange(0, 40);
+  auto v = load(x + i);
+  device_print("100% x", v);
+  debug_barrier();
+  store(y + program_id(0) * 40 + i, v);
+});
 const auto blocks = jit("blocks", [](Ptr<float> x, Out<float> y, Out<float> sums, Int M, Int N, Const<int> B) {
   auto in = make_tensor_descriptor(x, {M, N}, {N, 1}, {B, B}), to = make_tensor_descriptor(y, {N, M}, {M, 1}, {B, B});
   auto total = make_tensor_descriptor(sums, {1, N}, {N, 1}, {1, B});

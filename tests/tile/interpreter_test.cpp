@@ -212,6 +212,48 @@ TEST(Interpreter, AtomicAddsAccumulateOverElementsAndInstances) {
   EXPECT_EQ(sums, (std::vector<std::int32_t>{100 + 2 * 6 + 3, 100 + 2 * 4 + 2}));
 }
 
+TEST(Interpreter, AtomicWordsGiveWhatWasThereBefore) {
+  constexpr AtomicKind kKinds[] = {AtomicKind::Add, AtomicKind::Max, AtomicKind::Min,     AtomicKind::And,
+                                   AtomicKind::Or,  AtomicKind::Xor, AtomicKind::Exchange};
+  constexpr std::int32_t kLeft[] = {12 + 5 + 9, 12, 5, 12 & 5 & 9, 12 | 5 | 9, 12 ^ 5 ^ 9, 9}, kBetween[] = {17, 12, 5, 4, 13, 9, 5};
+  for (std::size_t k = 0; k < std::size(kKinds); ++k) {
+    Builder b("atomic");
+    const Value out = b.pointer("out", i32, true), olds = b.pointer("olds", i32, true), index = b.arange(0, 3);
+    const Value old = b.atomic({kKinds[k]}, out + index * 0, cast(select(index == 0, number(5, index), number(9, index)), i32), index != 2);
+    b.store(olds + index, old);
+    std::vector<std::int32_t> memory{12}, before(3, -1);
+    interpret_with(b.finish(), 1, memory.data(), before.data());
+    EXPECT_EQ(memory[0], kLeft[k]) << k;
+    EXPECT_EQ(before, (std::vector<std::int32_t>{12, kBetween[k], 0})) << k;
+  }
+}
+
+TEST(Interpreter, OneOfSeveralTakesALock) {
+  Builder b("lock");
+  const Value lock = b.pointer("lock", i64, true), olds = b.pointer("olds", i64, true), index = b.arange(0, 4);
+  b.store(olds + index, b.atomic({AtomicKind::CompareAndSwap}, lock + index / 2, index + 10, {}, number(0, index)));
+  std::vector<std::int64_t> locks{0, 7}, before(4, -1);
+  interpret_with(b.finish(), 1, locks.data(), before.data());
+  EXPECT_EQ(locks, (std::vector<std::int64_t>{10, 7}));
+  EXPECT_EQ(before, (std::vector<std::int64_t>{0, 10, 7, 7}));
+}
+
+TEST(Interpreter, AWhileGoesOnSoLongAsItsConditionHolds) {
+  Builder b("collatz");
+  const Value out = b.pointer("out", i64, true), n = b.scalar("n", i64);
+  const auto last = b.while_(n != 1, {n, number(0, n)}, [&](std::span<const Value> c) {
+    const Value next = select(c[0] % 2 == 0, c[0] / 2, c[0] * 3 + 1);
+    return Builder::Next{next != 1, {next, c[1] + 1}};
+  });
+  b.store(out, last[1]);
+  const Program program = b.finish();
+  for (const auto& [from, steps] : {std::pair{1, 0}, {2, 1}, {27, 111}}) {
+    std::vector<std::int64_t> result(1);
+    interpret_with(program, 1, result.data(), std::int64_t{from});
+    EXPECT_EQ(result[0], steps) << from;
+  }
+}
+
 TEST(Interpreter, RandomBitsAreThoseOfPhilox) {
   const auto bits =
       apply<std::int32_t>(std::vector<std::int64_t>{0, 1, 5, std::int64_t{1} << 40}, [](Value x) { return random_bits(number(42, x), x); });

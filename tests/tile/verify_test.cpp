@@ -161,7 +161,7 @@ TEST_F(Verify, ResultsOfControl) {
   EXPECT_MENTIONS(message(), "one of 2 results");
   program = make();
   at(Word::Result).operands[0] = find(Word::Parameter);
-  EXPECT_MENTIONS(message(), "a for or an if as operand");
+  EXPECT_MENTIONS(message(), "a for, a while or an if as operand");
   program = make();
   at(Word::Result).type.shape = {4};
   EXPECT_MENTIONS(message(), "the type f32[8]");

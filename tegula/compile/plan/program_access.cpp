@@ -20,11 +20,11 @@ std::vector<ProgramAccess> accesses(const tile::Program& program, const std::vec
     for (const Id id : region.body) {
       const Instruction& self = program[id];
       for (const tile::Region& inner : self.regions) again(again, inner);
-      if (self.word != Word::Load && self.word != Word::Store && self.word != Word::AtomicAdd) continue;
+      if (self.word != Word::Load && self.word != Word::Store && self.word != Word::Atomic) continue;
       const Id pointer = self.operands[0];
       ProgramAccess made{self.word, of(pointer).parameter, of(pointer).number, 0, of(pointer).varies, of(id).inside};
       if (made.parameter < 0) made.among = tile::PointerOrigins(program)(pointer);
-      const std::size_t mask = self.word == Word::Load ? 1 : 2;
+      const std::size_t mask = mask_place(self);
       if (self.operands.size() > mask) made.mask = of(self.operands[mask]).number;
       out.push_back(made);
     }

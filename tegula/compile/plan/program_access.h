@@ -8,7 +8,7 @@
 
 namespace tegula::compile {
 
-/// A load, store or atomic addition. Two of them are at the same element of every instance, every turn of a loop and every lane when `place`
+/// A load, store or atomic word. Two of them are at the same element of every instance, every turn of a loop and every lane when `place`
 /// and `mask` agree: those are numbers of the expressions, in which integers that the launch passes stand as their values.
 struct ProgramAccess {
   tile::Word word = tile::Word::Load;

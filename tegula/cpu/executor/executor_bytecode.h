@@ -12,6 +12,7 @@
 
 #include "tegula/core/dtype.h"
 #include "tegula/runtime/device.h"
+#include "tegula/tile/ir.h"
 
 namespace tegula::host {
 
@@ -82,6 +83,7 @@ struct MapStep : Step {
   std::int32_t attribute = 0;  // Narrow: the stored type
 };
 
+/// Of a While: `index` counts, and `begin` is whether there is another iteration.
 struct LoopStep : Step {
   std::int32_t index = 0, begin = 0, end = 0, step = 0;
   std::int64_t distance = 0;  // begin: to the step after the loop; end: back to the body
@@ -150,6 +152,17 @@ struct GatherStep : Step {
   std::int32_t fill = -1;  // Load: slot of the value of masked-off elements; -1: those elements stay
 };
 
+/// Changes one element in memory; the value, what it is compared with (or null) and what was there before (or null) are of the compute type.
+using Change = void (*)(std::byte* memory, const std::byte* value, const std::byte* compared, std::byte* old);
+
+/// Element after element, with what was there before. The value's strides are the tile's.
+struct AtomicStep : GatherStep {
+  Change change = nullptr;
+  std::int32_t compared = -1, old = -1;  // slots of addresses
+  std::int64_t bytes = 0;  // of an element of `old`, which is dense
+  std::int64_t compared_stride[kMaxAxes] = {};
+};
+
 /// Writes base + offset·scale + Σ index·stride into an i64 tile (offset = -1: none), or a box into a boolean tile.
 struct IndexStep : Step {
   std::int32_t rank = 0;
@@ -203,6 +216,24 @@ struct AssertStep : Step {
   std::int64_t value_advances = 0;
   std::int64_t id = 0;
 };
+
+/// Gather: elements of a dense (outer, length, inner) tile at `count` places of each line. Histogram: counts of `length` numbers, `places` is the mask.
+struct PickStep : Step {
+  std::int32_t in = 0, places = -1, out = 0, unused = 0;  // slots of addresses
+  std::int64_t outer = 1, length = 0, inner = 1, count = 0;
+};
+
+/// InlineAsm, element by element through its fallback; Print of the first elements.
+struct TextStep : Step {
+  static constexpr std::size_t kMost = 16;
+  const tile::Text* text = nullptr;  // of Print: the label, and the line
+  std::int32_t operands = 0, result = 0;  // how many; its dtype
+  std::int64_t count = 0;
+  std::int32_t in[kMost] = {}, advances[kMost] = {}, dtype[kMost] = {};  // slots of addresses
+  std::int32_t out = 0;
+  std::int32_t ids[3] = {};  // slots of the instance
+};
+inline constexpr std::int64_t kMostPrinted = 16;
 
 inline void fetch_ahead(Frame& frame) {
   constexpr std::int64_t kLine = 64;

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -109,8 +110,9 @@ struct Code {
   std::array<int, 3> program_id{-1, -1, -1}, num_programs{-1, -1, -1};
   std::int64_t load_bytes = 0;  // bytes that an instance reads in blocks (loops: a guess)
   int lines_per_step = 0;  // cache lines to fetch ahead with each step
-  bool in_order = false;  // AtomicAdd: one thread, instance after instance
+  bool in_order = false;  // atomic words, and what is shown: one thread, instance after instance
   int labels = 0;
+  std::vector<std::shared_ptr<const tile::Text>> texts;  // that steps point at
   std::string text;
 };
 

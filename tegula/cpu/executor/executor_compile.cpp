@@ -20,7 +20,8 @@ Compiler::Compiler(const tile::Program& program, const CompileOptions& options) 
 
 Code Compiler::run() {
   analyse(program_.body);
-  for (const Instruction& self : program_.instructions) code_.in_order = code_.in_order || self.word == Word::AtomicAdd;
+  for (const Instruction& self : program_.instructions)
+    code_.in_order = code_.in_order || self.word == Word::Atomic || self.word == Word::Print;
   open_region();  // 0: the argument set
   open_region();  // 1: the instance
   compile(program_.body);
@@ -84,7 +85,7 @@ void Compiler::compile(const tile::Region& region) {
 void Compiler::compile(Id id) {
   const Instruction& self = program_[id];
   Form& result = state_.forms[static_cast<std::size_t>(id)];
-  if (self.word == Word::For) return compile_for(id);
+  if (tile::is_loop(self.word)) return compile_loop(id);
   if (self.word == Word::If) return compile_if(id);
   if (self.word == Word::Result) {
     result = state_.results.at(self.operands[0])[static_cast<std::size_t>(self.attribute)];
@@ -93,13 +94,20 @@ void Compiler::compile(Id id) {
   Form made;
   if (self.word <= Word::Arange) return compile_source(id);
   if (self.word <= Word::Transpose) made = reshaped(self);
+  else if (self.word == Word::Hint) made = form(self.operands[0]);
   else if (tile::is_elementwise(self.word)) made = elementwise(id);
   else if (self.word == Word::Load) made = load(self);
-  else if (self.word == Word::Store || self.word == Word::AtomicAdd) return store(self);
+  else if (self.word == Word::Atomic) made = change(id);
+  else if (self.word == Word::Store) return store(self);
   else if (self.word <= Word::ArgSort) made = across(self);
   else if (self.word == Word::Dot) made = dot(self);
   else if (self.word == Word::RandomBits) made = random(self);
+  else if (self.word == Word::Gather) made = gather_along(self);
+  else if (self.word == Word::Histogram) made = histogram(self);
+  else if (self.word == Word::InlineAsm) made = inline_asm(self);
   else if (self.word == Word::Assert) return check(self);
+  else if (self.word == Word::Print) return print(self);
+  else if (self.word == Word::Assume || self.word == Word::Barrier) return;
   else refuse(self);
   state_.forms[static_cast<std::size_t>(id)] = made;
 }

@@ -43,7 +43,7 @@ class Compiler {
     std::map<std::uint64_t, int> constants;
     std::map<int, int> addresses;  // slot -> slot that holds its address
     std::map<std::tuple<Run, int, int, int>, Scalar> scalars;
-    std::map<Id, std::vector<Form>> results;  // results of For and If
+    std::map<Id, std::vector<Form>> results;  // results of loops and branches
     int labels = 0;
   };
 
@@ -107,9 +107,19 @@ class Compiler {
   Form random(const Instruction& self);
   void check(const Instruction& self);
 
+  // executor_texts.cpp.
+  Form gather_along(const Instruction& self);
+  Form histogram(const Instruction& self);
+  Form pick(const Instruction& self, Run run, PickStep step, const View& in, const View& places);
+  Form inline_asm(const Instruction& self);
+  void print(const Instruction& self);
+  void text_operand(TextStep& step, std::size_t k, Id id, std::vector<int>& reads);
+  const tile::Text* keep_text(tile::Text text);
+
   // executor_memory.cpp.
   Form load(const Instruction& self);
   void store(const Instruction& self);
+  Form change(Id id);
   bool mask_bounds(const Instruction& self, std::size_t index, const Shape& shape, Form& box, std::optional<Source>& mask);
   BlockStep block(const Form& pointer, const Form& box, const Shape& shape);
   GatherStep gather(const Form& pointer, const Form& box, const Shape& shape, const std::optional<Source>& mask, std::vector<int>& reads);
@@ -118,7 +128,7 @@ class Compiler {
   void limit_rows();
 
   // executor_control.cpp.
-  void compile_for(Id id);
+  void compile_loop(Id id);
   void compile_if(Id id);
   enum class Carry { Auto, FreeStrides, InMemory };  // how a tile goes from one pass of a loop to the next
   Form carried_form(const Form& initial, const tile::Type& type, Carry how);

@@ -138,12 +138,14 @@ void Compiler::pass_on(const std::vector<Form>& into, const std::vector<Id>& fro
   for (const auto& [to, value] : scalars) assign(to, value);
 }
 
-/// The body is compiled for the best guess of how values are carried, and again where its results say otherwise.
-void Compiler::compile_for(Id id) {
+/// The body is compiled for the best guess of how values are carried, and again where its results say otherwise. Whether a While goes on is carried, too.
+void Compiler::compile_loop(Id id) {
   const Instruction& self = program_[id];
   const tile::Region& region = self.regions[0];
+  const bool counts = self.word == Word::For;
   const std::size_t count = region.results.size();
-  const std::vector<Id> initial(self.operands.begin() + 3, self.operands.end());
+  std::vector<Id> initial(self.operands.begin() + static_cast<std::ptrdiff_t>(tile::first_carried(self.word)), self.operands.end());
+  if (!counts) initial.push_back(self.operands[0]);
   std::vector<Carry> how(count, Carry::Auto);
   const State before = state_;
   for (;;) {
@@ -154,7 +156,8 @@ void Compiler::compile_for(Id id) {
     open_region();
     const Scalar index = fresh_scalar(2 * current_region());
     state_.forms[static_cast<std::size_t>(region.parameters[0])] = uniform(index);
-    for (std::size_t i = 0; i < count; ++i) state_.forms[static_cast<std::size_t>(region.parameters[i + 1])] = carried[i];
+    for (std::size_t i = 0; i + 1 < region.parameters.size(); ++i)
+      state_.forms[static_cast<std::size_t>(region.parameters[i + 1])] = carried[i];
     compile(region);
     std::vector<Carry> wanted;
     for (std::size_t i = 0; i < count; ++i) wanted.push_back(fits(carried[i], form(region.results[i]), how[i]));
@@ -168,12 +171,12 @@ void Compiler::compile_for(Id id) {
 
     LoopStep loop;
     loop.index = index.slot;
-    loop.begin = slot_of(form(self.operands[0]).scalar);
-    loop.end = slot_of(form(self.operands[1]).scalar);
-    loop.step = slot_of(form(self.operands[2]).scalar);
+    loop.begin = counts ? slot_of(form(self.operands[0]).scalar) : carried.back().scalar.slot;
+    if (counts) loop.end = slot_of(form(self.operands[1]).scalar), loop.step = slot_of(form(self.operands[2]).scalar);
     const int again = state_.labels++, out = state_.labels++;
-    const std::string name = "s" + std::to_string(index.slot);
-    Item begin = control(loop_begin, loop, out, "for " + name), end = control(loop_end, loop, again, "next " + name);
+    const std::string name = "s" + std::to_string(counts ? index.slot : loop.begin);
+    Item begin = control(counts ? loop_begin : while_begin, loop, out, (counts ? "for " : "while ") + name);
+    Item end = control(counts ? loop_end : while_end, loop, again, (counts ? "next " : "again ") + name);
     begin.loop_begin = end.loop_end = true;
     append(std::move(begin));
     append(label(again));

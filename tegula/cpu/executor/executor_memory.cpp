@@ -1,4 +1,4 @@
-// Load, Store and AtomicAdd.
+// Load, Store, and atomic additions whose old values nobody takes.
 
 #include "tegula/cpu/executor/executor_compile.h"
 #include "tegula/cpu/executor/executor_steps.h"
@@ -145,6 +145,7 @@ Form Compiler::load(const Instruction& self) {
   return extended(result, compute);
 }
 
+/// A store, or an atomic addition without a result.
 void Compiler::store(const Instruction& self) {
   const DType stored = type(self.operands[0]).dtype;
   const Shape shape = block_shape(type(self.operands[0]).shape);
@@ -159,13 +160,13 @@ void Compiler::store(const Instruction& self) {
   const std::string text = std::string(tile::name(self.word)) + " " + (value.tile >= 0 ? "t" + std::to_string(value.tile) : "scalar") +
                            " " + std::string(tegula::name(stored)) + to_string(shape);
   const auto bytes = static_cast<std::int64_t>(size_of(tile::compute_type(stored)));
-  if (self.word == Word::AtomicAdd || pointer.offset.tile >= 0 || mask) {
+  const bool adds = self.word == Word::Atomic;
+  if (adds || pointer.offset.tile >= 0 || mask) {
     GatherStep step = gather(pointer, box, shape, mask, reads);
     step.rows = &store_rows(stored);
     step.tile = value.slot;
     for (int i = 0; i < shape.rank(); ++i) step.tile_stride[i] = value.strides[i] * bytes;
-    emit(body_level(), self.word == Word::AtomicAdd ? add_scatter : store_scatter, step, std::move(reads), {}, text + " scattered").kind =
-        Item::Kind::Scatter;
+    emit(body_level(), adds ? add_scatter : store_scatter, step, std::move(reads), {}, text + " scattered").kind = Item::Kind::Scatter;
     return;
   }
   BlockStep step = block(pointer, box, shape);

@@ -170,6 +170,17 @@ const Step* loop_end(const Step* at, Frame& frame) {
   frame.slots[step.index].integer += frame.slots[step.step].integer;
   return at_distance(step, step.distance);
 }
+const Step* while_begin(const Step* at, Frame& frame) {
+  const auto& step = *static_cast<const LoopStep*>(at);
+  frame.slots[step.index].integer = 0;
+  return frame.slots[step.begin].integer ? following(step) : at_distance(step, step.distance);
+}
+const Step* while_end(const Step* at, Frame& frame) {
+  const auto& step = *static_cast<const LoopStep*>(at);
+  if (!frame.slots[step.begin].integer) return following(step);
+  ++frame.slots[step.index].integer;
+  return at_distance(step, step.distance);
+}
 const Step* jump(const Step* at, Frame&) {
   const auto& step = *static_cast<const JumpStep*>(at);
   return at_distance(step, step.distance);

@@ -2,6 +2,7 @@
 // The step functions that are not elementwise: scalars, control, memory.
 
 #include "tegula/cpu/executor/executor_bytecode.h"
+#include "tegula/tile/atomic.h"
 #include "tegula/tile/ir.h"
 
 namespace tegula::host {
@@ -21,6 +22,8 @@ const Step* extend_boolean(const Step*, Frame&);       // the low byte of a
 // LoopStep, JumpStep.
 const Step* loop_begin(const Step*, Frame&);
 const Step* loop_end(const Step*, Frame&);
+const Step* while_begin(const Step*, Frame&);
+const Step* while_end(const Step*, Frame&);
 const Step* strip_begin(const Step*, Frame&);
 const Step* strip_end(const Step*, Frame&);
 const Step* jump(const Step*, Frame&);
@@ -36,6 +39,9 @@ const Step* aim_store(const Step*, Frame&);            // lets the word before a
 const Step* load_gather(const Step*, Frame&);
 const Step* store_scatter(const Step*, Frame&);
 const Step* add_scatter(const Step*, Frame&);
+const Step* change_scatter(const Step*, Frame&);          // AtomicStep
+/// What an atomic word does to one element of memory.
+Change find_change(tile::AtomicKind kind, DType stored);
 
 // IndexStep, MarkStep, AssertStep.
 const Step* write_indices(const Step*, Frame&);

@@ -57,7 +57,7 @@ struct MoveRows {
   void (*indexed)(std::byte* tile, std::int64_t tile_stride, std::byte* memory, std::int64_t memory_stride, const std::byte* offset,
                   std::int64_t offset_stride, std::int64_t scale, const std::byte* mask, std::int64_t mask_stride,
                   std::int64_t count) = nullptr;
-  /// The same, adding to memory (AtomicAdd).
+  /// The same, adding to memory (atomic additions).
   decltype(indexed) accumulate = nullptr;
 };
 const MoveRows& load_rows(DType stored);

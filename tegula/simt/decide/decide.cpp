@@ -2,6 +2,8 @@
 
 #include "tegula/core/error.h"
 #include "tegula/simt/decide/parts.h"
+#include "tegula/tile/access_hints.h"
+#include "tegula/tile/atomic.h"
 
 namespace tegula::gpu {
 
@@ -21,7 +23,8 @@ TileUse tile_use(const Analysis& a) {
   slices.rows = use.rows, slices.columns = use.columns;
   for (const Instruction& self : a.program().instructions) {
     const Word word = self.word;
-    if (word == Word::For || word == Word::If) continue;
+    if (word == Word::While) use.leaves_the_grid = true;
+    if (tile::is_loop(word) || word == Word::If) continue;
     use.computes = use.computes || (word >= Word::Exp && word <= Word::Digamma) || word == Word::Pow || word == Word::Atan2;
     if (word == Word::Load || word == Word::Store) {
       const tile::Type& pointer = a.type(self.operands[0]);
@@ -34,7 +37,7 @@ TileUse tile_use(const Analysis& a) {
     }
     if (tile::has_result(word) && slices.spread_of(self.type.shape) == Spread::Flat && word != Word::Broadcast) use.leaves_the_grid = true;
     if (word == Word::Scan || word == Word::Sort || word == Word::ArgSort || word == Word::Dot || word == Word::Transpose ||
-        word == Word::AtomicAdd)
+        word == Word::Atomic || word == Word::Gather || word == Word::Histogram || word == Word::Print || word == Word::Barrier)
       use.leaves_the_grid = true;
     if (word == Word::Reduce || word == Word::ArgReduce) {
       const tile::Type& from = a.type(self.operands[0]);
@@ -52,17 +55,32 @@ TileUse tile_use(const Analysis& a) {
   return use;
 }
 
-/// Sums of floats, or into narrow integers, where places may be named twice: their order is that of the program ids.
-bool ordered_sums(const Program& program) {
+/// Atomic words on floats and narrow integers, where places may be named twice: their order is that of the program ids.
+bool changes_in_order(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(), [&](const Instruction& self) {
-    if (self.word != Word::AtomicAdd) return false;
-    const DType dtype = program[self.operands[0]].type.dtype;
-    return !is_integer(dtype) || size_of(dtype) < 4;
+    if (self.word != Word::Atomic) return false;
+    return !tile::is_changed_freely(program[self.operands[0]].type.dtype);
   });
+}
+/// Whether the old value of an atomic word is used.
+bool takes_old(const Analysis& analysis) {
+  const std::vector<Instruction>& all = analysis.program().instructions;
+  for (Id id = 0; id < static_cast<Id>(all.size()); ++id)
+    if (all[static_cast<std::size_t>(id)].word == Word::Atomic && !analysis.users(id).empty()) return true;
+  return false;
 }
 bool stores(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(),
                      [](const Instruction& self) { return self.word == Word::Store; });
+}
+/// Whether it reads what its instances may write.
+bool reads_results(const Analysis& analysis, bool scalars) {
+  const Program& program = analysis.program();
+  return std::any_of(program.instructions.begin(), program.instructions.end(), [&](const Instruction& self) {
+    if (self.word != Word::Load || (scalars && !self.type.shape.empty())) return false;
+    const Id root = analysis.root_of(self.operands[0]);
+    return root < 0 || program.parameters[static_cast<std::size_t>(root)].writable;
+  });
 }
 
 /// What is only read, what is only written.
@@ -72,8 +90,8 @@ std::vector<Hint> cache_hints(const Analysis& analysis) {
   enum : unsigned { kNothing, kRead, kWritten };
   std::vector<unsigned> uses(hints.size(), kNothing);
   for (const Instruction& self : program.instructions) {
-    const unsigned use = (self.word == Word::Load || self.word == Word::AtomicAdd ? kRead : kNothing) |
-                         (self.word == Word::Store || self.word == Word::AtomicAdd ? kWritten : kNothing);
+    const unsigned use = (self.word == Word::Load || self.word == Word::Atomic ? kRead : kNothing) |
+                         (self.word == Word::Store || self.word == Word::Atomic ? kWritten : kNothing);
     if (use == kNothing) continue;
     const tile::Id root = analysis.root_of(self.operands[0]);
     if (root < 0) return hints;
@@ -86,6 +104,7 @@ std::vector<Hint> cache_hints(const Analysis& analysis) {
 
 /// Halves take half the registers until they are used.
 bool stays_packed(const Values& v, Id load, Id other) {
+  if (tile::AccessHints::of(v.at(load)).is_volatile) return false;
   const bool zero = other < 0 || (v.at(other).word == Word::Constant && v.at(other).real == 0);
   return v.grid().reduces && is_half(v.analysis().type(v.at(load).operands[0]).dtype) && v.grid().vector % 2 == 0 && zero;
 }
@@ -112,7 +131,8 @@ class Regions {
     DeferredSums& deferred = d_.deferred[id];
     for (std::size_t k = 0; k < body.results.size(); ++k) deferred.push_back(deferrable(v_, body, k));
     RingPlan& ring = d_.rings[id];
-    if (fetched.empty()) ring = plan_ring(v_, body);
+    const bool one_stage = (v_.at(id).attribute & 255) == 1;  // RangeHints::num_stages: nothing is fetched ahead
+    if (fetched.empty() && !one_stage) ring = plan_ring(v_, body);
     std::set<Id> within = fetched;
     for (const auto& [load, place] : ring.places) within.insert(load);
     visit(body, within);
@@ -180,7 +200,10 @@ Decisions decide(const Analysis& analysis, int architecture) {
   const Program& program = analysis.program();
   const Values values(analysis, decisions.grid);
   decisions.digits = digits_of_words(values);
-  decisions.walkers = !ordered_sums(program) ? 0 : stores(program) ? 1 : 256;
+  const bool takes = takes_old(analysis);
+  decisions.order_is_seen = takes || reads_results(analysis, false);
+  decisions.walkers = !changes_in_order(program) ? 0 : stores(program) || decisions.order_is_seen ? 1 : 256;
+  decisions.threads_may_differ = reads_results(analysis, true);
   decisions.hints = cache_hints(analysis);
   Regions(values, decisions).visit(program.body, {});
   decisions.changes = layout_changes(values);

@@ -58,6 +58,11 @@ struct Decisions {
   std::vector<Digits> digits;
   /// Blocks that go over all instances in turn, for sums in a fixed order; 0: one block for each instance. Read by the printer, lower/memory.cpp.
   int walkers = 0;
+  /// Whether an instance can tell in which order another one does things: it reads what others write, or takes old values of atomic words. Read by
+  /// lower/memory.cpp. No measurement.
+  bool order_is_seen = false;
+  /// Whether threads that read the same scalar may get different ones: it is written meanwhile. Read by lower/control.cpp. No measurement.
+  bool threads_may_differ = false;
   /// Hints of what is only read and only written, by parameter. Read by the printer. H200: weights stay in the L2 beside streams.
   std::vector<simt::KernelParameter::Hint> hints;
   /// By loop. Read by lower/control.cpp, for passes/fetch_ahead. Bytes on their way: measured on an H200 (decide/rings.cpp).

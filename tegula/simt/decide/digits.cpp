@@ -70,7 +70,7 @@ std::vector<Digits> digits_of_words(const Values& values) {
     for (Id id = static_cast<Id>(program.instructions.size()) - 1; id >= 0; --id) {
       const tile::Instruction& self = program[id];
       Digits least = digits[static_cast<std::size_t>(id)];
-      if (compares(self) || self.word == Word::AtomicAdd) least = Digits::All;
+      if (compares(self) || self.word == Word::Atomic || self.word == Word::InlineAsm) least = Digits::All;
       if (self.word == Word::Store) least = digits_of(values, self, tiles);
       if (self.word == Word::Narrow) least = digits_of(static_cast<DType>(self.attribute));
       for (const tile::Region& region : self.regions) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tegula/simt/decide/parts.h"
+#include "tegula/tile/access_hints.h"
 
 namespace tegula::gpu {
 
@@ -45,7 +46,7 @@ bool uses_counter(const Values& v, const tile::Region& body, Id id) {
 std::size_t fetched_bytes(const Values& v, const tile::Region& body, Id id) {
   const Analysis& a = v.analysis();
   const tile::Instruction& self = v.at(id);
-  if (self.word != Word::Load || self.operands.size() > 2) return 0;
+  if (self.word != Word::Load || self.operands.size() > 2 || tile::AccessHints::of(self).is_volatile) return 0;
   const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1;
   const Spread own = v.spread(id);
   if (own != Spread::Full && own != Spread::Column && own != Spread::Row) return 0;
@@ -60,7 +61,7 @@ std::size_t fetched_bytes(const Values& v, const tile::Region& body, Id id) {
   const auto writes = [&](auto&& again, const tile::Region& region) -> bool {
     return std::any_of(region.body.begin(), region.body.end(), [&](Id inner) {
       const tile::Instruction& word = v.at(inner);
-      if ((word.word == Word::Store || word.word == Word::AtomicAdd) &&
+      if ((word.word == Word::Store || word.word == Word::Atomic) &&
           (a.root_of(word.operands[0]) == root || a.root_of(word.operands[0]) < 0))
         return true;
       return std::any_of(word.regions.begin(), word.regions.end(), [&](const tile::Region& r) { return again(again, r); });

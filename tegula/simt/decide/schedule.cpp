@@ -88,6 +88,13 @@ class Scheduler {
       case Word::ProgramId:
       case Word::NumPrograms: return alone(id, {});
       case Word::For: return loop(id);
+      case Word::While:
+        flush();
+        add({Kind::Word, id});
+        ++repeats_;
+        regions(self);
+        --repeats_;
+        return;
       case Word::If:
         flush();
         add({Kind::Word, id});
@@ -96,12 +103,16 @@ class Scheduler {
         leave_if_stopped();
         flush_reductions();  // which may still read what is written over
         return alone(id, self.operands);
-      case Word::AtomicAdd: leave_if_stopped(); return alone(id, self.operands);
+      case Word::Atomic: leave_if_stopped(); return alone(id, self.operands);
+      case Word::Print:
+      case Word::Barrier: flush(); return alone(id, self.operands);
+      case Word::Assume:
+      case Word::Hint: return;  // facts.h
       default: break;
     }
     if (v_.is_inline(id) && !self.type.shape.empty()) return;
     if (self.word == Word::Reduce && v_.spread(self.operands[0]) != Spread::Flat) return reduce(id);
-    if (tile::is_elementwise(self.word) || self.word == Word::Arange || (self.word == Word::RandomBits && !counts_in_fours(v_, id)))
+    if (tile::is_elementwise(self.word) || self.word == Word::Arange || self.word == Word::InlineAsm || (self.word == Word::RandomBits && !counts_in_fours(v_, id)))
       return share_loop(id);
     alone(id, self.operands);
   }
@@ -295,7 +306,7 @@ bool compares_halves(const Values& v, const Decisions& decisions, Id id) {
 bool counts_in_fours(const Values& v, Id id) {
   const Spread own = v.spread(id);
   return (own == Spread::Column || own == Spread::Full) && v.grid().vector % 4 == 0 &&
-         v.analysis().counts_up(v.at(id).operands[1], false) >= 4;
+         v.analysis().counts_up(v.at(id).operands[1], false) >= 4 && !v.analysis().counts_by_hint(v.at(id).operands[1]);
 }
 
 Schedule schedule_of(const Values& values, const Decisions& decisions) { return Scheduler(values, decisions).run(); }

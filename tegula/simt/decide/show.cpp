@@ -27,6 +27,7 @@ class Lines {
     for (const auto& [digits, bits] : {std::pair{Digits::Brief, "8 bits: "}, std::pair{Digits::Half, "11 bits: "}})
       digits_line(digits, bits);
     if (d_.walkers > 0) line("walkers", str(d_.walkers) + " blocks over all instances in turn");
+    if (d_.order_is_seen) line("order", "of atomic words is seen by other instances");
     hints();
     for (const auto& [loop, ring] : d_.rings)
       if (ring.stages > 0) line("ring of " + name(loop), ring_text(ring));

@@ -1,5 +1,7 @@
 #include "tegula/simt/decide/staged_rows.h"
 
+#include "tegula/tile/access_hints.h"
+
 namespace tegula::gpu {
 
 using tile::Id;
@@ -53,19 +55,23 @@ class Finder {
     const Instruction& self = a_[id];
     switch (self.word) {
       case Word::For:
+      case Word::While:
       case Word::If:
-      case Word::AtomicAdd:
+      case Word::Atomic:
       case Word::ArgReduce:
       case Word::Scan:
       case Word::Sort:
       case Word::ArgSort:
       case Word::Dot:
+      case Word::Gather:
+      case Word::Histogram:
+      case Word::Print:
       case Word::RandomBits:
       case Word::Transpose: return false;
       case Word::Load:
       case Word::Store: {
         const Id pointer = self.operands[0];
-        if (flat(pointer)) return false;
+        if (flat(pointer) || a_.counts_by_hint(pointer) || tile::AccessHints::of(self).is_volatile) return false;
         if (!along(pointer)) return true;
         const bool masked = self.operands.size() > (self.word == Word::Load ? 1u : 2u);
         return !masked && a_.contiguous(pointer) > 0;

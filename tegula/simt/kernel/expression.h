@@ -24,7 +24,7 @@ struct Type {
     Wide,      // `count` stored numbers side by side, for the moment
     Packed,    // the same of a value that stays so: as it lies in memory, several numbers to a register, until it is used
     Placed,    // a computed number and the place where it was: what ArgReduce brings together
-    Unsigned,  // the unsigned integer of the dtype's size: what the hardware adds atomically
+    Unsigned,  // the unsigned integer of the dtype's size: what the hardware changes atomically
     Byte,      // of shared memory
   };
   Kind kind = Kind::Computed;

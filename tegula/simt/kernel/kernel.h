@@ -15,6 +15,7 @@
 #include "tegula/core/line.h"
 #include "tegula/simt/kernel/expression.h"
 #include "tegula/simt/layouts/linear.h"
+#include "tegula/tile/atomic.h"
 
 namespace tegula::simt {
 
@@ -113,7 +114,7 @@ struct Ring {
   std::vector<Fetched> loads;
   std::vector<Address> addresses;  // what loads are reached by is computed from these, in order
 };
-/// `name` goes from `begin` to `end` in steps.
+/// `name` goes from `begin` to `end` in steps; with `when` so long as that holds, and `end` says nothing.
 struct For {
   Type type;
   Name name;
@@ -126,6 +127,7 @@ struct For {
     std::size_t own = 0;  // statements of the body, from the first on, that are an iteration's own: the others carry values on
   };
   std::optional<OfProgram> program;  // nothing: a part of one word
+  Condition when = {};
 };
 struct Branch {
   Expression when;
@@ -173,19 +175,35 @@ struct StoreOne {
   DType computed;
   Expression value, pointer;
 };
-struct AtomicAdd {
+/// One element of an integer dtype of 4 or 8 bytes, as the hardware does it.
+struct Atomic {
+  tile::AtomicKind kind = tile::AtomicKind::Add;
+  tile::Scope scope = tile::Scope::Gpu;
   DType dtype;
   Expression pointer, value;
+  Condition compared;  // of CompareAndSwap
+  Condition target;  // where what was there before goes
+};
+/// What a thread did before is seen before what it does behind, by those of the scope.
+struct Fence {
+  tile::Scope scope = tile::Scope::Gpu;
 };
 /// In the order of `places`; each thread writes those that belong to it: `owner` of `owners`.
 struct WriteInOrder {
-  bool adds = false;
+  std::optional<tile::AtomicKind> changes;  // nothing: stores
+  bool keeps_old = false;  // what was there before takes the place of the value
   Expression count, owners, owner;
 };
 /// A check that did not hold.
 struct Report {
   std::int64_t id = 0;
   Expression value;
+};
+/// Shows an element, with its row-major index.
+struct Show {
+  std::string label, where;  // the user's line
+  DType dtype = DType::f32;
+  Expression value, index;
 };
 /// Four random words from one counter.
 struct Philox {
@@ -297,10 +315,11 @@ const T& unboxed(const Box<T>& box) {
 struct Statement {
   template <class T>
   static constexpr bool kBoxed = sizeof(T) > 2 * sizeof(Expression) + 8;
-  using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
-                            AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, AtomicAdd, Box<WriteInOrder>, Report, Box<Philox>,
-                            CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, Combine, BeginExchange, Scan, Sort,
-                            Box<Shuffle>, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+  using What =
+      std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
+                   AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report, Box<Show>,
+                   Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, Combine, BeginExchange, Scan, Sort,
+                   Box<Shuffle>, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   What what;
   Box<Expression> when;  // nothing: always
 
@@ -330,6 +349,14 @@ struct Statement {
   }
 };
 
+/// Inline assembly as a function of numbers, named by what it says.
+struct Assembly {
+  std::string name;
+  tile::Text what;
+  DType result = DType::f32;
+  std::vector<DType> operands;
+};
+
 /// One argument of the program, as the kernel takes it.
 struct KernelParameter {
   enum class Hint : std::uint8_t { None, Lasting /* only read */, Passing /* only written */ };
@@ -349,6 +376,7 @@ struct Kernel {
   bool lets_next_begin = false;
   int walkers = 0;  // blocks that go over all instances in turn; 0: a block, or a cluster, for each instance
   std::vector<KernelParameter> parameters;
+  std::vector<Assembly> assembly;
   Block entry;  // before a thread knows its instance
   Block body;
   // Bytes of dynamic shared memory.

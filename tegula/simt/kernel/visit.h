@@ -43,16 +43,23 @@ void for_each_expression(S& statement, F&& f) {
           if (what.value) f(*what.value);
         } else if constexpr (std::is_same_v<T, Assign>) all(what.target, what.value);
         else if constexpr (std::is_same_v<T, Keep> || std::is_same_v<T, Report>) all(what.value);
-        else if constexpr (std::is_same_v<T, For>) all(what.begin, what.end, what.step);
-        else if constexpr (std::is_same_v<T, Branch>) all(what.when);
+        else if constexpr (std::is_same_v<T, For>) {
+          all(what.begin, what.end, what.step);
+          if (what.when) f(*what.when);
+        } else if constexpr (std::is_same_v<T, Branch>) all(what.when);
         else if constexpr (std::is_same_v<T, LoadWide>) {
           all(what.pointer, what.target);
           if (what.limited) all(what.limited->limit, what.limited->substitute);
         } else if constexpr (std::is_same_v<T, StoreWide>) {
           all(what.pointer, what.source);
           if (what.limited) all(what.limited->limit);
-        } else if constexpr (std::is_same_v<T, StoreOne> || std::is_same_v<T, AtomicAdd>) all(what.pointer, what.value);
-        else if constexpr (std::is_same_v<T, WriteInOrder>) all(what.count, what.owners, what.owner);
+        } else if constexpr (std::is_same_v<T, StoreOne>) all(what.pointer, what.value);
+        else if constexpr (std::is_same_v<T, Atomic>) {
+          all(what.pointer, what.value);
+          if (what.compared) f(*what.compared);
+          if (what.target) f(*what.target);
+        } else if constexpr (std::is_same_v<T, WriteInOrder>) all(what.count, what.owners, what.owner);
+        else if constexpr (std::is_same_v<T, Show>) all(what.value, what.index);
         else if constexpr (std::is_same_v<T, Philox>) all(what.seed, what.counter, what.target);
         else if constexpr (std::is_same_v<T, Shuffle>) all(what.target, what.source, what.distance);
         else if constexpr (std::is_same_v<T, CopyAsync>) all(what.source, what.place);
@@ -73,7 +80,9 @@ void for_each_target(S& statement, F&& f) {
         using T = std::remove_const_t<std::remove_reference_t<decltype(what)>>;
         if constexpr (std::is_same_v<T, Assign> || std::is_same_v<T, LoadWide> || std::is_same_v<T, Philox> || std::is_same_v<T, Shuffle>)
           f(what.target);
-        else if constexpr (std::is_same_v<T, Combine>) {
+        else if constexpr (std::is_same_v<T, Atomic>) {
+          if (what.target) f(*what.target);
+        } else if constexpr (std::is_same_v<T, Combine>) {
           for (auto& one : what.registers) f(one);
         }
       },

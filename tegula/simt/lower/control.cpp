@@ -50,10 +50,13 @@ void Lowering::instruction(Id id) {
     case Word::ProgramId: return let(simt::computed(DType::i64), variable(id), Name("id", static_cast<std::int32_t>(self.attribute)));
     case Word::NumPrograms: return let(simt::computed(DType::i64), variable(id), Name("g", static_cast<std::int32_t>(self.attribute)));
     case Word::For: return loop(id);
+    case Word::While: return loop_while(id);
     case Word::If: return branch(id);
     case Word::Store: return store(id);
-    case Word::AtomicAdd: return atomic_add(id);
+    case Word::Atomic: return atomic(id);
     case Word::Assert: return check(id);
+    case Word::Print: return show(id);
+    case Word::Barrier: return barrier();
     default: break;
   }
   switch (self.word) {
@@ -72,6 +75,8 @@ void Lowering::instruction(Id id) {
     case Word::Sort:
     case Word::ArgSort: return sort(id);
     case Word::Dot: return dot(id);
+    case Word::Gather: return gather_along(id);
+    case Word::Histogram: return histogram(id);
     case Word::RandomBits: return counts_in_fours(*this, id) ? random_words(id) : scalar_word(id);
     default: return scalar_word(id);
   }
@@ -133,6 +138,52 @@ void Lowering::loop(Id id) {
     if (one && one->tiles > 1) add_share(*one);
   }
   combine_deferred(deferred, static_cast<std::size_t>(ring.stages) * ring.stage_bytes);
+}
+
+/// Nothing is fetched ahead and no sum is left to the end: how often it goes round is not known.
+void Lowering::loop_while(Id id) {
+  meet_cluster();
+  ++repeats_;
+  const tile::Instruction& self = at(id);
+  const tile::Region& body = self.regions[0];
+  origin(id);
+  const DeferredSums none(result_count(self));
+  for (std::size_t k = 0; k < none.size(); ++k) begin_carried(body.parameters[k + 1], self.operands[k + 1], none[k]);
+  const Name again{"again", id};
+  add(simt::Declare{.what = {again, simt::computed(DType::boolean), {}}, .value = scalar(self.operands[0])});
+  agree(again, DType::boolean);
+  simt::For loop{.type = simt::computed(DType::i64),
+                 .name = variable(body.parameters[0]),
+                 .begin = 0,
+                 .end = 0,
+                 .step = 1,
+                 .body = {},
+                 .program = simt::For::OfProgram{},
+                 .when = Expression(again)};
+  loop.body = block_of([&] {
+    region(body);
+    loop.program->own = open_.back().size();
+    let(simt::computed(DType::boolean), "further", scalar(body.results.back()));
+    carry_on(body, none);
+    assign(again, "further");
+    agree(again, DType::boolean);
+  });
+  keep_parts_apart(body, loop.body);
+  add(std::move(loop));
+  --repeats_;
+}
+
+/// Threads may have read different things where others write meanwhile: the first one's answer holds for all.
+void Lowering::agree(Name variable, DType dtype) {
+  if (!decided_.threads_may_differ) return;
+  use_shared(size_of(dtype));
+  within({}, [&] {
+    let_shared("agreed", simt::computed(dtype));
+    barrier();
+    assign(simt::element("agreed", 0), variable, simt::binary("threadIdx.x", "==", 0));
+    barrier();
+    assign(variable, simt::element("agreed", 0));
+  });
 }
 
 /// What a pass needs to know of the loads that the loop fetches ahead.

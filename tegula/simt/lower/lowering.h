@@ -12,8 +12,12 @@
 #include "tegula/simt/decide/decisions.h"
 #include "tegula/simt/decide/values.h"
 #include "tegula/simt/kernel/kernel.h"
+#include "tegula/tile/atomic.h"
 
 namespace tegula::gpu {
+
+/// Of the function that inline assembly becomes.
+std::string function_name(const tile::Text& text);
 
 class Lowering : private Values {
  public:
@@ -111,8 +115,14 @@ class Lowering : private Values {
   void store(Id id);
   void random_words(Id id);
   void write_in_order(Id id);
-  void atomic_add(Id id);
+  void atomic(Id id);
+  bool is_free(DType dtype) const;
+  void change_freely(Id id, const tile::Atomic& what);
   void check(Id id);
+  void show(Id id);
+  void load_volatile(Id id);
+  Expression with_eviction(Id access, Expression pointer) const;
+  void vectors(Id pointer, Spread own, const std::vector<Id>& values, const Body& body);
   struct Access {
     Expression pointer;               // of the first element of the vector
     int wide = 1;                     // elements side by side in one access; 0: not side by side
@@ -167,6 +177,8 @@ class Lowering : private Values {
   void scan(Id id);
   void sort(Id id);
   void dot(Id id);
+  void gather_along(Id id);
+  void histogram(Id id);
   void rearrange(Id id);
   void change_layout(Id id, const LayoutChange& change);
   void let_shared(Name name, simt::Type type, std::size_t offset = 0);
@@ -181,6 +193,8 @@ class Lowering : private Values {
   void region(const tile::Region& region);
   void instruction(Id id);
   void loop(Id id);
+  void loop_while(Id id);
+  void agree(Name variable, DType dtype);
   void branch(Id id);
   void assign_all(Id variable, Id value);
   void begin_carried(Id parameter, Id first, const std::optional<DeferredSum>& deferred);

@@ -5,6 +5,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/simt/lower/lowering.h"
+#include "tegula/tile/access_hints.h"
 
 namespace tegula::gpu {
 
@@ -42,7 +43,7 @@ bool Lowering::is_read_only(Id pointer) const {
   const Id root = a_.root_of(pointer);
   const auto& all = a_.program().instructions;
   return root >= 0 && std::none_of(all.begin(), all.end(), [&](const tile::Instruction& self) {
-           if (self.word != Word::Store && self.word != Word::AtomicAdd) return false;
+           if (self.word != Word::Store && self.word != Word::Atomic) return false;
            const Id written = self.operands[0], other = a_.root_of(written);
            return other == root || other < 0 || (a_.affine(written).base.is(0) && !a_.type(written).shape.empty());
          });
@@ -75,6 +76,14 @@ Expression Lowering::inside(const Access& access, int count) const {
   return on ? simt::choose(*std::move(on), std::move(limit), 0) : limit;
 }
 
+/// Loops over the vectors of a tile of places. Of computed places the first one of a vector is looked at.
+void Lowering::vectors(Id pointer, Spread own, const std::vector<Id>& values, const Body& body) {
+  loops(own, a_.type(pointer).shape, Step::Vectors, values, [&] {
+    if (!a_.counts_by_hint(pointer)) return body();
+    add(simt::Loop{.name = "k", .end = 1, .unroll = 0, .body = block_of(body)});
+  });
+}
+
 void Lowering::load(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1,
@@ -83,6 +92,7 @@ void Lowering::load(Id id) {
   touch(pointer, false, !direct);
   origin(id);
   const Spread own = spread(id);
+  if (tile::AccessHints::of(self).is_volatile) return load_volatile(id);
   if (direct) return;  // its pass reads it
   if (decided_.staging.staged.contains(id)) return stage(id);
   const Shape& shape = self.type.shape;
@@ -96,8 +106,8 @@ void Lowering::load(Id id) {
     } else {
       declare(id);
     }
-    return loops(own, shape, Step::Vectors, [&] {
-      simt::LoadWide load{.wide = access->wide, .count = grid_.vector, .pointer = access->pointer};
+    return vectors(pointer, own, {}, [&] {
+      simt::LoadWide load{.wide = access->wide, .count = grid_.vector, .pointer = with_eviction(id, access->pointer)};
       load.target = simt::held(variable(id), vector_place(own));
       if (!access->limits.empty() || !access->on.empty())
         load.limited = {.limit = inside(*access, grid_.vector), .substitute = substitute(), .whole = access->whole};
@@ -108,11 +118,37 @@ void Lowering::load(Id id) {
   if (own != Spread::Uniform) declare(id);
   loops(own, shape, Step::Elements, [&] {
     When on = simt::all_of(mask >= 0 ? When(box_element(a_.box(mask), own, shape)) : When(), inside(own, shape));
-    Expression value = simt::load(simt::group(place_in(pointer, own)));
+    Expression value = simt::load(with_eviction(id, simt::group(place_in(pointer, own))));
     if (on) value = simt::choose(*std::move(on), std::move(value), substitute());
     if (own == Spread::Uniform) let(simt::computed(self.type.dtype), variable(id), std::move(value));
     else assign(held(id, own), std::move(value));
   });
+}
+
+/// Which lines the L2 keeps, where the access says so.
+Expression Lowering::with_eviction(Id access, Expression pointer) const {
+  switch (tile::AccessHints::of(at(access)).eviction_policy) {
+    case tile::Eviction::First: return simt::call("passing", std::move(pointer));
+    case tile::Eviction::Last: return simt::call("lasting", std::move(pointer));
+    default: return pointer;
+  }
+}
+
+/// Each element by itself, from memory; of a scalar what the first thread reads holds for all.
+void Lowering::load_volatile(Id id) {
+  const tile::Instruction& self = at(id);
+  const Id pointer = self.operands[0];
+  const Spread own = spread(id);
+  declare(id);
+  loops(own, self.type.shape, Step::Elements, [&] {
+    const When on = simt::all_of(self.operands.size() > 1 ? When(box_element(a_.box(self.operands[1]), own, self.type.shape)) : When(),
+                                 inside(own, self.type.shape));
+    Expression value = simt::call("widen", simt::call("alone", place_in(pointer, own)));
+    if (on)
+      value = simt::choose(*on, std::move(value), self.operands.size() > 2 ? element(self.operands[2], own) : simt::zero(self.type.dtype));
+    assign(held(id, own), std::move(value));
+  });
+  if (own == Spread::Uniform) agree(variable(id), self.type.dtype);
 }
 
 void Lowering::store(Id id) {
@@ -130,8 +166,8 @@ void Lowering::store(Id id) {
   const DType dtype = tile::compute_type(a_.type(pointer).dtype);
   if (const auto access = wide_access(pointer, mask, own)) {
     const bool in_place = spread(value) == own && has_registers(value);
-    return loops(own, shape, Step::Vectors, {value}, [&] {
-      simt::StoreWide store{.wide = access->wide, .count = grid_.vector, .pointer = access->pointer};
+    return vectors(pointer, own, {value}, [&] {
+      simt::StoreWide store{.wide = access->wide, .count = grid_.vector, .pointer = with_eviction(id, access->pointer)};
       store.source = simt::held(variable(value), vector_place(own));
       if (!in_place) {
         store.source = "x";
@@ -147,7 +183,8 @@ void Lowering::store(Id id) {
   }
   loops(own, shape, Step::Elements, [&] {
     When on = simt::all_of(mask >= 0 ? When(box_element(a_.box(mask), own, shape)) : When(), inside(own, shape), acts(own));
-    add({simt::StoreOne{.computed = dtype, .value = element(value, own), .pointer = place_in(pointer, own)}, std::move(on)});
+    add({simt::StoreOne{.computed = dtype, .value = element(value, own), .pointer = with_eviction(id, place_in(pointer, own))},
+         std::move(on)});
   });
 }
 
@@ -155,15 +192,20 @@ void Lowering::store(Id id) {
 void Lowering::write_in_order(Id id) {
   constexpr std::int64_t kChunk = 2048;
   const tile::Instruction& self = at(id);
-  const Id pointer = self.operands[0], value = self.operands[1], mask = self.operands.size() > 2 ? self.operands[2] : -1;
+  const std::size_t masks = mask_place(self);
+  const Id pointer = self.operands[0], value = self.operands[1], mask = self.operands.size() > masks ? self.operands[masks] : -1;
+  const std::optional<tile::AtomicKind> changes = self.word == Word::Atomic ? std::optional(tile::Atomic::of(self).kind) : std::nullopt;
+  const bool keeps_old = changes && !a_.users(id).empty(), compares = changes == tile::AtomicKind::CompareAndSwap;
   const Spread own = spread(pointer);
   const tile::Type& type = a_.type(pointer);
   const std::int64_t count = numel(type.shape), chunk = std::min(count, kChunk);
-  use_shared(static_cast<std::size_t>(chunk) * 16);
+  use_shared(static_cast<std::size_t>(chunk) * (compares ? 24 : 16));
+  if (keeps_old) declare(id);
   simt::For chunks{.type = simt::computed(DType::i32), .name = "first", .begin = 0, .end = count, .step = chunk, .body = {}, .program = {}};
   chunks.body = block_of([&] {
     let_shared("places", simt::type_of(type));
     let_shared("values", simt::computed(tile::compute_type(type.dtype)), static_cast<std::size_t>(chunk * 8));
+    if (compares) let_shared("compared", simt::computed(tile::compute_type(type.dtype)), static_cast<std::size_t>(chunk * 16));
     add(simt::Barrier{.frees_ring = false});
     loops(own, type.shape, Step::Elements, [&] {
       let(simt::computed(DType::i32), "i", linear(own, type.shape) - "first");
@@ -172,31 +214,81 @@ void Lowering::write_in_order(Id id) {
         if (mask >= 0) target = simt::choose(box_element(a_.box(mask), own, type.shape), std::move(target), "nullptr");
         assign(simt::element("places", "i"), std::move(target));
         assign(simt::element("values", "i"), element(value, own));
+        if (compares) assign(simt::element("compared", "i"), element(self.operands[2], own));
       });
     });
     add(simt::Barrier{.frees_ring = false});
     const Expression left = Expression(count) - "first";
-    add(simt::WriteInOrder{.adds = self.word == Word::AtomicAdd,
+    add(simt::WriteInOrder{.changes = changes,
+                           .keeps_old = keeps_old,
                            .count = chunk == count ? Expression(count) : simt::call("smaller", chunk, left),
                            .owners = in_turn() ? Expression("owners") : Expression(grid_.threads()),
                            .owner = in_turn() ? "owner" : "threadIdx.x"});
+    if (!keeps_old) return;
+    add(simt::Barrier{.frees_ring = false});
+    const auto take_old = [&] {
+      let(simt::computed(DType::i32), "i", linear(own, type.shape) - "first");
+      Expression old = simt::element("values", "i");
+      if (mask >= 0) old = simt::choose(box_element(a_.box(mask), own, type.shape), std::move(old), simt::zero(self.type.dtype));
+      assign(held(id, own), std::move(old), simt::all_of(simt::binary("i", ">=", 0), Expression("i") < chunk, inside(own, type.shape)));
+    };
+    within({}, [&] { loops(own, type.shape, Step::Elements, take_old); });
   });
   add(std::move(chunks));
 }
 
-/// Integer sums do not depend on their order; but where blocks go over all instances each of them adds to the places that belong to it.
-void Lowering::atomic_add(Id id) {
+/// The hardware's words come in any order; all else comes in order. What the instance did before is seen before, where it is asked for and
+/// somebody can tell.
+void Lowering::atomic(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0];
+  const tile::Atomic what = tile::Atomic::of(self);
   touch(pointer, true);
   origin(id);
+  if (decided_.order_is_seen && what.releases()) add(simt::Barrier{}), add(simt::Fence{what.scope});
+  if (is_free(a_.type(pointer).dtype)) change_freely(id, what);
+  else write_in_order(id);
+  if (decided_.order_is_seen && what.acquires()) add(simt::Fence{what.scope}), add(simt::Barrier{});
+}
+
+/// Blocks that go over all instances in turn each do what belongs to them.
+bool Lowering::is_free(DType dtype) const { return tile::is_changed_freely(dtype) && decided_.walkers <= 1; }
+
+void Lowering::change_freely(Id id, const tile::Atomic& what) {
+  const tile::Instruction& self = at(id);
+  const Id pointer = self.operands[0];
   const tile::Type& type = a_.type(pointer);
-  if (in_turn() || !is_integer(type.dtype) || size_of(type.dtype) < 4) return write_in_order(id);
   const Spread own = spread(pointer);
-  loops(own, type.shape, Step::Elements, [&] {
-    When on = simt::all_of({self.operands.size() > 2 ? When(box_element(a_.box(self.operands[2]), own, type.shape)) : When(),
-                            inside(own, type.shape), acts(own)});
-    add({simt::AtomicAdd{.dtype = type.dtype, .pointer = place_in(pointer, own), .value = element(self.operands[1], own)}, std::move(on)});
+  const std::size_t masks = mask_place(self);
+  const When mask = self.operands.size() > masks ? When(box_element(a_.box(self.operands[masks]), own, type.shape)) : When();
+  const bool taken = !a_.users(id).empty(), by_many = taken && held_by_many(own);  // then one of them asks, for all
+  const auto change = [&](const When& target) {
+    loops(own, type.shape, Step::Elements, [&] {
+      const When on = simt::all_of({mask, inside(own, type.shape), acts(own)});
+      simt::Atomic atomic{.kind = what.kind,
+                          .scope = what.scope,
+                          .dtype = type.dtype,
+                          .pointer = place_in(pointer, own),
+                          .value = element(self.operands[1], own),
+                          .compared = {},
+                          .target = target};
+      if (what.kind == tile::AtomicKind::CompareAndSwap) atomic.compared = element(self.operands[2], own);
+      if (taken && !by_many) assign(*target, simt::zero(type.dtype));
+      add({std::move(atomic), on});
+    });
+  };
+  if (!taken) return change({});
+  declare(id);
+  if (!by_many) return change(held(id, own));
+  use_shared(static_cast<std::size_t>(numel(type.shape)) * size_of(type.dtype));
+  within({}, [&] {
+    let_shared("olds", simt::computed(type.dtype));
+    const Expression old = simt::element("olds", linear(own, type.shape));
+    barrier();
+    change(old);
+    barrier();
+    loops(own, type.shape, Step::Elements,
+          [&] { assign(held(id, own), mask ? simt::choose(*mask, old, simt::zero(type.dtype)) : old, inside(own, type.shape)); });
   });
 }
 
@@ -209,6 +301,28 @@ void Lowering::check(Id id) {
   loops(own, shape, Step::Elements, [&] {
     When on = simt::all_of(inside(own, shape), acts(own), simt::unary("!", element(self.operands[0], own)));
     add({simt::Report{.id = self.attribute, .value = element(self.operands[1], own)}, std::move(on)});
+  });
+}
+
+void Lowering::show(Id id) {
+  constexpr std::int64_t kMost = 16;
+  const tile::Instruction& self = at(id);
+  const Id value = self.operands[0];
+  origin(id);
+  const tile::Type& type = a_.type(value);
+  const Spread own = spread(value);
+  std::string file = self.where.file_name();
+  file = file.substr(file.find_last_of('/') + 1);
+  loops(own, type.shape, Step::Elements, {value}, [&] {
+    When on = simt::all_of(inside(own, type.shape), acts(own), numel(type.shape) > kMost ? When(linear(own, type.shape) < kMost) : When());
+    if (in_turn()) on = simt::all_of(on, When(simt::binary("blockIdx.x", "==", 0)));  // each block goes over all instances
+    const Expression shown = type.pointer ? simt::reinterpret(simt::computed(DType::i64), element(value, own)) : element(value, own);
+    add({simt::Show{.label = a_.program().texts[static_cast<std::size_t>(self.attribute)].text,
+                    .where = file + ":" + std::to_string(self.where.line()),
+                    .dtype = type.pointer ? DType::i64 : type.dtype,
+                    .value = shown,
+                    .index = linear(own, type.shape)},
+         std::move(on)});
   });
 }
 

@@ -174,6 +174,65 @@ void Lowering::change_layout(Id id, const LayoutChange& change) {
                     .bits = change.bits});
 }
 
+/// Each element is taken from its place of the line.
+void Lowering::gather_along(Id id) {
+  const tile::Instruction& self = at(id);
+  origin(id);
+  const tile::Type& source = a_.type(self.operands[0]);
+  const Shape& shape = self.type.shape;
+  const int axis = static_cast<int>(self.attribute);
+  const Spread own = spread(id);
+  use_shared(static_cast<std::size_t>(numel(source.shape)) * bytes_of(source));
+  declare(id);
+  within({}, [&] {
+    let_shared("tile", simt::type_of(source));
+    to_shared(self.operands[0], "tile");
+    Expression line = 0;
+    for (int k = 0; k < shape.rank(); ++k)
+      if (k != axis) line = line + coordinate(k, own, shape) * stride_of(source.shape, k);
+    loops(own, shape, Step::Elements, [&] {
+      within(inside(own, shape), [&] {
+        let(simt::computed(DType::i64), "place", element(self.operands[1], own));
+        const Expression there = line + simt::cast(kInt, "place") * stride_of(source.shape, axis);
+        const Expression in_line = simt::binary(simt::binary("place", ">=", 0), "&&", Expression("place") < source.shape[axis]);
+        assign(held(id, own), simt::choose(in_line, simt::element("tile", there), simt::zero(source.dtype)));
+      });
+    });
+  });
+}
+
+/// Counted in shared memory, by all threads at once: sums of integers are the same in any order.
+void Lowering::histogram(Id id) {
+  const tile::Instruction& self = at(id);
+  origin(id);
+  const Shape &shape = self.type.shape, &from = a_.type(self.operands[0]).shape;
+  const Spread own = spread(id), source = spread(self.operands[0]);
+  use_shared(static_cast<std::size_t>(numel(shape)) * bytes_of(self.type));
+  declare(id);
+  within({}, [&] {
+    let_shared("bins", kInt);
+    const Expression bin = simt::element("bins", linear(own, shape));
+    barrier();
+    loops(own, shape, Step::Elements, [&] { assign(bin, 0, simt::all_of(inside(own, shape), acts(own))); });
+    barrier();
+    loops(source, from, Step::Elements, [&] {
+      const When asked = self.operands.size() > 1 ? When(box_element(a_.box(self.operands[1]), source, from)) : When();
+      within(simt::all_of(asked, inside(source, from), acts(source)), [&] {
+        let(simt::computed(DType::i64), "value", element(self.operands[0], source));
+        add({simt::Atomic{.scope = tile::Scope::Cta,
+                          .dtype = DType::i32,
+                          .pointer = simt::group(Expression("bins") + simt::cast(kInt, "value")),
+                          .value = 1,
+                          .compared = {},
+                          .target = {}},
+             simt::binary(simt::binary("value", ">=", 0), "&&", Expression("value") < shape[0])});
+      });
+    });
+    barrier();
+    from_shared(id, bin);
+  });
+}
+
 /// A tile that other threads hold under its new shape.
 void Lowering::rearrange(Id id) {
   const tile::Instruction& self = at(id);

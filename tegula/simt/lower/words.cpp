@@ -1,9 +1,11 @@
 // One element of a word from the elements of its operands.
 
 #include <algorithm>
+#include <cstdio>
 
 #include "tegula/core/error.h"
 #include "tegula/simt/lower/lowering.h"
+#include "tegula/simt/text_hash.h"
 
 namespace tegula::gpu {
 
@@ -97,12 +99,18 @@ const char* operator_of(Word word) {
 
 }  // namespace
 
+std::string function_name(const tile::Text& text) {
+  char digits[24];
+  std::snprintf(digits, sizeof digits, "asm_%016llx", static_cast<unsigned long long>(text_hash(text.text + "\n" + text.constraints)));
+  return digits;
+}
+
 Expression Lowering::word(Id id, Spread loops) {
   const tile::Instruction& self = at(id);
-  const tile::Type& first = a_.type(self.operands[0]);
+  const tile::Type first = self.operands.empty() ? tile::Type{} : a_.type(self.operands[0]);
   const bool real = is_float(first.dtype) && !first.pointer;
   const auto x = [&](std::size_t i) { return element(self.operands[i], loops); };
-  const auto call = [&](const char* function) {
+  const auto call = [&](Name function) {
     simt::Expressions operands;
     operands.reserve(self.operands.size());
     for (std::size_t i = 0; i < self.operands.size(); ++i) operands.push_back(x(i));
@@ -114,6 +122,7 @@ Expression Lowering::word(Id id, Spread loops) {
     case Word::Select: return simt::choose(x(0), x(1), x(2));
     case Word::Cast:
       return self.type.dtype == DType::boolean ? simt::binary(x(0), "!=", 0) : simt::cast(simt::computed(self.type.dtype), x(0));
+    case Word::InlineAsm: return call(function_name(a_.program().texts[static_cast<std::size_t>(self.attribute)]));
     case Word::Narrow: return simt::rounded(static_cast<DType>(self.attribute), x(0));
     case Word::Bitcast: return simt::call("same_bits", x(0), simt::zero(self.type.dtype));
     case Word::Fma:

@@ -8,6 +8,7 @@
 
 #include "tegula/core/dtype.h"
 #include "tegula/simt/kernel/expression.h"
+#include "tegula/tile/atomic.h"
 
 namespace tegula::simt {
 
@@ -49,6 +50,8 @@ LaneFunction conversion(Number from, Number to);
 LaneFunction rounding(DType stored);
 /// The function that brings two numbers together; of placed ones see `best`.
 LaneFunction folding(const Operation& operation);
+/// The new number of an atomic word from the old one and the value; nullptr: the value itself.
+LaneFunction changing(tile::AtomicKind kind, DType computed);
 /// The number that changes nothing under the operation, as bits.
 std::uint64_t neutral(const Operation& operation);
 /// For each lane whether the first of two numbers with places stays: operands value, place, value, place.

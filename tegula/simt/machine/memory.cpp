@@ -52,6 +52,7 @@ void Memory::begin_cluster(std::uint32_t first_block) {
   for (const Clock& clock : clocks_) latest = std::max(latest, clock.time);
   ++meeting_;
   begun_ = latest + 1;
+  acquired_.clear(), met_.clear(), released_ = 0;
   for (Clock& clock : clocks_) clock = {.time = begun_, .meeting = begun_};
 }
 
@@ -126,15 +127,37 @@ bool Memory::is_before(std::uint32_t time, std::uint32_t meeting, int by, int bl
   return by / threads_ == block ? time < clock.time : meeting < meeting_;
 }
 
-void Memory::note_read(Byte& byte, int by, int block, const Access& access, int lane) {
+bool Memory::is_acquired(std::uint32_t time) const {
+  return std::ranges::any_of(acquired_, [&](const auto& times) { return time >= times.first && time < times.second; });
+}
+
+void Memory::fence() {
+  acquired_.merge(met_);
+  met_.clear();
+  released_ = 0;
+  for (const Clock& clock : clocks_) released_ = std::max(released_, clock.time);
+}
+
+void Memory::meet_at(std::uint64_t address, bool writes) {
+  const auto there = left_.find(address);
+  if (there != left_.end()) met_.insert(there->second.begin(), there->second.end());
+  if (!writes || released_ == 0) return;
+  Times& times = left_[address];
+  times.insert(acquired_.begin(), acquired_.end());
+  times.emplace(begun_, released_);
+}
+
+void Memory::note_read(Byte& byte, int by, int block, const Access& access, int lane, bool atomic) {
   if (byte.copies > 0) find(Finding::Kind::OnItsWay, access, lane);
   if (byte.counter > 0) find(Finding::Kind::Race, access, lane);
   const auto me = static_cast<std::uint16_t>(by);
   const Clock& clock = clocks_[static_cast<std::size_t>(block)];
-  if (byte.writer != kNobody && byte.writer != me && !is_before(byte.write_time, byte.write_meeting, byte.writer, block))
+  if (!(atomic && byte.atomic) && byte.writer != kNobody && byte.writer != me &&
+      !is_before(byte.write_time, byte.write_meeting, byte.writer, block))
     find(Finding::Kind::Race, access, lane);
-  if (byte.reader != kNobody && byte.reader != me && byte.read_time == clock.time) byte.reader = kMany;
-  else byte.reader = me;
+  const bool another = byte.reader != kNobody && byte.reader != me && byte.read_time == clock.time;
+  byte.read_atomically = atomic && (!another || byte.read_atomically);
+  byte.reader = another ? kMany : me;
   byte.read_time = clock.time;
 }
 
@@ -147,11 +170,12 @@ void Memory::note_write(Byte& byte, int by, int block, const Access& access, int
   if (!both_atomic && byte.writer != kNobody && byte.writer != me && !is_before(byte.write_time, byte.write_meeting, byte.writer, block))
     find(Finding::Kind::Race, access, lane);
   const bool read_is_before = own ? byte.read_time < clock.time : byte.read_time < clock.meeting;
-  if (byte.reader != kNobody && byte.reader != me && !read_is_before) find(Finding::Kind::Race, access, lane);
+  if (!(atomic && byte.read_atomically) && byte.reader != kNobody && byte.reader != me && !read_is_before)
+    find(Finding::Kind::Race, access, lane);
   byte.writer = me, byte.write_time = clock.time, byte.write_meeting = meeting_, byte.atomic = atomic;
 }
 
-std::uint32_t Memory::read(const Access& access, std::uint32_t& defined) {
+std::uint32_t Memory::read(const Access& access, std::uint32_t& defined, bool atomic) {
   std::uint32_t allowed = 0;
   defined = access.mask;
   bool in_shared = false;
@@ -171,9 +195,11 @@ std::uint32_t Memory::read(const Access& access, std::uint32_t& defined) {
         if (!first[i].defined) defined &= ~(1u << lane);
       }
     } else {
+      if (atomic) meet_at(access.addresses[lane] + access.offset, false);
       each_element(access, lane, [&](Byte& state) {
-        if (is_elsewhere(state.writer, state.write_time)) find(Finding::Kind::Race, access, lane, kInstances);
-        note_read(state, by, block, access, lane);
+        const bool written = is_elsewhere(state.writer, state.write_time) && !(atomic && state.atomic);
+        if (written) find(Finding::Kind::Race, access, lane, kInstances);
+        note_read(state, by, block, access, lane, atomic);
       });
     }
   }
@@ -198,9 +224,11 @@ std::uint32_t Memory::write(const Access& access, std::uint32_t defined, bool at
       }
     } else {
       if ((defined >> lane & 1) == 0) find(Finding::Kind::Undefined, access, lane);
+      if (atomic) meet_at(access.addresses[lane] + access.offset, true);
       each_element(access, lane, [&](Byte& state) {
         const bool written = is_elsewhere(state.writer, state.write_time) && !(atomic && state.atomic);
-        if (written || is_elsewhere(state.reader, state.read_time)) find(Finding::Kind::Race, access, lane, kInstances);
+        const bool read = is_elsewhere(state.reader, state.read_time) && !(atomic && state.read_atomically);
+        if (written || read) find(Finding::Kind::Race, access, lane, kInstances);
         note_write(state, by, block, access, lane, atomic);
       });
     }

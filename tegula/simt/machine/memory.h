@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -36,12 +37,15 @@ class Memory {
   void cluster_has_met();
   bool cluster_runs() const { return meetings_ > 0; }
 
-  /// Lanes that may go on; `defined`: those of them that read what was written.
-  std::uint32_t read(const Access& access, std::uint32_t& defined);
+  /// Lanes that may go on; `defined`: those of them that read what was written. `atomic`: as one step, what may be written atomically meanwhile.
+  std::uint32_t read(const Access& access, std::uint32_t& defined, bool atomic = false);
   /// `defined`: lanes whose value is.
   std::uint32_t write(const Access& access, std::uint32_t defined, bool atomic = false);
   /// The same into the memory of another block; `counted`: whoever waits for the counter may read it.
   void write_to(const Access& access, int block, std::uint32_t defined, int counted);
+  /// What this cluster did is before what follows an atomic word of another one that meets its next ones; and what those that it has met did is before
+  /// what it does now.
+  void fence();
   /// The counter of a block has arrived: what was counted may be read.
   void counted(int block, int counter);
 
@@ -58,8 +62,8 @@ class Memory {
     std::uint32_t write_time = 0, read_time = 0, write_meeting = 0;
     std::uint16_t writer = kNobody, reader = kNobody;
     std::uint16_t counter = 0;  // that has to arrive before it may be read
-    std::uint8_t copies = 0;    // on their way
-    bool defined = false, atomic = false;
+    std::uint8_t copies = 0;  // on their way
+    bool defined = false, atomic = false, read_atomically = false;
   };
   struct Clock {
     std::uint32_t time = 1, meeting = 1;  // since when all blocks have met last
@@ -70,12 +74,17 @@ class Memory {
   Byte* byte_of_shared(const Access& access, int lane, int& block);
   Byte& state_of(std::uint64_t address, std::size_t element);
   /// Whether it was another cluster that did so then.
-  bool is_elsewhere(std::uint16_t by, std::uint32_t time) const { return !instances_meet_ && by != kNobody && time < begun_; }
+  bool is_elsewhere(std::uint16_t by, std::uint32_t time) const {
+    return !instances_meet_ && by != kNobody && time < begun_ && !is_acquired(time);
+  }
+  bool is_acquired(std::uint32_t time) const;
+  /// At an atomic word: what others have left there is met, and what this cluster has released is left there.
+  void meet_at(std::uint64_t address, bool writes);
   template <class F>
   void each_element(const Access& access, int lane, F&& f);
   int owner(const Access& access, int lane) const { return access.block * threads_ + access.first_thread + lane; }
   bool is_before(std::uint32_t time, std::uint32_t meeting, int by, int block) const;
-  void note_read(Byte& byte, int by, int block, const Access& access, int lane);
+  void note_read(Byte& byte, int by, int block, const Access& access, int lane, bool atomic = false);
   void note_write(Byte& byte, int by, int block, const Access& access, int lane, bool atomic);
   void count_banks(const Access& access);
   bool is_inside(const Access& access, int lane);
@@ -95,6 +104,11 @@ class Memory {
   std::uint32_t first_block_ = 0, begun_ = 1;  // when the cluster began
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;
   std::pair<std::uint64_t, Page*> last_page_{0, nullptr};
+  /// Times of other clusters, from the first to the second one.
+  using Times = std::set<std::pair<std::uint32_t, std::uint32_t>>;
+  Times acquired_, met_;  // that are before this one; that an atomic word has met since the last fence
+  std::uint32_t released_ = 0;  // when the cluster's last fence was
+  std::map<std::uint64_t, Times> left_;  // by address
   std::set<std::pair<Finding::Kind, std::string>> found_;
 };
 

@@ -154,10 +154,11 @@ void Translator::operator()(const For& loop) {
   const int mask = new_mask();
   add({.what = What::Save, .number = mask});
   const std::size_t turn = here();
-  const Value goes_on = lanes(Expression(loop.name) < loop.end, Number::Boolean);
+  const Expression condition = loop.when ? *loop.when : Expression(loop.name) < loop.end;
+  const Value goes_on = lanes(condition, Number::Boolean);
   Instruction narrow{.what = What::Narrow, .target = code_.sentences.size()};
   narrow.in[0] = goes_on.slot;
-  said(loop.name.str() + " < " + text(loop.end));
+  said(text(condition));
   add(narrow);
   const std::size_t out = here();
   add({.what = What::JumpIfNone});

@@ -1,6 +1,7 @@
 // Expressions: types as C++ has them, and registers that hold what is computed.
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "tegula/simt/machine/cluster.h"
@@ -23,6 +24,22 @@ Number common(Number a, Number b) {
   return Number::I32;
 }
 Number promoted(Number number) { return number == Number::Boolean ? Number::I32 : number; }
+
+/// Calls f with a zero of what a lane of the number holds.
+template <class F>
+void with_number(Number number, F&& f) {
+  switch (number) {
+    case Number::Boolean:
+    case Number::I32: return f(std::int32_t{});
+    case Number::U32: return f(std::uint32_t{});
+    case Number::I64: return f(std::int64_t{});
+    case Number::F32: return f(float{});
+    case Number::F64: return f(double{});
+    case Number::U64:
+    case Number::Address: break;
+  }
+  f(std::uint64_t{});
+}
 
 }  // namespace
 
@@ -112,10 +129,40 @@ Translator::Value Translator::called(std::span<const Function> table, const std:
   return result;
 }
 
+/// By the function that stands for it where there is no PTX.
+Translator::Value Translator::assembled(const Assembly& assembly, const Values& operands) {
+  if (!assembly.what.fallback) unknown("the PTX \"" + assembly.what.text + "\" without a fallback");
+  const Value result = temporary(computed(assembly.result));
+  std::vector<Slot> from;
+  for (std::size_t i = 0; i < operands.size(); ++i) from.push_back(converted(operands[i], number_of(assembly.operands[i])).slot);
+  native([=, what = assembly.what.fallback, types = assembly.operands, type = assembly.result](Cluster&, Warp& warp) {
+    std::vector<tile::Text::Element> given(from.size());
+    const std::size_t granule = warp.at(result.slot);
+    for (std::uint32_t left = warp.mask; left != 0; left &= left - 1) {
+      const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+      for (std::size_t i = 0; i < from.size(); ++i) {
+        with_number(number_of(types[i]), [&](auto zero) {
+          const auto x = warp.lanes<decltype(zero)>(from[i])[lane];
+          given[i] = {static_cast<double>(x), static_cast<std::int64_t>(is_float(types[i]) ? 0 : x)};
+        });
+      }
+      const tile::Text::Element y = what(given);
+      with_number(number_of(type), [&](auto zero) {
+        using T = decltype(zero);
+        warp.lanes<T>(result.slot)[lane] = is_float(type) ? static_cast<T>(y.real) : static_cast<T>(y.integer);
+      });
+    }
+    std::uint32_t defined = ~0u;
+    for (const Slot& slot : from) defined &= warp.defined[warp.at(slot)];
+    warp.defined[granule] = (warp.defined[granule] & ~warp.mask) | (defined & warp.mask);
+  });
+  return result;
+}
+
 // ---- Expressions.
 
 bool Translator::touches_memory(const Expression& e) const {
-  if (e.kind == Kind::Load || (e.kind == Kind::Unary && e.name == "++")) return true;
+  if (e.kind == Kind::Load || (e.kind == Kind::Call && e.name == "alone") || (e.kind == Kind::Unary && e.name == "++")) return true;
   if (e.kind == Kind::Element) {
     const Variable* const array = find(e.name);
     if (array != nullptr && e.operands.size() > array->value.sizes.size()) return true;
@@ -293,7 +340,14 @@ Translator::Value Translator::lanes(const Expression& e) {
       return called(operators(), e.name.str(), {converted(a, type), converted(b, type)});
     }
     case Kind::Call: {
-      if (e.name.str().starts_with("steady")) return lanes(e.operands[0]);
+      if (e.name.str().starts_with("steady") || e.name == "lasting" || e.name == "passing") return lanes(e.operands[0]);
+      if (e.name == "alone") {
+        const Value pointer = lanes(e.operands[0]);
+        Type type = pointer.type;
+        type.constant = false, --type.pointers;
+        return load(pointer, type, text(e.operands[0]), true);
+      }
+      if (e.name == "widen") return lanes(e.operands[0]);  // as loads do
       if (e.name == "any_failed") {
         const Value result = temporary(computed(DType::boolean));
         native([out = result.slot](Cluster& cluster, Warp& warp) {
@@ -304,6 +358,8 @@ Translator::Value Translator::lanes(const Expression& e) {
       }
       Values operands;
       for (const Expression& operand : e.operands) operands.push_back(lanes(operand));
+      for (const Assembly& one : k_.assembly)
+        if (e.name == Name(one.name)) return assembled(one, operands);
       return called(words(), e.name.str(), std::move(operands));
     }
     case Kind::Cast: return converted(lanes(e.operands[0]), e.type);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstdio>
 #include <cstring>
 
 #include "tegula/simt/machine/cluster.h"
@@ -42,7 +43,7 @@ void load_element(Warp& warp, LoadFunction load, const Access& access, std::size
 
 }  // namespace
 
-Translator::Value Translator::load(const Value& address, const Type& type, const std::string& sentence) {
+Translator::Value Translator::load(const Value& address, const Type& type, const std::string& sentence, bool is_volatile) {
   if (type.pointers == 0 && type.kind == Type::Kind::Placed) {
     const Value whole = temporary(type);
     const Type value = computed(type.dtype);
@@ -65,7 +66,7 @@ Translator::Value Translator::load(const Value& address, const Type& type, const
     Access access = access_of(cluster, warp, from, place);
     access.bytes = bytes, access.element = each;
     Lanes defined = 0;
-    const Lanes allowed = cluster.memory().read(access, defined);
+    const Lanes allowed = cluster.memory().read(access, defined, is_volatile);
     for (int k = 0; k < count; ++k, access.offset += each)
       load_element(warp, load, access, warp.at(out) + static_cast<std::size_t>(k * step), allowed, defined);
   });
@@ -193,39 +194,56 @@ void Translator::operator()(const StoreOne& store_one) {
   store(pointer, one, value, text(store_one.pointer));
 }
 
-void Translator::operator()(const AtomicAdd& add) {
-  const Type word{.kind = Type::Kind::Unsigned, .dtype = add.dtype};
-  const Value pointer = lanes(add.pointer), value = converted(lanes(add.value), word);
-  native([=, to = pointer.slot, from = value.slot, bytes = bytes_of(word), place = said(text(add.pointer))](Cluster& cluster, Warp& warp) {
+void Translator::operator()(const Atomic& atomic) {
+  const Type word = computed(atomic.dtype);
+  const bool compares = atomic.compared.has_value();
+  const Value pointer = lanes(atomic.pointer), value = lanes(atomic.value, number_of(word));
+  const Value compared = compares ? lanes(*atomic.compared, number_of(word)) : value;
+  const Value old = temporary(word);
+  native([=, to = pointer.slot, from = value.slot, other = compared.slot, out = old.slot, bytes = bytes_of(word), load_one = loading(word),
+          store_one = storing(word), change = changing(atomic.kind, atomic.dtype),
+          place = said(text(atomic.pointer))](Cluster& cluster, Warp& warp) {
     Access access = access_of(cluster, warp, to, place);
     access.bytes = access.element = bytes;
-    const std::size_t granule = warp.at(from);
-    const Lanes allowed = cluster.memory().write(access, warp.defined[granule], true);
-    for (int lane = 0; lane < kLanes; ++lane) {
-      if ((allowed >> lane & 1) == 0) continue;
-      std::uint64_t there = 0, more = 0;
-      auto* const memory = reinterpret_cast<std::byte*>(access.addresses[lane]);
-      std::memcpy(&there, memory, bytes);
-      std::memcpy(&more, warp.lanes(granule) + static_cast<std::size_t>(lane) * bytes, bytes);
-      there += more;
-      std::memcpy(memory, &there, bytes);
+    const std::size_t granule = warp.at(from), compared_granule = warp.at(other), old_granule = warp.at(out);
+    const Lanes given = warp.defined[granule] & warp.defined[compared_granule];
+    const Lanes allowed = cluster.memory().write(access, given, true);
+    warp.defined[old_granule] = (warp.defined[old_granule] & ~warp.mask) | allowed;
+    for (Lanes left = allowed; left != 0; left &= left - 1) {  // of places that meet one after another
+      const Lanes one = left & -left;
+      const auto lane = static_cast<std::size_t>(std::countr_zero(left));
+      load_one(warp.lanes(old_granule), access.addresses, one, 0);
+      if (compares && std::memcmp(warp.lanes(old_granule) + lane * bytes, warp.lanes(compared_granule) + lane * bytes, bytes) != 0)
+        continue;
+      alignas(64) std::byte next[2 * kGranule];
+      const std::byte* const operands[] = {warp.lanes(old_granule), warp.lanes(granule)};
+      if (change != nullptr) change(next, operands);
+      store_one(change != nullptr ? next : warp.lanes(granule), access.addresses, one, 0);
     }
   });
+  if (atomic.target) assign(*atomic.target, old);
+}
+
+void Translator::operator()(const Fence&) {
+  native([](Cluster& cluster, Warp&) { cluster.memory().fence(); });
 }
 
 void Translator::operator()(const WriteInOrder& write) {
   const Value places = lanes("places"), values = lanes("values"), count = lanes(write.count, Number::I32);
   const Value owners = lanes(write.owners, Number::U32), owner = lanes(write.owner, Number::U32);
+  const bool compares = write.changes == tile::AtomicKind::CompareAndSwap;
+  const Value compared = compares ? lanes("compared") : values;
   Type value = values.type, target = places.type;
   --value.pointers, target.pointers -= 2;
-  const LaneFunction sum = write.adds ? folding({.kind = tile::Reduction::Sum, .dtype = value.dtype}) : nullptr;
-  native([=, at = places.slot, of = values.slot, n = count.slot, all = owners.slot, mine = owner.slot, load_value = loading(value),
-          each = bytes_of(value), load_there = loading(target), store_there = storing(target), bytes = bytes_of(target),
+  const LaneFunction change = write.changes ? changing(*write.changes, value.dtype) : nullptr;
+  native([=, at = places.slot, of = values.slot, beside = compared.slot, n = count.slot, all = owners.slot, mine = owner.slot,
+          load_value = loading(value), store_value = storing(value), each = bytes_of(value), load_there = loading(target),
+          store_there = storing(target), bytes = bytes_of(target), reads = write.changes.has_value(), keeps = write.keeps_old,
           place = said("places"), there = said("*places[i]")](Cluster& cluster, Warp& warp) {
     if (warp.mask == 0) return;
     const Lanes mask = warp.mask, one = mask & -mask;  // what all read is noted for one of them
     std::uint64_t addresses[kLanes], pointers[kLanes] = {};
-    alignas(64) std::byte numbers[2 * kGranule], before[2 * kGranule] = {}, after[2 * kGranule];
+    alignas(64) std::byte numbers[2 * kGranule], wanted[2 * kGranule], before[2 * kGranule] = {}, after[2 * kGranule];
     const std::int32_t end = *warp.lanes<std::int32_t>(n);
     const auto *owners_of = warp.lanes<std::uint32_t>(all), *owner_of = warp.lanes<std::uint32_t>(mine);
     Access read{.block = warp.block, .first_thread = warp.first_thread, .addresses = addresses, .mask = one, .said = place};
@@ -234,7 +252,7 @@ void Translator::operator()(const WriteInOrder& write) {
     for (std::int32_t i = 0; i < end; ++i) {
       Lanes defined = 0, known = 0;
       std::fill_n(addresses, kLanes, warp.lanes<std::uint64_t>(at)[std::countr_zero(one)] + 8 * static_cast<std::uint64_t>(i));
-      read.bytes = 8;
+      read.bytes = 8, read.mask = one;
       if (cluster.memory().read(read, known) == 0) return;
       if (known == 0) cluster.memory().find(Finding::Kind::Undefined, read, std::countr_zero(one));
       std::uint64_t pointer = 0;
@@ -246,19 +264,45 @@ void Translator::operator()(const WriteInOrder& write) {
       belongs &= mask;
       if (belongs == 0) continue;
       const int lane = std::countr_zero(belongs);
-      std::fill_n(addresses, kLanes, warp.lanes<std::uint64_t>(of)[lane] + each * static_cast<std::uint64_t>(i));
-      read.bytes = each;
-      if (cluster.memory().read(read, defined) == 0) return;
-      load_value(numbers, addresses, belongs, 0);
-      pointers[lane] = pointer;
       access.mask = belongs & -belongs;
-      if (cluster.memory().write(access, defined != 0 ? ~0u : 0u) == 0) continue;
-      if (sum != nullptr) {
-        load_there(before, pointers, access.mask, 0);
-        const std::byte* const operands[] = {before, numbers};
-        sum(after, operands);
-      }
-      store_there(sum != nullptr ? after : numbers, pointers, access.mask, 0);
+      read.bytes = each, read.mask = access.mask;  // for itself
+      const auto number = [&](const Slot& array, std::byte* out) {
+        std::fill_n(addresses, kLanes, warp.lanes<std::uint64_t>(array)[lane] + each * static_cast<std::uint64_t>(i));
+        Lanes is_known = 0;
+        if (cluster.memory().read(read, is_known) == 0) return false;
+        load_value(out, addresses, access.mask, 0);
+        defined = is_known != 0 ? ~0u : 0u;
+        return true;
+      };
+      if ((compares && !number(beside, wanted)) || !number(of, numbers)) return;
+      pointers[lane] = pointer;
+      if (cluster.memory().write(access, defined) == 0) continue;
+      if (reads) load_there(before, pointers, access.mask, 0);
+      const std::size_t offset = static_cast<std::size_t>(lane) * (each == 8 ? 8 : 4);
+      const bool swaps = !compares || std::memcmp(before + offset, wanted + offset, each == 8 ? 8 : 4) == 0;
+      const std::byte* const operands[] = {before, numbers};
+      if (change != nullptr) change(after, operands);
+      if (swaps) store_there(change != nullptr ? after : numbers, pointers, access.mask, 0);
+      if (keeps && cluster.memory().write(read, ~0u) != 0) store_value(before, addresses, access.mask, 0);
+    }
+  });
+}
+
+void Translator::operator()(const Show& show) {
+  const bool real = is_float(show.dtype), bits = show.dtype == DType::u64;
+  const Value value = lanes(show.value, real ? Number::F64 : Number::I64), index = lanes(show.index, Number::I32);
+  Slot ids[3];
+  for (int axis = 0; axis < 3; ++axis) ids[axis] = variable(Name("id", axis)).value.slot;
+  native([=, from = value.slot, at = index.slot, first = ids[0], second = ids[1], third = ids[2],
+          what = said(show.label + " at " + show.where)](Cluster&, Warp& warp) {
+    for (Lanes left = warp.mask; left != 0; left &= left - 1) {
+      const int lane = std::countr_zero(left);
+      const auto id = [&](const Slot& slot) { return static_cast<long long>(warp.lanes<std::int64_t>(slot)[lane]); };
+      std::printf("pid (%lld, %lld, %lld) idx (%d) %s: ", id(first), id(second), id(third),
+                  static_cast<int>(warp.lanes<std::int32_t>(at)[lane]), what->c_str());
+      if (real) std::printf("%.9g\n", warp.lanes<double>(from)[lane]);
+      else if (bits) std::printf("%llu\n", static_cast<unsigned long long>(id(from)));
+      else std::printf("%lld\n", id(from));
     }
   });
 }

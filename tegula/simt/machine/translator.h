@@ -77,16 +77,18 @@ class Translator {
   void operator()(const LoadWide& load);
   void operator()(const StoreWide& store);
   void operator()(const StoreOne& store);
-  void operator()(const AtomicAdd& add);
+  void operator()(const Atomic& atomic);
+  void operator()(const Fence&);
   void operator()(const WriteInOrder& write);
   void operator()(const Report& report);
+  void operator()(const Show& show);
   void operator()(const Philox& philox);
   void operator()(const CopyAsync& copy);
   void operator()(const AwaitCopies&);
   void operator()(const CopyAhead& copy);
   void operator()(const CloseCopies&);
   void operator()(const WaitForCopies& wait);
-  Value load(const Value& address, const Type& type, const std::string& said);
+  Value load(const Value& address, const Type& type, const std::string& said, bool is_volatile = false);
   void store(const Value& address, const Type& type, const Value& value, const std::string& said);
   void copy(const Value& to, const Value& from, const Value& inside, std::size_t offset, std::size_t bytes, std::size_t element,
             std::size_t first, const std::string& said);
@@ -130,6 +132,7 @@ class Translator {
   Value placed(const Expression& tuple, DType dtype);
   Value selected(const Value& when, const Value& a, const Value& b);
   Value called(std::span<const Function> table, const std::string& name, Values operands);
+  Value assembled(const Assembly& assembly, const Values& operands);
   Value converted(const Value& value, Number to);
   Value converted(const Value& value, const Type& to);
   Value constant(Number number, std::uint64_t bits);

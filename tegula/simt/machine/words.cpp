@@ -176,6 +176,26 @@ std::span<const Function> words() {
   return all;
 }
 
+LaneFunction changing(tile::AtomicKind kind, DType computed) {
+  const auto as = [&](tile::Reduction reduction) { return folding({.kind = reduction, .dtype = computed}); };
+  switch (kind) {
+    case tile::AtomicKind::Add: return as(tile::Reduction::Sum);
+    case tile::AtomicKind::Max: return as(tile::Reduction::Max);
+    case tile::AtomicKind::Min: return as(tile::Reduction::Min);
+    case tile::AtomicKind::And: return as(tile::Reduction::All);
+    case tile::AtomicKind::Or: return as(tile::Reduction::Any);
+    case tile::AtomicKind::Xor:
+      return with(computed, [](auto zero) -> LaneFunction {
+        using T = decltype(zero);
+        if constexpr (std::is_integral_v<T> && !std::is_same_v<T, bool>) return kOf<prelude::Either, T>;
+        else return nullptr;
+      });
+    case tile::AtomicKind::Exchange:
+    case tile::AtomicKind::CompareAndSwap: break;
+  }
+  return nullptr;
+}
+
 LaneFunction folding(const Operation& operation) {
   return with(operation.dtype, [&](auto zero) -> LaneFunction {
     using T = decltype(zero);

@@ -27,10 +27,11 @@ Statement* load_of(Statement& statement, Name value) {
     });
   return found;
 }
-/// The pointer, as it is, of what may be said to be read only.
+/// The pointer, as it is, of what may be said to be read only, or to stay in a cache.
 const Expression& plain(const Expression& pointer) {
-  const bool steady = pointer.kind == Kind::Call && (pointer.name == "steady" || pointer.name == "steady<true>");
-  return steady ? pointer.operands[0] : pointer;
+  const bool is_said = pointer.kind == Kind::Call && (pointer.name == "steady" || pointer.name == "steady<true>" ||
+                                                      pointer.name == "lasting" || pointer.name == "passing");
+  return is_said ? plain(pointer.operands[0]) : pointer;
 }
 
 class Fetcher {

@@ -56,7 +56,8 @@ void for_each_named(const Expression& whole, F&& f) {
 bool reads_memory(const Statement& statement) {
   bool reads = statement.as<LoadWide>() || statement.as<CopyAsync>();
   for_each_expression(statement, [&](const Expression& whole) {
-    for_each_part(whole, [&](const Expression& e) { reads = reads || e.kind == Kind::Load; });
+    for_each_part(whole,
+                  [&](const Expression& e) { reads = reads || e.kind == Kind::Load || (e.kind == Kind::Call && e.name == "alone"); });
   });
   return reads;
 }

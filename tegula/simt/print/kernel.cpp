@@ -8,12 +8,48 @@ namespace {
 
 constexpr std::size_t kUsualLength = 6000;  // of a text, in characters
 
+std::string text(const Type& type) {
+  std::string name;
+  put(name, type);
+  return name;
+}
+
+/// PTX with $0 for the result as an asm statement has it: %0, and %% for a %.
+std::string assembly_text(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] == '%') out += "%%";
+    else if (text[i] != '$') out += text[i];
+    else if (i + 1 < text.size() && text[i + 1] == '$') out += '$', ++i;
+    else out += '%';
+  }
+  return out;
+}
+
+std::string definition(const Assembly& function) {
+  std::string operands, inputs;
+  std::vector<std::string> constraints(1);
+  for (const char letter : function.what.constraints)
+    if (letter == ',') constraints.emplace_back();
+    else if (letter != ' ') constraints.back() += letter;
+  for (std::size_t i = 0; i < function.operands.size(); ++i) {
+    const std::string name = "x" + std::to_string(i);
+    operands += (i > 0 ? ", " : "") + text(computed(function.operands[i])) + " " + name;
+    inputs += (i > 0 ? ", " : "") + quoted(constraints[i + 1]) + "(" + name + ")";
+  }
+  const std::string type = text(computed(function.result)), guard = "TEGULA_" + function.name;
+  return "#ifndef " + guard + "\n#define " + guard + "\n__device__ inline " + type + " " + function.name + "(" + operands + ") {\n  " +
+         type + " y;\n  asm(" + quoted(assembly_text(function.what.text)) + " : " + quoted(constraints[0]) + "(y) : " + inputs +
+         ");\n  return y;\n}\n#endif\n";
+}
+
 class Head {
  public:
   Head(const Kernel& kernel, const std::string& name) : k_(kernel), name_(name) {}
 
   std::string text() {
     s_.reserve(kUsualLength);
+    for (const Assembly& function : k_.assembly) s_ += definition(function);
     arguments();
     function();
     if (k_.lets_next_begin) s_ += "  let_next_begin();\n";
@@ -126,6 +162,15 @@ class Head {
 };
 
 }  // namespace
+
+std::string quoted(const std::string& text) {
+  std::string out = "\"";
+  for (const char letter : text) {
+    if (letter == '"' || letter == '\\') out += '\\';
+    out += letter == '\n' ? "\\n" : std::string(1, letter);
+  }
+  return out + "\"";
+}
 
 std::string print(const Kernel& kernel, const std::string& name) { return Head(kernel, name).text(); }
 

@@ -28,4 +28,7 @@ inline void put(std::string& out, const std::string& text) { out += text; }
 std::string literal(double value, DType dtype);
 std::string literal(std::int64_t value, DType dtype);
 
+/// As a literal of C++.
+std::string quoted(const std::string& text);
+
 }  // namespace tegula::simt

@@ -100,7 +100,8 @@ class Printer {
     close();
   }
   void operator()(const For& loop) {
-    open("for (", loop.type, " ", loop.name, " = ", loop.begin, "; ", loop.name, " < ", loop.end, "; ", loop.name, " += ", loop.step, ")");
+    open("for (", loop.type, " ", loop.name, " = ", loop.begin, "; ", loop.when ? *loop.when : Expression(loop.name) < loop.end, "; ",
+         loop.name, " += ", loop.step, ")");
     block(loop.body);
     close();
   }
@@ -160,14 +161,53 @@ class Printer {
   void operator()(const StoreOne& store) {
     line("narrow(static_cast<", computed(store.computed), ">(", store.value, "), *(", store.pointer, "))");
   }
-  void operator()(const AtomicAdd& add) {
-    const Type word{.kind = Type::Kind::Unsigned, .dtype = add.dtype};
-    line("atomicAdd(reinterpret_cast<", pointer_to(word), ">(", add.pointer, "), static_cast<", word, ">(", add.value, "))");
+  void operator()(const Atomic& atomic) {
+    static constexpr const char* kNames[] = {"Add(", "Max(", "Min(", "And(", "Or(", "Xor(", "Exch(", "CAS("};
+    static constexpr const char* kScoped[] = {"Add_", "Max_", "Min_", "And_", "Or_", "Xor_", "Exch_", "CAS_"};
+    const bool compares = atomic.kind == tile::AtomicKind::Max || atomic.kind == tile::AtomicKind::Min;
+    const Type word = compares ? stored(atomic.dtype) : Type{.kind = Type::Kind::Unsigned, .dtype = atomic.dtype};
+    const auto kind = static_cast<std::size_t>(atomic.kind);
+    begin();
+    if (atomic.target) say(*atomic.target, " = static_cast<", computed(atomic.dtype), ">(");
+    say("atomic", atomic.scope == tile::Scope::Gpu ? kNames[kind] : kScoped[kind]);
+    if (atomic.scope != tile::Scope::Gpu) say(atomic.scope == tile::Scope::Cta ? "block(" : "system(");
+    say("reinterpret_cast<", pointer_to(word), ">(", atomic.pointer, "), ");
+    if (atomic.compared) say("static_cast<", word, ">(", *atomic.compared, "), ");
+    say("static_cast<", word, ">(", atomic.value, "))", atomic.target ? ")" : "");
+    end();
+  }
+  void operator()(const Fence& fence) {
+    static constexpr const char* kNames[] = {"__threadfence_block()", "__threadfence()", "__threadfence_system()"};
+    line(kNames[static_cast<std::size_t>(fence.scope)]);
   }
   void operator()(const WriteInOrder& write) {
-    line("write_in_order<", truth(write.adds), ">(places, values, ", write.count, ", ", write.owners, ", ", write.owner, ")");
+    const bool adds = write.changes == tile::AtomicKind::Add && !write.keeps_old;
+    const auto said = [&](const char* what, const char* how, const char* values) {
+      line(what, how, ">(places, ", values, ", ", write.count, ", ", write.owners, ", ", write.owner, ")");
+    };
+    if (!write.changes || adds) return said("write_in_order<", truth(adds), "values");
+    if (write.changes == tile::AtomicKind::CompareAndSwap) return said("swap_in_order<", truth(write.keeps_old), "values, compared");
+    static constexpr const char* kNames[] = {"Sum", "Max", "Min", "All", "Any", "Either", "Latter"};
+    said(("change_in_order<" + std::string(kNames[static_cast<std::size_t>(*write.changes)]) + ", ").c_str(), truth(write.keeps_old),
+         "values");
   }
   void operator()(const Report& report) { line("report(failure, ", report.id, ", ", report.value, ")"); }
+  void operator()(const Show& show) {
+    const bool real = is_float(show.dtype), bits = show.dtype == DType::u64;
+    std::string label;
+    for (const char letter : show.label + " at " + show.where) label += letter == '%' ? "%%" : std::string(1, letter);
+    line("printf(",
+         quoted("pid (%lld, %lld, %lld) idx (%d) " + label + ": " +
+                (real   ? "%.9g"
+                 : bits ? "%llu"
+                        : "%lld") +
+                "\n"),
+         ", id0, id1, id2, static_cast<int>(", show.index, "), static_cast<",
+         real   ? "double"
+         : bits ? "unsigned long long"
+                : "long long",
+         ">(", show.value, "))");
+  }
   void operator()(const Philox& philox) { line("philox_words(", philox.seed, ", ", philox.counter, ", ", philox.target, ")"); }
 
   // ---- Copies.

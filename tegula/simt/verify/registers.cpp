@@ -261,7 +261,16 @@ class Paths {
   void operator()(const Sort& sort, const Statement&) { declare({.name = sort.name, .type = {}, .sizes = {}}).defined = true; }
   void operator()(const StoreWide&, const Statement& statement) { stores(statement); }
   void operator()(const StoreOne&, const Statement& statement) { stores(statement); }
-  void operator()(const AtomicAdd&, const Statement& statement) { stores(statement); }
+  void operator()(const Atomic& atomic, const Statement& statement) {
+    Bits bits = 0;
+    for_each_expression(statement, [&](const Expression& e) {
+      if (is_condition(e, statement) || (atomic.target && &e == &*atomic.target)) return;
+      const Bits own = use(e);
+      told_others(e, own);
+      bits |= own;
+    });
+    if (atomic.target) write(*atomic.target, bits, always_);
+  }
   void stores(const Statement& statement) {
     for_each_expression(statement, [&](const Expression& e) {
       if (!is_condition(e, statement)) told_others(e, use(e));

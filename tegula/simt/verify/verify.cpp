@@ -19,9 +19,9 @@ constexpr std::size_t kBytesOfThread = 512 << 10;  // of local memory, where wha
 
 /// What the head of every kernel declares.
 const std::set<std::string>& given_names() {
-  static const std::set<std::string> names{"threadIdx.x", "tr",     "tc",          "block",  "failure", "id0",    "id1",
-                                           "id2",         "g0",     "g1",          "g2",     "shared",  "ring",   "held",
-                                           "parts",       "guards", "guard_count", "owners", "owner",   "nullptr"};
+  static const std::set<std::string> names{"threadIdx.x", "blockIdx.x", "tr",     "tc",          "block",  "failure", "id0",
+                                           "id1",         "id2",        "g0",     "g1",          "g2",     "shared",  "ring",
+                                           "held",        "parts",      "guards", "guard_count", "owners", "owner",   "nullptr"};
   return names;
 }
 
@@ -174,6 +174,16 @@ class Verifier {
   void operator()(const WriteInOrder& write) {
     check_all(write);
     read("places");
+    if (write.keeps_old) written_ = true;
+  }
+  void operator()(const Atomic& atomic) {
+    Atomic taken = atomic;
+    taken.target = {};
+    check_all(taken);
+    if (!atomic.target) return;
+    if (atomic.target->kind != Kind::Element || !is_shared(atomic.target->name)) return check_expression(*atomic.target);
+    for (const Expression& index : atomic.target->operands) check_expression(index);
+    write(atomic.target->name.str());
   }
   void operator()(const LoadWide& load) {
     check_all(load);

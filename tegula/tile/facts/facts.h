@@ -76,12 +76,16 @@ class Facts {
   /// the part without coordinates is looked at.
   int counts_up(Id index, bool base_counts = true) const;
   bool varies_along_last_axis(Id tile) const;
+  /// Whether what is known of neighbours was said of computed elements (HintKind::Contiguous), and not derived.
+  bool counts_by_hint(Id index) const;
 
  private:
   static std::size_t index(Id id) { return static_cast<std::size_t>(id); }
   bool apart(const Shape& shape) const { return apart_ && apart_(shape); }
   void visit(const Region& region);
   void examine(Id id);
+  void assume(Id condition);
+  void derive_runs(Id id);
   ArgumentFact fact_of(const Instruction& parameter) const;
   int derive_twos(const Instruction& self) const;
   int derive_bits(const Instruction& self) const;
@@ -89,6 +93,7 @@ class Facts {
   Form derive(const Instruction& self) const;
   Form derive_shape(const Instruction& self) const;
   Form derive_sum(const Instruction& self) const;
+  Form derive_hint(const Instruction& self) const;
   Form derive_product(const Instruction& self) const;
   Form derive_comparison(const Instruction& self) const;
 
@@ -97,6 +102,11 @@ class Facts {
   std::function<bool(const Shape&)> apart_;
   std::vector<Form> forms_;
   std::vector<int> twos_, bits_;
+  // Of tiles of computed elements, as hints say: so many along the last axis count up, from a multiple of 2^starts_ on.
+  std::vector<std::int64_t> runs_;
+  std::vector<int> starts_;
+  // Of values that the program assumes something of, from its beginning on.
+  std::map<Id, int> assumed_twos_, assumed_bits_;
   std::vector<std::vector<Id>> users_;
   std::map<std::pair<Id, std::int64_t>, Id> branch_result_;
 };

@@ -3,6 +3,7 @@
 #include "tegula/tile/facts/facts.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace tegula::tile {
 namespace {
@@ -56,6 +57,7 @@ Form Facts::derive(const Instruction& self) const {
   switch (self.word) {
     case Word::Broadcast:
     case Word::ExpandDims: return derive_shape(self);
+    case Word::Hint: return derive_hint(self);
     case Word::Arange: {
       Form form = affine_form(1);
       form.base = Term::number(self.attribute);
@@ -115,6 +117,20 @@ Form Facts::derive_shape(const Instruction& self) const {
     }
     result.conditions.push_back(condition);
   }
+  return result;
+}
+
+/// What counts up by 1 from a multiple of a number on has that as its base; where it does not, each element is one.
+Form Facts::derive_hint(const Instruction& self) const {
+  Form result = form(self.operands[0]);
+  if (result.kind != Form::Kind::Affine || self.attribute != static_cast<std::int64_t>(HintKind::MultipleOf) || result.rest >= 0)
+    return result;
+  const int unit = self.type.pointer ? std::countr_zero(size_of(self.type.dtype)) : 0,
+            twos = std::max(0, Term::number(self.attribute2).twos - unit);
+  if (result.root >= 0) return result;  // the address is the root's and the base's together
+  result.base.twos = std::max(result.base.twos, twos);
+  if (!result.stride.back().is(1))
+    for (Term& stride : result.stride) stride.twos = std::max(stride.twos, twos);
   return result;
 }
 

@@ -47,15 +47,16 @@ class Reader {
       case Word::Constant: made = {constant(i.type.dtype, i.integer, i.real), 0, -1}; return;
       case Word::Load:
       case Word::Store:
-      case Word::AtomicAdd: made.inside = inside; break;
-      case Word::For: return loop(id, inside);
+      case Word::Atomic: made.inside = inside; break;
+      case Word::For:
+      case Word::While: return loop(id, inside);
       case Word::If:
         for (const Region& region : i.regions) walk(region, inside);
         break;
       default: break;
     }
     for (const Id operand : i.operands) made.varies |= fact(operand).varies;
-    if (i.word == Word::Load || i.word == Word::If || i.word == Word::Result) {
+    if (i.word == Word::Load || i.word == Word::Atomic || i.word == Word::If || i.word == Word::Result) {
       made.number = own(id);
       made.varies |= inside;
       if (i.word == Word::Result && i.type.pointer) made.parameter = pointer_of(i);
@@ -106,12 +107,14 @@ class Reader {
     Numbered& turn = fact(body.parameters[0]);
     turn.number = 6;
     turn.varies = bit;
-    for (std::size_t k = 0; k < 3; ++k) {
+    const std::size_t first = first_carried(i.word);
+    if (i.word == Word::While) turn.number = own(id);
+    for (std::size_t k = 0; k < first; ++k) {
       turn.number = mix(turn.number, fact(i.operands[k]).number);
       turn.varies |= fact(i.operands[k]).varies;
     }
     for (std::size_t k = 1; k < body.parameters.size(); ++k) {
-      const Numbered initial = fact(i.operands[k + 2]);
+      const Numbered initial = fact(i.operands[k + first - 1]);
       fact(body.parameters[k]) = {own(body.parameters[k]), initial.varies | bit, initial.parameter};
     }
     walk(body, inside | bit);

@@ -14,7 +14,7 @@ struct Numbered {
   std::uint64_t number = 0;  // of the expression; of a pointer: of the offset
   std::uint64_t varies = 0;  // a bit for each axis of the grid (the lowest three) and each loop on which the value depends
   int parameter = -1;  // of a pointer: where it comes from; -1: one of several
-  std::uint64_t inside = 0;  // of a load, store or atomic addition: a bit for each loop that it is in
+  std::uint64_t inside = 0;  // of a load, store or atomic word: a bit for each loop that it is in
 };
 
 /// Of every instruction, by Id. `arguments`: integers that the launch passes, by parameter, where they are known.

@@ -8,9 +8,19 @@ namespace {
 /// A bound of a loop: an integer scalar.
 Value bound(const TileArg& x) { return cast(x.is_number() ? x.as(i64).value : x.content.value, i64); }
 
+std::int64_t packed(const RangeHints& hints) {
+  const int flags =
+      (hints.disallow_acc_multi_buffer ? 1 : 0) | (hints.flatten ? 2 : 0) | (hints.warp_specialize ? 4 : 0) | (hints.disable_licm ? 8 : 0);
+  return static_cast<std::int64_t>(hints.num_stages & 255) | static_cast<std::int64_t>(hints.loop_unroll_factor & 255) << 8 |
+         static_cast<std::int64_t>(flags) << 16;
+}
+
 }  // namespace
 
-Range::Range(TileArg begin, TileArg end, TileArg step, const Line& where) : trace_(language::Trace::current(where)), where_(where) {
+Range::Range(TileArg begin, TileArg end, TileArg step, const Line& where, const RangeHints& hints)
+    : trace_(language::Trace::current(where)),
+      where_(where),
+      hints_(packed(hints)) {
   for (const TileArg* const x : {&begin, &end, &step}) {
     const bool scalar = x->is_number()
                             ? x->whole && !x->is_bool
@@ -45,7 +55,7 @@ void Range::leave() {
   }
   trace_.builder(where_);  // a loop within that was left is seen here
   open_ = more_ = false;
-  trace_.close_loop(begin_, end_, step_);
+  trace_.close_loop(begin_, end_, step_, hints_);
 }
 
 void if_(TileArg condition, const std::function<void()>& then, const std::function<void()>& otherwise) {
@@ -63,18 +73,43 @@ void if_(TileArg condition, const std::function<void()>& then, const std::functi
   trace.branch(content.value, then, otherwise, condition.where);
 }
 
-void while_(const std::function<Tile()>& condition, const std::function<void()>& body, std::int64_t at_most, Line where) {
-  if (language::Machine* const machine = language::Trace::current(where).machine()) {
-    const auto holds = [&] {
-      const Tile now = condition();
-      return machine->integer(now.get(where).value) != 0;
-    };
-    std::int64_t times = 0;
-    while (times < at_most && holds()) body(), ++times;
-  } else {
-    for ([[maybe_unused]] auto time : Range(0, at_most, 1, where)) if_(TileArg(condition(), where), body);
+void while_(const std::function<Tile()>& condition, const std::function<void()>& body, Line where) {
+  language::Trace& trace = language::Trace::current(where);
+  const auto checked = [&](const Tile& holds) {
+    const language::Content content = holds.get(where);
+    if (content.value.type() == Type{boolean, false, {}}) return content;
+    throw Error({.op = "while_",
+                 .got = "a condition of type " + to_string(content.value.type()),
+                 .expected = "a bool scalar",
+                 .advice = "max(x, 0) > 0 asks whether one of a tile holds",
+                 .where = where});
+  };
+  if (language::Machine* const machine = trace.machine()) {
+    for (;;) {
+      const Tile holds = condition();  // whose value stays until it has been looked at
+      if (machine->integer(checked(holds).value) == 0) return;
+      body();
+    }
   }
-  device_assert(TileArg(!condition(), where), "while_ ends after " + std::to_string(at_most) + " times at most");
+  const language::Content first = checked(condition());
+  trace.open_loop(where);
+  body();
+  trace.builder(where);  // a loop within that was left is seen here
+  const language::Content again = checked(condition());
+  trace.close_while(first, again);
+}
+
+void while_(const std::function<Tile()>& condition, const std::function<void()>& body, std::int64_t at_most, Line where) {
+  Tile times(0, where);
+  Tile holds = condition();
+  while_([&] { return TileArg(holds, where) && TileArg(times, where) < TileArg(at_most, where); },
+         [&] {
+           body();
+           times += TileArg(1, where);
+           holds = TileArg(condition(), where);
+         },
+         where);
+  device_assert(TileArg(!holds, where), "while_ ends after " + std::to_string(at_most) + " times at most");
 }
 
 }  // namespace tegula::tile

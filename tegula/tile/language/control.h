@@ -11,9 +11,15 @@ namespace tegula::tile {
 
 /// for (auto k : range(begin, end, step)): the body is recorded once; k is an i64 scalar. What the body assigns to variables declared before it goes from
 /// iteration to iteration. Ordinary C++ variables change once, not in each iteration. break and return are Errors. step is at least 1.
+/// Triton's hints of a loop. num_stages of 1: a GPU's kernel fetches nothing ahead; of other numbers, and without one, the generator decides how far it fetches.
+/// The others are wishes that no generator needs: it unrolls, orders and multiplies as it finds best, and the values are the same.
+struct RangeHints {
+  int num_stages = 0, loop_unroll_factor = 0;
+  bool disallow_acc_multi_buffer = false, flatten = false, warp_specialize = false, disable_licm = false;
+};
 class Range {
  public:
-  Range(TileArg begin, TileArg end, TileArg step, const Line& where);
+  Range(TileArg begin, TileArg end, TileArg step, const Line& where, const RangeHints& hints = {});
   ~Range() {
     if (open_ && std::uncaught_exceptions() == exceptions_) trace_.break_off(where_);
   }
@@ -46,8 +52,12 @@ class Range {
   int exceptions_ = std::uncaught_exceptions();
   bool open_ = false, more_ = false;
   std::int64_t at_ = 0, last_ = 0, by_ = 1;  // where the kernel runs at once
+  std::int64_t hints_ = 0;
 };
 inline Range range(TileArg begin, TileArg end, TileArg step = 1, Line where = Line::current()) { return {begin, end, step, where}; }
+inline Range range(TileArg begin, TileArg end, TileArg step, RangeHints hints, Line where = Line::current()) {
+  return {begin, end, step, where, hints};
+}
 inline Range range(TileArg end, Line where = Line::current()) { return {0, end, 1, where}; }
 
 /// Unrolled: an ordinary loop over ordinary numbers.
@@ -72,8 +82,10 @@ inline StaticRange static_range(std::int64_t begin, std::int64_t end, std::int64
 /// One of two functions, by a boolean scalar: if_(n > 5, [&] { x = 1; }, [&] { x = 2; }). Both are recorded.
 void if_(TileArg condition, const std::function<void()>& then, const std::function<void()>& otherwise = [] {});
 
-/// while_([&] { return n != 1; }, [&] {…}, 1000): so long as a boolean scalar holds, and at_most so often: an Error where it holds still, by a device_assert.
-/// The condition is computed at_most times.
+/// while_([&] { return n != 1; }, [&] {…}): so long as a boolean scalar holds. Condition and body are recorded; what they assign to variables from before goes
+/// from iteration to iteration. Nothing bounds it: instances run one after another on the CPU, so that none may wait for what a later one does.
+void while_(const std::function<Tile()>& condition, const std::function<void()>& body, Line where = Line::current());
+/// The same at most so often: an Error where it holds still, by a device_assert.
 void while_(const std::function<Tile()>& condition, const std::function<void()>& body, std::int64_t at_most, Line where = Line::current());
 
 }  // namespace tegula::tile

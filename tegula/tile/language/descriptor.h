@@ -121,9 +121,4 @@ class Descriptor : public TensorDescriptor {
       : TensorDescriptor(TensorOf<T, N>(contents, where).blocks(contents.block, Padding::Zero, where)) {}
 };
 
-// What is known about a value is derived from the program: these words of Triton's give x.
-inline Tile multiple_of(TileArg x, std::int64_t) { return language::said(x.alone(), x.where); }
-inline Tile max_contiguous(TileArg x, std::int64_t) { return language::said(x.alone(), x.where); }
-inline Tile max_constancy(TileArg x, std::int64_t) { return language::said(x.alone(), x.where); }
-
 }  // namespace tegula::tile

@@ -44,11 +44,19 @@ class Repetition {
     to_.set_location(self.where);
     switch (self.word) {
       case Word::For: results_[id] = say_loop(self); return;
+      case Word::While: results_[id] = say_while(self); return;
       case Word::If:
         results_[id] = to_.if_(operand(self, 0), [&] { return run(self.regions[0]); }, [&] { return run(self.regions[1]); });
         return;
       case Word::Result: known_[id] = results_.at(self.operands[0])[static_cast<std::size_t>(self.attribute)]; return;
       case Word::Constant: known_[id] = constant_like(self, to_); return;
+      case Word::Print: to_.print(from_.texts[static_cast<std::size_t>(self.attribute)].text, operand(self, 0), self.where); return;
+      case Word::InlineAsm: {
+        std::vector<Value> operands;
+        for (std::size_t i = 0; i < self.operands.size(); ++i) operands.push_back(operand(self, i));
+        known_[id] = to_.inline_asm(from_.texts[static_cast<std::size_t>(self.attribute)], std::move(operands), self.type.dtype);
+        return;
+      }
       case Word::Assert: {
         const auto& sentence = sentences_[static_cast<std::size_t>(self.attribute - Builder::kFirstSentence)];
         to_.check(operand(self, 0), operand(self, 1), sentence.text, sentence.where);
@@ -65,10 +73,26 @@ class Repetition {
     std::vector<Value> initial;
     for (std::size_t i = 3; i < self.operands.size(); ++i) initial.push_back(operand(self, i));
     const Region& body = self.regions[0];
-    return to_.for_(operand(self, 0), operand(self, 1), operand(self, 2), initial, [&](Value counter, std::span<const Value> carried) {
-      known_[body.parameters[0]] = counter;
+    return to_.for_(
+        operand(self, 0), operand(self, 1), operand(self, 2), initial,
+        [&](Value counter, std::span<const Value> carried) {
+          known_[body.parameters[0]] = counter;
+          for (std::size_t k = 0; k < carried.size(); ++k) known_[body.parameters[k + 1]] = carried[k];
+          return run(body);
+        },
+        self.attribute);
+  }
+
+  std::vector<Value> say_while(const Instruction& self) {
+    std::vector<Value> initial;
+    for (std::size_t i = 1; i < self.operands.size(); ++i) initial.push_back(operand(self, i));
+    const Region& body = self.regions[0];
+    return to_.while_(operand(self, 0), initial, [&](std::span<const Value> carried) {
       for (std::size_t k = 0; k < carried.size(); ++k) known_[body.parameters[k + 1]] = carried[k];
-      return run(body);
+      std::vector<Value> results = run(body);
+      const Value again = results.back();
+      results.pop_back();
+      return Builder::Next{again, std::move(results)};
     });
   }
 

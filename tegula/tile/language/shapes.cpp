@@ -5,6 +5,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/tile/language/products.h"
+#include "tegula/tile/sort_order.h"
 
 namespace tegula::tile {
 
@@ -30,34 +31,11 @@ int axis_of(const char* word, const TileArg& x, int axis) {
                .where = x.where});
 }
 
-/// Integers of the same bits, which sums of one number and zeros leave as they are.
-Value as_integers(Value x) {
-  if (is_float(x.dtype())) return bitcast(x, x.dtype() == f64 ? i64 : i32);
-  return x.dtype() == boolean ? cast(x, i32) : x;
-}
-Value as_before(Value bits, DType dtype) {
-  if (is_float(dtype)) return bitcast(bits, dtype);
-  return cast(bits, dtype);
-}
-
-/// x (…, N, …) at places (…, M, …) of an axis; sizes of the places are those of x or 1 elsewhere. Each element of the result is the sum of the N elements of its
-/// line of which all but one count as 0. Places outside give 0.
-Value along(Builder& b, Value x, Value places, int axis) {
-  const auto flat = [&](const Shape& shape, std::int64_t middle) {  // (P, middle, Q)
-    std::int64_t before = 1, behind = 1;
-    for (int k = 0; k < shape.rank(); ++k) (k < axis ? before : k > axis ? behind : middle) *= k == axis ? 1 : shape[k];
-    return Shape{before, middle, behind};
-  };
+/// x at places (…, M, …) of an axis, whose other sizes are x's or 1. Places outside give 0.
+Value along(Value x, Value places, int axis) {
   Shape result = x.shape();
-  const std::int64_t size = result[axis], count = places.shape()[axis];
-  const bool constant = numel(places.shape()) == count;
-  result[axis] = count;
-  if (!constant) places = broadcast(places, result);
-  const Value from = expand_dims(reshape(as_integers(x), flat(x.shape(), size)), 1);  // (P, 1, N, Q)
-  const Value at = expand_dims(reshape(places, constant ? Shape{1, count, 1} : flat(places.shape(), count)), 2);  // (P, M, 1, Q)
-  const Value here = at == reshape(b.arange(0, size), {1, 1, size, 1});
-  const Value sums = reduce(select(here, from, number(0, from)), 2, Reduction::Sum);
-  return as_before(reshape(sums, result), x.dtype());
+  result[axis] = places.shape()[axis];
+  return gather(x, broadcast(places, result), axis);
 }
 
 /// 0, 1, 2, … along an axis; sizes of 1 elsewhere.
@@ -71,7 +49,7 @@ Value places_along(Builder& b, int rank, int axis, std::int64_t count) {
 Tile stepped(const TileArg& x, int axis, std::int64_t number, std::int64_t step, std::int64_t count) {
   const Content from = x.content;
   Builder& b = x.builder();
-  return said({along(b, from.value, places_along(b, from.value.shape().rank(), axis, count) * step + number, axis), from.dtype}, x.where);
+  return said({along(from.value, places_along(b, from.value.shape().rank(), axis, count) * step + number, axis), from.dtype}, x.where);
 }
 
 std::vector<Tile> in_each(const std::vector<Tile>& xs, const std::function<Tile(const Tile&)>& f) {
@@ -125,9 +103,9 @@ Tile gather(TileArg x, TileArg index, int axis) {
   Value source = from.value;
   for (int k = 0; k < shape.rank(); ++k) {
     if (k == axis || to[k] == shape[k]) continue;
-    source = along(x.builder(), source, places_along(x.builder(), shape.rank(), k, to[k]), k);
+    source = along(source, places_along(x.builder(), shape.rank(), k, to[k]), k);
   }
-  return said({along(x.builder(), source, cast(at.value, i64), axis), from.dtype}, x.where);
+  return said({gather(source, at.value, axis), from.dtype}, x.where);
 }
 
 Tile permute(TileArg x, const std::vector<int>& order) {
@@ -160,7 +138,7 @@ Tile permute(TileArg x, const std::vector<int>& order) {
   Value places = b.full(to, 0, i64);
   for (int axis = 0; axis < to.rank(); ++axis) places = places + places_along(b, to.rank(), axis, to[axis]) * strides[axis];
   const Shape list{numel(shape)};
-  return said({reshape(along(b, reshape(from.value, list), reshape(places, list), 0), to), from.dtype}, x.where);
+  return said({reshape(along(reshape(from.value, list), reshape(places, list), 0), to), from.dtype}, x.where);
 }
 
 Tile slice(TileArg x, int axis, std::int64_t begin, std::int64_t count) {
@@ -197,7 +175,7 @@ Tile cat(TileArg a, TileArg b, int axis) {
   // Each gives its elements where they are, and zeros elsewhere.
   Builder& builder = a.builder();
   const Value place = places_along(builder, shape.rank(), axis, first + second);
-  const Value front = along(builder, x.value, place, axis), behind = along(builder, y.value, place - first, axis);
+  const Value front = along(x.value, place, axis), behind = along(y.value, place - first, axis);
   return said({select(place < first, front, behind), x.dtype}, a.where);
 }
 
@@ -239,22 +217,33 @@ Tile interleave(TileArg a, TileArg b) {
 }
 
 Tile topk(TileArg x, std::int64_t k) {
-  tile_content("topk", x);
+  const Content from = tile_content("topk", x);
   const Within line(x.where);
   const int last = axis_of("topk", x, -1);
-  return slice(sort(x, last, Order::Descending), last, 0, k);
+  if (k < 1 || k > from.value.shape()[last]) return slice(x, last, 0, k);  // which says so
+  const Value sorted =
+      x.builder().emit(Word::Sort, from.value.type(), {from.value.id()}, last, Reduction::Sum, SortOrder{true, k}.packed());
+  return slice(said({sorted, from.dtype}, x.where), last, 0, k);
 }
 
-Tile histogram(TileArg x, std::int64_t bins) {
-  tile_content("histogram", x);
-  const Within line(x.where);
-  return sum(cast<std::int32_t>(col(ravel(x)) == row(arange(0, bins))), 0);
+namespace {
+
+Tile counted(const TileArg& x, std::int64_t bins, const TileArg* mask) {
+  const Content from = tile_content("histogram", x);
+  const Value choice = mask ? (mask->is_number() ? mask->as(boolean) : tile_content("histogram", *mask)).value : Value();
+  if (!is_integer(from.dtype) || bins < 1 || (mask && choice.dtype() != boolean)) {
+    throw Error({.op = "histogram",
+                 .got = to_string(from.value.type()) + " in " + std::to_string(bins) + " bins",
+                 .expected = "integers, at least one bin, and a bool mask",
+                 .where = x.where});
+  }
+  return said({histogram(from.value, bins, choice), i32}, x.where);
 }
-Tile histogram(TileArg x, std::int64_t bins, TileArg mask) {
-  tile_content("histogram", x);
-  const Within line(x.where);
-  return sum(cast<std::int32_t>(col(ravel(x)) == row(arange(0, bins)) && col(ravel(mask))), 0);
-}
+
+}  // namespace
+
+Tile histogram(TileArg x, std::int64_t bins) { return counted(x, bins, nullptr); }
+Tile histogram(TileArg x, std::int64_t bins, TileArg mask) { return counted(x, bins, &mask); }
 
 Tile batched_dot(TileArg a, TileArg b) {
   const Shape x = tile_content("batched_dot", a).value.shape(), y = tile_content("batched_dot", b).value.shape();

@@ -1,5 +1,5 @@
 #pragma once
-// Words that move the elements of tiles. Each element is looked for along its line: a cost of its length for each, which is nothing for short lines.
+// Words that move the elements of tiles.
 
 #include <functional>
 #include <utility>

@@ -183,28 +183,53 @@ Value Trace::open_loop(const Line& where) {
   return levels_.back().counter = placeholder(*levels_.back().builder, {i64, false, {}});
 }
 
-void Trace::close_loop(Value begin, Value end, Value step) {
-  Closed body = close();
+void Trace::close_loop(Value begin, Value end, Value step, std::int64_t hints) {
+  say_loop(close(), [&](const std::vector<Value>& initial, const SayBody& body, const std::vector<Id>& next) {
+    return levels_.back().builder->for_(
+        begin, end, step, initial,
+        [&](Value counter, std::span<const Value> now) {
+          const std::map<Id, Value> known = body(counter, now);
+          std::vector<Value> values;
+          for (const Id id : next) values.push_back(known.at(id));
+          return values;
+        },
+        hints);
+  });
+}
+
+void Trace::close_while(const Content& first, const Content& again) {
+  say_loop(close(), [&](const std::vector<Value>& initial, const SayBody& body, const std::vector<Id>& next) {
+    return levels_.back().builder->while_(first.value, initial, [&](std::span<const Value> now) {
+      const std::map<Id, Value> known = body({}, now);
+      Builder::Next result{known.at(again.value.id()), {}};
+      for (const Id id : next) result.carried.push_back(known.at(id));
+      return result;
+    });
+  });
+}
+
+void Trace::say_loop(const Closed& body, const SayLoop& say) {
   Builder& b = builder(body.level.where);
   std::vector<int> carried;
+  std::vector<Id> next;
   for (const auto& [slot, content] : body.last) {
-    if (has_value(slot)) carried.push_back(slot);
+    if (has_value(slot)) carried.push_back(slot), next.push_back(content.value.id());
     else slots_[index(slot)].lost = body.level.where.line();
   }
   const std::map<int, Value> outside = values_outside(body.level);
   std::vector<Value> initial;
   for (const int slot : carried) initial.push_back(content_at(slot, depth()).value);
-  const auto results = b.for_(begin, end, step, initial, [&](Value counter, std::span<const Value> now) {
-    std::map<Id, Value> known{{body.level.counter.id(), counter}};
+  const SayBody again = [&](Value counter, std::span<const Value> now) {
+    std::map<Id, Value> known;
+    if (!counter.is_empty()) known[body.level.counter.id()] = counter;
     for (const auto& [slot, inner] : body.level.reads) {
       const auto k = std::ranges::find(carried, slot);
       known[inner.id()] = k != carried.end() ? now[static_cast<std::size_t>(k - carried.begin())] : outside.at(slot);
     }
     repeat(*body.level.builder, body.level.builder->program().body, b, known);
-    std::vector<Value> next;
-    for (const int slot : carried) next.push_back(known.at(body.last.at(slot).value.id()));
-    return next;
-  });
+    return known;
+  };
+  const auto results = say(initial, again, next);
   locate(b, body.level.where);
   for (std::size_t k = 0; k < carried.size(); ++k) assign(carried[k], {results[k], body.last.at(carried[k]).dtype}, body.level.where);
 }

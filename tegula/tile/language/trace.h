@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -81,7 +82,9 @@ class Trace {
 
   /// Opens the body of a loop; gives its counter.
   Value open_loop(const Line& where);
-  void close_loop(Value begin, Value end, Value step);
+  void close_loop(Value begin, Value end, Value step, std::int64_t hints);
+  /// Closes the body of a loop that is run so long as something holds: `first` ahead of it, `again` at the body's end.
+  void close_while(const Content& first, const Content& again);
   void branch(Value condition, const std::function<void()>& then, const std::function<void()>& otherwise, const Line& where);
   /// A loop was not run to its end: the next word, or the end of the kernel, says so.
   void break_off(const Line& where);
@@ -115,6 +118,11 @@ class Trace {
   void open(const Line& where);
   Closed close();
   Content content_at(int slot, int level);
+  /// Says a loop's body to the builder around it. `say` is given the first values of what it carries, and what says the body when it has the values of an
+  /// iteration: the next ones, by the id of each value of the body.
+  using SayBody = std::function<std::map<Id, Value>(Value counter, std::span<const Value> now)>;
+  using SayLoop = std::function<std::vector<Value>(const std::vector<Value>& initial, const SayBody& body, const std::vector<Id>& next)>;
+  void say_loop(const Closed& body, const SayLoop& say);
   std::map<int, Value> values_outside(const Level& level);
 
   Machine* machine_;

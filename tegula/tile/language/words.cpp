@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "tegula/core/error.h"
-#include "tegula/core/warning.h"
 #include "tegula/tile/language/promotion.h"
 #include "tegula/tile/rules.h"
 
@@ -279,38 +278,74 @@ Tile argsort(TileArg x, int axis, Order order) {
   return said({argsort(tile_of("argsort", x).value, axis, order == Order::Descending), i64}, x.where);
 }
 
-Tile load(TileArg pointer) {
+Tile load(TileArg pointer, AccessHints hints) {
   const Content& from = pointer_of("load", pointer);
-  return said({pointer.builder().load(from.value, {}, {}, pointer.where), from.dtype}, pointer.where);
+  return said({pointer.builder().load(hints, from.value, {}, {}, pointer.where), from.dtype}, pointer.where);
 }
-Tile load(TileArg pointer, TileArg mask) {
+Tile load(TileArg pointer, TileArg mask, AccessHints hints) {
   const Content& from = pointer_of("load", pointer);
-  return said({pointer.builder().load(from.value, mask_of("load", mask), {}, pointer.where), from.dtype}, pointer.where);
+  return said({pointer.builder().load(hints, from.value, mask_of("load", mask), {}, pointer.where), from.dtype}, pointer.where);
 }
-Tile load(TileArg pointer, TileArg mask, TileArg other) {
+Tile load(TileArg pointer, TileArg mask, TileArg other, AccessHints hints) {
   const Content& from = pointer_of("load", pointer);
   const Value beside = in_dtype(other, from.dtype).value;
-  return said({pointer.builder().load(from.value, mask_of("load", mask), beside, pointer.where), from.dtype}, pointer.where);
+  return said({pointer.builder().load(hints, from.value, mask_of("load", mask), beside, pointer.where), from.dtype}, pointer.where);
 }
 
 namespace {
 
-/// Stores, or adds atomically.
-void write(Word word, std::string_view name, const TileArg& pointer, const TileArg& value, const TileArg* mask) {
-  const Content& to = pointer_of(name, pointer);
-  const Value what = in_dtype(value, to.dtype).value, where_to = mask ? mask_of(name, *mask) : Value();
-  Builder& b = pointer.builder();
-  if (word == Word::Store) b.store(to.value, what, where_to, pointer.where);
-  else b.atomic_add(to.value, what, where_to, pointer.where);
+void write(const TileArg& pointer, const TileArg& value, const TileArg* mask, const AccessHints& hints) {
+  const Content& to = pointer_of("store", pointer);
+  const Value what = in_dtype(value, to.dtype).value, where_to = mask ? mask_of("store", *mask) : Value();
+  pointer.builder().store(hints, to.value, what, where_to, pointer.where);
   act(pointer);
+}
+
+Tile change(AtomicKind kind, std::string_view name, const TileArg& pointer, const TileArg& value, const TileArg* mask,
+            const TileArg* compare, const AtomicOptions& options) {
+  const Content& to = pointer_of(name, pointer);
+  const bool replaces = kind == AtomicKind::Exchange || kind <= AtomicKind::Min;
+  if (to.dtype == boolean || (is_float(to.dtype) && !replaces)) {
+    throw Error({.op = std::string(name),
+                 .got = to_string(to.value.type()),
+                 .expected = to.dtype == boolean ? "a pointer to numbers" : "a pointer to integers",
+                 .advice = to.dtype == boolean ? "use a tensor of u8" : "add, max, min and xchg take floats",
+                 .where = pointer.where});
+  }
+  const Value what = in_dtype(value, to.dtype).value, where_to = mask ? mask_of(name, *mask) : Value();
+  const Value compared = compare ? in_dtype(*compare, to.dtype).value : Value();
+  const Content old{pointer.builder().atomic({kind, options.sem, options.scope}, to.value, what, where_to, compared, pointer.where),
+                    to.dtype};
+  return said(old, pointer.where);  // which acts, where the kernel runs at once
 }
 
 }  // namespace
 
-void store(TileArg pointer, TileArg value) { write(Word::Store, "store", pointer, value, nullptr); }
-void store(TileArg pointer, TileArg value, TileArg mask) { write(Word::Store, "store", pointer, value, &mask); }
-void atomic_add(TileArg pointer, TileArg value) { write(Word::AtomicAdd, "atomic_add", pointer, value, nullptr); }
-void atomic_add(TileArg pointer, TileArg value, TileArg mask) { write(Word::AtomicAdd, "atomic_add", pointer, value, &mask); }
+void store(TileArg pointer, TileArg value, AccessHints hints) { write(pointer, value, nullptr, hints); }
+void store(TileArg pointer, TileArg value, TileArg mask, AccessHints hints) { write(pointer, value, &mask, hints); }
+// clang-format off: one word a line
+Tile atomic_add(TileArg p, TileArg x, AtomicOptions o) { return change(AtomicKind::Add, "atomic_add", p, x, nullptr, nullptr, o); }
+Tile atomic_add(TileArg p, TileArg x, TileArg mask, AtomicOptions o) { return change(AtomicKind::Add, "atomic_add", p, x, &mask, nullptr, o); }
+Tile atomic_max(TileArg p, TileArg x, AtomicOptions o) { return change(AtomicKind::Max, "atomic_max", p, x, nullptr, nullptr, o); }
+Tile atomic_max(TileArg p, TileArg x, TileArg mask, AtomicOptions o) { return change(AtomicKind::Max, "atomic_max", p, x, &mask, nullptr, o); }
+Tile atomic_min(TileArg p, TileArg x, AtomicOptions o) { return change(AtomicKind::Min, "atomic_min", p, x, nullptr, nullptr, o); }
+Tile atomic_min(TileArg p, TileArg x, TileArg mask, AtomicOptions o) { return change(AtomicKind::Min, "atomic_min", p, x, &mask, nullptr, o); }
+Tile atomic_and(TileArg p, TileArg x, AtomicOptions o) { return change(AtomicKind::And, "atomic_and", p, x, nullptr, nullptr, o); }
+Tile atomic_and(TileArg p, TileArg x, TileArg mask, AtomicOptions o) { return change(AtomicKind::And, "atomic_and", p, x, &mask, nullptr, o); }
+Tile atomic_or(TileArg p, TileArg x, AtomicOptions o) { return change(AtomicKind::Or, "atomic_or", p, x, nullptr, nullptr, o); }
+Tile atomic_or(TileArg p, TileArg x, TileArg mask, AtomicOptions o) { return change(AtomicKind::Or, "atomic_or", p, x, &mask, nullptr, o); }
+Tile atomic_xor(TileArg p, TileArg x, AtomicOptions o) { return change(AtomicKind::Xor, "atomic_xor", p, x, nullptr, nullptr, o); }
+Tile atomic_xor(TileArg p, TileArg x, TileArg mask, AtomicOptions o) { return change(AtomicKind::Xor, "atomic_xor", p, x, &mask, nullptr, o); }
+Tile atomic_xchg(TileArg p, TileArg x, AtomicOptions o) { return change(AtomicKind::Exchange, "atomic_xchg", p, x, nullptr, nullptr, o); }
+Tile atomic_xchg(TileArg p, TileArg x, TileArg mask, AtomicOptions o) { return change(AtomicKind::Exchange, "atomic_xchg", p, x, &mask, nullptr, o); }
+Tile atomic_cas(TileArg p, TileArg compare, TileArg x, AtomicOptions o) { return change(AtomicKind::CompareAndSwap, "atomic_cas", p, x, nullptr, &compare, o); }
+// clang-format on
+
+// clang-format off: one word a line
+Tile load(TileArg pointer) { return load(pointer, AccessHints{}); }
+Tile load(TileArg pointer, TileArg mask) { return load(pointer, mask, AccessHints{}); }
+Tile load(TileArg pointer, TileArg mask, TileArg other) { return load(pointer, mask, other, AccessHints{}); }
+// clang-format on
 
 namespace {
 
@@ -349,9 +384,11 @@ void device_assert(TileArg condition, TileArg value, std::string sentence) {
 }
 
 void device_print(std::string label, TileArg x) {
-  x.builder();
+  Builder& b = x.builder();
   if (language::Machine* const machine = language::Trace::current(x.where).machine()) return machine->print(label, x.alone(), x.where);
-  warn("tile.device_print", "device_print at " + to_string(x.where) + " shows values under kernel.check() or TEGULA_CHECK=tile alone");
+  b.print(std::move(label), x.alone().value, x.where);
 }
+
+void debug_barrier(Line where) { language::Trace::current(where).builder(where).barrier(); }
 
 }  // namespace tegula::tile

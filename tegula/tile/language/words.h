@@ -3,6 +3,7 @@
 // A kernel's file says `using namespace tegula::tile;` and not `using namespace tegula;`: Tensor's words have the same names.
 
 #include <compare>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -152,12 +153,67 @@ Tile argsort(TileArg x, int axis, Order order = Order::Ascending);
 Tile load(TileArg pointer);
 Tile load(TileArg pointer, TileArg mask);
 Tile load(TileArg pointer, TileArg mask, TileArg other);
+/// {.cache_modifier = Cache::Cg, .eviction_policy = Eviction::First, .is_volatile = true}: a volatile load reads memory each time; the others are wishes of speed.
+Tile load(TileArg pointer, AccessHints hints);
+Tile load(TileArg pointer, TileArg mask, AccessHints hints);
+Tile load(TileArg pointer, TileArg mask, TileArg other, AccessHints hints);
 /// The value is cast to what the pointer points at.
-void store(TileArg pointer, TileArg value);
-void store(TileArg pointer, TileArg value, TileArg mask);
-/// In program order of the instances.
-void atomic_add(TileArg pointer, TileArg value);
-void atomic_add(TileArg pointer, TileArg value, TileArg mask);
+void store(TileArg pointer, TileArg value, AccessHints hints = {});
+void store(TileArg pointer, TileArg value, TileArg mask, AccessHints hints = {});
+
+// Atomic words: each changes the elements it points at, one after another, and gives what was there before; zero where the mask is false. On the CPU
+// instances come in the order of their ids, and so they do on a GPU for floats and integers of 8 and 16 bits, one block for all of them where an old value is
+// used; integers of 32 and 64 bits come in any order there. They take results that begin with something: tile::out(shape, fill), or InOut.
+/// How an atomic word is ordered with the instance's other accesses, and who sees it as one step: Triton's `sem` and `scope`.
+struct AtomicOptions {
+  Sem sem = Sem::AcqRel;
+  Scope scope = Scope::Gpu;
+};
+/// p[…] += value; the sum of f16 and bf16 is rounded each time.
+Tile atomic_add(TileArg pointer, TileArg value, AtomicOptions options = {});
+Tile atomic_add(TileArg pointer, TileArg value, TileArg mask, AtomicOptions options = {});
+/// The larger and the smaller one; NaN wins.
+Tile atomic_max(TileArg pointer, TileArg value, AtomicOptions options = {});
+Tile atomic_max(TileArg pointer, TileArg value, TileArg mask, AtomicOptions options = {});
+Tile atomic_min(TileArg pointer, TileArg value, AtomicOptions options = {});
+Tile atomic_min(TileArg pointer, TileArg value, TileArg mask, AtomicOptions options = {});
+/// Bit by bit, of integers.
+Tile atomic_and(TileArg pointer, TileArg value, AtomicOptions options = {});
+Tile atomic_and(TileArg pointer, TileArg value, TileArg mask, AtomicOptions options = {});
+Tile atomic_or(TileArg pointer, TileArg value, AtomicOptions options = {});
+Tile atomic_or(TileArg pointer, TileArg value, TileArg mask, AtomicOptions options = {});
+Tile atomic_xor(TileArg pointer, TileArg value, AtomicOptions options = {});
+Tile atomic_xor(TileArg pointer, TileArg value, TileArg mask, AtomicOptions options = {});
+/// p[…] = value.
+Tile atomic_xchg(TileArg pointer, TileArg value, AtomicOptions options = {});
+Tile atomic_xchg(TileArg pointer, TileArg value, TileArg mask, AtomicOptions options = {});
+/// p[…] = value where p[…] is `compare`; integers. while_([&] { return atomic_cas(lock, 0, 1) == 1; }, [] {}) waits for a lock, atomic_xchg(lock, 0) gives it back.
+Tile atomic_cas(TileArg pointer, TileArg compare, TileArg value, AtomicOptions options = {});
+
+/// The threads of an instance wait for each other. Words do so by themselves where they need it; nothing on the CPU.
+void debug_barrier(Line where = Line::current());
+
+// Hints: what the program may count on, which makes accesses wider. A kernel that runs at once (kernel.check()) finds those that do not hold.
+/// x is a multiple of n; of a tile the first element of those that follow each other.
+Tile multiple_of(TileArg x, std::int64_t n);
+/// From a multiple of n on, n elements along the last axis count up by 1.
+Tile max_contiguous(TileArg x, std::int64_t n);
+/// From a multiple of n on, n elements along the last axis are equal.
+Tile max_constancy(TileArg x, std::int64_t n);
+/// assume(stride % 8 == 0), assume(n >= 0): a bool scalar that holds.
+void assume(TileArg condition);
+
+/// Element by element what PTX says, without effects: inline_asm_elementwise<float>("ex2.approx.ftz.f32 $0, $1;", "=f,f", {x}). $0 is the result, $1 … the
+/// operands; the constraints are r (i32, u32), l (i64, u64), f (f32), d (f64). `fallback` gives the same where there is no PTX, from numbers and as a number of T; without
+/// one a run on the CPU is an Error. One element at a time (Triton's pack = 1), one result.
+using AssemblyFallback = std::function<double(const std::vector<double>&)>;
+Tile inline_asm_of(std::string text, std::string constraints, const std::vector<Tile>& operands, DType dtype, AssemblyFallback fallback,
+                   Line where);
+template <class T>
+Tile inline_asm_elementwise(std::string text, std::string constraints, const std::vector<Tile>& operands, AssemblyFallback fallback = {},
+                            Line where = Line::current()) {
+  return inline_asm_of(std::move(text), std::move(constraints), operands, dtype_of<T>(), std::move(fallback), where);
+}
 
 // Random numbers: Philox-4x32, Triton's streams bit for bit.
 /// i32, all bits random: the first of the four words that belong to an offset.
@@ -172,8 +228,8 @@ Tile randn(TileArg seed, TileArg offsets);
 /// An Error at this line of the kernel where the condition is false, with the value: the launch fails.
 void device_assert(TileArg condition, std::string sentence);
 void device_assert(TileArg condition, TileArg value, std::string sentence);
-/// Shows the label, the instance, the line and the first elements where the kernel runs at once (kernel.check(), TEGULA_CHECK=tile), the way warnings take.
-/// Elsewhere nothing is shown, and a warning says so.
+/// Shows the label, the instance, the line and the first 16 elements: the way warnings take where the kernel runs at once (kernel.check(), TEGULA_CHECK=tile) and
+/// on the CPU; on a GPU by the driver's buffer, a line an element, on the standard output when the launch is over.
 void device_print(std::string label, TileArg x);
 
 }  // namespace tegula::tile

@@ -23,7 +23,7 @@ class CanonicalOrder {
   /// Effects, loops, branches, and what these give.
   bool is_fixed(Id id) const {
     const Word word = program_[id].word;
-    return has_effect(word) || word == Word::For || word == Word::If || word == Word::Result;
+    return has_effect(word) || is_loop(word) || word == Word::If || word == Word::Result;
   }
 
   void arrange(Region& region) {

@@ -100,8 +100,8 @@ class Checker {
   void instruction(Id id) {
     where_ = at(id).where;
     const Word word = at(id).word;
-    if (word == Word::For || word == Word::If) return control(id);
-    if (word == Word::Load || word == Word::Store || word == Word::AtomicAdd) access(id);
+    if (is_loop(word) || word == Word::If) return control(id);
+    if (word == Word::Load || word == Word::Store || word == Word::Atomic) access(id);
     now_->push_back(id);
     if (at(id).type.pointer && has_result(word) && roots(id) != 0) follow(id);
   }
@@ -113,6 +113,8 @@ class Checker {
     type.dtype = DType::i64, type.pointer = false;
     if (self.word == Word::Parameter) {
       place(id) = number(kSpace * static_cast<std::int64_t>(std::countr_zero(roots(id))));
+    } else if (self.word == Word::Hint) {
+      place(id) = place(self.operands[0]);
     } else if (self.word == Word::Result) {
       place(id) = add(Word::Result, type, {self.operands[0]}, counter_[static_cast<std::size_t>(self.operands[0])] + self.attribute);
     } else {  // pointer arithmetic and shapes, of one pointer each
@@ -124,19 +126,20 @@ class Checker {
 
   // A place goes with every value that is carried or yielded, behind all of those: that of a value which is no pointer is 0.
   void control(Id id) {
-    const bool loop = at(id).word == Word::For;
+    const bool loop = is_loop(at(id).word), asks = at(id).word == Word::While;
+    const std::size_t first = first_carried(at(id).word);
     const std::vector<Id> operands = at(id).operands;
+    const std::size_t count = result_count(at(id));
     std::vector<Region> regions = std::move(at(id).regions);
-    const std::size_t count = regions[0].results.size();
     const Id zero = number(0);
     const auto place_of = [&](Id value) { return at(value).type.pointer && place(value) >= 0 ? place(value) : zero; };
     const auto type_of = [&](Id value) { return Type{DType::i64, false, at(value).type.pointer ? at(value).type.shape : Shape{}}; };
     std::vector<Id> more = operands;
-    for (std::size_t k = 0; loop && k < count; ++k) more.push_back(place_of(operands[k + 3]));
+    for (std::size_t k = 0; loop && k < count; ++k) more.push_back(place_of(operands[k + first]));
     for (Region& region : regions) {
       for (std::size_t k = 0; loop && k < count; ++k) {
         Instruction parameter;
-        parameter.word = Word::RegionParameter, parameter.type = type_of(operands[k + 3]);
+        parameter.word = Word::RegionParameter, parameter.type = type_of(operands[k + first]);
         parameter.attribute = static_cast<std::int64_t>(region.parameters.size());
         std::vector<Id>* const around = std::exchange(now_, &region.parameters);  // where parameters are listed
         const Id made = add(std::move(parameter));
@@ -147,7 +150,9 @@ class Checker {
       std::vector<Id>* const around = std::exchange(now_, &inside);
       const std::vector<Id> body = std::move(region.body);
       for (const Id inner : body) instruction(inner);
-      for (std::size_t k = 0; k < count; ++k) region.results.push_back(place_of(region.results[k]));
+      std::vector<Id> places;
+      for (std::size_t k = 0; k < count; ++k) places.push_back(place_of(region.results[k]));
+      region.results.insert(region.results.end() - (asks ? 1 : 0), places.begin(), places.end());
       region.body = std::move(inside);
       now_ = around;
     }
@@ -161,7 +166,7 @@ class Checker {
     const Word word = at(id).word;
     const Id pointer = at(id).operands[0];
     if (roots(pointer) == 0) return;
-    const std::size_t mask_at = word == Word::Load ? 1 : 2;
+    const std::size_t mask_at = mask_place(at(id));
     const bool masked = at(id).operands.size() > mask_at;
     const bool several = !std::has_single_bit(roots(pointer));
     const Id asked = masked ? at(id).operands[mask_at] : -1;
@@ -202,7 +207,7 @@ class Checker {
   std::int64_t first_id_;
   std::vector<Id> place_;  // by pointer: the i64 that follows it
   std::vector<std::uint64_t> roots_;
-  std::vector<std::int64_t> counter_;  // by For and If: how many results it had, behind which the places come
+  std::vector<std::int64_t> counter_;  // by loop and If: how many results it had, behind which the places come
   std::vector<Id>* now_ = nullptr;  // the list of instructions at hand
   Id instance_ = -1;
   Line where_{};

@@ -1,5 +1,5 @@
 #pragma once
-// Puts a check of its place ahead of every load, store and atomic addition, and masks what failed it.
+// Puts a check of its place ahead of every load, store and atomic word, and masks what failed it.
 // Why: a pointer is an address, and on most machines an address outside of a tensor is somebody else's memory: what is read there is noise, what is
 // written there is found much later. TEGULA_CHECK=tile asks for this pass (ops/tile_kernel.h).
 // Why last: an address is followed through loops and branches as the number of its element, which every later change of the program would have to keep.
@@ -20,7 +20,7 @@ struct Extent {
   int marks = -1;  // the parameter of u8 flags, one for each element, that are set where it is stored; -1: none
 };
 
-/// One load, store or atomic addition through one parameter.
+/// One load, store or atomic word through one parameter.
 struct PlaceCheck {
   Word word = Word::Load;
   std::size_t extent = 0;  // which of those given

@@ -18,7 +18,8 @@ class DeadCode {
     mark_effects(program_.body);
     for (const Id id : program_.body.results) mark(id);
     drop_results();
-    Program out{std::move(program_.name), std::move(program_.parameters), {}, {}, program_.many_sizes, program_.early};
+    Program out{std::move(program_.name), std::move(program_.parameters), {}, {}, program_.many_sizes,
+                program_.early,           std::move(program_.texts)};
     new_ids_.assign(program_.instructions.size(), -1);
     out.body = move_live(std::move(program_.body), out.instructions);
     for (Instruction& instruction : out.instructions) {
@@ -32,7 +33,7 @@ class DeadCode {
  private:
   Instruction& at(Id id) { return program_.instructions[static_cast<std::size_t>(id)]; }
 
-  /// What a For carries or an If gives: which of it somebody needs.
+  /// What a loop carries or an If gives: which of it somebody needs.
   struct Control {
     Id id;
     std::vector<bool> needed;
@@ -42,7 +43,7 @@ class DeadCode {
     for (Id id = 0; id < static_cast<Id>(program_.instructions.size()); ++id) {
       const Instruction& self = at(id);
       if (self.regions.empty()) continue;
-      controls_.emplace(id, Control{id, std::vector<bool>(self.regions[0].results.size(), false)});
+      controls_.emplace(id, Control{id, std::vector<bool>(result_count(self), false)});
       for (const Region& region : self.regions)
         for (std::size_t k = 1; k < region.parameters.size(); ++k) carried_[region.parameters[k]] = {id, k - 1};
     }
@@ -56,8 +57,10 @@ class DeadCode {
       if (live_[static_cast<std::size_t>(id)]) continue;
       live_[static_cast<std::size_t>(id)] = true;
       const Instruction& self = at(id);
-      // Of a For its bounds, of an If its condition: what they give is marked one by one.
-      const std::size_t fixed = self.word == Word::For ? 3 : self.operands.size();
+      // Of a For its bounds, of a While and an If the condition: what they give is marked one by one.
+      const std::size_t fixed = is_loop(self.word) ? first_carried(self.word) : self.operands.size();
+      if (self.word == Word::While && !self.regions.empty() && !self.regions[0].results.empty())
+        pending_.push_back(self.regions[0].results.back());
       pending_.insert(pending_.end(), self.operands.begin(),
                       self.operands.begin() + static_cast<std::ptrdiff_t>(std::min(fixed, self.operands.size())));
       if (self.word == Word::Result) need(self.operands[0], static_cast<std::size_t>(self.attribute));
@@ -72,13 +75,14 @@ class DeadCode {
     const Instruction& self = at(control);
     for (const Region& region : self.regions)
       if (k < region.results.size()) pending_.push_back(region.results[k]);
-    if (self.word == Word::For && k + 3 < self.operands.size()) pending_.push_back(self.operands[k + 3]);
+    const std::size_t first = first_carried(self.word);
+    if (is_loop(self.word) && k + first < self.operands.size()) pending_.push_back(self.operands[k + first]);
     for (const Region& region : self.regions)
       if (k + 1 < region.parameters.size()) pending_.push_back(region.parameters[k + 1]);
     pending_.push_back(control);
   }
 
-  /// Takes off the For and If what nobody needs.
+  /// Takes off loops and branches what nobody needs.
   void drop_results() {
     for (auto& [id, control] : controls_) {
       const std::vector<bool>& needed = control.needed;
@@ -93,10 +97,10 @@ class DeadCode {
         ids = std::move(kept);
       };
       Instruction& self = at(id);
-      if (self.word == Word::For) keep(self.operands, 3);
+      if (is_loop(self.word)) keep(self.operands, first_carried(self.word));
       for (Region& region : self.regions) {
         keep(region.results, 0);
-        if (self.word != Word::For) continue;
+        if (!is_loop(self.word)) continue;
         keep(region.parameters, 1);
         for (std::size_t i = 0; i < region.parameters.size(); ++i) at(region.parameters[i]).attribute = static_cast<std::int64_t>(i);
       }
@@ -108,7 +112,7 @@ class DeadCode {
     }
   }
 
-  /// Marks stores, atomic additions, assertions and the For and If around them; says whether there were any.
+  /// Marks stores, atomic words, assertions and the loops and branches around them; says whether there were any.
   bool mark_effects(const Region& region) {
     bool any = false;
     for (const Id id : region.body) {
@@ -146,7 +150,7 @@ class DeadCode {
   Program program_;
   std::vector<bool> live_;
   std::map<Id, Control> controls_;
-  std::map<Id, std::pair<Id, std::size_t>> carried_;  // by the region's parameter: the For, and which one of what it carries
+  std::map<Id, std::pair<Id, std::size_t>> carried_;  // by the region's parameter: the loop, and which one of what it carries
   std::vector<Id> pending_;
   std::vector<Id> new_ids_;
 };

@@ -1,4 +1,4 @@
-// expect: ^histogram: got an atomic addition to result 0, which begins with what memory held
+// expect: ^histogram: got an atomic word on result 0, which begins with what memory held
 // expect: expected a number that it begins with: .outputs = \{\{.shape = \{4\}, .dtype = i32, .fill = 0\}\}
 #include "tegula/ops/creation.h"
 #include "tegula/ops/tile_kernel.h"
