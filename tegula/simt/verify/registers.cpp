@@ -219,10 +219,11 @@ class Paths {
   }
   void operator()(const For& loop, const Statement& statement) {
     for_each_expression(statement, [&](const Expression& e) { use(e); });
+    const bool at_least_once = loop.begin.kind == Kind::Integer && loop.end.kind == Kind::Integer && loop.begin.integer < loop.end.integer;
     for (int turn = 0; turn < 3; ++turn) {
       const std::vector<Array> before = arrays_;
       walk_within(loop.body);
-      join(before);  // there may be no iteration
+      if (turn > 0 || !at_least_once) join(before);
     }
   }
   void operator()(const Branch& branch, const Statement&) {
