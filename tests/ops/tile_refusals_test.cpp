@@ -9,6 +9,8 @@
 #include "tegula/graph/evaluate.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/tile_jit.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 #include "tests/support/message.h"
 
 namespace refused {
@@ -110,6 +112,8 @@ TEST(TileRefusals, EachSaysWhatItExpectedAndWhere) {
   const auto programs = refused::programs();
   EXPECT_GE(programs.size(), 40u);
   for (const auto& program : programs) {
+    // A GPU has the instruction itself.
+    if (default_device().number() != 0 && program.sentence == "a fallback that gives the same") continue;
     const std::string text = message_of([&] { eval(program.launch()[0]); }),
                       line = "tile_refusals_test.cpp:" + std::to_string(program.line);
     EXPECT_TRUE(contains(text, program.sentence)) << program.line << ": " << (text.empty() ? "nothing" : text);

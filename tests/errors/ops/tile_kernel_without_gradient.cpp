@@ -18,6 +18,6 @@ const auto halved = jit("halved", [](Ptr<float> x, Out<float> y) {
 using namespace tegula;
 
 void tile_kernel_without_gradient() {
-  Tensor x = full({1}, 7);
+  Tensor x = full({1}, 7.0f);
   static_cast<void>(grad(sum(kernels::halved({1}, x, tile::out({1}))[0]), x));  // here
 }
