@@ -39,8 +39,10 @@ extern "C" __global__ void __launch_bounds__(32) k_hints(const Arguments_k_hints
   #pragma unroll
   for (int c = 0; c < 1; ++c) {
     const int col = (c * 32 + tc) * 4;
-    const int k = 0;
-    load_wide<4, 4>(lasting((p_x + v12[c][k])), v18[c]);
+    #pragma unroll
+    for (int k = 0; k < 1; ++k) {
+      load_wide<4, 4>(lasting((p_x + v12[c][k])), v18[c]);
+    }
   }
   float v19[1][4];
   #pragma unroll

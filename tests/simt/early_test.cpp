@@ -1,5 +1,6 @@
 // Launches that begin while the previous one runs: the loads ahead of the wait, and those behind it.
 
+#include "tegula/simt/verify/verify.h"
 #include "tests/support/emulated_check.h"
 #include "tests/support/tile_samples.h"
 
@@ -145,6 +146,18 @@ TEST(Early, TallSumsAreTheSame) {
           << rows << " x " << columns;
     }
   }
+}
+
+/// What is computed before the wait stands in front of what changes its layout there.
+TEST(Early, ATileIsMadeBeforeItChangesItsLayout) {
+  Builder b("turned");
+  const Value x = b.pointer("x", i64, false), y = b.pointer("y", i64, true), eight = b.constant(std::int64_t{8}, i64);
+  const Value numbers = col(b.arange(0, 8)) * b.constant(std::int64_t{16}, i64) + tile::row(b.arange(0, 16));
+  const Value at = col(b.arange(0, 16)) * eight + tile::row(b.arange(0, 8));
+  b.store(y + at, transpose(numbers) + b.load(x + at));
+  Program program = b.finish();
+  program.early = true;
+  EXPECT_TRUE(simt::faults(make_kernel(program, {{4, 4}, false}, 90)).empty());
 }
 
 // Kernels of cards before sm_90 have no such wait, so nothing may begin before the launch ahead of them is over.

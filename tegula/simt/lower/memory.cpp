@@ -79,8 +79,8 @@ Expression Lowering::inside(const Access& access, int count) const {
 /// Loops over the vectors of a tile of places. Of computed places the first one of a vector is looked at.
 void Lowering::vectors(Id pointer, Spread own, const std::vector<Id>& values, const Body& body) {
   loops(own, a_.type(pointer).shape, Step::Vectors, values, [&] {
-    if (a_.counts_by_hint(pointer)) let(simt::computed(DType::i32), "k", 0);
-    body();
+    if (!a_.counts_by_hint(pointer)) return body();
+    add(simt::Loop{.name = "k", .end = 1, .unroll = 0, .body = block_of(body)});
   });
 }
 

@@ -80,6 +80,7 @@ struct Part {
       waits = waits || !is_harmless(one);
       reads = reads || reads_memory(one);
       crosses = crosses || one.as<Combine>() || one.as<Barrier>();
+      if (const auto* convert = one.as<Convert>()) read.push_back(convert->source.name), written.push_back(convert->target.name);
       for_each_target(one, [&](const Expression& target) { for_each_named(target, [&](Name name) { written.push_back(name); }); });
       for_each_expression(one, [&](const Expression& whole) { for_each_named(whole, [&](Name name) { read.push_back(name); }); });
     };

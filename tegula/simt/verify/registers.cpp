@@ -27,6 +27,7 @@ struct Array {
   Bits differs = 0;
   bool defined = false;
   bool numbers_threads = false;
+  int conditions = 0;  // under which it is declared
   std::uint64_t written = 0;  // of its outermost axis, where elements are written one by one
 };
 
@@ -61,7 +62,7 @@ class Paths {
   }
   Array& declare(Register what) {
     scopes_.back()[what.name.str()] = arrays_.size();
-    return arrays_.emplace_back(Array{.what = std::move(what)});
+    return arrays_.emplace_back(Array{.what = std::move(what), .conditions = conditions_});
   }
   Bits of_thread(Name name) const {
     if (name == "tr") return rows_;
@@ -119,11 +120,11 @@ class Paths {
     const auto found = counters_.find(counter.str());
     return found == counters_.end() || found->second == size;
   }
-  void write(const Expression& target, Bits bits, bool always) {
+  void write(const Expression& target, Bits bits) {
     Array* const array = find(array_name(target));
     if (!array) return;
     if (array->what.type.pointers > 0 && array->what.sizes.empty() && target.kind == Kind::Element) return told_others(target, bits);
-    const bool all = defines(target, *array);
+    const bool all = defines(target, *array), always = conditions_ == array->conditions;
     bits |= condition_;
     array->differs = all && always ? bits : static_cast<Bits>(array->differs | bits);
     array->defined = array->defined || (all && (always || masked_));
@@ -175,23 +176,24 @@ class Paths {
           guard_(paths.guard_),
           condition_(paths.condition_),
           masked_(paths.masked_),
-          always_(paths.always_) {
+          conditions_(paths.conditions_) {
       if (!when) return;
       paths.condition_ |= paths.use(*when);
       paths.guard_ |= paths.one_of(*when);
-      paths.always_ = false;
+      ++paths.conditions_;
       for_each_part(*when, [&](const Expression& e) {
         for (const char* place : {"row", "col", "e", "i", "tr", "tc", "first", "start"}) paths.masked_ = paths.masked_ || e.is_name(place);
       });
     }
     Conditioned(const Conditioned&) = delete;
     Conditioned& operator=(const Conditioned&) = delete;
-    ~Conditioned() { paths_.guard_ = guard_, paths_.condition_ = condition_, paths_.masked_ = masked_, paths_.always_ = always_; }
+    ~Conditioned() { paths_.guard_ = guard_, paths_.condition_ = condition_, paths_.masked_ = masked_, paths_.conditions_ = conditions_; }
 
    private:
     Paths& paths_;
     Bits guard_, condition_;
-    bool masked_, always_;
+    bool masked_;
+    int conditions_;
   };
   /// Among which threads one acts for all where the condition holds.
   Bits one_of(const Expression& when) const {
@@ -228,14 +230,14 @@ class Paths {
   }
   void operator()(const Branch& branch, const Statement&) {
     const std::vector<Array> before = arrays_;
-    const bool always = always_;
+    const int conditions = conditions_;
     const Conditioned here(*this, &branch.when);
     if (branch.otherwise.empty()) {
       walk_within(branch.then);
       if (!masked_) join(before);
       return;
     }
-    always_ = always;  // on one side or the other
+    conditions_ = conditions;  // on one side or the other
     walk_within(branch.then);
     std::vector<Array> then = std::exchange(arrays_, before);
     walk_within(branch.otherwise);
@@ -270,7 +272,7 @@ class Paths {
       told_others(e, own);
       bits |= own;
     });
-    if (atomic.target) write(*atomic.target, bits, always_);
+    if (atomic.target) write(*atomic.target, bits);
   }
   void stores(const Statement& statement) {
     for_each_expression(statement, [&](const Expression& e) {
@@ -287,7 +289,7 @@ class Paths {
     for (const Expression& index : assign.target.operands) bits |= read(index);
     if (assign.adds) bits |= read(assign.target, target);
     if (is_in_ring(value)) bits = as_promised(bits, target);
-    write(assign.target, bits, always_);
+    write(assign.target, bits);
   }
   template <class T>
   void operator()(const T&, const Statement& statement) {
@@ -300,7 +302,7 @@ class Paths {
     const auto* const load = statement.as<LoadWide>();
     if (load && is_in_ring(load->pointer)) bits = as_promised(bits, array_name(load->target));
     if (statement.as<Shuffle>()) bits = 0;  // a change of layout has placed it (layouts/conversion.h)
-    for_each_target(statement, [&](const Expression& target) { write(target, bits, always_); });
+    for_each_target(statement, [&](const Expression& target) { write(target, bits); });
   }
   Bits as_promised(Bits bits, Name target) {
     const Array* const array = find(target);
@@ -327,7 +329,7 @@ class Paths {
   Bits guard_ = 0;       // among which threads only the first is here
   Bits condition_ = 0;   // among which threads it differs who is here
   bool masked_ = false;  // who is here are those that have such an element
-  bool always_ = true;   // everybody is here
+  int conditions_ = 0;   // under which the statement is executed
 };
 
 }  // namespace

@@ -71,7 +71,7 @@ class Verifier {
       if (!counter) fault(text(e) + " stands outside of the loop over " + indices[i]);
       else if (counter->count > array->sizes[i])
         fault(text(e) + " is beyond its end where " + indices[i] + " is " + std::to_string(counter->count - 1));
-      else if (counter->count > 0 && counter->count < array->sizes[i])
+      else if (counter->count > 1 && counter->count < array->sizes[i])  // a loop over one takes the first of a vector
         fault(text(e) + " has another layout than the loop over " + indices[i] + ", which ends at " + std::to_string(counter->count));
     }
   }
