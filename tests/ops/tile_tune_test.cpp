@@ -46,7 +46,7 @@ namespace {
 
 using tile::cdiv, tile::Config, tile::Launch, tile::out, tile::tuned;
 
-const std::vector<Config> kConfigs{{.constants = {{"BLOCK", 64}, {"SLOW", 3000}}},
+const std::vector<Config> kConfigs{{.constants = {{"BLOCK", 64}, {"SLOW", 1000}}},
                                    {.constants = {{"BLOCK", 128}, {"SLOW", 0}}, .num_warps = 4},
                                    {.constants = {{"BLOCK", 128}, {"SLOW", 0}}, .num_warps = 8}};
 const auto blocks = [](const Launch& l) { return Dims{cdiv(l["N"], l["BLOCK"])}; };

@@ -67,10 +67,9 @@ TEST(CudaTextForCompilers, ATemplateIsCalledByAKernel) {
       {"template <typename T, int N> __global__ void __launch_bounds__(64) f(const T* x, T* y, int n) { y[n] = x[N]; }", "f.cu"},
       "f<float, 8>", {});
   EXPECT_EQ(text.entry, "f_entry");
-  EXPECT_NE(
-      text.text.find(
-          "extern \"C\" __global__ void __launch_bounds__(64) f_entry(const float * a0, float * a1, int a2) { f<float, 8>(a0, a1, a2); }"),
-      std::string::npos)
+  EXPECT_NE(text.text.find("extern \"C\" __global__ void __launch_bounds__(64) f_entry(const float * tegula_0, float * tegula_1, "
+                           "int tegula_2) { f<float, 8>(tegula_0, tegula_1, tegula_2); }"),
+            std::string::npos)
       << text.text;
 }
 
