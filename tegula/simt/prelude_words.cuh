@@ -72,6 +72,11 @@ __device__ inline long long upper_half(long long a, long long b) {
 }
 __device__ inline int upper_half(int a, int b) { return static_cast<int>(__umulhi(static_cast<unsigned int>(a), static_cast<unsigned int>(b))); }
 
+__device__ inline unsigned int bits_set(unsigned int x) { return static_cast<unsigned int>(__popc(x)); }
+__device__ inline int bits_set(int x) { return __popc(static_cast<unsigned int>(x)); }
+__device__ inline unsigned long long bits_set(unsigned long long x) { return static_cast<unsigned long long>(__popcll(x)); }
+__device__ inline long long bits_set(long long x) { return __popcll(static_cast<unsigned long long>(x)); }
+
 /// An index as a coordinate of a tile; -1 where it cannot be one.
 __device__ inline int place_of(long long x) { return (x >> 31) == 0 ? static_cast<int>(x) : -1; }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::string_view kWordNames[] = {
     "parameter", "program_id", "num_programs", "constant", "arange",
     "broadcast", "expand_dims", "reshape", "transpose",
-    "neg", "abs", "sign", "not", "floor", "ceil", "round", "trunc", "sqrt", "rsqrt",
+    "neg", "abs", "sign", "not", "popcount", "floor", "ceil", "round", "trunc", "sqrt", "rsqrt",
     "exp", "exp2", "expm1", "log", "log2", "log1p", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh",
     "asinh", "acosh", "atanh", "erf", "erfinv", "sigmoid", "lgamma", "digamma", "is_nan", "is_inf",
     "add", "sub", "mul", "div", "rem", "min", "max", "pow", "atan2", "and", "or", "xor", "shl", "shr", "mul_hi",

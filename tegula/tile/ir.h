@@ -45,7 +45,8 @@ enum class Word : std::uint8_t {
   // Shape. Broadcast: size-1 axes grow, or a scalar fills a tile. ExpandDims inserts a size-1 axis at `attribute`. Transpose: rank 2.
   Broadcast, ExpandDims, Reshape, Transpose,
   // One operand.
-  Neg, Abs, Sign /* (x > 0) - (x < 0): 0 for NaN */, Not /* boolean: logical; integer: bitwise */, Floor, Ceil, Round /* half to even */, Trunc, Sqrt, Rsqrt,
+  Neg, Abs, Sign /* (x > 0) - (x < 0): 0 for NaN */, Not /* boolean: logical; integer: bitwise */, Popcount /* integer: its bits that are set */,
+  Floor, Ceil, Round /* half to even */, Trunc, Sqrt, Rsqrt,
   Exp, Exp2, Expm1, Log, Log2, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Erf, Erfinv,
   Sigmoid, Lgamma, Digamma, IsNan, IsInf,
   // Two operands. Integer Div truncates and Rem has the sign of the dividend (as in C); division of an integer by 0 gives 0, in both.

@@ -56,6 +56,7 @@ std::string check_domain(Word word, DType dtype) {
     case Word::And:
     case Word::Or:
     case Word::Xor: return is_float(dtype) ? "an integer dtype or bool" : kFine;
+    case Word::Popcount:
     case Word::Shl:
     case Word::Shr:
     case Word::MulHi: return is_integer(dtype) ? kFine : "an integer dtype";

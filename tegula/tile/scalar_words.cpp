@@ -75,6 +75,7 @@ Int integer_unary(Word word, Int x, DType dtype) {
     case Word::Abs: return x < 0 && !is_unsigned(dtype) ? static_cast<Int>(0 - static_cast<Unsigned>(x)) : x;
     case Word::Sign: return is_unsigned(dtype) ? x != 0 : (x > 0) - (x < 0);
     case Word::Not: return dtype == boolean ? !x : ~x;
+    case Word::Popcount: return std::popcount(size_of(dtype) == 4 ? static_cast<Unsigned>(x) & 0xffffffffu : static_cast<Unsigned>(x));
     default: throw Error({.op = "interpreter", .got = std::string(name(word)), .expected = "a word of one integer"});
   }
 }

@@ -34,6 +34,7 @@ std::vector<Program> programs() {
       REFUSED("shapes (M, K), (K, N)", store(z, dot(zeros<float>({4, 8}), zeros<float>({4, 8})))),
       REFUSED("shapes (M, K), (K, N)", store(z, dot(zeros<float>({4}), zeros<float>({4})))),
       REFUSED("operands of one dtype", store(z, dot(zeros<float>({4, 8}), zeros<double>({8, 4})))),
+      REFUSED("integers", store(z, popcount(load(x)))),
       REFUSED("a pointer, or a tile of pointers", store(n, 1.0)),
       REFUSED("a pointer, or a tile of pointers", store(z, load(arange(0, 4)))),
       REFUSED("a pointer, or a tile of pointers", atomic_add(n, 1.0)),

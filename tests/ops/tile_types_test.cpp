@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -179,6 +180,23 @@ TEST(TileTypes, NarrowFloatsAreRoundedAfterEachWord) {
       for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(quotient[i], a[i] / b[i]) << name(dtype) << " at " << i;  // f32, as Triton's
     }
   }
+}
+
+TEST(TileTypes, PopcountCountsTheBitsOfTheElement) {
+  const auto check = []<class T>(T) {
+    auto a = numbers<T>(5);
+    a[2] = static_cast<T>(-1), a[3] = 0, a[4] = static_cast<T>(-2);
+    const auto bits = [](T x) { return static_cast<T>(std::popcount(static_cast<std::make_unsigned_t<T>>(x))); };
+    for (const bool at_once : {false, true}) {
+      const OutShape all{{types::kBlock}, {}, dtype_of<T>()}, one{{}, {}, dtype_of<T>()};
+      const std::vector<Tensor> got = at_once ? types::counted.check()({1}, tensor(a), all, one) : types::counted({1}, tensor(a), all, one);
+      const auto each = got[0].to_host<T>();
+      for (std::size_t i = 0; i < a.size(); ++i) ASSERT_EQ(each[i], bits(a[i])) << name(dtype_of<T>()) << " at " << i;
+      EXPECT_EQ(got[1].to_host<T>()[0], bits(a[0])) << name(dtype_of<T>());
+    }
+  };
+  check(std::int8_t{}), check(std::uint8_t{}), check(std::int16_t{}), check(std::uint16_t{});
+  check(std::int32_t{}), check(std::uint32_t{}), check(std::int64_t{}), check(std::uint64_t{});
 }
 
 TEST(TileTypes, UpperHalvesOfProductsAreUnsigned) {

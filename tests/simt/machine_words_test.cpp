@@ -17,7 +17,7 @@ bool takes(Word word, DType dtype) {
     case Word::Min: case Word::Max: case Word::Lt: case Word::Le: case Word::Gt: case Word::Ge: return dtype != boolean;
     case Word::Not: case Word::And: case Word::Or: case Word::Xor: return !is_float(dtype);
     case Word::Shl: case Word::Shr: return is_integer(dtype);
-    case Word::MulHi: return is_integer(dtype);
+    case Word::MulHi: case Word::Popcount: return is_integer(dtype);
     case Word::Eq: case Word::Ne: case Word::Select: return true;
     default: return is_float(dtype);
   }

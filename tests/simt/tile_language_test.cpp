@@ -129,6 +129,7 @@ TEST(TileTypesOnAGpu, ArithmeticGivesTheSameNumbers) {
         types::bits({1}, some(dtype, 5), some(dtype, 7), all, all, all, tile::OutShape{{types::kBlock}, {}, i32}, wide, one, all),
         {1, 1, 1}, {}))
         << name(dtype);
+    EXPECT_TRUE(same_on_a_gpu(types::counted({1}, some(dtype, 5), all, one), {1, 1, 1}, {})) << name(dtype);
     if (size_of(dtype) < 4) continue;
     EXPECT_TRUE(same_on_a_gpu(types::high({1}, some(dtype, 5), some(dtype, 7), all), {1, 1, 1}, {})) << name(dtype);
   }

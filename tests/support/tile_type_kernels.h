@@ -60,6 +60,13 @@ inline const auto high = jit("high", [](Ptr<Any> x, Ptr<Any> y, Out<Any> z) {
   store(z + i, umulhi(load(x + i), load(y + i)));
 });
 
+/// Bits that are set: of a tile, and of a scalar.
+inline const auto counted = jit("counted", [](Ptr<Any> x, Out<Any> y, Out<Any> first) {
+  auto i = arange(0, kBlock);
+  store(y + i, popcount(load(x + i)));
+  store(first, popcount(load(x)));
+});
+
 template <class T>
 inline const auto words = jit("words", [](Out<T> w0, Out<T> w1, Out<T> w2, Out<T> w3, Int seed) {
   auto i = arange(0, kBlock);

@@ -122,6 +122,21 @@ TEST(Interpreter, IntegerArithmeticIsThatOfC) {
   EXPECT_EQ(divide(0x40000000, 2, Word::Shl), 0);
 }
 
+template <class T>
+std::vector<T> bits_set(std::vector<T> x) {
+  return apply<T>(x, [](Value v) { return unary(Word::Popcount, v); });
+}
+
+TEST(Interpreter, PopcountCountsTheBitsOfTheDType) {
+  using Limits32 = std::numeric_limits<std::int32_t>;
+  using Limits64 = std::numeric_limits<std::int64_t>;
+  EXPECT_EQ(bits_set<std::int32_t>({0, 1, 7, -1, -2, Limits32::min(), Limits32::max()}),
+            (std::vector<std::int32_t>{0, 1, 3, 32, 31, 1, 31}));
+  EXPECT_EQ(bits_set<std::int64_t>({0, 1, -1, -2, Limits64::min(), Limits64::max()}), (std::vector<std::int64_t>{0, 1, 64, 63, 1, 63}));
+  EXPECT_EQ(bits_set<std::uint32_t>({0, 0x80000001u, 0xffffffffu}), (std::vector<std::uint32_t>{0, 2, 32}));
+  EXPECT_EQ(bits_set<std::uint64_t>({0, std::uint64_t{1} << 63 | 1, ~std::uint64_t{0}}), (std::vector<std::uint64_t>{0, 2, 64}));
+}
+
 TEST(Interpreter, FloatWordsAtTheirEdges) {
   const auto of = [](Word word, float x) { return apply<float>(std::vector<float>{x}, [&](Value v) { return unary(word, v); })[0]; };
   EXPECT_EQ(of(Word::Round, 2.5f), 2.0f);

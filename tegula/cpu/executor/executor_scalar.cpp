@@ -1,6 +1,7 @@
 // Steps on integer scalars, and control.
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 #include <type_traits>
 
@@ -23,6 +24,7 @@ struct Neg { template <class T> static T call(T a) { return static_cast<T>(0 - s
 struct Abs { template <class T> static T call(T a) { return std::is_signed_v<T> && a < T{0} ? Neg::call(a) : a; } };
 struct Sign { template <class T> static T call(T a) { return static_cast<T>(a > T{0} ? 1 : a == T{0} ? 0 : -1); } };
 struct Not { template <class T> static T call(T a) { return ~a; } };
+struct Popcount { template <class T> static T call(T a) { return static_cast<T>(std::popcount(static_cast<Bits<T>>(a))); } };
 struct Flip { template <class T> static T call(T a) { return a ^ 1; } };
 struct Add { template <class T> static T call(T a, T b) { return static_cast<T>(static_cast<Bits<T>>(a) + static_cast<Bits<T>>(b)); } };
 struct Sub { template <class T> static T call(T a, T b) { return static_cast<T>(static_cast<Bits<T>>(a) - static_cast<Bits<T>>(b)); } };
@@ -98,6 +100,7 @@ Run find(Word word, DType dtype) {
     case Word::Abs: return one<T, Abs>;
     case Word::Sign: return one<T, Sign>;
     case Word::Not: return dtype == boolean ? one<T, Flip> : one<T, Not>;
+    case Word::Popcount: return one<T, Popcount>;
     case Word::Add: return two<T, Add>;
     case Word::Sub: return two<T, Sub>;
     case Word::Mul: return two<T, Mul>;

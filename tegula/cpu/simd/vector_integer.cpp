@@ -16,6 +16,10 @@ namespace {
 struct Neg { template <class D, class V> static HWY_INLINE V call(D d, V x) { return hn::Sub(hn::Zero(d), x); } };
 struct Abs { template <class D, class V> static HWY_INLINE V call(D d, V x) { return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Sub(hn::Zero(d), x), x); } };
 struct Not { template <class D, class V> static HWY_INLINE V call(D, V x) { return hn::Not(x); } };
+struct Popcount {
+  template <class D, class V>
+  static HWY_INLINE V call(D d, V x) { return hn::BitCast(d, hn::PopulationCount(hn::BitCast(hn::RebindToUnsigned<D>(), x))); }
+};
 struct Sign {
   template <class D, class V>
   static HWY_INLINE V call(D d, V x) {
@@ -90,6 +94,7 @@ const MapTable* find(int word) {
     case Word::Abs: return &Map<Abs, 2, T, T, T>::table;
     case Word::Sign: return &Map<Sign, 2, T, T, T>::table;
     case Word::Not: return &Map<Not, 2, T, T, T>::table;
+    case Word::Popcount: return &Map<Popcount, 2, T, T, T>::table;
     case Word::Add: return &Map<Add, 2, T, T, T, T>::table;
     case Word::Sub: return &Map<Sub, 2, T, T, T, T>::table;
     case Word::Mul: return &Map<Mul, 2, T, T, T, T>::table;

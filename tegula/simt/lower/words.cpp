@@ -61,6 +61,7 @@ const char* own_function(Word word) {
   switch (word) {
     case Word::Abs: return "magnitude";
     case Word::Sign: return "sign_of";
+    case Word::Popcount: return "bits_set";
     case Word::Sigmoid: return "sigmoid";
     case Word::Lgamma: return "log_gamma";
     case Word::Digamma: return "digamma";

@@ -3,6 +3,7 @@
 // text. Threads and memory are the machine's own, so that what reaches other threads is declared here and never called.
 #pragma GCC system_header
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -61,6 +62,9 @@ inline long long __double_as_longlong(double x) {
 inline unsigned int __umulhi(unsigned int a, unsigned int b) {
   return static_cast<unsigned int>(static_cast<unsigned long long>(a) * b >> 32);
 }
+
+inline int __popc(unsigned int x) { return std::popcount(x); }
+inline int __popcll(unsigned long long x) { return std::popcount(x); }
 
 #include "tegula/simt/prelude.cuh"
 #include "tegula/simt/prelude_words.cuh"

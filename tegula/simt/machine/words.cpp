@@ -30,6 +30,7 @@ constexpr Function kOfIntegers[] = {
     entry<[](T a, T b) { return prelude::remainder_of(a, b); }>("remainder_of"),
     entry<[](T a, T b) { return prelude::shifted_left(a, b); }>("shifted_left"),
     entry<[](T a, T b) { return prelude::upper_half(a, b); }>("upper_half"),
+    entry<[](T x) { return prelude::bits_set(x); }>("bits_set"),
 };
 template <class T>
 constexpr Function kOfFloats[] = {

@@ -197,6 +197,20 @@ Tile umulhi(TileArg a, TileArg b) {
   return said({binary(Word::MulHi, in_dtype(a, dtype).value, in_dtype(b, dtype).value), dtype}, a.where);
 }
 
+Tile popcount(TileArg x) {
+  x.builder();
+  const Content from = x.alone();
+  if (!is_integer(from.dtype)) {
+    throw Error(
+        {.op = "popcount", .got = std::string(name(from.dtype)), .expected = "integers", .advice = "bitcast or cast it", .where = x.where});
+  }
+  // Narrow ones are computed wide, with their sign: its copies are not among their bits.
+  Value bits = from.value;
+  if (from.dtype == i8) bits = narrow(bits, u8);
+  if (from.dtype == i16) bits = narrow(bits, u16);
+  return said({unary(Word::Popcount, bits), from.dtype}, x.where);
+}
+
 Tile where(TileArg condition, TileArg a, TileArg b) {
   condition.builder();
   const Value choice = mask_of("where", condition);

@@ -85,6 +85,8 @@ Tile fdiv(TileArg a, TileArg b);
 inline Tile div_rn(TileArg a, TileArg b) { return fdiv(a, b); }
 /// The upper half of the product of two integers of 32 or 64 bits taken as unsigned.
 Tile umulhi(TileArg a, TileArg b);
+/// The number of bits that are set in an integer, in its dtype: of -1 all of them.
+Tile popcount(TileArg x);
 /// condition ? a : b, element by element.
 Tile where(TileArg condition, TileArg a, TileArg b);
 /// exp(x - max) / sum along an axis.
