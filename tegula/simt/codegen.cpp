@@ -15,6 +15,7 @@
 #include "tegula/simt/passes/convert_layouts.h"
 #include "tegula/simt/passes/fetch_ahead.h"
 #include "tegula/simt/passes/keep_packed.h"
+#include "tegula/simt/passes/merge_barriers.h"
 #include "tegula/simt/passes/place_barriers.h"
 #include "tegula/simt/passes/place_shared.h"
 #include "tegula/simt/passes/wait_late.h"
@@ -175,6 +176,7 @@ simt::Kernel make_kernel(const Program& program, const Specialisation& specialis
   simt::compare_in_vector(kernel);
   simt::place_barriers(kernel);
   simt::place_shared(kernel);
+  simt::merge_barriers(kernel);
   if (kernel.shared_bytes() > shared_limit(architecture)) {
     throw Error({.op = "cuda",
                  .got = "a tile of " + program.name + " that needs " + std::to_string(kernel.shared_bytes()) + " bytes of shared memory",

@@ -93,7 +93,6 @@ extern "C" __global__ void __launch_bounds__(32) k_attention(const Arguments_k_a
         }
       }
       __syncthreads();
-      __syncthreads();
       #pragma unroll
       for (int c = 0; c < 2; ++c) {
         const int e = c * 32 + static_cast<int>(threadIdx.x);
@@ -208,7 +207,6 @@ extern "C" __global__ void __launch_bounds__(32) k_attention(const Arguments_k_a
           }
         }
       }
-      __syncthreads();
       __syncthreads();
       #pragma unroll
       for (int c = 0; c < 2; ++c) {

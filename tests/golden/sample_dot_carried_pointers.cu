@@ -63,7 +63,6 @@ extern "C" __global__ void __launch_bounds__(512) k_matmul_carried(const Argumen
         if (e < 128) a[e] = v53[c];
       }
       __syncthreads();
-      __syncthreads();
       #pragma unroll
       for (int c = 0; c < 1; ++c) {
         const int e = c * 512 + static_cast<int>(threadIdx.x);

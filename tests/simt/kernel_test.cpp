@@ -13,6 +13,7 @@
 #include "tegula/simt/passes/compare_in_vector.h"
 #include "tegula/simt/passes/fetch_ahead.h"
 #include "tegula/simt/passes/keep_packed.h"
+#include "tegula/simt/passes/merge_barriers.h"
 #include "tegula/simt/passes/place_barriers.h"
 #include "tegula/simt/print/print.h"
 #include "tegula/simt/verify/verify.h"
@@ -154,6 +155,25 @@ TEST(KeepPacked, WhatIsReadBehindAReductionStaysPacked) {
 TEST(KeepPacked, WhatIsLoadedLateIsAskedForAsAWhole) {
   EXPECT_NE(kept({kPacked, kColumns, load_vectors(), store_vectors()}), std::string::npos);
   EXPECT_EQ(kept({kPacked, load_vectors(), kColumns, store_vectors()}), std::string::npos) << "it is there already";
+}
+
+// ---- Barriers side by side.
+int barriers_left(Block body) {
+  Kernel kernel{.parameters = {}, .entry = {}, .body = std::move(body)};
+  merge_barriers(kernel);
+  return occurrences_in(print(kernel.body, 0), "__syncthreads();");
+}
+
+TEST(MergeBarriers, ASecondOneWithNothingBetweenGoes) {
+  EXPECT_EQ(barriers_left({Barrier{}, Barrier{}, Barrier{}}), 1);
+  EXPECT_EQ(barriers_left({Barrier{}, kWork, Origin{}, Barrier{}}), 1) << "notes are not executed";
+  EXPECT_EQ(barriers_left({Scope{.body = {Barrier{}, Barrier{}}}, store_vectors(), Barrier{}}), 2);
+}
+
+TEST(MergeBarriers, ThoseWithWorkBetweenOrForSomeThreadsStay) {
+  EXPECT_EQ(barriers_left({Barrier{}, store_vectors(), Barrier{}}), 2);
+  EXPECT_EQ(barriers_left({Barrier{}, Scope{.body = {Barrier{}}}}), 2) << "only within one block";
+  EXPECT_EQ(barriers_left({Statement(Barrier{}, Expression("first")), Barrier{}}), 2) << "not all threads come to the first";
 }
 
 // ---- Rings.
