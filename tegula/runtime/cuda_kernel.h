@@ -41,6 +41,11 @@ struct CudaKernel {
   std::vector<CudaTensor> tensors = {};
   std::vector<CudaArgument> arguments = {};
   std::int64_t unwanted = 0;  // unread results, a bit each: their buffer is null, and they are in scratch memory
+
+  bool is_unwanted(std::size_t tensor) const {
+    const auto first = static_cast<std::size_t>(inputs);
+    return tensor >= first && (unwanted >> (tensor - first) & 1) != 0;
+  }
   bool operator==(const CudaKernel&) const = default;
 };
 

@@ -20,7 +20,7 @@ class EmulatedCall final : public runtime::Call {
 
   std::size_t scratch_bytes() const override {
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < d_.tensors.size(); ++i) bytes += unwanted(i) ? padded(i) : 0;
+    for (std::size_t i = 0; i < d_.tensors.size(); ++i) bytes += d_.is_unwanted(i) ? padded(i) : 0;
     return bytes;
   }
 
@@ -28,7 +28,7 @@ class EmulatedCall final : public runtime::Call {
     std::vector<void*> all(buffers.begin(), buffers.end());
     auto* scratch = static_cast<std::byte*>(options.scratch);
     for (std::size_t i = static_cast<std::size_t>(d_.inputs); i < d_.tensors.size(); ++i) {
-      if (unwanted(i)) all[i] = scratch, scratch += padded(i);
+      if (d_.is_unwanted(i)) all[i] = scratch, scratch += padded(i);
       const CudaTensor& result = d_.tensors[i];
       if (result.bytes() == 0) continue;
       if (result.begins == CudaTensor::Begins::Filled) fill(result, static_cast<std::byte*>(all[i]));
@@ -41,10 +41,6 @@ class EmulatedCall final : public runtime::Call {
   std::string describe() const override { return "CUDA C++ " + d_.name + ", emulated"; }
 
  private:
-  bool unwanted(std::size_t tensor) const {
-    const std::size_t result = tensor - static_cast<std::size_t>(d_.inputs);
-    return tensor >= static_cast<std::size_t>(d_.inputs) && (d_.unwanted >> result & 1) != 0;
-  }
   std::size_t padded(std::size_t tensor) const { return (d_.tensors[tensor].bytes() + 63) / 64 * 64; }
   static void fill(const CudaTensor& result, std::byte* at) {
     const std::size_t size = size_of(result.dtype);

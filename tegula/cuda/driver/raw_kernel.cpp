@@ -56,7 +56,7 @@ class RawKernelCall final : public runtime::Call {
 
   std::size_t scratch_bytes() const override {
     std::size_t bytes = 0;
-    for (std::size_t i = 0; i < d_.tensors.size(); ++i) bytes += unwanted(i) ? align_scratch(d_.tensors[i].bytes()) : 0;
+    for (std::size_t i = 0; i < d_.tensors.size(); ++i) bytes += d_.is_unwanted(i) ? align_scratch(d_.tensors[i].bytes()) : 0;
     return bytes;
   }
 
@@ -67,7 +67,7 @@ class RawKernelCall final : public runtime::Call {
     auto* scratch = static_cast<std::byte*>(options.scratch);
     for (std::size_t i = static_cast<std::size_t>(d_.inputs); i < d_.tensors.size(); ++i) {
       const CudaTensor& result = d_.tensors[i];
-      if (unwanted(i)) all[i] = scratch, scratch += align_scratch(result.bytes());
+      if (d_.is_unwanted(i)) all[i] = scratch, scratch += align_scratch(result.bytes());
       if (result.bytes() > 0) begin(result, all, all[i]);
     }
     set_variables(all);
@@ -91,10 +91,6 @@ class RawKernelCall final : public runtime::Call {
   std::string describe() const override { return "CUDA C++ " + d_.name; }
 
  private:
-  bool unwanted(std::size_t tensor) const {
-    return tensor >= static_cast<std::size_t>(d_.inputs) && (d_.unwanted >> (tensor - static_cast<std::size_t>(d_.inputs)) & 1) != 0;
-  }
-
   CUfunction load(const Line& line) const {
     Module& module = module_of(context_, text_.text);
     try {
