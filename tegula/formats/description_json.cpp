@@ -86,6 +86,8 @@ struct Reader {
   static std::int64_t last_of(runtime::Activation) { return static_cast<std::int64_t>(runtime::Activation::Tanh); }
   static std::int64_t last_of(runtime::Scale) { return static_cast<std::int64_t>(runtime::Scale::Factor); }
   static std::int64_t last_of(runtime::ConvolutionPass) { return static_cast<std::int64_t>(runtime::ConvolutionPass::BackwardWeight); }
+  static std::int64_t last_of(runtime::Routine) { return static_cast<std::int64_t>(runtime::Routine::SVD); }
+  static std::int64_t last_of(runtime::Spectrum) { return static_cast<std::int64_t>(runtime::Spectrum::ToReal); }
   static std::int64_t last_of(runtime::PoolingKind) { return static_cast<std::int64_t>(runtime::PoolingKind::AverageWithoutPadding); }
 };
 
@@ -101,6 +103,12 @@ template <>
 constexpr const char* kKind<runtime::Attention> = "attention";
 template <>
 constexpr const char* kKind<runtime::ScatterSum> = "scatter";
+template <>
+constexpr const char* kKind<runtime::MatrixRoutine> = "matrix_routine";
+template <>
+constexpr const char* kKind<runtime::Fourier> = "fourier";
+template <>
+constexpr const char* kKind<runtime::GroupedSum> = "grouped_sum";
 
 template <class D>
 bool read(const json& given, const std::string& kind, const JsonReader& reader, runtime::CallDescription& out) {

@@ -12,6 +12,7 @@
 #include "tegula/core/shape.h"
 #include "tegula/runtime/attention.h"
 #include "tegula/runtime/cuda_kernel.h"
+#include "tegula/runtime/matrix_routine.h"
 #include "tegula/runtime/operand.h"
 #include "tegula/tile/ir.h"
 
@@ -130,6 +131,34 @@ struct ScatterSum {
   bool operator==(const ScatterSum&) const = default;
 };
 
+/// sums[o, r, :] = Σ of weight[k] * source[o, lines[k], :] over k in [starts[r], starts[r + 1]), added in the order of k: halves in f32, rounded once; integers
+/// wrap around. A line outside of [0, rows) is left out. buffers: (starts, lines, source[, weights], sums); starts i64 (length + 1), lines i64 (count), source
+/// (outer, rows, width), weights (count) of the source's dtype, sums (outer, length, width), all dense. The same bits at every run.
+struct GroupedSum {
+  DType dtype = DType::f32;  // any but boolean
+  std::int64_t outer = 1, count = 0, rows = 0, length = 0, width = 1;
+  bool weighted = false;  // else the weights are 1, and have no buffer
+  bool operator==(const GroupedSum&) const = default;
+};
+
+enum class Spectrum : std::uint8_t {
+  Complex,  // complex numbers to complex numbers
+  FromReal,  // real numbers to the half of their spectrum that says all: size / 2 + 1 numbers along the last axis
+  ToReal,  // such a half to real numbers
+};
+
+/// Discrete Fourier transforms of f32 or f64 along the last axes, which have these sizes (those of the real numbers); `batch` of them. A complex number is a
+/// pair in one more axis of 2. Not divided by anything: Σ of x[j] exp(∓2πi jk / n), with + if `inverse` (which ToReal always is, FromReal never).
+/// buffers: (x, y), dense.
+struct Fourier {
+  Spectrum spectrum = Spectrum::Complex;
+  DType dtype = DType::f32;
+  bool inverse = false;
+  std::int64_t batch = 1;
+  Dims sizes = {};  // one to three
+  bool operator==(const Fourier&) const = default;
+};
+
 /// A weight put into the blocks that a call has asked for. buffers: (weight, the same in blocks).
 struct Packing {
   DType dtype = DType::f32;
@@ -142,15 +171,26 @@ struct Packing {
 struct HostTurn {
   using Work = std::function<void(const void* input, void* output)>;
   std::size_t input_bytes = 0, output_bytes = 0;
+  /// Of several inputs and outputs: the bytes of each buffer, in order. Work sees inputs one behind the other, each at a multiple of 64 bytes (place()), and
+  /// outputs likewise; the bytes above are then those of all. A buffer may be null.
+  std::vector<std::size_t> inputs = {}, outputs = {};
   std::string text = {};  // Call::describe()
   /// Called each time the turn is queued, on the thread that queues it, with the step's line; returns the work. The work runs on a thread of the device, while nothing else
   /// of the queue runs, and must not use the device. The next synchronize() rethrows its exception.
   std::function<Work(const Line&)> queued = {};
   bool operator==(const HostTurn&) const { return false; }  // functions do not compare
+
+  /// Where part `index` of these begins; of the one behind the last: the bytes of all.
+  static std::size_t place(const std::vector<std::size_t>& parts, std::size_t index) {
+    std::size_t at = 0;
+    for (std::size_t i = 0; i < index; ++i) at += (parts[i] + 63) / 64 * 64;
+    return at;
+  }
 };
 
 /// monostate: no call of a device.
-struct CallDescription : std::variant<std::monostate, Matmul, Convolution, Pooling, Attention, ScatterSum, Packing, HostTurn, CudaKernel> {
+struct CallDescription : std::variant<std::monostate, Matmul, Convolution, Pooling, Attention, ScatterSum, Packing, HostTurn, CudaKernel,
+                                      MatrixRoutine, Fourier, GroupedSum> {
   using variant::variant;
   explicit operator bool() const { return !std::holds_alternative<std::monostate>(*this); }
 };

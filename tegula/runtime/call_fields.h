@@ -68,4 +68,22 @@ void fields(Visit& visit, ScatterSum& d) {
   visit("dtype", d.dtype), visit("outer", d.outer), visit("count", d.count), visit("length", d.length), visit("width", d.width);
 }
 
+template <class Visit>
+void fields(Visit& visit, MatrixRoutine& d) {
+  visit("routine", d.routine), visit("dtype", d.dtype), visit("batch", d.batch), visit("rows", d.rows), visit("columns", d.columns);
+  visit("right", d.right), visit("upper", d.upper), visit("transposed", d.transposed), visit("unit", d.unit), visit("full", d.full);
+  visit("vectors", d.vectors);
+}
+
+template <class Visit>
+void fields(Visit& visit, Fourier& d) {
+  visit("spectrum", d.spectrum), visit("dtype", d.dtype), visit("inverse", d.inverse), visit("batch", d.batch), visit("sizes", d.sizes);
+}
+
+template <class Visit>
+void fields(Visit& visit, GroupedSum& d) {
+  visit("dtype", d.dtype), visit("outer", d.outer), visit("count", d.count), visit("rows", d.rows), visit("length", d.length);
+  visit("width", d.width), visit("weighted", d.weighted);
+}
+
 }  // namespace tegula::runtime

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 
 namespace tegula::runtime {
@@ -65,6 +66,33 @@ Work of(const ScatterSum& d) {
   const auto one = static_cast<double>(size_of(d.dtype));
   const auto read = static_cast<double>(d.outer * d.count * d.width), written = static_cast<double>(d.outer * d.length * d.width);
   return {read, one * (read + written) + static_cast<double>(sizeof(std::int64_t) * static_cast<std::size_t>(d.count))};
+}
+/// What LAPACK counts for each, roughly.
+Work of(const MatrixRoutine& d) {
+  const auto m = static_cast<double>(d.rows), n = static_cast<double>(d.columns), right = static_cast<double>(d.right);
+  const auto k = static_cast<double>(d.least()), one = static_cast<double>(size_of(d.dtype)), batch = static_cast<double>(d.batch);
+  const auto operations = [&] {
+    switch (d.routine) {
+      case Routine::LU: return 2 * m * n * k - (m + n) * k * k + 2 * k * k * k / 3;
+      case Routine::Cholesky: return n * n * n / 3;
+      case Routine::TriangularSolve: return n * n * right;
+      case Routine::QR: return 4 * m * n * k;
+      case Routine::SymmetricEigen: return (d.vectors ? 9.0 : 4.0 / 3) * n * n * n;
+      case Routine::Eigen: return (d.vectors ? 25.0 : 10.0) * n * n * n;
+      case Routine::SVD: return (d.vectors ? 14.0 : 4.0) * m * n * n;
+    }
+    return 0.0;
+  };
+  return {batch * operations(), 2 * batch * one * (m * n + n * right)};
+}
+Work of(const Fourier& d) {
+  const auto size = static_cast<double>(numel(d.sizes)), all = static_cast<double>(d.batch) * size;
+  return {5 * all * std::log2(std::max(size, 2.0)), 4 * all * static_cast<double>(size_of(d.dtype))};
+}
+Work of(const GroupedSum& d) {
+  const auto one = static_cast<double>(size_of(d.dtype));
+  const auto read = static_cast<double>(d.outer * d.count * d.width), written = static_cast<double>(d.outer * d.length * d.width);
+  return {(d.weighted ? 2 : 1) * read, one * (read + written) + static_cast<double>(sizeof(std::int64_t)) * static_cast<double>(d.count)};
 }
 Work of(const Packing& d) {
   const auto written = static_cast<double>(elements(d.blocks));

@@ -36,8 +36,8 @@ std::unique_ptr<TimeMark> DeviceQueues::time_mark() { return nullptr; }
 std::unique_ptr<TimeMark> Device::time_mark() { return queues().time_mark(); }
 
 void throw_no_call(const Device& device, const CallDescription& description) {
-  constexpr auto kNames = std::to_array<const char*>(
-      {"a call", "matmul", "convolution", "pooling", "attention", "scatter_sum", "packing", "host_turn", "cuda_kernel"});
+  constexpr auto kNames = std::to_array<const char*>({"a call", "matmul", "convolution", "pooling", "attention", "scatter_sum", "packing",
+                                                      "host_turn", "cuda_kernel", "matrix_routine", "fourier", "grouped_sum"});
   static_assert(kNames.size() == std::variant_size_v<CallDescription::variant>);
   throw Error({.op = device.name(),
                .got = std::string("a description of ") + kNames[description.index()],

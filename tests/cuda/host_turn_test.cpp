@@ -13,6 +13,7 @@ namespace {
 
 constexpr std::size_t kCount = 5, kBytes = kCount * sizeof(float);
 
+using runtime::HostTurn;
 using Work = std::function<void(const float*, float*)>;
 
 class CudaHostTurn : public ::testing::Test {
@@ -66,6 +67,29 @@ TEST_F(CudaHostTurn, IsPartOfARecording) {
   recording->replay();
   EXPECT_EQ(got(), (std::vector<float>{10, 8, 6, 4, 2}));
   EXPECT_EQ(runs, 2);
+}
+
+TEST_F(CudaHostTurn, SeesSeveralInputsAndOutputsOneBehindTheOther) {
+  const std::vector<std::size_t> parts{kBytes, kBytes}, results{kBytes, 4, kBytes};
+  const std::size_t second = HostTurn::place(parts, 1);
+  EXPECT_EQ(second, 64u);
+  EXPECT_EQ(HostTurn::place(results, 3), 192u);
+  const auto call = gpu->make(HostTurn{.input_bytes = HostTurn::place(parts, 2),
+                                       .output_bytes = HostTurn::place(results, 3),
+                                       .inputs = parts,
+                                       .outputs = results,
+                                       .text = "several",
+                                       .queued = [second](const Line&) {
+                                         return [second](const void* in, void* out) {
+                                           const auto* a = static_cast<const float*>(in);
+                                           auto* c = static_cast<float*>(out);
+                                           for (std::size_t i = 0; i < kCount; ++i)
+                                             c[i] = 0, c[2 * second / 4 + i] = a[i] + a[second / 4 + i];
+                                         };
+                                       }});
+  const Ref<Buffer> z = gpu->allocate(kBytes);
+  call->run(std::vector<void*>{x->data(), x->data(), z->data(), nullptr, y->data()}, {});  // nobody reads the second result
+  EXPECT_EQ(got(), (std::vector<float>{2, 4, 6, 8, 10}));
 }
 
 TEST_F(CudaHostTurn, WhatItThrowsTheNextWaitThrowsOnce) {

@@ -42,6 +42,9 @@ std::vector<Candidate> ways(const Convolution& d) {
 
 std::vector<Candidate> ways(const std::monostate&) { return {}; }
 std::vector<Candidate> ways(const runtime::HostTurn&) { return {}; }
+std::vector<Candidate> ways(const runtime::MatrixRoutine&) { return {}; }
+std::vector<Candidate> ways(const runtime::Fourier&) { return {}; }
+std::vector<Candidate> ways(const runtime::GroupedSum&) { return {}; }
 template <class Description>
 std::vector<Candidate> ways(const Description& d) {
   return {{d}};

@@ -56,6 +56,9 @@ std::vector<Candidate> ways(Context& context, const runtime::Attention& d) {
 }
 std::vector<Candidate> ways(Context&, const std::monostate&) { return {}; }
 std::vector<Candidate> ways(Context&, const runtime::Packing&) { return {}; }
+std::vector<Candidate> ways(Context&, const runtime::MatrixRoutine&) { return {}; }
+std::vector<Candidate> ways(Context&, const runtime::Fourier&) { return {}; }
+std::vector<Candidate> ways(Context&, const runtime::GroupedSum&) { return {}; }
 template <class Description>
 std::vector<Candidate> ways(Context&, const Description& d) {
   return {{d}};

@@ -206,6 +206,9 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
   Made made(const runtime::HostTurn& d) { return make_host_turn(context_, d); }
   Made made(const runtime::CudaKernel& d) { return make_raw_kernel(context_, d); }
   Made made(const runtime::Packing& d) { runtime::throw_no_call(*this, d); }
+  Made made(const runtime::MatrixRoutine& d) { runtime::throw_no_call(*this, d); }
+  Made made(const runtime::Fourier& d) { runtime::throw_no_call(*this, d); }
+  Made made(const runtime::GroupedSum& d) { runtime::throw_no_call(*this, d); }
   Made made(const std::monostate&) { runtime::throw_no_call(*this, {}); }
 
   mutable Context context_;  // asking a library opens it

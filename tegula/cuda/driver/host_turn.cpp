@@ -10,6 +10,8 @@
 namespace tegula::gpu {
 namespace {
 
+using runtime::HostTurn;
+
 constexpr const char* kName = "the host's turn";
 
 class HostTurnCall final : public runtime::Call {
@@ -25,15 +27,18 @@ class HostTurnCall final : public runtime::Call {
 
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     context_.enter();
-    if (turn_.input_bytes > 0)
-      check(cuMemcpyDtoHAsync(input_->data(), device_pointer(buffers.front()), turn_.input_bytes, context_.stream()), kName);
+    const std::size_t inputs = turn_.inputs.size();
+    for (std::size_t i = 0; i < inputs; ++i)
+      fetch(static_cast<char*>(input_->data()) + HostTurn::place(turn_.inputs, i), buffers[i], turn_.inputs[i]);
+    if (inputs == 0) fetch(input_->data(), buffers.front(), turn_.input_bytes);
     auto taken = std::make_unique<Taken>(Taken{this, turn_.queued(options.line)});
     const bool recorded = Capture::current(context_) != nullptr;
     check(cuLaunchHostFunc(context_.stream(), recorded ? &take : &take_once, taken.get()), kName);
     if (recorded) recorded_.push_back(std::move(taken));
     else taken.release();
-    if (turn_.output_bytes > 0)
-      check(cuMemcpyHtoDAsync(device_pointer(buffers.back()), output_->data(), turn_.output_bytes, context_.stream()), kName);
+    for (std::size_t i = 0; i < turn_.outputs.size(); ++i)
+      bring(buffers[inputs + i], static_cast<const char*>(output_->data()) + HostTurn::place(turn_.outputs, i), turn_.outputs[i]);
+    if (turn_.outputs.empty()) bring(buffers.back(), output_->data(), turn_.output_bytes);
     context_.queued(kName);
   }
 
@@ -44,6 +49,13 @@ class HostTurnCall final : public runtime::Call {
     const HostTurnCall* call;
     runtime::HostTurn::Work work;
   };
+
+  void fetch(void* host, void* device, std::size_t bytes) const {
+    if (device && bytes > 0) check(cuMemcpyDtoHAsync(host, device_pointer(device), bytes, context_.stream()), kName);
+  }
+  void bring(void* device, const void* host, std::size_t bytes) const {
+    if (device && bytes > 0) check(cuMemcpyHtoDAsync(device_pointer(device), host, bytes, context_.stream()), kName);
+  }
 
   static void CUDA_CB take(void* data) {
     const Taken& taken = *static_cast<const Taken*>(data);
