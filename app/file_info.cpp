@@ -5,6 +5,7 @@
 #include <map>
 
 #include "app/own/tables.h"
+#include "app/own/training.h"
 #include "app/progress.h"
 #include "tegula/core/error.h"
 #include "tegula/core/json.h"
@@ -147,6 +148,12 @@ std::string onnx_text(const std::string& path, std::int64_t most) {
                     counted(file.graph.initializers.size(), "tensor", "tensors") + " of " + quantity(numbers) + " numbers, operator set " +
                     std::to_string(file.opsets.at("")) + (file.producer.empty() ? "" : ", by " + shortened(file.producer, 40)) + "\n" +
                     rows.text() + "operators:\n" + used.text();
+  if (most == INT64_MAX) {
+    Rows nodes(most);
+    for (const onnx::Node& node : file.graph.nodes)
+      nodes.add({printable(node.title()), printable(node.type), printable(joined(node.inputs) + " -> " + joined(node.outputs))});
+    out += "nodes:\n" + nodes.text();
+  }
   const std::string lacks = missing.text();
   return out + (lacks.empty() ? "all of it can be built (onnx::load)\n" : "what cannot be built:\n" + lacks);
 }

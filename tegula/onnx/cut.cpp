@@ -38,7 +38,7 @@ void cut(File& file, const std::vector<std::string>& results) {
     throw Error({.op = "onnx",
                  .got = printable(file.path + ": no value " + name),
                  .expected = "names of values in the graph",
-                 .advice = "results are named as the outputs of nodes in the file are"});
+                 .advice = "tegula info --all FILE lists nodes with the values that they make"});
   }
   std::vector<ValueType> outputs;
   for (const std::string& name : results) outputs.push_back({.name = name});

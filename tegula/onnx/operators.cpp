@@ -19,7 +19,7 @@ const Table& table() {
           index_operators(),      selecting_operators(),     reduction_operators(),  product_operators(),   convolution_operators(),
           pooling_operators(),    normalization_operators(), image_operators(),      recurrent_operators(), attention_operators(),
           quantized_operators(),  control_operators(),       sequence_operators(),   random_operators(),    loss_operators(),
-          signal_operators(),     stateful_operators(),      deformable_operators(), other_operators()})
+          signal_operators(),     stateful_operators(),      deformable_operators(), other_operators(),     gram_operators()})
       for (const Operator& one : some) out.emplace(key_of(one.domain, one.name), &one);
     return out;
   }();

@@ -57,5 +57,6 @@ Operators signal_operators();
 Operators stateful_operators();
 Operators deformable_operators();
 Operators other_operators();
+Operators gram_operators();
 
 }  // namespace tegula::onnx

@@ -38,6 +38,7 @@ TEST(OnnxCommands, InfoListsOperatorsAndWhatCannotBeBuilt) {
   EXPECT_HAS(known.out, "2 nodes, 1 tensor of 1.57 k numbers, operator set 17");
   EXPECT_HAS(known.out, "input   x  f32  (1, 1, 28, 28)");
   EXPECT_HAS(known.out, "all of it can be built");
+  EXPECT_HAS(tegula_cli({"info", "--all", file_in(folder, graph)}).out, "scores        MatMul   f, w -> y");
   graph.nodes.push_back({"Bessel", {"y"}, {"z"}, {}, "last"});
   EXPECT_HAS(tegula_cli({"info", file_in(folder, graph)}).out, "what cannot be built:\n  last  the operator Bessel");
 }
