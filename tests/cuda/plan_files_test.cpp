@@ -17,8 +17,8 @@
 #include "tegula/core/json.h"
 #include "tegula/core/warning.h"
 #include "tegula/formats/findings_json.h"
-#include "tegula/io/child.h"
 #include "tegula/tegula.h"
+#include "tests/support/own_tests.h"
 
 namespace tegula {
 namespace {
@@ -83,15 +83,7 @@ class CudaPlanFiles : public ::testing::Test {
     std::map<std::string, std::string> all = environment;
     all["TEGULA_CACHE_DIR"] = folder.string();
     if (is_paper_) all.emplace("TEGULA_KERNELS", "");  // nothing can be compiled there
-    std::vector<std::string> command{"/usr/bin/env"};
-    for (const auto& [name, value] : all) command.push_back(name + "=" + value);
-    for (const std::string& word : {std::filesystem::read_symlink("/proc/self/exe").string(),
-                                    std::string("--gtest_also_run_disabled_tests"), "--gtest_filter=CudaPlanFiles.DISABLED_" + test})
-      command.push_back(word);
-    const auto child = io::run_child(command, {});
-    EXPECT_EQ(child.exit_code, 0) << child.messages << std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size());
-    EXPECT_NE(std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size()).find("[  PASSED  ] 1 test"),
-              std::string::npos);
+    test::run_own_tests("CudaPlanFiles.DISABLED_" + test, all);
     return folder;
   }
 

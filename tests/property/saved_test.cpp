@@ -12,12 +12,12 @@
 #include <string>
 
 #include "tegula/formats/known_ops.h"
-#include "tegula/io/child.h"
 #include "tegula/tegula.h"
 #include "tests/property/generate.h"
 #include "tests/property/modes.h"
 #include "tests/property/ops.h"
 #include "tests/support/op_check.h"
+#include "tests/support/own_tests.h"
 
 namespace tegula::property {
 namespace {
@@ -234,11 +234,9 @@ TEST(Saved, PlansRunInAProcessThatHasNotMadeThem) {
   const std::string folder = "plans-" + std::to_string(getpid());
   std::filesystem::create_directory(folder);
   ::setenv("TEGULA_PLANS", folder.c_str(), 1);
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
   for (const char* which : {"makes them", "has them"}) {
-    const auto child = io::run_child({self, "--gtest_also_run_disabled_tests", "--gtest_filter=Saved.DISABLED_*"}, {});
-    EXPECT_EQ(child.exit_code, 0) << which << "\n"
-                                  << child.messages << std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size());
+    SCOPED_TRACE(which);
+    test::run_own_tests("Saved.DISABLED_*");
   }
   ::unsetenv("TEGULA_PLANS");
   std::filesystem::remove_all(folder);

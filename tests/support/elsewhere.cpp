@@ -7,9 +7,9 @@
 #include <cstring>
 #include <filesystem>
 
-#include "tegula/io/child.h"
 #include "tegula/simt/codegen.h"
 #include "tegula/tegula.h"
+#include "tests/support/own_tests.h"
 
 namespace tegula::test {
 namespace {
@@ -62,9 +62,8 @@ void expect_same_elsewhere(const Function& f, const std::vector<Tensor>& x, cons
   for (const Parameter& one : weights) names += "\n" + one.name + "\n";
   put(kArguments, x, names);
   std::remove(kResults);
-  const std::string self = std::filesystem::read_symlink("/proc/self/exe");
-  const auto child = io::run_child({self, "--gtest_also_run_disabled_tests", std::string("--gtest_filter=") + kChild}, {});
-  ASSERT_EQ(child.exit_code, 0) << child.messages << std::string(reinterpret_cast<const char*>(child.output.data()), child.output.size());
+  run_own_tests(kChild);
+  if (testing::Test::HasFailure()) return;
   const io::Safetensors theirs = io::read_safetensors(kResults);
   const std::vector<Tensor> mine = with_gradients(f, x, weights), results = get(theirs);
   ASSERT_EQ(mine.size(), results.size());
