@@ -74,7 +74,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
   __syncthreads();
   const bool v19 = v5 != 1ll;
   __syncthreads();
-  __syncthreads();
   __threadfence_system();
   float v21;
   for (int first = 0; first < 1; first += 1) {
@@ -98,7 +97,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
   __syncthreads();
   const float v22 = static_cast<float>(v5);
   float* const v23 = p_out + 1ll;
-  __syncthreads();
   __syncthreads();
   __threadfence_system();
   for (int first = 0; first < 1; first += 1) {
@@ -124,7 +122,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
       v26[c][k] = v15[c][k] + 32ll;
     }
   }
-  __syncthreads();
   __syncthreads();
   __threadfence_system();
   float v28[1][4];
@@ -163,7 +160,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
   __syncthreads();
   float* const v29 = p_out + 32ll;
   __syncthreads();
-  __syncthreads();
   __threadfence_system();
   float v30;
   for (int first = 0; first < 1; first += 1) {
@@ -186,7 +182,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
   __threadfence_system();
   __syncthreads();
   float* const v32 = p_out + 33ll;
-  __syncthreads();
   __syncthreads();
   __threadfence_system();
   for (int first = 0; first < 1; first += 1) {
@@ -212,7 +207,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
       v35[c][k] = v15[c][k] + 64ll;
     }
   }
-  __syncthreads();
   __syncthreads();
   __threadfence_system();
   float v37[1][4];
@@ -251,7 +245,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
   __syncthreads();
   float* const v38 = p_out + 64ll;
   __syncthreads();
-  __syncthreads();
   __threadfence_system();
   float v39;
   for (int first = 0; first < 1; first += 1) {
@@ -274,7 +267,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
   __threadfence_system();
   __syncthreads();
   float* const v41 = p_out + 65ll;
-  __syncthreads();
   __syncthreads();
   __threadfence_system();
   for (int first = 0; first < 1; first += 1) {
@@ -300,7 +292,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
       v44[c][k] = v15[c][k] + 96ll;
     }
   }
-  __syncthreads();
   __syncthreads();
   __threadfence_system();
   float v46[1][4];
@@ -339,7 +330,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
   __syncthreads();
   float* const v47 = p_out + 96ll;
   __syncthreads();
-  __syncthreads();
   __threadfence_system();
   float v48;
   for (int first = 0; first < 1; first += 1) {
@@ -362,7 +352,6 @@ extern "C" __global__ void __launch_bounds__(32) k_atomics(const Arguments_k_ato
   __threadfence_system();
   __syncthreads();
   float* const v50 = p_out + 97ll;
-  __syncthreads();
   __syncthreads();
   __threadfence_system();
   for (int first = 0; first < 1; first += 1) {

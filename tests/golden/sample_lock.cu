@@ -28,7 +28,6 @@ extern "C" __global__ void __launch_bounds__(32) k_locked(const Arguments_k_lock
   bool again7 = v6;
   for (long long v8 = 0; again7; v8 += 1) {
     __syncthreads();
-    __syncthreads();
     __threadfence();
     int v9;
      {
@@ -65,7 +64,6 @@ extern "C" __global__ void __launch_bounds__(32) k_locked(const Arguments_k_lock
     const int col = (c * 32 + tc) * 4;
     store_wide<4, 4, true>((p_sums + col), v14[c], 40 - col);
   }
-  __syncthreads();
   __syncthreads();
   __threadfence();
   if (threadIdx.x == 0) atomicExch(reinterpret_cast<unsigned int*>(p_lock), static_cast<unsigned int>(0));
