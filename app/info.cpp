@@ -11,6 +11,7 @@
 #include "tegula/core/text.h"
 #include "tegula/dist/transport/environment.h"
 #include "tegula/runtime/device.h"
+#include "tegula/runtime/host_libraries.h"
 #include "tegula/runtime/registry.h"
 
 namespace tegula::app {
@@ -40,6 +41,7 @@ void run(const InfoChoice& choice) {
     std::printf("%s%s", i ? "\n" : "", describe_file(choice.files[i], choice.all ? INT64_MAX : 60).c_str());
   if (!choice.files.empty()) return;
   describe(cpu());
+  line("linear algebra", runtime::linear_algebra_library());
   std::string why;
   const int count = cuda_count(&why);
   for (int i = 0; i < count; ++i) describe(cuda(i));

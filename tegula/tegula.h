@@ -71,7 +71,7 @@
 #include "tegula/ops/products/convolution.h"
 #include "tegula/ops/products/convolution_ladder.h"  // conv2d_with(algorithm, …)
 #include "tegula/ops/products/pooling.h"
-#include "tegula/ops/products/solve.h"  // solve inverse
+#include "tegula/ops/linalg/linalg.h"  // solve inverse det lu cholesky qr svd eigh eig lstsq pinv …
 #include "tegula/ops/rows/linear_cross_entropy.h"  // linear_cross_entropy
 #include "tegula/ops/rows/loss.h"  // cross_entropy mse_loss …
 #include "tegula/ops/rows/normalization.h"

@@ -36,5 +36,7 @@ void add_convolution_ladder_ops(OpTable& table);
 void add_attention_ops(OpTable& table);
 void add_matmul_ops(OpTable& table);
 void add_cuda_kernel_ops(OpTable& table);
+void add_matrix_ops(OpTable& table);
+void add_check_matrices_ops(OpTable& table);
 
 }  // namespace tegula

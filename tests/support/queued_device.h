@@ -358,7 +358,17 @@ class QueuedDevice : public runtime::Device, public runtime::DeviceMemory, publi
     QueuedTurn(QueuedDevice& device, runtime::HostTurn turn) : device_(device), turn_(std::move(turn)) {}
     void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
       device_.counters.calls++;
-      device_.submit([work = turn_.queued(options.line), input = buffers.front(), output = buffers.back()] { work(input, output); });
+      if (turn_.inputs.empty() && turn_.outputs.empty()) {
+        device_.submit([work = turn_.queued(options.line), input = buffers.front(), output = buffers.back()] { work(input, output); });
+        return;
+      }
+      device_.submit([turn = turn_, work = turn_.queued(options.line), all = std::vector<void*>(buffers.begin(), buffers.end())] {
+        std::vector<std::byte> input(turn.input_bytes), output(turn.output_bytes);
+        for (std::size_t i = 0; i < turn.inputs.size(); ++i) std::memcpy(input.data() + turn.place(turn.inputs, i), all[i], turn.inputs[i]);
+        work(input.data(), output.data());
+        for (std::size_t i = 0; i < turn.outputs.size(); ++i)
+          if (void* const to = all[turn.inputs.size() + i]) std::memcpy(to, output.data() + turn.place(turn.outputs, i), turn.outputs[i]);
+      });
     }
     std::string describe() const override { return turn_.text; }
 

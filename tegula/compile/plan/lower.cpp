@@ -10,6 +10,7 @@
 #include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/plan/step_sources.h"
 #include "tegula/core/error.h"
+#include "tegula/graph/by_host.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/slices.h"
 #include "tegula/runtime/kernel_cache.h"
@@ -42,7 +43,9 @@ LibraryCall library_call(const Graph& graph, int i, std::span<const Layout> inpu
   const LibraryOp::Setting setting{.inputs = inputs, .results = results, .dtype = item.dtype, .unwanted = unwanted};
   LibraryCall call;
   runtime::CallDescription description = description_of(op, setting, item.epilogue);
-  if (description) call.description = std::move(description);
+  const auto* const by_host = description ? dynamic_cast<const ByHost*>(&op) : nullptr;
+  if (by_host && device.candidates(description).empty()) call.bound = by_host->by_host(device, setting);
+  else if (description) call.description = std::move(description);
   else call.bound = op.prepare(device, setting);
   return call;
 }

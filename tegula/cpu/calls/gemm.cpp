@@ -53,7 +53,7 @@ struct Tile {
   T* c;
   std::int64_t c_row;
   std::int64_t columns;  // valid ones, more than NV - 1 vectors
-  bool accumulate;
+  bool accumulate, subtract;
 };
 
 /// One tile of C: MR rows, NV vectors of columns. Few rows get several partial sums, which hide the latency of the FMA.
@@ -92,9 +92,11 @@ HWY_NOINLINE void tile(const Tile<T>& t) {
       V sum = sums[0][i][j];
       TEGULA_UNROLL for (int s = 1; s < kSums; ++s) sum = hn::Add(sum, sums[s][i][j]);
       if (j + 1 < NV) {
+        if (t.subtract) sum = hn::Neg(sum);
         if (t.accumulate) sum = hn::Add(sum, hn::LoadU(d, c + j * lanes));
         hn::StoreU(sum, d, c + j * lanes);
       } else {
+        if (t.subtract) sum = hn::Neg(sum);
         if (t.accumulate) sum = hn::Add(sum, hn::MaskedLoad(mask, d, c + j * lanes));
         hn::BlendedStore(sum, mask, d, c + j * lanes);
       }
@@ -177,7 +179,7 @@ void pack(const T* HWY_RESTRICT source, std::int64_t width_stride, std::int64_t 
 /// c[n] = (or +=) sum over k of a[k] * b[n * b_column + k]: both vectors contiguous, four columns at a time.
 template <class T>
 void dot_products(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, std::int64_t b_column, std::int64_t columns, std::int64_t k,
-                  T* HWY_RESTRICT c, bool accumulate) {
+                  T* HWY_RESTRICT c, bool accumulate, bool subtract) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -201,7 +203,8 @@ void dot_products(const T* HWY_RESTRICT a, const T* HWY_RESTRICT b, std::int64_t
       TEGULA_UNROLL for (int j = 0; j < 4; ++j) { sums[0][j] = hn::MulAdd(x, hn::MaskedLoad(mask, d, column[j] + i), sums[0][j]); }
     }
     for (int j = 0; j < count; ++j) {
-      const T sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0][j], sums[1][j])));
+      T sum = hn::GetLane(hn::SumOfLanes(d, hn::Add(sums[0][j], sums[1][j])));
+      if (subtract) sum = -sum;
       c[n + j] = accumulate ? c[n + j] + sum : sum;
     }
   }
@@ -242,7 +245,8 @@ void multiply_block(const Gemm<T>& g, const Block<T>& block, bool pack_a, const 
                 .c = nullptr,
                 .c_row = g.c_row,
                 .columns = std::min(columns - part, taken * lanes),
-                .accumulate = g.accumulate || block.k0 > 0};
+                .accumulate = g.accumulate || block.k0 > 0,
+                .subtract = g.subtract};
       const T* panel = packed_a;
       for (std::int64_t i = 0; i < block.rows;) {
         const int rows = next_rows(block.rows - i);
@@ -287,7 +291,8 @@ template <class T>
 void multiply(const Gemm<T>& g, T* scratch) {
   if (g.b_panel != 0) return multiply_panels(g, scratch);
   if (g.b_column != 1 && g.b_row == 1 && g.m <= 3 && (g.a_column == 1 || g.k == 1)) {
-    for (std::int64_t i = 0; i < g.m; ++i) dot_products(g.a + i * g.a_row, g.b, g.b_column, g.n, g.k, g.c + i * g.c_row, g.accumulate);
+    for (std::int64_t i = 0; i < g.m; ++i)
+      dot_products(g.a + i * g.a_row, g.b, g.b_column, g.n, g.k, g.c + i * g.c_row, g.accumulate, g.subtract);
     return;
   }
   const std::int64_t wide = panel_columns<T>(g.m);

@@ -8,7 +8,7 @@
 
 namespace tegula::host {
 
-/// C (M, N) = epilogue(A (M, K) · B (K, N)), or C + that product. A and B have any two strides; rows of C are contiguous.
+/// C (M, N) = epilogue(A (M, K) · B (K, N)), or C + that product, or C - that product. A and B have any two strides; rows of C are contiguous.
 /// Each element of C is summed in an order that depends on the shape alone.
 template <class T>
 struct Gemm {
@@ -22,6 +22,7 @@ struct Gemm {
   std::int64_t c_row = 0;
   Epilogue<T> epilogue;
   bool accumulate = false;  // onto what C holds
+  bool subtract = false;  // from what C holds; with accumulate
 };
 
 /// Scratch of one gemm call of at most this size, a multiple of 64 bytes.

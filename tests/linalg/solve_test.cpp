@@ -1,6 +1,6 @@
 // Systems of linear equations: values, gradients, batches, dtypes, and refused inputs.
 
-#include "tegula/ops/products/solve.h"
+#include "tegula/ops/linalg/solve.h"
 
 #include <gtest/gtest.h>
 

@@ -1,0 +1,317 @@
+// LU, Cholesky and triangular systems: recursion puts nearly all of the work into products (Toledo, 1997).
+
+#include "tegula/cpu/linalg/blocks.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <numeric>
+#include <utility>
+
+#include "tegula/cpu/parallel.h"
+
+namespace tegula::host {
+namespace {
+
+constexpr std::int64_t kSmall = 32;  // of a triangle that is solved or factored by plain loops
+constexpr std::int64_t kPanel = 8;   // columns of an LU that are factored by plain loops
+constexpr double kShared = 4e6;      // operations of a product from which on threads share it
+
+template <class T>
+void subtract_line(T* to, const T* line, T factor, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) to[i] -= factor * line[i];
+}
+
+std::int64_t half_of(std::int64_t n) { return n >= 2 * kSmall ? n / 2 / kPanel * kPanel : n / 2; }
+
+/// Cuts the columns of X between the threads, each of which solves its own.
+template <class T, class Solve>
+void by_columns(const Products<T>& products, Strided<T> x, std::int64_t right, const Solve& solve) {
+  constexpr std::int64_t kColumns = 16;  // no two threads write one cache line
+  const auto parts = static_cast<int>(std::min<std::int64_t>(products.threads(), right / (2 * kColumns)));
+  if (parts <= 1) return solve(products, x, right);
+  parallel(parts, [&](int part, int) {
+    const Range range = share((right + kColumns - 1) / kColumns, part, parts);
+    const std::int64_t first = range.begin * kColumns, last = std::min(range.end * kColumns, right);
+    if (last > first) solve(products.of_part(part), x.from(0, first), last - first);
+  });
+}
+
+template <class T>
+void lower(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t n, Strided<T> x, std::int64_t right) {
+  if (n <= kSmall) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      T* const line = &x(i, 0);
+      for (std::int64_t j = 0; j < i; ++j) subtract_line(line, &x(j, 0), t(i, j), right);
+      if (diagonal == Diagonal::Ones) continue;
+      const T pivot = t(i, i);
+      for (std::int64_t c = 0; c < right; ++c) line[c] /= pivot;
+    }
+    return;
+  }
+  const std::int64_t half = half_of(n);
+  lower(products, t, diagonal, half, x, right);
+  products.subtract(n - half, right, half, t.from(half, 0), x, x.from(half, 0));
+  lower(products, t.from(half, half), diagonal, n - half, x.from(half, 0), right);
+}
+
+template <class T>
+void upper(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t n, Strided<T> x, std::int64_t right) {
+  if (n <= kSmall) {
+    for (std::int64_t i = n; i-- > 0;) {
+      T* const line = &x(i, 0);
+      for (std::int64_t j = i + 1; j < n; ++j) subtract_line(line, &x(j, 0), t(i, j), right);
+      if (diagonal == Diagonal::Ones) continue;
+      const T pivot = t(i, i);
+      for (std::int64_t c = 0; c < right; ++c) line[c] /= pivot;
+    }
+    return;
+  }
+  const std::int64_t half = half_of(n);
+  upper(products, t.from(half, half), diagonal, n - half, x.from(half, 0), right);
+  products.subtract(half, right, n - half, t.from(0, half), x.from(half, 0), x);
+  upper(products, t, diagonal, half, x, right);
+}
+
+template <class T>
+void behind(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t m, std::int64_t n, Strided<T> x) {
+  if (n <= kSmall) {
+    std::array<T, kSmall * kSmall> block;  // contiguous, however t lies
+    for (std::int64_t p = 0; p < n; ++p)
+      for (std::int64_t q = p; q < n; ++q) block[static_cast<std::size_t>(p * kSmall + q)] = t(p, q);
+    for (std::int64_t i = 0; i < m; ++i) {
+      T* const line = &x(i, 0);
+      for (std::int64_t p = 0; p < n; ++p) {
+        const T* const row = block.data() + p * kSmall;
+        if (diagonal == Diagonal::Stored) line[p] /= row[p];
+        subtract_line(line + p + 1, row + p + 1, line[p], n - p - 1);
+      }
+    }
+    return;
+  }
+  const std::int64_t half = half_of(n);
+  behind(products, t, diagonal, m, half, x);
+  products.subtract(m, n - half, half, x, t.from(0, half), x.from(0, half));
+  behind(products, t.from(half, half), diagonal, m, n - half, x.from(0, half));
+}
+
+/// Rows of `a` are columns of the matrix.
+template <class T>
+class LU {
+ public:
+  LU(const Products<T>& products, T* a, std::int64_t m, std::int64_t* pivots) : products_(products), a_{a, m, 1}, m_(m), pivots_(pivots) {}
+
+  void factor(std::int64_t first, std::int64_t last) {
+    if (last - first <= kPanel) return panel(first, last);
+    const std::int64_t middle = first + half_of(last - first);
+    factor(first, middle);
+    follow(first, middle, middle, last);
+    factor(middle, last);
+    exchange(middle, last, first, middle);
+  }
+  /// What the factors of columns [first, last) make of columns [from, to).
+  void follow(std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
+    exchange(first, last, from, to);
+    solve_behind(products_, Strided<const T>(a_.from(first, first)), Diagonal::Ones, to - from, last - first, a_.from(from, first));
+    products_.subtract(to - from, m_ - last, last - first, Strided<const T>(a_.from(from, first)), Strided<const T>(a_.from(first, last)),
+                       a_.from(from, last));
+  }
+  std::int32_t exchanges() const { return exchanges_; }
+
+ private:
+  void panel(std::int64_t first, std::int64_t last) {
+    for (std::int64_t c = first; c < last; ++c) {
+      T* const column = &a_(c, 0);
+      std::int64_t best = c;
+      for (std::int64_t r = c + 1; r < m_; ++r)
+        if (std::abs(column[r]) > std::abs(column[best])) best = r;
+      pivots_[c] = best;
+      if (best != c) {
+        ++exchanges_;
+        for (std::int64_t other = first; other < last; ++other) std::swap(a_(other, c), a_(other, best));
+      }
+      const T pivot = column[c];
+      if (pivot == T(0)) continue;
+#pragma omp simd
+      for (std::int64_t r = c + 1; r < m_; ++r) column[r] /= pivot;
+      for (std::int64_t other = c + 1; other < last; ++other) subtract_line(&a_(other, c + 1), column + c + 1, a_(other, c), m_ - c - 1);
+    }
+  }
+  void exchange(std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
+    const auto some = [&](Range range) {
+      for (std::int64_t c = from + range.begin; c < from + range.end; ++c) {
+        T* const column = &a_(c, 0);
+        for (std::int64_t k = first; k < last; ++k) std::swap(column[k], column[pivots_[k]]);
+      }
+    };
+    const bool large = static_cast<double>(last - first) * static_cast<double>(to - from) > kShared / 50;
+    parallel(large ? products_.threads() : 1, [&](int part, int parts) { some(share(to - from, part, parts)); });
+  }
+
+  const Products<T>& products_;
+  Strided<T> a_;
+  std::int64_t m_;
+  std::int64_t* pivots_;
+  std::int32_t exchanges_ = 0;
+};
+
+/// The lower triangle of C - A Aᵀ.
+template <class T>
+void subtract_square(const Products<T>& products, std::int64_t n, std::int64_t k, Strided<const T> a, Strided<T> c) {
+  constexpr std::int64_t kWhole = 96;
+  if (n <= kWhole) return products.subtract(n, n, k, a, a.transposed(), c);
+  const std::int64_t half = half_of(n);
+  subtract_square(products, half, k, a, c);
+  products.subtract(n - half, half, k, a.from(half, 0), a.transposed(), c.from(half, 0));
+  subtract_square(products, n - half, k, a.from(half, 0), c.from(half, half));
+}
+
+template <class T>
+std::int32_t cholesky(const Products<T>& products, Strided<T> a, std::int64_t n) {
+  if (n <= kSmall) {
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T* const row = &a(j, 0);
+      for (std::int64_t i = j; i < n; ++i) {
+        const T* const other = &a(i, 0);
+        T sum = 0;
+#pragma omp simd reduction(+ : sum)
+        for (std::int64_t p = 0; p < j; ++p) sum += row[p] * other[p];
+        a(i, j) -= sum;
+        if (i == j) {
+          if (!(a(j, j) > T(0))) return static_cast<std::int32_t>(j + 1);
+          a(j, j) = std::sqrt(a(j, j));
+        } else {
+          a(i, j) /= a(j, j);
+        }
+      }
+    }
+    return 0;
+  }
+  const std::int64_t half = half_of(n), rest = n - half;
+  if (const std::int32_t state = cholesky(products, a, half)) return state;
+  solve_behind(products, Strided<const T>(a.transposed()), Diagonal::Stored, rest, half, a.from(half, 0));
+  subtract_square(products, rest, half, Strided<const T>(a.from(half, 0)), a.from(half, half));
+  const std::int32_t state = cholesky(products, a.from(half, half), rest);
+  return state == 0 ? 0 : state + static_cast<std::int32_t>(half);
+}
+
+}  // namespace
+
+template <class T>
+std::size_t Products<T>::scratch_bytes(std::int64_t largest, int threads) {
+  return static_cast<std::size_t>(threads) * gemm_scratch_bytes(largest, largest, largest, sizeof(T));
+}
+
+template <class T>
+Products<T>::Products(void* scratch, std::int64_t largest, int threads)
+    : scratch_(static_cast<std::byte*>(scratch)),
+      each_(gemm_scratch_bytes(largest, largest, largest, sizeof(T))),
+      threads_(threads) {}
+
+template <class T>
+Products<T> Products<T>::of_part(int part) const {
+  Products out = *this;
+  out.scratch_ += static_cast<std::size_t>(part) * each_, out.threads_ = 1;
+  return out;
+}
+
+template <class T>
+void Products<T>::run(Gemm<T> g) const {
+  const double operations = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
+  const bool rows = g.m >= g.n;
+  const std::int64_t unit = rows ? kGemmRows : kGemmColumns, units = ((rows ? g.m : g.n) + unit - 1) / unit;
+  const int parts = operations < kShared ? 1 : static_cast<int>(std::min<std::int64_t>(threads_, units));
+  parallel(parts, [&](int part, int) {
+    const Range range = share(units, part, parts);
+    const std::int64_t first = range.begin * unit, last = std::min(range.end * unit, rows ? g.m : g.n);
+    Gemm<T> mine = g;
+    if (rows) mine.a += first * g.a_row, mine.c += first * g.c_row, mine.m = last - first;
+    else mine.b += first * g.b_column, mine.c += first, mine.n = last - first;
+    if (last > first) gemm(mine, scratch_ + static_cast<std::size_t>(part) * each_);
+  });
+}
+
+template <class T>
+void Products<T>::assign(std::int64_t m, std::int64_t n, std::int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c) const {
+  if (m == 0 || n == 0) return;
+  run({.m = m,
+       .n = n,
+       .k = k,
+       .a = a.data,
+       .a_row = a.row,
+       .a_column = a.column,
+       .b = b.data,
+       .b_row = b.row,
+       .b_column = b.column,
+       .c = c.data,
+       .c_row = c.row});
+}
+template <class T>
+void Products<T>::subtract(std::int64_t m, std::int64_t n, std::int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c) const {
+  if (m == 0 || n == 0 || k == 0) return;
+  run({.m = m,
+       .n = n,
+       .k = k,
+       .a = a.data,
+       .a_row = a.row,
+       .a_column = a.column,
+       .b = b.data,
+       .b_row = b.row,
+       .b_column = b.column,
+       .c = c.data,
+       .c_row = c.row,
+       .accumulate = true,
+       .subtract = true});
+}
+
+template <class T>
+void solve_lower(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t n, Strided<T> x, std::int64_t right) {
+  by_columns(products, x, right,
+             [&](const Products<T>& own, Strided<T> part, std::int64_t columns) { lower(own, t, diagonal, n, part, columns); });
+}
+template <class T>
+void solve_upper(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t n, Strided<T> x, std::int64_t right) {
+  by_columns(products, x, right,
+             [&](const Products<T>& own, Strided<T> part, std::int64_t columns) { upper(own, t, diagonal, n, part, columns); });
+}
+
+template <class T>
+void solve_behind(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t m, std::int64_t n, Strided<T> x) {
+  constexpr std::int64_t kRows = 16;
+  const auto parts = static_cast<int>(std::min<std::int64_t>(products.threads(), m / (2 * kRows)));
+  if (parts <= 1) return behind(products, t, diagonal, m, n, x);
+  parallel(parts, [&](int part, int) {
+    const Range range = share(m, part, parts);
+    behind(products.of_part(part), t, diagonal, range.end - range.begin, n, x.from(range.begin, 0));
+  });
+}
+
+template <class T>
+std::int32_t factor_lu(const Products<T>& products, T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots, std::int64_t* order) {
+  const std::int64_t k = std::min(m, n);
+  LU<T> lu(products, a, m, pivots);
+  if (k > 0) lu.factor(0, k);
+  if (n > k && k > 0) lu.follow(0, k, k, n);
+  std::iota(order, order + m, std::int64_t{0});
+  for (std::int64_t i = 0; i < k; ++i) std::swap(order[i], order[pivots[i]]);
+  return lu.exchanges();
+}
+
+template <class T>
+std::int32_t factor_cholesky(const Products<T>& products, T* a, std::int64_t n) {
+  return cholesky(products, Strided<T>{a, n, 1}, n);
+}
+
+#define TEGULA_BLOCKS(T)                                                                                              \
+  template class Products<T>;                                                                                         \
+  template void solve_lower(const Products<T>&, Strided<const T>, Diagonal, std::int64_t, Strided<T>, std::int64_t);  \
+  template void solve_upper(const Products<T>&, Strided<const T>, Diagonal, std::int64_t, Strided<T>, std::int64_t);  \
+  template void solve_behind(const Products<T>&, Strided<const T>, Diagonal, std::int64_t, std::int64_t, Strided<T>); \
+  template std::int32_t factor_lu(const Products<T>&, T*, std::int64_t, std::int64_t, std::int64_t*, std::int64_t*);  \
+  template std::int32_t factor_cholesky(const Products<T>&, T*, std::int64_t);
+TEGULA_BLOCKS(float)
+TEGULA_BLOCKS(double)
+#undef TEGULA_BLOCKS
+
+}  // namespace tegula::host

@@ -1,0 +1,71 @@
+#include "tegula/cpu/linalg/lapack.h"
+
+#include <dlfcn.h>
+
+#include <cstdlib>
+#include <memory>
+#include <string_view>
+
+#include "tegula/core/error.h"
+#include "tegula/runtime/host_libraries.h"
+
+namespace tegula::host {
+namespace {
+
+template <class T>
+bool find(void* library, char prefix, LapackFunctions<T>& f) {
+  const auto get = [&](auto& function, const char* name) {
+    function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, (prefix + std::string(name) + "_").c_str()));
+    return function != nullptr;
+  };
+  get(f.trsm, "trsm");  // reference LAPACK has it in another library, and is not asked for it
+  return get(f.getrf, "getrf") && get(f.potrf, "potrf") && get(f.geqrf, "geqrf") && get(f.orgqr, "orgqr") && get(f.syevd, "syevd") &&
+         get(f.geev, "geev") && get(f.gesdd, "gesdd");
+}
+
+std::unique_ptr<Lapack> open(const char* name) {
+  void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+  if (!library) return nullptr;
+  auto out = std::make_unique<Lapack>();
+  out->name = name;
+  if (!find(library, 's', out->single) || !find(library, 'd', out->twice)) {
+    dlclose(library);
+    return nullptr;
+  }
+  out->set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
+  out->fast = out->set_threads != nullptr && out->single.trsm != nullptr && out->twice.trsm != nullptr;
+  return out;
+}
+
+std::unique_ptr<Lapack> open_any() {
+  if (const char* const name = std::getenv("TEGULA_LAPACK"); name && *name) {
+    if (std::string_view(name) == "none") return nullptr;
+    if (auto found = open(name)) return found;
+    const char* const reason = dlerror();
+    throw Error({.op = "linear algebra",
+                 .got = "TEGULA_LAPACK=" + std::string(name) + ", which cannot be used" + (reason ? std::string(": ") + reason : ""),
+                 .expected = "a shared library with the functions of LAPACK, or none"});
+  }
+  for (const char* const name : {"libopenblas.so.0", "liblapack.so.3"})
+    if (auto found = open(name)) return found;
+  return nullptr;
+}
+
+}  // namespace
+
+const Lapack* lapack() {
+  static const std::unique_ptr<Lapack> library = open_any();
+  return library.get();
+}
+
+}  // namespace tegula::host
+
+namespace tegula::runtime {
+
+std::string linear_algebra_library() {
+  const host::Lapack* const library = host::lapack();
+  if (!library) return "our own (no libopenblas.so.0 and no liblapack.so.3, or TEGULA_LAPACK=none)";
+  return library->fast ? library->name : library->name + " for svd and eig, our own for the rest";
+}
+
+}  // namespace tegula::runtime

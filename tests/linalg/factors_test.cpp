@@ -1,0 +1,179 @@
+// LU, Cholesky, QR and triangular systems: the products of the factors, shapes of all kinds, errors.
+
+#include "tests/linalg/support.h"
+
+namespace tegula {
+namespace {
+
+using test::apart;
+using test::digits;
+using test::draw;
+using test::identity;
+using test::most;
+using test::positive;
+
+const std::initializer_list<Shape> kShapes{{1, 1},   {2, 2},    {5, 5},    {33, 33},     {97, 97},  {200, 200}, {7, 3}, {3, 7}, {70, 33},
+                                           {33, 70}, {150, 40}, {4, 6, 6}, {2, 3, 9, 5}, {3, 0, 0}, {0, 4, 4},  {0, 5}, {5, 0}};
+
+TEST(LinearAlgebra, LUMultipliesToTheMatrixInEveryShapeAndLayout) {
+  for (const DType dtype : {f64, f32})
+    for (const Shape& shape : kShapes)
+      for (const bool turned : {false, true}) {
+        Tensor a = draw(shape, dtype);
+        if (turned) a = transpose(a);
+        const auto [p, l, u] = lu(a);
+        const std::int64_t m = a.size(-2), n = a.size(-1), k = std::min(m, n);
+        EXPECT_EQ(l.size(-1), k);
+        EXPECT_EQ(u.size(-2), k);
+        EXPECT_EQ(p.size(-2), m);
+        EXPECT_LT(apart(matmul(p, matmul(l, u)), a), digits(dtype) * static_cast<double>(k + 1)) << to_string(shape);
+        EXPECT_EQ(most(triu(l, 1)), 0);
+        EXPECT_EQ(most(tril(u, -1)), 0);
+        EXPECT_LE(most(l), k > 0 ? 1 : 0) << "pivots are the greatest of their columns";
+        EXPECT_LT(apart(matmul(transpose(p), p), expand(identity(m, dtype), p.shape())), 1e-12);
+      }
+}
+
+TEST(LinearAlgebra, FactorsOfLUSolveSystemsAndTransposedOnes) {
+  for (const std::int64_t n : {1, 4, 40, 150}) {
+    const Tensor a = draw({2, n, n}), b = draw({2, n, 3}), vector = draw({2, n});
+    const LUFactors factors = lu_factor(a);
+    const double limit = 1e-9 * static_cast<double>(n);
+    EXPECT_LT(apart(matmul(a, lu_solve(factors, b)), b), limit) << n;
+    EXPECT_LT(apart(matmul(transpose(a), lu_solve(factors, b, {.transposed = true})), b), limit) << n;
+    EXPECT_LT(apart(squeeze(matmul(a, unsqueeze(lu_solve(factors, vector), -1)), -1), vector), limit) << n;
+  }
+}
+
+TEST(LinearAlgebra, CholeskyMultipliesToTheMatrixAndSolves) {
+  for (const DType dtype : {f64, f32})
+    for (const Shape& shape :
+         {Shape{1, 1}, Shape{4, 4}, Shape{33, 33}, Shape{130, 130}, Shape{3, 20, 20}, Shape{2, 0, 0}, Shape{0, 3, 3}}) {
+      const Tensor a = positive(shape, dtype);
+      eval(a);
+      const Tensor l = cholesky(a);
+      EXPECT_LT(apart(matmul(l, transpose(l)), a), digits(dtype) * 10) << to_string(shape);
+      EXPECT_EQ(most(triu(l, 1)), 0);
+      Shape right = shape;
+      right[right.rank() - 1] = 2;
+      const Tensor b = draw(right, dtype);
+      EXPECT_LT(apart(matmul(a, cholesky_solve(l, b)), b), digits(dtype) * 1e3) << to_string(shape);
+      EXPECT_LT(apart(cholesky(tril(a)), l), digits(dtype)) << to_string(shape) << name(dtype) << ": the lower triangle is read";
+    }
+}
+
+TEST(LinearAlgebra, TriangularSystemsInAllForms) {
+  for (const DType dtype : {f64, f32})
+    for (const std::int64_t n : {1, 3, 33, 100})
+      for (const std::int64_t right : {1, 2, 70})
+        for (int form = 0; form < 16; ++form) {
+          const TriangularOptions options{.upper = (form & 1) != 0, .transposed = (form & 2) != 0, .unit = (form & 4) != 0};
+          Tensor full = draw({2, n, n}, dtype) / static_cast<double>(n) + 2.0 * identity(n, dtype);
+          if ((form & 8) != 0) full = transpose(full);
+          const Tensor b = draw({2, n, right}, dtype), x = triangular_solve(full, b, options);
+          Tensor t = options.upper ? triu(full) : tril(full);
+          if (options.unit) t = t * (1.0 - identity(n, dtype)) + identity(n, dtype);
+          if (options.transposed) t = transpose(t);
+          EXPECT_LT(apart(matmul(t, x), b), digits(dtype) * 10) << n << " " << right << " " << form;
+        }
+}
+
+TEST(LinearAlgebra, TriangularSystemsBroadcastTheirBatches) {
+  const Tensor t = draw({3, 3}) + 3.0 * identity(3), b = draw({4, 2, 3, 5});
+  EXPECT_LT(apart(matmul(tril(t), triangular_solve(t, b)), b), 1e-12);
+  EXPECT_EQ(triangular_solve(t, draw({3})).shape(), (Shape{3}));
+}
+
+TEST(LinearAlgebra, QRHasOrthonormalColumnsAndMultipliesToTheMatrix) {
+  for (const DType dtype : {f64, f32})
+    for (const bool full : {false, true})
+      for (const Shape& shape : kShapes) {
+        const Tensor a = draw(shape, dtype);
+        const auto [q, r] = qr(a, {.full = full});
+        const std::int64_t m = a.size(-2), n = a.size(-1), k = full ? m : std::min(m, n);
+        EXPECT_EQ(q.size(-1), k);
+        EXPECT_EQ(r.size(-2), k);
+        EXPECT_LT(apart(matmul(q, r), a), digits(dtype) * 10) << to_string(shape);
+        EXPECT_LT(apart(matmul(transpose(q), q), expand(identity(k, dtype), matmul(transpose(q), q).shape())), digits(dtype))
+            << to_string(shape);
+        EXPECT_EQ(most(tril(r, -1)), 0);
+      }
+}
+
+TEST(LinearAlgebra, QROfZerosAndOfDependentColumns) {
+  const auto [q, r] = qr(zeros({5, 3}, f64));
+  EXPECT_EQ(most(r), 0);
+  EXPECT_LT(apart(matmul(transpose(q), q), identity(3)), 1e-15);
+  const Tensor column = draw({6, 1}), a = concat({column, 2.0 * column, draw({6, 1})}, -1);
+  const QRFactors f = qr(a);
+  EXPECT_LT(apart(matmul(f.q, f.r), a), 1e-14);
+}
+
+TEST(LinearAlgebra, FactorsTakeHalvesAndGiveThemBack) {
+  const Tensor a = cast(positive({6, 6}), bf16);
+  EXPECT_EQ(cholesky(a).dtype(), bf16);
+  EXPECT_EQ(qr(a).q.dtype(), bf16);
+  EXPECT_EQ(lu(a).u.dtype(), bf16);
+}
+
+TEST(LinearAlgebra, ErrorsNameTheMatrixOfTheBatchAndTheLine) {
+  const Tensor good = identity(3), bad = tensor({1.0, 2.0, 0.0, 2.0, 4.0, 0.0, 0.0, 0.0, 1.0}, {3, 3});
+  const Tensor batch = stack({good, good, bad, good}), indefinite = stack({good, -good});
+  EXPECT_HAS_MESSAGE(solve(batch, ones({4, 3}, f64)).to_host<double>(), "solve: got a singular matrix, number 2 of the batch");
+  EXPECT_HAS_MESSAGE(solve(bad, ones({3}, f64)).to_host<double>(), "solve: got a singular matrix");
+  EXPECT_HAS_MESSAGE(inverse(batch).to_host<double>(), "got a singular matrix, number 2 of the batch");
+  EXPECT_HAS_MESSAGE(lu_solve(lu_factor(batch), ones({4, 3}, f64)).to_host<double>(), "lu_solve: got a singular matrix, number 2");
+  EXPECT_HAS_MESSAGE(cholesky(indefinite).to_host<double>(), "cholesky: got a matrix that is not positive definite, number 1 of the batch");
+  EXPECT_HAS_MESSAGE(cholesky(bad).to_host<double>(), "cholesky: got a matrix that is not positive definite");
+  EXPECT_HAS_MESSAGE(cholesky(ones({2, 3})), "cholesky: got shape (2, 3)");
+  EXPECT_HAS_MESSAGE(qr(ones({3})), "qr: got shape (3,)");
+  EXPECT_HAS_MESSAGE(lu(ones({3, 3}, i64)), "expected a float dtype");
+  std::uint32_t line = 0;
+  try {
+    line = Line::current().line() + 1;
+    const Tensor x = solve(batch, ones({4, 3}, f64));
+    eval(x);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const Error& error) { EXPECT_EQ(error.report().where.line(), line); }
+}
+
+TEST(LinearAlgebra, ASingularMatrixChangesNoVariableInAnyMode) {
+  Variable steps(Tensor(0.0));
+  std::uint32_t line = 0;
+  auto step = jit([&](const Tensor& a) {
+    steps = steps + 1.0;
+    line = Line::current().line() + 1;
+    return sum(solve(a, ones({2, 3}, f64)));
+  });
+  const Tensor good = stack({identity(3), 2.0 * identity(3)}), bad = stack({identity(3), zeros({3, 3}, f64)});
+  EXPECT_EQ(step(good).item<double>(), 4.5);
+  for (int again = 0; again < 3; ++again) {
+    try {
+      step(bad).item<double>();
+      ADD_FAILURE() << "nothing was thrown";
+    } catch (const Error& error) {
+      EXPECT_EQ(error.report().got, "a singular matrix, number 1 of the batch");
+      EXPECT_EQ(error.report().where.line(), line);
+    }
+    EXPECT_EQ(steps.read().item<double>(), 1);
+  }
+  EXPECT_EQ(step.repeat(2, good).item<double>(), 4.5);
+  EXPECT_EQ(steps.read().item<double>(), 3);
+}
+
+TEST(LinearAlgebra, JitComputesTheSameBits) {
+  const Tensor a = draw({3, 12, 12}) + 4.0 * identity(12), b = draw({3, 12, 2});
+  const auto all = [](const Tensor& x, const Tensor& y) {
+    const auto [q, r] = qr(x);
+    return std::vector<Tensor>{lu(x).u, q, r, cholesky(matmul(x, transpose(x))), triangular_solve(x, y), solve(x, y), det(x)};
+  };
+  const std::vector<Tensor> once = all(a, b);
+  auto f = jit(all);
+  for (int call = 0; call < 3; ++call) {
+    const std::vector<Tensor> again = f(a, b);
+    for (std::size_t i = 0; i < once.size(); ++i) EXPECT_EQ(again[i].to_host<double>(), once[i].to_host<double>()) << i;
+  }
+}
+
+}  // namespace
+}  // namespace tegula
