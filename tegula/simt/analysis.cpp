@@ -4,13 +4,16 @@
 #include <cctype>
 #include <string_view>
 
+#include "tegula/simt/decide/products.h"
+
 namespace tegula::gpu {
 
 using tile::Id;
 using tile::Instruction;
 using tile::Word;
 
-MainTile main_tile(const tile::Program& program) {
+MainTile main_tile(const tile::Program& program, int architecture) {
+  if (const auto sums = shape_of_products(program, architecture)) return {(*sums)[0], (*sums)[1], true};
   MainTile tile;
   std::int64_t largest = 0;
   bool flat = true;
@@ -43,11 +46,12 @@ std::vector<tile::ArgumentFact> arguments_of(const Specialisation& specialisatio
 
 }  // namespace
 
-Analysis::Analysis(const tile::Program& program, const Specialisation& specialisation)
-    : Analysis(program, specialisation, main_tile(program)) {}
+Analysis::Analysis(const tile::Program& program, const Specialisation& specialisation, int architecture)
+    : Analysis(program, specialisation, main_tile(program, architecture)) {}
 
 Analysis::Analysis(const tile::Program& program, const Specialisation& specialisation, const MainTile& main)
-    : Facts(program, arguments_of(specialisation), [main](const Shape& shape) { return main.is_flat(shape); }),
+    : Facts(
+          program, arguments_of(specialisation), [main](const Shape& shape) { return main.is_flat(shape); }, main.of_products),
       main_(main),
       guarded_(specialisation.guarded) {
   name_parameters();

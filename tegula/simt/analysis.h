@@ -18,14 +18,16 @@ using tile::Term;
 /// The two-dimensional tile that a program is about: its largest one, or the largest line.
 struct MainTile {
   std::int64_t rows = 1, columns = 1;
+  bool of_products = false;  // it is what tensor cores add up
   /// Neither that tile nor a slice of it.
   bool is_flat(const Shape& shape) const;
 };
-MainTile main_tile(const tile::Program& program);
+/// `architecture`: of what has tensor cores, the sums that these make.
+MainTile main_tile(const tile::Program& program, int architecture = 0);
 
 class Analysis : public tile::Facts {
  public:
-  Analysis(const tile::Program& program, const Specialisation& specialisation);
+  Analysis(const tile::Program& program, const Specialisation& specialisation, int architecture = 0);
 
   bool guarded() const { return guarded_; }
   std::int64_t rows() const { return main_.rows; }

@@ -14,6 +14,7 @@
 #include "tegula/simt/passes/compare_in_vector.h"
 #include "tegula/simt/passes/convert_layouts.h"
 #include "tegula/simt/passes/fetch_ahead.h"
+#include "tegula/simt/passes/fetch_tiles.h"
 #include "tegula/simt/passes/keep_packed.h"
 #include "tegula/simt/passes/merge_barriers.h"
 #include "tegula/simt/passes/place_barriers.h"
@@ -22,6 +23,7 @@
 #include "tegula/simt/print/print.h"
 #include "tegula/simt/text_hash.h"
 #include "tegula/simt/verify/verify.h"
+#include "tegula/tile/passes/add_into_products.h"
 
 namespace tegula::gpu {
 namespace {
@@ -140,6 +142,7 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .vector = grid.vector,
                       .row_threads = grid.row_threads,
                       .column_threads = grid.column_threads,
+                      .column_warps = grid.fragments ? grid.column_warps : 0,
                       .cluster = grid.cluster,
                       .resident = grid.resident,
                       .many_sets = specialisation.many_sets,
@@ -166,11 +169,24 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
 
 }  // namespace
 
-simt::Kernel make_kernel(const Program& program, const Specialisation& specialisation, int architecture) {
-  const Analysis analysis(program, specialisation);
+namespace {
+
+/// The program as tensor cores do it.
+std::optional<Program> with_products(const Program& program, int architecture) {
+  if (!shape_of_products(program, architecture)) return {};
+  return tile::add_into_products(program);
+}
+
+}  // namespace
+
+simt::Kernel make_kernel(const Program& given, const Specialisation& specialisation, int architecture) {
+  const std::optional<Program> other = with_products(given, architecture);
+  const Program& program = other ? *other : given;
+  const Analysis analysis(program, specialisation, architecture);
   simt::Kernel kernel = lowered(analysis, decide(analysis, architecture), specialisation);
   simt::wait_late(kernel);
   simt::fetch_ahead(kernel);
+  simt::fetch_tiles(kernel);
   simt::keep_packed(kernel);
   simt::convert_layouts(kernel);
   simt::compare_in_vector(kernel);
@@ -201,8 +217,9 @@ Generated generate(const Program& program, const Specialisation& specialisation,
   return out;
 }
 
-std::string decisions_of(const Program& program, const Specialisation& specialisation, int architecture) {
-  const Analysis analysis(program, specialisation);
+std::string decisions_of(const Program& given, const Specialisation& specialisation, int architecture) {
+  const std::optional<Program> other = with_products(given, architecture);
+  const Analysis analysis(other ? *other : given, specialisation, architecture);
   return to_string(decide(analysis, architecture), analysis);
 }
 

@@ -130,9 +130,9 @@ class Regions {
     const tile::Region& body = v_.at(id).regions[0];
     DeferredSums& deferred = d_.deferred[id];
     for (std::size_t k = 0; k < body.results.size(); ++k) deferred.push_back(deferrable(v_, body, k));
-    RingPlan& ring = d_.rings[id];
+    RingPlan& ring = d_.rings[id];  // where the loop copies tiles ahead there is none: groups of copies would meet
     const bool one_stage = (v_.at(id).attribute & 255) == 1;  // RangeHints::num_stages: nothing is fetched ahead
-    if (fetched.empty() && !one_stage) ring = plan_ring(v_, body);
+    if (fetched.empty() && !one_stage && !d_.products.rings.contains(id)) ring = plan_ring(v_, body);
     std::set<Id> within = fetched;
     for (const auto& [load, place] : ring.places) within.insert(load);
     visit(body, within);
@@ -196,9 +196,11 @@ void decide_layout(const Analysis& analysis, int architecture, Decisions& decisi
 
 Decisions decide(const Analysis& analysis, int architecture) {
   Decisions decisions;
-  decide_layout(analysis, architecture, decisions);
   const Program& program = analysis.program();
+  if (const auto sums = shape_of_products(program, architecture)) decisions.grid = fragment_grid(program, *sums);
+  else decide_layout(analysis, architecture, decisions);
   const Values values(analysis, decisions.grid);
+  decisions.products = decide_products(values, architecture);
   decisions.digits = digits_of_words(values);
   const bool takes = takes_old(analysis);
   decisions.order_is_seen = takes || reads_results(analysis, false);

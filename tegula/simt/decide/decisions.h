@@ -11,6 +11,7 @@
 
 #include "tegula/simt/analysis.h"
 #include "tegula/simt/decide/layout.h"
+#include "tegula/simt/decide/products.h"
 #include "tegula/simt/decide/schedule.h"
 #include "tegula/simt/decide/staged_rows.h"
 #include "tegula/simt/kernel/kernel.h"
@@ -74,6 +75,10 @@ struct Decisions {
   std::map<tile::Id, simt::Type> held_as;
   /// Tiles that other threads hold under their new shape, where both layouts are linear. Read by lower/shared.cpp. No measurement: fewer barriers.
   std::map<tile::Id, LayoutChange> changes;
+
+  /// Products that tensor cores do, and where their operands lie. Read by lower/products.cpp, control.cpp. No measurement so far (products.cpp says which
+  /// numbers wait for one).
+  Products products;
 
   /// Which words share a loop, which are computed again where they are needed, and how sums are split. Read by lower/control.cpp, sharing.cpp,
   /// across.cpp. Splits of sums: measured on an H200.

@@ -33,6 +33,8 @@ struct ThreadGrid {
   bool staged = false;  // the row lies in shared memory, see staged_rows.h; nothing is held in registers
   int ahead = 0;  // steps of a staged row whose vectors of what meets every row are read before the last exchange
   int resident = 0;  // blocks that a multiprocessor should hold at a time; 0: as many as there is room for
+  bool fragments = false;  // threads hold the tile as tensor cores leave it: row_threads is 8 to a warp, column_threads 4
+  int column_warps = 1;  // of fragments: warps beside each other, each with 4 column threads
   bool reduces = false;  // columns are reduced: work goes on behind barriers, and what is held meanwhile costs
 
   int threads() const { return row_threads * column_threads; }

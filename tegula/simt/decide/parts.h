@@ -11,6 +11,10 @@ namespace tegula::gpu {
 std::vector<Digits> digits_of_words(const Values& values);
 /// rings.cpp: what the loop fetches ahead, and in how many stages.
 RingPlan plan_ring(const Values& values, const tile::Region& body);
+/// The same file: whether the load of the loop can begin in an earlier iteration: its address and mask follow from the counter, and the loop does not write there.
+bool can_fetch_ahead(const Values& values, const tile::Region& body, tile::Id load);
+/// Scalars of the loop that follow from its counter, in order.
+std::vector<tile::Id> addresses_of(const Values& values, const tile::Region& body);
 /// deferred.cpp: of the loop's carried value `k`.
 std::optional<DeferredSum> deferrable(const Values& values, const tile::Region& body, std::size_t k);
 /// rearranged.cpp: tiles that other threads hold under their new shape.

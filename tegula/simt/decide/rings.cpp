@@ -46,17 +46,31 @@ bool uses_counter(const Values& v, const tile::Region& body, Id id) {
 std::size_t fetched_bytes(const Values& v, const tile::Region& body, Id id) {
   const Analysis& a = v.analysis();
   const tile::Instruction& self = v.at(id);
-  if (self.word != Word::Load || self.operands.size() > 2 || tile::AccessHints::of(self).is_volatile) return 0;
+  if (self.word != Word::Load || self.operands.size() > 2) return 0;
   const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1;
   const Spread own = v.spread(id);
   if (own != Spread::Full && own != Spread::Column && own != Spread::Row) return 0;
+  if (!can_fetch_ahead(v, body, id)) return 0;
+  const auto access = own == Spread::Row ? std::optional(VectorAccess{}) : v.vector_access(pointer, mask, own);
+  const auto size = size_of(a.type(pointer).dtype);
+  if (!access || static_cast<std::size_t>(access->wide) * size < 4) return 0;
+  return static_cast<std::size_t>(v.grid().held(self.type.shape)) * size;
+}
+
+}  // namespace
+
+bool can_fetch_ahead(const Values& v, const tile::Region& body, Id id) {
+  const Analysis& a = v.analysis();
+  const tile::Instruction& self = v.at(id);
+  if (self.word != Word::Load || tile::AccessHints::of(self).is_volatile) return false;
+  const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1;
   const Form form = a.affine(pointer);
-  if (form.root < 0 || form.rest >= 0 || !follows_counter(v, body, pointer) || (mask >= 0 && !follows_counter(v, body, mask))) return 0;
+  if (form.root < 0 || form.rest >= 0 || !follows_counter(v, body, pointer) || (mask >= 0 && !follows_counter(v, body, mask))) return false;
   if (mask >= 0) {
     for (const Condition& condition : a.box(mask).conditions)
-      if (condition.kind == Condition::Kind::Tile) return 0;
+      if (condition.kind == Condition::Kind::Tile) return false;
   }
-  if (!uses_counter(v, body, pointer)) return 0;
+  if (!uses_counter(v, body, pointer)) return false;
   const Id root = a.root_of(pointer);
   const auto writes = [&](auto&& again, const tile::Region& region) -> bool {
     return std::any_of(region.body.begin(), region.body.end(), [&](Id inner) {
@@ -67,14 +81,19 @@ std::size_t fetched_bytes(const Values& v, const tile::Region& body, Id id) {
       return std::any_of(word.regions.begin(), word.regions.end(), [&](const tile::Region& r) { return again(again, r); });
     });
   };
-  if (root < 0 || writes(writes, body)) return 0;
-  const auto access = own == Spread::Row ? std::optional(VectorAccess{}) : v.vector_access(pointer, mask, own);
-  const auto size = size_of(a.type(pointer).dtype);
-  if (!access || static_cast<std::size_t>(access->wide) * size < 4) return 0;
-  return static_cast<std::size_t>(v.grid().held(self.type.shape)) * size;
+  return root >= 0 && !writes(writes, body);
 }
 
-}  // namespace
+std::vector<Id> addresses_of(const Values& v, const tile::Region& body) {
+  std::vector<Id> addresses;
+  for (const Id id : body.body) {
+    const tile::Instruction& self = v.at(id);
+    if (self.type.shape.empty() && self.word != Word::Constant && tile::has_result(self.word) && is_address_word(self.word) &&
+        follows_counter(v, body, id) && !v.renames(id))
+      addresses.push_back(id);
+  }
+  return addresses;
+}
 
 /// Decides what the loop fetches ahead, and in how many stages.
 RingPlan plan_ring(const Values& v, const tile::Region& body) {
@@ -107,12 +126,7 @@ RingPlan plan_ring(const Values& v, const tile::Region& body) {
     if (!plan.further.contains(id)) plan.nearer.insert(id);
   plan.stages = plan.ahead + (plan.further.empty() ? 1 : 2);
   if (static_cast<std::size_t>(plan.stages) * plan.stage_bytes > kLongestRingBytes) return {};
-  for (const Id id : body.body) {
-    const tile::Instruction& self = v.at(id);
-    if (self.type.shape.empty() && self.word != Word::Constant && tile::has_result(self.word) && is_address_word(self.word) &&
-        follows_counter(v, body, id) && !v.renames(id))
-      plan.addresses.push_back(id);
-  }
+  plan.addresses = addresses_of(v, body);
   plan.layout = std::to_string(plan.stage_bytes);
   for (const auto& [id, place] : plan.places)
     plan.layout += " " + std::to_string(place) + "/" + std::to_string(size_of(v.analysis().type(v.at(id).operands[0]).dtype));

@@ -110,9 +110,10 @@ class Scheduler {
       case Word::Hint: return;  // facts.h
       default: break;
     }
-    if (v_.is_inline(id) && !self.type.shape.empty()) return;
+    if ((v_.is_inline(id) && !self.type.shape.empty()) || d_.products.absorbed.contains(id)) return;
     if (self.word == Word::Reduce && v_.spread(self.operands[0]) != Spread::Flat) return reduce(id);
-    if (tile::is_elementwise(self.word) || self.word == Word::Arange || self.word == Word::InlineAsm || (self.word == Word::RandomBits && !counts_in_fours(v_, id)))
+    if (tile::is_elementwise(self.word) || self.word == Word::Arange || self.word == Word::InlineAsm ||
+        (self.word == Word::RandomBits && !counts_in_fours(v_, id)))
       return share_loop(id);
     alone(id, self.operands);
   }

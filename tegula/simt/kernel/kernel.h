@@ -120,10 +120,16 @@ struct For {
   Name name;
   Expression begin, end, step;
   Block body;
+  /// Tiles that are copied ahead (passes/fetch_tiles.h): for all threads of the block, so that these meet in each iteration.
+  struct Tiles {
+    int stages = 0;
+    std::vector<Ring::Address> addresses;
+  };
   struct OfProgram {
     std::set<tile::Id> moving;  // pointers whose tiles never meet in two iterations
     std::string ring;  // the layout of what is fetched ahead; empty: nothing is
     Box<Ring> fetches;  // what a pass has fetched ahead
+    Box<Tiles> tiles;  // the same
     std::size_t own = 0;  // statements of the body, from the first on, that are an iteration's own: the others carry values on
   };
   std::optional<OfProgram> program;  // nothing: a part of one word
@@ -270,7 +276,31 @@ struct Shuffle {
   Expression target, source, distance;
 };
 
+// ---- Tensor cores. A fragment's register is `packed` numbers of 4 bytes together; layouts are those of PTX's "Matrix Fragments for mma.m16n8k16" (linear.h).
+/// Four matrices of 8 rows of 16 bytes into four registers: lane l gives the place of row l % 8 of matrix l / 8, and gets of each matrix the bytes from
+/// 4 * (l % 4) on of row l / 4; `by_terms`, of halves: of column l / 4 the rows 2 * (l % 4) and the next.
+struct ReadMatrices {
+  bool by_terms = false;
+  Expression place, target;
+};
+/// A register of a fragment from as many numbers as it holds.
+struct PackFragment {
+  Expression source, target;
+};
+/// The sums of a 16 x 8 tile, `upper` and `lower` rows' two each, add products of 16 x n and n x 8 operands, n of 32 bytes. The lanes of a warp do so together.
+struct MultiplyFragments {
+  DType dtype = DType::bf16;
+  Expression upper, lower, left, right;
+  int second = 0;  // of `right`: the first of the two registers
+};
+
 // ---- What passes put something in the place of (passes/).
+/// A tile of memory that all threads copy into shared memory; `ahead`: into the stage `into`, for a later iteration of the loop.
+struct CopyTile {
+  tile::Id pointer = -1;  // the same of its Touch
+  bool ahead = false;
+  Block body;
+};
 /// The tile in the registers of `source` in those of `target`, where it lies otherwise. `to` names elements by their numbers in `from`; they are 2^bits.
 struct Convert {
   Register source, target;
@@ -315,11 +345,11 @@ const T& unboxed(const Box<T>& box) {
 struct Statement {
   template <class T>
   static constexpr bool kBoxed = sizeof(T) > 2 * sizeof(Expression) + 8;
-  using What =
-      std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
-                   AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report, Box<Show>,
-                   Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, Combine, BeginExchange, Scan, Sort,
-                   Box<Shuffle>, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+  using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
+                            AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report,
+                            Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, Combine,
+                            BeginExchange, Scan, Sort, Box<Shuffle>, ReadMatrices, PackFragment, Box<MultiplyFragments>, CopyTile,
+                            Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   What what;
   Box<Expression> when;  // nothing: always
 
@@ -370,6 +400,7 @@ struct Kernel {
   std::int64_t rows = 1, columns = 1;  // of its tile
   int vector = 1;
   int row_threads = 1, column_threads = 1;
+  int column_warps = 0;  // of fragments: warps beside each other; threads lie in them 8 x 4; 0: in rows
   int cluster = 1;  // blocks that run one instance
   int resident = 0;  // blocks that a multiprocessor should hold at a time; 0: as many as there is room for
   bool many_sets = false, guarded = false, one_axis = false;
@@ -380,14 +411,19 @@ struct Kernel {
   Block entry;  // before a thread knows its instance
   Block body;
   // Bytes of dynamic shared memory.
-  std::size_t scratch_bytes = 0, part_bytes = 0, ring_bytes = 0, staged_bytes = 0;
+  std::size_t scratch_bytes = 0, part_bytes = 0, ring_bytes = 0, staged_bytes = 0, tile_bytes = 0;
 
   int threads() const { return row_threads * column_threads; }
   std::size_t parts_begin() const { return (scratch_bytes + 15) / 16 * 16; }
   /// At lines of 128 bytes: rings that begin between them are filled at 0.77 of the rate (H200).
   std::size_t ring_begin() const { return ring_bytes > 0 ? (parts_begin() + part_bytes + 127) / 128 * 128 : parts_begin() + part_bytes; }
   std::size_t staged_begin() const { return (ring_begin() + ring_bytes + 127) / 128 * 128; }
-  std::size_t shared_bytes() const { return staged_bytes > 0 ? staged_begin() + staged_bytes : ring_begin() + ring_bytes; }
+  /// Tiles that tensor cores read.
+  std::size_t tiles_begin() const { return (staged_begin() + staged_bytes + 127) / 128 * 128; }
+  std::size_t shared_bytes() const {
+    if (tile_bytes > 0) return tiles_begin() + tile_bytes;
+    return staged_bytes > 0 ? staged_begin() + staged_bytes : ring_begin() + ring_bytes;
+  }
 };
 
 }  // namespace tegula::simt

@@ -14,7 +14,8 @@ void for_each_block(S& statement, F&& f) {
       [&](auto& held) {
         auto& what = unboxed(held);
         using T = std::remove_const_t<std::remove_reference_t<decltype(what)>>;
-        if constexpr (std::is_same_v<T, Loop> || std::is_same_v<T, EachOfVector> || std::is_same_v<T, For> || std::is_same_v<T, Scope>)
+        if constexpr (std::is_same_v<T, Loop> || std::is_same_v<T, EachOfVector> || std::is_same_v<T, For> || std::is_same_v<T, Scope> ||
+                      std::is_same_v<T, CopyTile>)
           f(what.body);
         if constexpr (std::is_same_v<T, Branch>) f(what.then), f(what.otherwise);
       },
@@ -62,6 +63,9 @@ void for_each_expression(S& statement, F&& f) {
         else if constexpr (std::is_same_v<T, Show>) all(what.value, what.index);
         else if constexpr (std::is_same_v<T, Philox>) all(what.seed, what.counter, what.target);
         else if constexpr (std::is_same_v<T, Shuffle>) all(what.target, what.source, what.distance);
+        else if constexpr (std::is_same_v<T, ReadMatrices>) all(what.place, what.target);
+        else if constexpr (std::is_same_v<T, PackFragment>) all(what.source, what.target);
+        else if constexpr (std::is_same_v<T, MultiplyFragments>) all(what.upper, what.lower, what.left, what.right);
         else if constexpr (std::is_same_v<T, CopyAsync>) all(what.source, what.place);
         else if constexpr (std::is_same_v<T, CopyAhead>) all(what.place, what.source, what.inside);
         else if constexpr (std::is_same_v<T, Combine>) {
@@ -78,8 +82,10 @@ void for_each_target(S& statement, F&& f) {
       [&](auto& held) {
         auto& what = unboxed(held);
         using T = std::remove_const_t<std::remove_reference_t<decltype(what)>>;
-        if constexpr (std::is_same_v<T, Assign> || std::is_same_v<T, LoadWide> || std::is_same_v<T, Philox> || std::is_same_v<T, Shuffle>)
+        if constexpr (std::is_same_v<T, Assign> || std::is_same_v<T, LoadWide> || std::is_same_v<T, Philox> || std::is_same_v<T, Shuffle> ||
+                      std::is_same_v<T, ReadMatrices> || std::is_same_v<T, PackFragment>)
           f(what.target);
+        else if constexpr (std::is_same_v<T, MultiplyFragments>) f(what.upper), f(what.lower);
         else if constexpr (std::is_same_v<T, Atomic>) {
           if (what.target) f(*what.target);
         } else if constexpr (std::is_same_v<T, Combine>) {

@@ -16,6 +16,7 @@ void Lowering::lower(simt::Kernel& kernel) {
   kernel.body = block_of([&] { body(); });
   kernel.ring_bytes = decided_.ring_bytes();
   kernel.staged_bytes = staged_bytes_;
+  kernel.tile_bytes = decided_.products.bytes;
 }
 
 void Lowering::entry() {
@@ -74,7 +75,10 @@ void Lowering::instruction(Id id) {
     case Word::Scan: return scan(id);
     case Word::Sort:
     case Word::ArgSort: return sort(id);
-    case Word::Dot: return dot(id);
+    case Word::Dot:
+      if (const auto product = decided_.products.all.find(id); product != decided_.products.all.end())
+        return tensor_product(id, product->second);
+      return dot(id);
     case Word::Gather: return gather_along(id);
     case Word::Histogram: return histogram(id);
     case Word::RandomBits: return counts_in_fours(*this, id) ? random_words(id) : scalar_word(id);
@@ -112,6 +116,7 @@ void Lowering::loop(Id id) {
   origin(id);
   const DeferredSums& deferred = decided_.deferred.at(id);
   for (std::size_t k = 0; k < deferred.size(); ++k) begin_carried(body.parameters[k + 1], self.operands[k + 3], deferred[k]);
+  await_tiles();
   const RingPlan& ring = decided_.rings.at(id);
   const Id induction = body.parameters[0];
   simt::For loop{.type = simt::type_of(a_.type(induction)),
@@ -120,9 +125,14 @@ void Lowering::loop(Id id) {
                  .end = scalar(self.operands[1]),
                  .step = scalar(self.operands[2]),
                  .body = {},
-                 .program = simt::For::OfProgram{.moving = {}, .ring = {}, .fetches = fetches(ring)}};
+                 .program = simt::For::OfProgram{.moving = {}, .ring = {}, .fetches = fetches(ring), .tiles = {}}};
+  if (const auto tiles = decided_.products.rings.find(id); tiles != decided_.products.rings.end()) {
+    simt::For::Tiles plan{.stages = tiles->second.stages, .addresses = {}};
+    for (const Id address : tiles->second.addresses) plan.addresses.push_back({variable(address), at(address).where});
+    loop.program->tiles = std::move(plan);
+  }
   loop.body = block_of([&] {
-    if (ring.stages > 0) origin_ = {};  // a pass puts other lines ahead of the body
+    if (ring.stages > 0 || loop.program->tiles) origin_ = {};  // a pass puts other lines ahead of the body
     region(body);
     loop.program->own = open_.back().size();
     carry_on(body, deferred);
@@ -143,6 +153,7 @@ void Lowering::loop(Id id) {
 /// Nothing is fetched ahead and no sum is left to the end: how often it goes round is not known.
 void Lowering::loop_while(Id id) {
   meet_cluster();
+  await_tiles();
   ++repeats_;
   const tile::Instruction& self = at(id);
   const tile::Region& body = self.regions[0];
@@ -216,8 +227,11 @@ simt::Box<simt::Ring> Lowering::fetches(const RingPlan& plan) const {
 /// All that is carried on is read before any of it changes.
 void Lowering::carry_on(const tile::Region& body, const DeferredSums& deferred) {
   const auto next = [](std::size_t k) { return Name("next", static_cast<std::int32_t>(k)); };
+  const auto stays = [&](std::size_t k) {
+    return !decided_.products.in_place.empty() && variable(body.results[k]) == variable(body.parameters[k + 1]);
+  };
   for (std::size_t k = 0; k < deferred.size(); ++k) {
-    if (deferred[k]) continue;
+    if (deferred[k] || stays(k)) continue;
     const Id parameter = body.parameters[k + 1];
     const tile::Type& type = a_.type(parameter);
     const Spread own = spread(parameter);
@@ -225,7 +239,7 @@ void Lowering::carry_on(const tile::Region& body, const DeferredSums& deferred) 
     loops(own, type.shape, Step::Elements, [&] { assign(held(next(k), own), element(body.results[k], own)); });
   }
   for (std::size_t k = 0; k < deferred.size(); ++k) {
-    if (deferred[k]) continue;
+    if (deferred[k] || stays(k)) continue;
     const Id parameter = body.parameters[k + 1];
     const Spread own = spread(parameter);
     loops(own, a_.type(parameter).shape, Step::Elements, [&] { assign(held(parameter, own), held(next(k), own)); });
@@ -255,6 +269,7 @@ void Lowering::keep_parts_apart(const tile::Region& body, simt::Block& block) co
 
 void Lowering::branch(Id id) {
   meet_cluster();
+  await_tiles();
   const tile::Instruction& self = at(id);
   origin(id);
   std::map<std::size_t, Id> results;  // the variables behind the Result words

@@ -53,7 +53,13 @@ class Lowering : private Values {
   static simt::Place place(Spread spread);
   /// The place of a vector of a tile that is spread along the columns.
   static simt::Place vector_place(Spread spread) { return spread == Spread::Full ? simt::Place::VectorOfRow : simt::Place::Vector; }
-  Name variable(Id id) const { return {"v", a_.resolve(id)}; }
+  Name variable(Id id) const {
+    id = a_.resolve(id);
+    const auto& in_place = decided_.products.in_place;
+    if (!in_place.empty())
+      if (const auto sum = in_place.find(id); sum != in_place.end()) id = sum->second;
+    return {"v", id};
+  }
   static Expression held(Name name, Spread own) { return simt::held(name, place(own)); }
   Expression held(Id id, Spread own) const { return held(variable(id), own); }
   /// Where the place is inside the tile; nothing when it always is.
@@ -172,6 +178,16 @@ class Lowering : private Values {
     if (grid_.cluster > 1) add(simt::MeetCluster{});
   }
 
+  // ---- products.cpp: products that tensor cores do.
+  Expression tile_begin(const Operand& operand) const;
+  Expression copied_begin(Id load, const char* stage) const;
+  void copy_tile(Id load);
+  void await_tiles();
+  void write_operands(const Product& product);
+  Expression matrix_place(const Operand& operand, bool is_left) const;
+  void tensor_product(Id id, const Product& product);
+  void product_steps(Id id, const Product& product);
+
   // ---- shared.cpp: words that go through shared memory as a whole.
   void reduce_shared(Id id);
   void scan(Id id);
@@ -216,6 +232,7 @@ class Lowering : private Values {
   std::size_t staged_bytes_ = 0;
   bool reads_ahead_ = false;  // the last pass finds its first vectors in registers
   bool awaits_staged_ = false;  // copies are on their way
+  bool awaits_tiles_ = false;   // the same of tiles, where they stand
   int repeats_ = 0;  // loops of the program that are open
   std::set<Id> local_;  // computed in the innermost loop that is open, as a scalar
   std::map<Id, const DeferredSum*> deferred_;

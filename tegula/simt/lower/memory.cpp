@@ -91,6 +91,7 @@ void Lowering::load(Id id) {
   const bool direct = decided_.staging.direct.contains(id);
   touch(pointer, false, !direct);
   origin(id);
+  if (decided_.products.copied.contains(id)) return copy_tile(id);
   const Spread own = spread(id);
   if (tile::AccessHints::of(self).is_volatile) return load_volatile(id);
   if (direct) return;  // its pass reads it

@@ -59,8 +59,13 @@ void Cluster::begin(Warp& warp, int block, int number) {
   const auto thread = [&](int lane) { return warp.first_thread + lane; };
   give<std::int32_t>(warp, g.thread, thread);
   give<std::int32_t>(warp, g.rank, [&](int) { return block; });
-  give<std::int32_t>(warp, g.tr, [&](int lane) { return thread(lane) / columns; });
-  give<std::int32_t>(warp, g.tc, [&](int lane) { return block * columns + thread(lane) % columns; });
+  if (const int beside = kernel_.column_warps; beside > 1) {
+    give<std::int32_t>(warp, g.tr, [&](int lane) { return number / beside * 8 + lane / 4; });
+    give<std::int32_t>(warp, g.tc, [&](int lane) { return number % beside * 4 + lane % 4; });
+  } else {
+    give<std::int32_t>(warp, g.tr, [&](int lane) { return thread(lane) / columns; });
+    give<std::int32_t>(warp, g.tc, [&](int lane) { return block * columns + thread(lane) % columns; });
+  }
   give<std::uint64_t>(warp, g.shared, [&](int) { return reinterpret_cast<std::uintptr_t>(memory_.shared(block)); });
   const std::int64_t here = first_block_ + block, walkers = std::min<std::int64_t>(blocks_, kernel_.walkers);
   give<std::uint32_t>(warp, g.owners, [&](int) { return walkers * kernel_.threads(); });

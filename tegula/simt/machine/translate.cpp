@@ -60,6 +60,9 @@ void Translator::head() {
   const Value ring = temporary(bytes);
   move(ring, pointer_sum(variable("shared").value, constant(Number::I64, k_.ring_begin())));
   declare("ring", ring);
+  const Value tiles = temporary(bytes);
+  move(tiles, pointer_sum(variable("shared").value, constant(Number::I64, k_.tiles_begin())));
+  declare("tiles", tiles);
 }
 
 void Translator::walk(const Block& block) {

@@ -60,6 +60,7 @@ class Translator {
   void operator()(const UseRing&) { unknown("a mark of the ring that a pass should have replaced"); }
   void operator()(const OpenRing&) { unknown("a mark of the ring that a pass should have replaced"); }
   void operator()(const Convert&) { unknown("a change of layout that a pass should have replaced"); }
+  void operator()(const CopyTile&) { unknown("a copy of a tile that a pass should have replaced"); }
   void operator()(const Reduced&) { unknown("a mark of reductions that a pass should have replaced"); }
   void operator()(const UseScratch&) { unknown("a mark of scratch that a pass should have replaced"); }
   using Within = std::function<void()>;
@@ -92,6 +93,11 @@ class Translator {
   void store(const Value& address, const Type& type, const Value& value, const std::string& said);
   void copy(const Value& to, const Value& from, const Value& inside, std::size_t offset, std::size_t bytes, std::size_t element,
             std::size_t first, const std::string& said);
+
+  // ---- translate_products.cpp
+  void operator()(const ReadMatrices& read);
+  void operator()(const PackFragment& pack);
+  void operator()(const MultiplyFragments& product);
 
   // ---- translate_across.cpp
   void declare_two(const char* first, std::int64_t count);

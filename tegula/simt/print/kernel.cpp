@@ -86,10 +86,17 @@ class Head {
     if (k_.shared_bytes() > 0) put("  TEGULA_SHARED;\n");
     if (k_.part_bytes > 0) put("  constexpr int parts = ", k_.parts_begin(), ";  // of reductions, in shared\n");
     if (k_.ring_bytes > 0) put("  unsigned char* const ring = shared + ", k_.ring_begin(), ";  // what is fetched ahead\n");
+    if (k_.tile_bytes > 0) put("  unsigned char* const tiles = shared + ", k_.tiles_begin(), ";  // that tensor cores read\n");
     if (k_.staged_bytes > 0) put("  constexpr int held = ", k_.staged_begin(), ";  // of rows\n");
   }
   void threads() {
     if (k_.cluster > 1) put("  const int block = cluster_rank();\n");
+    if (k_.column_warps > 1) {
+      put("  const int tr = static_cast<int>(threadIdx.x) / ", 32 * k_.column_warps,
+          " * 8 + static_cast<int>(threadIdx.x) % 32 / 4, tc = ", "static_cast<int>(threadIdx.x) / 32 % ", k_.column_warps,
+          " * 4 + static_cast<int>(threadIdx.x) % 4;\n  (void)tr, (void)tc, (void)failure;\n");
+      return;
+    }
     put("  const int tr = static_cast<int>(threadIdx.x) / ", k_.column_threads, ", tc = ");
     if (k_.cluster > 1) put("block * ", k_.column_threads, " + ");
     put("static_cast<int>(threadIdx.x) % ", k_.column_threads, ";\n  (void)tr, (void)tc, (void)failure;\n");

@@ -258,7 +258,19 @@ class Printer {
 
   void operator()(const Shuffle& one) { line(one.target, " = exchanged(", one.source, ", ", one.distance, ")"); }
 
+  // ---- Tensor cores.
+  void operator()(const ReadMatrices& read) { line("read_matrices<", truth(read.by_terms), ">(", read.place, ", ", read.target, ")"); }
+  void operator()(const PackFragment& pack) { line("narrow_wide(", pack.source, ", ", pack.target, ")"); }
+  void operator()(const MultiplyFragments& product) {
+    begin();
+    say("multiply(", product.upper, ", ", product.lower, ", ", product.left, ", ", product.right);
+    if (product.second > 0) say(" + ", product.second);
+    say(")");
+    end();
+  }
+
   // ---- Passes have put something in their place.
+  void operator()(const CopyTile&) {}
   void operator()(const Convert&) {}
   void operator()(const Reduced&) {}
   void operator()(const EachOfVector&) {}

@@ -36,6 +36,7 @@ class Paths {
   Paths(const Kernel& kernel, std::set<std::string>& faults)
       : faults_(faults),
         column_threads_(kernel.column_threads),
+        column_warps_(kernel.column_warps),
         rows_(kernel.row_threads > 1 ? kAcrossRows : 0),
         columns_(kernel.column_threads * kernel.cluster > 1 ? kAcrossColumns : 0) {
     const auto gather = [&](const Statement& statement) {
@@ -95,7 +96,7 @@ class Paths {
   }
   Bits across(std::int64_t mask) const {
     if (!std::has_single_bit(static_cast<unsigned>(column_threads_))) return rows_ | columns_;
-    const std::int64_t of_columns = column_threads_ - 1;
+    const std::int64_t of_columns = column_warps_ > 1 ? 3 | (column_warps_ - 1) << 5 : column_threads_ - 1;
     return static_cast<Bits>(((mask & of_columns) != 0 ? columns_ : 0) | ((mask & ~of_columns) != 0 ? rows_ : 0));
   }
   /// Whether it is read from the ring, where a thread finds what it has copied itself (rings.h).
@@ -320,7 +321,7 @@ class Paths {
   }
 
   std::set<std::string>& faults_;
-  const int column_threads_;
+  const int column_threads_, column_warps_;
   const Bits rows_, columns_;
   std::set<std::string> brought_;  // arrays that threads bring together
   std::vector<Array> arrays_;

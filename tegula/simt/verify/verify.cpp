@@ -8,6 +8,7 @@
 #include "tegula/simt/kernel/visit.h"
 #include "tegula/simt/verify/registers.h"
 #include "tegula/simt/verify/rings.h"
+#include "tegula/simt/verify/tiles.h"
 
 namespace tegula::simt {
 
@@ -19,9 +20,9 @@ constexpr std::size_t kBytesOfThread = 512 << 10;  // of local memory, where wha
 
 /// What the head of every kernel declares.
 const std::set<std::string>& given_names() {
-  static const std::set<std::string> names{"threadIdx.x", "blockIdx.x", "tr",     "tc",          "block",  "failure", "id0",
-                                           "id1",         "id2",        "g0",     "g1",          "g2",     "shared",  "ring",
-                                           "held",        "parts",      "guards", "guard_count", "owners", "owner",   "nullptr"};
+  static const std::set<std::string> names{"threadIdx.x", "blockIdx.x",  "tr",     "tc",    "block",   "failure", "id0",  "id1",
+                                           "id2",         "g0",          "g1",     "g2",    "shared",  "ring",    "held", "parts",
+                                           "guards",      "guard_count", "owners", "owner", "nullptr", "tiles"};
   return names;
 }
 
@@ -42,6 +43,7 @@ class Verifier {
     walk(k_.entry);
     walk(k_.body);
     check_rings(k_, faults_);
+    check_tiles(k_, faults_);
     check_registers(k_, faults_);
     if (register_bytes(k_) > kBytesOfThread) fault("a thread has registers of " + std::to_string(register_bytes(k_)) + " bytes");
     return {faults_.begin(), faults_.end()};
@@ -189,8 +191,25 @@ class Verifier {
     check_all(load);
     check_vector(load.wide, load.count);
   }
+  /// Operands of products lie in the scratch, too.
+  void write_at(const Expression& pointer) {
+    for_each_part(pointer, [&](const Expression& e) {
+      if (e.is_name("shared")) write("an operand");
+    });
+  }
+  void operator()(const StoreOne& store) {
+    check_all(store);
+    write_at(store.pointer);
+  }
+  void operator()(const ReadMatrices& matrices) {
+    check_all(matrices);
+    for_each_part(matrices.place, [&](const Expression& e) {
+      if (e.kind == Kind::Name && is_shared(e.name)) read("an operand");
+    });
+  }
   void operator()(const StoreWide& store) {
     check_all(store);
+    write_at(store.pointer);
     check_vector(store.wide, store.count);
   }
   void operator()(const CopyAhead& copy) {
@@ -206,6 +225,7 @@ class Verifier {
   void operator()(const UseRing&) { fault("a mark of the ring is left, which place_barriers should have replaced"); }
   void operator()(const OpenRing&) { fault("a mark of the ring is left, which place_barriers should have replaced"); }
   void operator()(const Convert&) { fault("a change of layout is left, which convert_layouts should have replaced"); }
+  void operator()(const CopyTile&) { fault("a copy of a tile is left, which fetch_tiles should have replaced"); }
   void operator()(const Reduced&) { fault("a mark of reductions is left, which keep_packed should have replaced"); }
   void operator()(const UseScratch&) { fault("a need of memory is left, which place_shared should have met"); }
   template <class T>

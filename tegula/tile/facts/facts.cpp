@@ -5,10 +5,11 @@
 
 namespace tegula::tile {
 
-Facts::Facts(const Program& program, std::vector<ArgumentFact> arguments, std::function<bool(const Shape&)> apart)
+Facts::Facts(const Program& program, std::vector<ArgumentFact> arguments, std::function<bool(const Shape&)> apart, bool divides_counters)
     : program_(program),
       arguments_(std::move(arguments)),
       apart_(std::move(apart)),
+      divides_counters_(divides_counters),
       forms_(program.instructions.size()),
       twos_(program.instructions.size(), 0),
       bits_(program.instructions.size(), kAnyBits),
@@ -30,6 +31,8 @@ void Facts::visit(const Region& region) {
     examine(id);
     if (self.word == Word::For && bits(self.operands[0]) < kAnyBits)  // counts up from there
       bits_[index(self.regions[0].parameters[0])] = bits(self.operands[1]);
+    if (self.word == Word::For && divides_counters_)
+      twos_[index(self.regions[0].parameters[0])] = std::min(twos(self.operands[0]), twos(self.operands[2]));
     for (const Region& inner : self.regions) visit(inner);
   }
   for (const Id id : region.results) users_[index(resolve(id))].push_back(-1);

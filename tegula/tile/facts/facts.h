@@ -49,7 +49,9 @@ struct ArgumentFact {
 class Facts {
  public:
   /// `apart`: tiles of these shapes lie otherwise than the rest, so that coordinates of one are not those of the other. `program` stays as it is.
-  Facts(const Program& program, std::vector<ArgumentFact> arguments, std::function<bool(const Shape&)> apart = {});
+  /// `divides_counters`: what divides the begin and the step of a loop is taken to divide its counter.
+  Facts(const Program& program, std::vector<ArgumentFact> arguments, std::function<bool(const Shape&)> apart = {},
+        bool divides_counters = false);
 
   const Program& program() const { return program_; }
   const Instruction& operator[](Id id) const { return program_[id]; }
@@ -100,6 +102,7 @@ class Facts {
   const Program& program_;
   std::vector<ArgumentFact> arguments_;
   std::function<bool(const Shape&)> apart_;
+  bool divides_counters_;
   std::vector<Form> forms_;
   std::vector<int> twos_, bits_;
   // Of tiles of computed elements, as hints say: so many along the last axis count up, from a multiple of 2^starts_ on.

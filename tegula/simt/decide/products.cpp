@@ -1,0 +1,308 @@
+#include "tegula/simt/decide/products.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "tegula/simt/decide/parts.h"
+#include "tegula/tile/access_hints.h"
+#include "tegula/tile/passes/add_into_products.h"
+
+namespace tegula::gpu {
+
+using tile::Id;
+using tile::Instruction;
+using tile::Program;
+using tile::Word;
+
+namespace {
+
+constexpr int kStepBytes = 32;  // of a row of an operand, that one mma takes
+
+bool is_power(std::int64_t n) { return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n)); }
+
+/// The dtype that all elements of the value are numbers of; nothing where that is not known.
+std::optional<DType> stored_as(const Program& program, Id id) {
+  const Instruction& self = program[id];
+  switch (self.word) {
+    case Word::Load: {
+      const bool zero = self.operands.size() < 3 || tile::is_zero(program, self.operands[2]);
+      return zero ? std::optional(program[self.operands[0]].type.dtype) : std::nullopt;
+    }
+    case Word::Narrow: return static_cast<DType>(self.attribute);
+    case Word::Hint:
+    case Word::Broadcast:
+    case Word::ExpandDims:
+    case Word::Reshape:
+    case Word::Transpose: return stored_as(program, self.operands[0]);
+    case Word::Select: {
+      const Id a = self.operands[1], b = self.operands[2];
+      if (tile::is_zero(program, a)) return stored_as(program, b);
+      const auto first = stored_as(program, a);
+      return tile::is_zero(program, b) || (first && first == stored_as(program, b)) ? first : std::nullopt;
+    }
+    default: return std::nullopt;
+  }
+}
+
+bool multiplies(DType dtype, int architecture) {
+  return is_half(dtype) ? architecture >= 80 : is_float8(dtype) ? architecture >= 89 : dtype == DType::i8 || dtype == DType::u8;
+}
+
+template <class F>
+void for_each_region(const Program& program, const tile::Region& region, F&& f) {
+  f(region);
+  for (const Id id : region.body)
+    for (const tile::Region& inner : program[id].regions) for_each_region(program, inner, f);
+}
+
+}  // namespace
+
+std::map<Id, DType> tensor_products(const Program& program, int architecture) {
+  std::map<Id, DType> all;
+  if (architecture < 80) return all;
+  for_each_region(program, program.body, [&](const tile::Region& region) {
+    for (const Id id : region.body) {
+      const Instruction& self = program[id];
+      if (self.word != Word::Dot || self.type.shape.rank() != 2) continue;
+      const auto left = stored_as(program, self.operands[0]), right = stored_as(program, self.operands[1]);
+      if (!left || left != right || !multiplies(*left, architecture)) continue;
+      if (self.type.dtype != (is_float(*left) ? DType::f32 : DType::i32)) continue;
+      const std::int64_t rows = self.type.shape[0], columns = self.type.shape[1], terms = program[self.operands[0]].type.shape[1];
+      const bool fits = is_power(rows) && is_power(columns) && is_power(terms) && rows >= 16 && columns >= 16 &&
+                        terms * static_cast<std::int64_t>(size_of(*left)) >= kStepBytes;
+      if (fits) all[id] = *left;
+    }
+  });
+  return all;
+}
+
+std::optional<Shape> shape_of_products(const Program& program, int architecture) {
+  std::optional<Shape> largest;
+  for (const auto& [id, dtype] : tensor_products(program, architecture)) {
+    const Shape& shape = program[id].type.shape;
+    if (!largest || numel(shape) > numel(*largest)) largest = shape;
+  }
+  return largest;
+}
+
+ThreadGrid fragment_grid(const Program& program, const Shape& sums) {
+  constexpr std::int64_t kSumsOfWarp = 64 * 64, kSumsOfFewWarps = 32 * 32, kManySums = 128 * 128;
+  const std::int64_t rows = sums[0], columns = sums[1], count = rows * columns;
+  const bool reduces = std::ranges::any_of(
+      program.instructions, [](const Instruction& self) { return self.word == Word::Reduce || self.word == Word::ArgReduce; });
+  const std::int64_t most =
+      std::clamp<std::int64_t>(count / (count >= kManySums ? kSumsOfWarp : kSumsOfFewWarps), 1, count >= kManySums ? 8 : 4);
+  std::int64_t row_warps = 1, column_warps = 1;
+  while (row_warps * column_warps < most) {  // the longer side of a warp's part is cut
+    const bool cut_rows = rows / row_warps >= 32, cut_columns = !reduces && columns / column_warps >= 32;
+    if (cut_rows && (!cut_columns || rows / row_warps >= columns / column_warps)) row_warps *= 2;
+    else if (cut_columns) column_warps *= 2;
+    else break;
+  }
+  ThreadGrid grid;
+  grid.rows = rows, grid.columns = columns;
+  grid.vector = 2;
+  grid.fragments = true;
+  grid.column_warps = static_cast<int>(column_warps);
+  grid.row_threads = static_cast<int>(8 * row_warps), grid.column_threads = static_cast<int>(4 * column_warps);
+  grid.row_steps = static_cast<int>(rows / grid.row_threads);
+  grid.column_steps = static_cast<int>(columns / (2 * grid.column_threads));
+  return grid;
+}
+
+namespace {
+
+class Decider {
+ public:
+  Decider(const Values& values, int architecture) : v_(values), a_(values.analysis()), limit_(shared_limit(architecture)) {
+    const Shape sums{values.grid().rows, values.grid().columns};
+    for (const auto& [id, dtype] : tensor_products(a_.program(), architecture))
+      if (a_.type(id).shape == sums) p_.all[id].dtype = dtype;
+  }
+
+  Products decide() {
+    for (auto& [id, product] : p_.all) operand(id, 0, product.dtype), operand(id, 1, product.dtype);  // finds what cannot be copied
+    p_.copied.clear(), p_.absorbed.clear();
+    for (auto& [id, product] : p_.all) {
+      product.left = operand(id, 0, product.dtype);
+      product.right = operand(id, 1, product.dtype);
+      std::size_t written = 0;
+      for (Operand* const one : {&product.left, &product.right}) {
+        if (one->copied || one->in_registers) continue;
+        one->place = written, written += one->tile.bytes();
+      }
+      p_.scratch_bytes = std::max(p_.scratch_bytes, written);
+    }
+    for_each_region(a_.program(), a_.program().body, [&](const tile::Region& region) { add_in_place(region); });
+    plan_rings(a_.program().body);
+    for (auto& [load, copied] : p_.copied)
+      if (copied.loop < 0) copied.place = p_.bytes, p_.bytes += copied.tile.bytes();
+    choose_stages();
+    return std::move(p_);
+  }
+
+ private:
+  // ---- Operands.
+  bool is_product(Id id) const { return id >= 0 && p_.all.contains(id); }
+  bool multiplied_only(Id id) const {
+    const auto& users = a_.users(id);
+    return !users.empty() &&
+           std::ranges::all_of(users, [&](Id user) { return is_product(user) && a_.resolve(v_.at(user).operands[2]) != a_.resolve(id); });
+  }
+  Operand operand(Id dot, std::size_t which, DType dtype) {
+    Operand one;
+    Id id = a_.resolve(v_.at(dot).operands[which]);
+    const Shape shape = a_.type(id).shape;
+    bool turned = false;  // the tile's axes with respect to the operand's
+    while (v_.at(id).word == Word::Transpose) turned = !turned, id = a_.resolve(v_.at(id).operands[0]);
+    one.value = id;
+    const bool halves = is_half(dtype);
+    const std::int64_t terms = which == 0 ? shape[1] : shape[0], others = which == 0 ? shape[0] : shape[1];
+    const int terms_axis = (which == 0) != turned ? 1 : 0;  // of `id`
+    if (const CopiedTile* const copied = copied_tile(id, dtype)) {
+      if (!halves && copied->along != terms_axis) refused_.insert(id);  // only halves can be transposed by ldmatrix
+      one.copied = true;
+      one.by_terms = copied->along != terms_axis;
+      one.tile = copied->tile;
+      return one;
+    }
+    one.in_registers = which == 0 && !turned && halves && v_.grid().column_warps == 1 && terms == v_.grid().columns &&
+                       v_.spread(id) == Spread::Full && has_registers(id);
+    one.by_terms = halves && terms_axis == 0;
+    one.swapped = !halves && terms_axis == 0;
+    const std::int64_t size = static_cast<std::int64_t>(size_of(dtype));
+    one.tile = tile_of(one.by_terms ? terms : others, (one.by_terms ? others : terms) * size);
+    return one;
+  }
+  /// Whether threads hold it as numbers that are computed with. No recipe: the grid of fragments has none (schedule.cpp).
+  bool has_registers(Id id) const {
+    const Word word = v_.at(id).word;
+    return word != Word::Constant && word != Word::Parameter && a_.form(id).kind == Form::Kind::None && !v_.renames(id);
+  }
+  static SwizzledTile tile_of(std::int64_t rows, std::int64_t bytes) {
+    return {.rows = static_cast<int>(rows), .pieces = static_cast<int>(bytes / 16)};
+  }
+  /// Elements side by side along an axis that one access can move.
+  int contiguous(const Form& form, int axis, DType dtype) const {
+    if (!form.stride[static_cast<std::size_t>(axis)].is(1)) return 0;
+    const int known = std::min({form.base.twos, a_.twos(form.root), form.stride[static_cast<std::size_t>(1 - axis)].twos, 4});
+    return std::min(16 / static_cast<int>(size_of(dtype)), 1 << known);
+  }
+  const CopiedTile* copied_tile(Id id, DType dtype) {
+    if (const auto known = p_.copied.find(id); known != p_.copied.end()) return &known->second;
+    const Instruction& self = v_.at(id);
+    if (self.word != Word::Load || refused_.contains(id) || tile::AccessHints::of(self).is_volatile) return nullptr;
+    const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1;
+    if (a_.type(pointer).dtype != dtype) return nullptr;
+    std::set<Id> transposes;
+    const bool only_multiplied = std::ranges::all_of(a_.users(id), [&](Id user) {
+      if (user >= 0 && v_.at(user).word == Word::Transpose && multiplied_only(user)) return transposes.insert(user), true;
+      return is_product(user) && a_.resolve(v_.at(user).operands[2]) != id;
+    });
+    const Form form = a_.affine(pointer);
+    if (!only_multiplied || form.root < 0 || form.rest >= 0) return nullptr;
+    CopiedTile copied;
+    const Shape& shape = self.type.shape;
+    for (const int axis : {1, 0}) {
+      const int wide = contiguous(form, axis, dtype);
+      if (wide <= copied.wide && axis == 0) continue;
+      copied.wide = wide, copied.along = axis;
+    }
+    const std::int64_t line = shape[copied.along] * static_cast<std::int64_t>(size_of(dtype));
+    if (copied.wide * static_cast<int>(size_of(dtype)) < 4 || line < kStepBytes) return nullptr;
+    if (mask >= 0) {
+      for (const Condition& one : a_.box(mask).conditions) {
+        if (one.kind == Condition::Kind::Tile) return nullptr;
+        if (one.kind == Condition::Kind::AtLeast && one.axis == copied.along) return nullptr;
+      }
+    }
+    copied.tile = tile_of(shape[1 - copied.along], line);
+    p_.absorbed.insert(transposes.begin(), transposes.end());
+    return &(p_.copied[id] = copied);
+  }
+
+  // ---- Sums that stay where they are.
+  /// A product adds to the registers of its accumulator where nothing else takes that one there.
+  void add_in_place(const tile::Region& region) {
+    const auto here = [&](Id id) { return std::ranges::find(region.body, id) != region.body.end(); };
+    for (const Id id : region.body) {
+      if (!is_product(id)) continue;
+      const Id sum = a_.resolve(v_.at(id).operands[2]);
+      const bool carried = std::ranges::find(region.parameters, sum) != region.parameters.end();
+      const bool multiplied = a_.resolve(v_.at(id).operands[0]) == sum || a_.resolve(v_.at(id).operands[1]) == sum;
+      const bool own = multiplied ? false : carried ? carries(region, sum, id) : here(sum) && a_.users(sum).size() == 1;
+      if (own && a_.type(sum).shape == a_.type(id).shape && has_registers(sum)) {
+        const auto first = p_.in_place.find(sum);
+        p_.in_place[id] = first == p_.in_place.end() ? sum : first->second;
+      }
+    }
+  }
+  /// Whether only that product takes the carried value within the loop, and what comes of it is carried on.
+  bool carries(const tile::Region& region, Id sum, Id dot) const {
+    bool alone = true;
+    for_each_region(a_.program(), region, [&](const tile::Region& inner) {
+      for (const Id id : inner.body)
+        for (const Id operand : v_.at(id).operands) alone = alone && (id == dot || a_.resolve(operand) != sum);
+      if (&inner != &region)
+        for (const Id id : inner.results) alone = alone && a_.resolve(id) != sum;
+    });
+    const auto k = static_cast<std::size_t>(std::ranges::find(region.parameters, sum) - region.parameters.begin());
+    if (!alone || k == 0) return false;
+    for (Id id = a_.resolve(region.results[k - 1]); is_product(id); id = a_.resolve(v_.at(id).operands[2])) {
+      if (id == dot) return true;
+      if (a_.users(id).size() != 1) return false;
+    }
+    return false;
+  }
+
+  // ---- What loops copy ahead.
+  void plan_rings(const tile::Region& region) {
+    for (const Id id : region.body) {
+      const Instruction& self = v_.at(id);
+      for (const tile::Region& inner : self.regions) plan_rings(inner);
+      if (self.word != Word::For || (self.attribute & 255) == 1) continue;
+      const tile::Region& body = self.regions[0];
+      TileRingPlan plan;
+      for (const Id load : body.body) {
+        const auto copied = p_.copied.find(load);
+        if (copied == p_.copied.end() || !can_fetch_ahead(v_, body, load)) continue;
+        copied->second.loop = id, copied->second.place = plan.stage_bytes;
+        plan.stage_bytes += copied->second.tile.bytes();
+        plan.loads.push_back(load);
+      }
+      if (plan.loads.empty()) continue;
+      plan.stages = static_cast<int>(self.attribute & 255);
+      plan.addresses = addresses_of(v_, body);
+      p_.rings[id] = std::move(plan);
+    }
+  }
+  /// As many as two blocks of a multiprocessor have room for, from 2 to 4; no measurement so far, but the text for an H200 (8192³) lost 4 to 5 % with 3 instead
+  /// of 4.
+  void choose_stages() {
+    constexpr std::size_t kOther = 2048;
+    constexpr int kMostStages = 4;
+    for (auto& [loop, plan] : p_.rings) {
+      const std::size_t used = p_.bytes + p_.scratch_bytes + kOther;
+      const auto fit = [&](std::size_t room) { return room > used ? static_cast<int>((room - used) / plan.stage_bytes) : 0; };
+      const int most = std::max(2, fit(limit_));
+      plan.stages = plan.stages > 1 ? std::min(plan.stages, most) : std::clamp(fit(limit_ / 2), 2, std::min(kMostStages, most));
+      plan.place = p_.bytes;
+      p_.bytes += static_cast<std::size_t>(plan.stages) * plan.stage_bytes;
+    }
+  }
+
+  const Values& v_;
+  const Analysis& a_;
+  std::size_t limit_;
+  Products p_;
+  std::set<Id> refused_;  // loads that are not copied, as a product needs them the other way round
+};
+
+}  // namespace
+
+Products decide_products(const Values& values, int architecture) {
+  if (!values.grid().fragments) return {};
+  return Decider(values, architecture).decide();
+}
+
+}  // namespace tegula::gpu

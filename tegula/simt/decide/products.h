@@ -1,0 +1,79 @@
+#pragma once
+// Which products of tiles tensor cores do, and where their operands lie.
+//
+// The sums of such a product are the program's tile: threads hold it as the fragments of mma have it (ThreadGrid::fragments). Operands lie in shared
+// memory as they are stored, in rows of 16-byte pieces, of which eight below each other lie in different banks; they are copied there without passing
+// registers where they come from memory, ahead of a loop's iterations where their addresses follow from its counter.
+
+#include <cstddef>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "tegula/core/dtype.h"
+#include "tegula/simt/decide/layout.h"
+#include "tegula/tile/ir.h"
+
+namespace tegula::gpu {
+
+class Values;
+
+/// In shared memory. Piece p of row r lies where piece p ^ ((r >> shift()) & mask()) would.
+struct SwizzledTile {
+  int rows = 0, pieces = 0;  // pieces of 16 bytes in a row
+  int pitch() const { return 16 * pieces; }
+  std::size_t bytes() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(pitch()); }
+  int shift() const { return pieces >= 8 ? 0 : pieces == 4 ? 1 : 2; }
+  int mask() const { return (pieces < 8 ? pieces : 8) - 1; }
+};
+
+/// A load that goes straight into shared memory.
+struct CopiedTile {
+  SwizzledTile tile;
+  int along = 1;  // axis whose neighbours lie side by side, in memory and in the rows of the tile
+  int wide = 1;  // elements of one copy
+  std::size_t place = 0;  // from the begin of the ring; of what a loop fetches ahead, of a stage
+  tile::Id loop = -1;  // that fetches it ahead
+};
+
+struct Operand {
+  tile::Id value = -1;  // the tile in shared memory
+  bool copied = false;  // it is a CopiedTile; else threads write it
+  bool in_registers = false;  // its fragments are what threads hold of it: the sums of another product, as pairs
+  bool by_terms = false;  // its rows are terms of the sums: what ldmatrix transposes
+  bool swapped = false;  // axes of `value` and of what lies there: written the other way round
+  SwizzledTile tile;
+  std::size_t place = 0;  // in the scratch, of what is written
+};
+struct Product {
+  DType dtype = DType::bf16;  // in which it multiplies
+  Operand left, right;
+};
+
+/// What a loop copies ahead for all threads of the block.
+struct TileRingPlan {
+  int stages = 0;
+  std::size_t place = 0, stage_bytes = 0;
+  std::vector<tile::Id> loads, addresses;  // scalars that are computed again for a later iteration
+};
+
+struct Products {
+  std::map<tile::Id, Product> all;  // by Dot
+  std::map<tile::Id, CopiedTile> copied;  // by load
+  std::set<tile::Id> absorbed;  // Transposes of these loads
+  std::map<tile::Id, TileRingPlan> rings;  // by loop
+  std::map<tile::Id, tile::Id> in_place;  // by Dot: the value whose registers it adds to
+  std::size_t bytes = 0;  // of shared memory: what is copied
+  std::size_t scratch_bytes = 0;  // the same of what is written
+};
+
+/// The Dots that tensor cores of the architecture do, and the dtype that they multiply in.
+std::map<tile::Id, DType> tensor_products(const tile::Program& program, int architecture);
+/// The shape of the largest of them; nothing where there is none.
+std::optional<Shape> shape_of_products(const tile::Program& program, int architecture);
+/// Threads for a tile of sums: one warp has 16 rows or more and 16 columns or more.
+ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums);
+Products decide_products(const Values& values, int architecture);
+
+}  // namespace tegula::gpu

@@ -1,0 +1,206 @@
+// Products that tensor cores do: copies of tiles, fragments of operands, and the steps of 32 bytes of a row.
+
+#include <string>
+#include <utility>
+
+#include "tegula/simt/lower/lowering.h"
+
+namespace tegula::gpu {
+
+using simt::Expression;
+
+namespace {
+
+const simt::Type kInt = simt::computed(DType::i32);
+
+Expression and_(Expression a, std::int64_t mask) { return simt::group(simt::binary(std::move(a), "&", mask)); }
+Expression shifted(Expression a, int by) { return by == 0 ? a : simt::group(simt::binary(std::move(a), ">>", by)); }
+Expression xor_(Expression a, Expression b) { return simt::group(simt::binary(std::move(a), "^", std::move(b))); }
+Expression times(Expression a, std::int64_t by) { return by == 1 ? a : std::move(a) * by; }
+
+/// The bytes from a tile's begin to piece `piece` of a row.
+Expression place_of_piece(const SwizzledTile& tile, const Expression& row, Expression piece) {
+  return row * tile.pitch() + xor_(std::move(piece), and_(shifted(row, tile.shift()), tile.mask())) * 16;
+}
+
+}  // namespace
+
+/// Where the tile lies: in a stage of a ring, in a place of its own, in the scratch.
+Expression Lowering::tile_begin(const Operand& operand) const {
+  if (!operand.copied) return operand.place > 0 ? Expression("shared") + operand.place : Expression("shared");
+  return copied_begin(operand.value, "stage");
+}
+Expression Lowering::copied_begin(Id load, const char* stage) const {
+  const CopiedTile& copied = decided_.products.copied.at(load);
+  if (copied.loop < 0) return copied.place > 0 ? Expression("tiles") + copied.place : Expression("tiles");
+  const TileRingPlan& ring = decided_.products.rings.at(copied.loop);
+  return Expression("tiles") + Expression(stage) * ring.stage_bytes + (ring.place + copied.place);
+}
+
+/// All threads copy a part of the tile, 16 bytes at a time.
+void Lowering::copy_tile(Id load) {
+  const tile::Instruction& self = at(load);
+  const CopiedTile& copied = decided_.products.copied.at(load);
+  const Id pointer = self.operands[0], mask = self.operands.size() > 1 ? self.operands[1] : -1;
+  const Shape& shape = self.type.shape;
+  const int each = 16 / static_cast<int>(size_of(a_.type(pointer).dtype)), threads = grid_.threads();
+  const std::int64_t pieces = std::int64_t{copied.tile.rows} * copied.tile.pieces;
+  const char *const across = copied.along == 1 ? "row" : "col", *const along = copied.along == 1 ? "col" : "row";
+  const auto one_piece = [&] {
+    let(kInt, across, Expression("e") / copied.tile.pieces);
+    let(kInt, along, Expression("e") % copied.tile.pieces * each);
+    std::vector<When> on;
+    Expression limit = each;
+    if (mask >= 0) {
+      for (const Condition& one : a_.box(mask).conditions) {
+        const bool limits = one.kind == Condition::Kind::Below && one.axis == copied.along;
+        if (limits) limit = simt::call("smaller", std::move(limit), limit_of(one.limit) - along);
+        else on.emplace_back(condition(one, Spread::Full, shape));
+      }
+    }
+    const When all = simt::all_of(std::move(on));
+    add(simt::CopyAhead{.wide = copied.wide,
+                        .count = each,
+                        .place = copied_begin(load, "into") + place_of_piece(copied.tile, across, Expression("e") % copied.tile.pieces),
+                        .source = place_in(pointer, Spread::Full),
+                        .inside = all ? simt::choose(*all, std::move(limit), 0) : std::move(limit)});
+  };
+  simt::CopyTile copy{.pointer = pointer,
+                      .ahead = copied.loop >= 0,
+                      .body = block_of([&] {
+                        add(simt::Loop{.name = "i",
+                                       .end = (pieces + threads - 1) / threads,
+                                       .unroll = 0,
+                                       .body = block_of([&] {
+                                         let(kInt, "e", Expression("i") * threads + simt::thread_index());
+                                         within(pieces % threads == 0 ? When() : Expression("e") < pieces, one_piece);
+                                       })});
+                      })};
+  if (copied.loop >= 0) return add(std::move(copy));
+  barrier();  // nobody reads what lies there any more
+  add(std::move(copy));
+  add(simt::CloseCopies{});
+  awaits_tiles_ = true;
+}
+
+/// What was copied where it stands is seen by all.
+void Lowering::await_tiles() {
+  if (!std::exchange(awaits_tiles_, false)) return;
+  add(simt::WaitForCopies{0});
+  barrier();
+}
+
+/// The operands that come from registers, into the scratch.
+void Lowering::write_operands(const Product& product) {
+  bool begun = false;
+  for (const Operand* const one : {&product.left, &product.right}) {
+    if (one->copied || one->in_registers) continue;
+    if (!std::exchange(begun, true)) use_shared(decided_.products.scratch_bytes), barrier();
+    const Shape& shape = a_.type(one->value).shape;
+    const Spread own = spread(one->value);
+    const auto size = static_cast<std::int64_t>(size_of(product.dtype)), each = 16 / size;
+    const simt::Type type = simt::pointer_to(simt::stored(product.dtype));
+    const DType from = tile::compute_type(product.dtype);
+    const auto place = [&](Expression element_in_row, const Expression& row) {
+      const Expression bytes = place_of_piece(one->tile, row, simt::group(element_in_row / each)) + element_in_row % each * size;
+      return simt::reinterpret(type, tile_begin(*one) + bytes);
+    };
+    const bool pairs = own == Spread::Full && !one->swapped && size == 2 && has_registers(one->value);
+    within({}, [&] {
+      loops(own, shape, pairs ? Step::Vectors : Step::Elements, {one->value}, [&] {
+        const Expression row = coordinate(0, own, shape), column = coordinate(1, own, shape);
+        const Expression to = one->swapped ? place(row, column) : place(column, row);
+        const When here = simt::all_of(inside(own, shape), acts(own));
+        if (pairs)
+          return add(
+              {simt::StoreWide{
+                   .wide = 2, .count = 2, .pointer = to, .source = simt::held(variable(one->value), vector_place(own)), .limited = {}},
+               here});
+        add({simt::StoreOne{.computed = from, .value = element(one->value, own), .pointer = to}, here});
+      });
+    });
+  }
+  if (begun) barrier();
+}
+
+/// Of the lane: from the tile's begin, without what loops over the operand's parts add.
+Expression Lowering::matrix_place(const Operand& operand, bool is_left) const {
+  const auto bit = [](int shift) { return and_(shifted("lane", shift), 1); };
+  // Matrices 0 and 1 are parts of the rows of the left operand, and of the terms of the right one.
+  const Expression part = bit(is_left ? 3 : 4), term = bit(is_left ? 4 : 3), in_matrix = and_("lane", 7);
+  const Expression twisted = and_(shifted(in_matrix, operand.tile.shift()), operand.tile.mask());
+  const std::int64_t warps = is_left ? grid_.row_threads / 8 : grid_.column_warps;
+  const Expression warp = is_left ? "tr" : "tc";  // eight or four threads of it are one warp's
+  const Expression block = simt::group(times(part, warps) + simt::group(warp / (is_left ? 8 : 4)));  // of eight rows, or columns
+  const Expression row = simt::group((operand.by_terms ? times(term, 8) : times(block, 8)) + in_matrix);
+  const Expression piece = operand.by_terms ? block : term;
+  return row * operand.tile.pitch() + xor_(piece, twisted) * 16;
+}
+
+void Lowering::tensor_product(Id id, const Product& product) {
+  const tile::Instruction& self = at(id);
+  origin(id);
+  if (!decided_.products.in_place.contains(id)) {
+    declare(id);
+    assign_all(id, self.operands[2]);
+  }
+  await_tiles();
+  write_operands(product);
+  within({}, [&] { product_steps(id, product); });
+}
+
+void Lowering::product_steps(Id id, const Product& product) {
+  const auto size = static_cast<std::int64_t>(size_of(product.dtype));
+  const std::int64_t terms = a_.type(at(id).operands[0]).shape[1], steps = terms * size / 32;
+  const std::int64_t row_tiles = grid_.row_steps / 2, column_pairs = grid_.column_steps / 2;
+  const simt::Type fragment = simt::packed(product.dtype, static_cast<int>(4 / size)),
+                   bytes = simt::pointer_to({.kind = simt::Type::Kind::Byte});
+  let(kInt, "lane", and_(simt::thread_index(), 31));
+  const auto begin = [&](const Operand& operand, bool is_left) {
+    if (operand.in_registers) return;
+    let(bytes, is_left ? "left" : "right", tile_begin(operand));
+    let(kInt, is_left ? "left_at" : "right_at", matrix_place(operand, is_left));
+  };
+  begin(product.left, true), begin(product.right, false);
+  // Parts of an operand lie warps * 8 rows (or columns) apart, twice for the two that one read has.
+  const auto read = [&](const Operand& operand, bool is_left, const char* counter) {
+    const std::int64_t warps = is_left ? grid_.row_threads / 8 : grid_.column_warps;
+    const Expression part = Expression(counter) * (2 * warps);
+    const Expression first = is_left ? "left_at" : "right_at", from = is_left ? "left" : "right";
+    const Expression place =
+        operand.by_terms ? from + xor_(first, simt::group(part * 16)) + simt::group("step" * Expression(32 / size) * operand.tile.pitch())
+                         : from + xor_(first, simt::group("step" * Expression(32))) + simt::group(part * (8 * operand.tile.pitch()));
+    add(simt::ReadMatrices{.by_terms = operand.by_terms, .place = place, .target = simt::element(is_left ? "a" : "b", counter)});
+  };
+  const auto each = [&](const char* counter, std::int64_t end, const Body& body) {
+    add(simt::Loop{.name = counter, .end = end, .unroll = 0, .body = block_of(body)});
+  };
+  const auto pack = [&] {  // the sums of another product: two parts of eight columns are a step
+    const Name from = variable(product.left.value);
+    for (std::int64_t part = 0; part < 4; ++part) {
+      const Expression row = Expression("m") * 2 + part % 2, vector = Expression("step") * 2 + part / 2;
+      add(simt::PackFragment{.source = simt::element(from, row, vector), .target = simt::element("a", "m", part)});
+    }
+  };
+  each("step", steps, [&] {
+    declare("a", fragment, {row_tiles, 4});
+    declare("b", fragment, {column_pairs, 4});
+    each("m", row_tiles, [&] { product.left.in_registers ? pack() : read(product.left, true, "m"); });
+    each("n", column_pairs, [&] { read(product.right, false, "n"); });
+    each("m", row_tiles, [&] {
+      each("n", column_pairs, [&] {
+        for (const int second : {0, 2}) {
+          const Expression vector = Expression("n") * 2 + second / 2;
+          add(simt::MultiplyFragments{.dtype = product.dtype,
+                                      .upper = simt::element(variable(id), Expression("m") * 2, vector),
+                                      .lower = simt::element(variable(id), Expression("m") * 2 + 1, vector),
+                                      .left = simt::element("a", "m"),
+                                      .right = simt::element("b", "n"),
+                                      .second = second});
+        }
+      });
+    });
+  });
+}
+
+}  // namespace tegula::gpu

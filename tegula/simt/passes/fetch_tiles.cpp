@@ -1,0 +1,127 @@
+#include "tegula/simt/passes/fetch_tiles.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "tegula/simt/kernel/visit.h"
+
+namespace tegula::simt {
+
+namespace {
+
+class Fetcher {
+ public:
+  explicit Fetcher(For loop) : loop_(std::move(loop)), stages_((*loop_.program->tiles).stages) {
+    const auto own = loop_.body.begin() + static_cast<std::ptrdiff_t>(loop_.program->own);
+    carried_.assign(std::make_move_iterator(own), std::make_move_iterator(loop_.body.end()));
+    loop_.body.erase(own, loop_.body.end());
+    find_addresses();
+    for (Statement& statement : loop_.body)
+      if (is_ahead(statement)) copies_.push_back(*statement.as<CopyTile>());
+    std::erase_if(loop_.body, is_ahead);
+  }
+
+  /// In place of the loop.
+  void put(Block& out) {
+    for (const CopyTile& copy : copies_)  // what was written before has arrived
+      for (const Statement& statement : loop_.body)
+        if (const auto* touch = statement.as<Touch>(); touch && touch->pointer == copy.pointer && !touch->writes) {
+          out.push_back(*touch);
+          break;
+        }
+    const int ahead = stages_ - 1;
+    Block block;
+    block.push_back(Note{"Copied " + std::to_string(ahead) + " iterations ahead."});
+    block.push_back(Barrier{});  // nobody reads the ring any more
+    block.push_back(Declare{.what = {"stage", computed(DType::i32), {}}, .value = 0});
+    Block first{let("later", loop_.begin + Expression("s") * loop_.step)};
+    fetch(first, "s");
+    block.push_back(Loop{.name = "s", .end = ahead, .unroll = 1, .body = std::move(first)});
+    Block body;
+    body.push_back(WaitForCopies{ahead - 1});
+    body.push_back(Barrier{});
+    Block next{let("later", Expression(loop_.name) + Expression(ahead) * loop_.step)};
+    fetch(next, group(choose(binary("stage", "==", 0), ahead, Expression("stage") - 1)));
+    body.push_back(Scope{std::move(next)});
+    std::ranges::move(loop_.body, std::back_inserter(body));
+    body.push_back(Assign{.target = "stage", .value = choose(binary("stage", "==", ahead), 0, Expression("stage") + 1)});
+    std::ranges::move(carried_, std::back_inserter(body));
+    loop_.body = std::move(body);
+    loop_.program->tiles = {};
+    block.push_back(std::move(loop_));
+    out.push_back(Scope{std::move(block)});
+  }
+
+ private:
+  static bool is_ahead(const Statement& statement) {
+    const auto* const copy = statement.as<CopyTile>();
+    return copy && copy->ahead;
+  }
+  void find_addresses() {
+    for (const Ring::Address& one : (*loop_.program->tiles).addresses) {
+      for (const Statement& statement : loop_.body) {
+        const auto* const declare = statement.as<Declare>();
+        if (!declare || !(declare->what.name == one.value)) continue;
+        if (one.where.line() != 0) addresses_.push_back(Origin{one.where});
+        addresses_.push_back(*declare);
+        break;
+      }
+    }
+  }
+  Statement let(Name name, Expression value) const {
+    return Declare{.what = {name, loop_.type, {}}, .value = std::move(value), .constant = true};
+  }
+  /// Starts the copies for the iteration `later`, into the stage.
+  void fetch(Block& out, const Expression& stage) const {
+    Branch branch{.when = Expression("later") < loop_.end};
+    branch.then.push_back(Declare{.what = {loop_.name, loop_.type, {}}, .value = "later", .constant = true});  // in place of the loop's own
+    branch.then.insert(branch.then.end(), addresses_.begin(), addresses_.end());
+    branch.then.push_back(Declare{.what = {"into", computed(DType::i32), {}}, .value = stage, .constant = true});
+    for (const CopyTile& copy : copies_) branch.then.insert(branch.then.end(), copy.body.begin(), copy.body.end());
+    out.push_back(std::move(branch));
+    out.push_back(CloseCopies{});
+  }
+
+  For loop_;
+  int stages_;
+  Block carried_;  // statements of the loop that carry its values on
+  Block addresses_;  // what copies are reached by
+  std::vector<CopyTile> copies_;
+};
+
+bool has_tiles(const Block& block) {
+  bool found = false;
+  for_each_statement(block, [&](const Statement& statement) {
+    const auto* const loop = statement.as<For>();
+    found = found || statement.as<CopyTile>() || (loop && loop->program && loop->program->tiles);
+  });
+  return found;
+}
+
+void walk(Block& block) {
+  if (!has_tiles(block)) return;
+  Block out;
+  out.reserve(block.size());
+  for (Statement& statement : block) {
+    auto* const copy = statement.as<CopyTile>();
+    auto* const loop = statement.as<For>();
+    if (copy && !copy->ahead) {  // where it stands
+      out.push_back(Scope{std::move(copy->body)});
+    } else if (loop && loop->program && loop->program->tiles) {
+      Block ahead;
+      Fetcher(std::move(*loop)).put(ahead);
+      for (Statement& one : ahead) for_each_block(one, walk);
+      std::ranges::move(ahead, std::back_inserter(out));
+    } else {
+      for_each_block(statement, walk);
+      out.push_back(std::move(statement));
+    }
+  }
+  block = std::move(out);
+}
+
+}  // namespace
+
+void fetch_tiles(Kernel& kernel) { walk(kernel.body); }
+
+}  // namespace tegula::simt

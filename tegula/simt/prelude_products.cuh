@@ -1,0 +1,74 @@
+// What tensor cores do. Fragments are PTX's ("Matrix Fragments for mma.m16n8k16" and its neighbours): a register holds 4 bytes of an operand.
+
+#pragma region Products
+// ---- Tensor cores.
+template <class T, int kNumbers>
+__device__ inline unsigned int& word_of(Wide<T, kNumbers>& x) { return *reinterpret_cast<unsigned int*>(&x); }
+template <class T, int kNumbers>
+__device__ inline unsigned int word_of(const Wide<T, kNumbers>& x) { return *reinterpret_cast<const unsigned int*>(&x); }
+template <class T> struct SumOf { typedef float Type; };
+template <> struct SumOf<signed char> { typedef int Type; };
+template <> struct SumOf<unsigned char> { typedef int Type; };
+
+#ifndef TEGULA_EMULATED
+/// Four matrices of 8 rows of 16 bytes. kByTerms: of halves, transposed.
+template <bool kByTerms, class T, int kNumbers>
+__device__ inline void read_matrices(const unsigned char* row, Wide<T, kNumbers> (&to)[4]) {
+  const unsigned int place = static_cast<unsigned int>(__cvta_generic_to_shared(row));
+  if constexpr (kByTerms) asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(word_of(to[0])), "=r"(word_of(to[1])), "=r"(word_of(to[2])), "=r"(word_of(to[3])) : "r"(place) : "memory");
+  else asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];" : "=r"(word_of(to[0])), "=r"(word_of(to[1])), "=r"(word_of(to[2])), "=r"(word_of(to[3])) : "r"(place) : "memory");
+}
+#define TEGULA_MULTIPLY(T, kNumbers, SHAPE, LETTER, TYPE)                                                                               \
+  __device__ inline void multiply(TYPE (&upper)[2], TYPE (&lower)[2], const Wide<T, kNumbers> (&a)[4], const Wide<T, kNumbers>* b) {    \
+    asm volatile("mma.sync.aligned." SHAPE " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"                           \
+                 : "+" LETTER(upper[0]), "+" LETTER(upper[1]), "+" LETTER(lower[0]), "+" LETTER(lower[1])                               \
+                 : "r"(word_of(a[0])), "r"(word_of(a[1])), "r"(word_of(a[2])), "r"(word_of(a[3])), "r"(word_of(b[0])), "r"(word_of(b[1]))); \
+  }
+#if __CUDA_ARCH__ >= 800
+TEGULA_MULTIPLY(Float16, 2, "m16n8k16.row.col.f32.f16.f16.f32", "f", float)
+TEGULA_MULTIPLY(BFloat16, 2, "m16n8k16.row.col.f32.bf16.bf16.f32", "f", float)
+TEGULA_MULTIPLY(float, 1, "m16n8k8.row.col.f32.tf32.tf32.f32", "f", float)
+TEGULA_MULTIPLY(signed char, 4, "m16n8k32.row.col.s32.s8.s8.s32", "r", int)
+TEGULA_MULTIPLY(unsigned char, 4, "m16n8k32.row.col.s32.u8.u8.s32", "r", int)
+#endif
+#if __CUDA_ARCH__ >= 890
+TEGULA_MULTIPLY(E4M3, 4, "m16n8k32.row.col.f32.e4m3.e4m3.f32", "f", float)
+TEGULA_MULTIPLY(E5M2, 4, "m16n8k32.row.col.f32.e5m2.e5m2.f32", "f", float)
+#endif
+#undef TEGULA_MULTIPLY
+#else
+template <bool kByTerms, class T, int kNumbers>
+void read_matrices(const unsigned char* row, Wide<T, kNumbers> (&to)[4]) {
+  const int lane = threadIdx.x % 32;
+  for (int i = 0; i < 4; ++i) {
+    for (int number = 0; number < kNumbers; ++number) {
+      const unsigned long long from = __shfl_sync(0xffffffffu, reinterpret_cast<unsigned long long>(row), i * 8 + (kByTerms ? lane % 4 * 2 + number : lane / 4));
+      const unsigned char* const place = reinterpret_cast<const unsigned char*>(from);
+      const T* const there = reinterpret_cast<const T*>(kByTerms ? place + lane / 4 * 2 : place + lane % 4 * 4);
+      to[i].x[number] = there[kByTerms ? 0 : number];
+    }
+  }
+}
+__device__ inline float added(float a, float b, float sum) { return fmaf(a, b, sum); }
+__device__ inline int added(int a, int b, int sum) { return static_cast<int>(static_cast<unsigned int>(sum) + static_cast<unsigned int>(a * b)); }
+template <class T, int kNumbers>
+void multiply(typename SumOf<T>::Type (&upper)[2], typename SumOf<T>::Type (&lower)[2], const Wide<T, kNumbers> (&a)[4], const Wide<T, kNumbers>* b) {
+  const int lane = threadIdx.x % 32;
+  for (int half = 0; half < 2; ++half) {
+    for (int from = 0; from < 4; ++from) {
+      Wide<T, kNumbers> rows[2], columns[2];
+      for (int i = 0; i < 2; ++i) {
+        word_of(rows[i]) = __shfl_sync(0xffffffffu, word_of(a[half * 2 + i]), lane / 4 * 4 + from);
+        word_of(columns[i]) = __shfl_sync(0xffffffffu, word_of(b[half]), (lane % 4 * 2 + i) * 4 + from);
+      }
+      for (int number = 0; number < kNumbers; ++number) {
+        for (int i = 0; i < 2; ++i) {
+          upper[i] = added(widen(rows[0].x[number]), widen(columns[i].x[number]), upper[i]);
+          lower[i] = added(widen(rows[1].x[number]), widen(columns[i].x[number]), lower[i]);
+        }
+      }
+    }
+  }
+}
+#endif
+#pragma endregion

@@ -1,0 +1,155 @@
+#include "tegula/simt/verify/tiles.h"
+
+#include <map>
+#include <optional>
+
+#include "tegula/simt/kernel/visit.h"
+
+namespace tegula::simt {
+
+namespace {
+
+using Kind = Expression::Kind;
+
+constexpr std::int64_t kIterations = 6;        // of a loop of the program: more than a ring has stages
+constexpr std::int64_t kTiles = std::int64_t{1} << 40;  // in place of the address
+
+/// Knows numbers only: those of registers and of memory it leaves out.
+class Thread {
+ public:
+  explicit Thread(std::set<std::string>& faults) : faults_(faults) {}
+
+  void walk(const Block& block) {
+    for (const Statement& statement : block) follow(statement);
+  }
+
+ private:
+  /// What lies at a place.
+  struct Tile {
+    Name counter;  // of the loop that copies ahead, and its number in the iteration that needs the tile
+    std::optional<std::int64_t> number;
+    int group = 0;
+    bool seen = false;  // by all threads: they have met since it arrived
+    bool read = false;  // since they have met last
+  };
+
+  void follow(const Statement& statement) {
+    if (const auto* copy = statement.as<CopyAhead>()) return begin(*copy);
+    if (statement.as<CloseCopies>()) return void(++group_);
+    if (const auto* wait = statement.as<WaitForCopies>()) return void(complete_ = std::max(complete_, group_ - wait->unfinished));
+    if (const auto* barrier = statement.as<Barrier>(); barrier && barrier->kind == Barrier::Kind::Block) return meet();
+    if (const auto* read = statement.as<ReadMatrices>()) return take(*read);
+    if (const auto* one = statement.as<Declare>()) {
+      if (one->value && one->value->is_name("later")) counter_ = one->what.name;
+      if (one->value) learn(one->what.name, *one->value);
+      else known_.erase(one->what.name.str());
+    } else if (const auto* one = statement.as<Assign>()) {
+      if (one->target.kind == Kind::Name && !statement.when) learn(one->target.name, one->value);
+    } else if (const auto* loop = statement.as<Loop>()) {
+      const auto before = known_;
+      for (std::int64_t i = loop->begin; i < (loop->name == "s" ? loop->end : loop->begin + 1); ++i) {
+        known_[loop->name.str()] = i;
+        walk(loop->body);
+      }
+      known_ = before;
+    } else if (const auto* loop = statement.as<For>(); loop && loop->program) {
+      follow_loop(*loop);
+    } else {
+      const auto before = known_;
+      for_each_block(statement, [&](const Block& inner) { walk(inner); });
+      known_ = before;
+    }
+  }
+  void follow_loop(const For& loop) {
+    const std::int64_t step = value(loop.step).value_or(1), begin = value(loop.begin).value_or(0);
+    for (std::int64_t i = 0; i < kIterations; ++i) {
+      known_[loop.name.str()] = begin + i * step;
+      walk(loop.body);
+    }
+    known_.erase(loop.name.str());
+  }
+  void learn(Name name, const Expression& e) {
+    if (const auto number = value(e)) known_[name.str()] = *number;
+    else known_.erase(name.str());
+  }
+
+  // ---- Tiles.
+  void begin(const CopyAhead& copy) {
+    const auto place = value(copy.place);
+    if (!place || *place < kTiles) return;
+    Tile& tile = tiles_[*place];
+    if (tile.read) faults_.insert("a tile is copied to where another may still be read");
+    const auto later = known_.find("later");
+    tile = {.counter = counter_, .number = later == known_.end() ? std::nullopt : std::optional(later->second), .group = group_};
+  }
+  void meet() {
+    for (auto& [place, tile] : tiles_) {
+      tile.read = false;
+      tile.seen = tile.seen || tile.group < complete_;
+    }
+  }
+  void take(const ReadMatrices& read) {
+    const auto place = value(read.place);
+    if (!place || *place < kTiles) return;
+    const auto found = tiles_.find(*place);
+    if (found == tiles_.end()) return void(faults_.insert("tensor cores read a tile that nothing was copied to"));
+    Tile& tile = found->second;
+    tile.read = true;
+    if (tile.group >= complete_) faults_.insert("tensor cores read a tile before its copies have arrived");
+    else if (!tile.seen) faults_.insert("tensor cores read a tile that not all threads know to have arrived");
+    const auto now = known_.find(tile.counter.str());
+    if (tile.number && now != known_.end() && now->second != *tile.number) faults_.insert("tensor cores read a tile of another iteration");
+  }
+
+  /// With the first thread's and the first register's numbers.
+  std::optional<std::int64_t> value(const Expression& e) const {
+    switch (e.kind) {
+      case Kind::Name:
+        if (const auto known = known_.find(e.name.str()); known != known_.end()) return known->second;
+        if (e.is_name("tiles")) return kTiles;
+        for (const char* const zero : {"threadIdx.x", "tr", "tc", "shared"})
+          if (e.is_name(zero)) return 0;
+        return {};
+      case Kind::Integer: return e.integer;
+      case Kind::Number: return is_float(e.type.dtype) ? std::nullopt : std::optional(e.integer);
+      case Kind::Group:
+      case Kind::Reinterpret:
+      case Kind::Cast: return value(e.operands[0]);
+      case Kind::Choose: {
+        const auto when = value(e.operands[0]);
+        return when ? value(e.operands[*when ? 1 : 2]) : std::nullopt;
+      }
+      case Kind::Binary: {
+        const auto a = value(e.operands[0]), b = value(e.operands[1]);
+        if (!a || !b) return {};
+        const auto number = [&](const char* sign) { return e.name == sign; };
+        if (number("+")) return *a + *b;
+        if (number("-")) return *a - *b;
+        if (number("*")) return *a * *b;
+        if (number("/")) return *b == 0 ? std::nullopt : std::optional(*a / *b);
+        if (number("%")) return *b == 0 ? std::nullopt : std::optional(*a % *b);
+        if (number("&")) return *a & *b;
+        if (number("^")) return *a ^ *b;
+        if (number(">>")) return *a >> *b;
+        if (number("<")) return *a < *b;
+        if (number("==")) return *a == *b;
+        return {};
+      }
+      default: return {};
+    }
+  }
+
+  std::set<std::string>& faults_;
+  std::map<std::string, std::int64_t> known_;
+  std::map<std::int64_t, Tile> tiles_;
+  Name counter_;
+  int group_ = 0, complete_ = 0;  // numbers of closed and of arrived groups of copies
+};
+
+}  // namespace
+
+void check_tiles(const Kernel& kernel, std::set<std::string>& faults) {
+  if (kernel.tile_bytes > 0) Thread(faults).walk(kernel.body);
+}
+
+}  // namespace tegula::simt
