@@ -13,7 +13,8 @@ using tile::Instruction;
 using tile::Word;
 
 MainTile main_tile(const tile::Program& program, int architecture) {
-  if (const auto sums = shape_of_products(program, architecture)) return {(*sums)[0], (*sums)[1], true};
+  if (const auto sums = shape_of_products(program, architecture))
+    return {(*sums)[0], (*sums)[1], true, widths_of_products(program, *sums, architecture)};
   MainTile tile;
   std::int64_t largest = 0;
   bool flat = true;
@@ -33,6 +34,7 @@ bool MainTile::is_flat(const Shape& shape) const {
   if (numel(shape) == 1) return false;
   if (shape.rank() == 1) return shape[0] != rows && shape[0] != columns;
   if (shape.rank() != 2) return true;
+  if (shape[0] == rows && std::ranges::find(widths, shape[1]) != widths.end()) return false;
   return (shape[0] != 1 && shape[0] != rows) || (shape[1] != 1 && shape[1] != columns);
 }
 

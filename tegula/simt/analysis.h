@@ -19,6 +19,7 @@ using tile::Term;
 struct MainTile {
   std::int64_t rows = 1, columns = 1;
   bool of_products = false;  // it is what tensor cores add up
+  std::vector<std::int64_t> widths = {};  // then: columns of others that lie alike
   /// Neither that tile nor a slice of it.
   bool is_flat(const Shape& shape) const;
 };

@@ -197,7 +197,8 @@ void decide_layout(const Analysis& analysis, int architecture, Decisions& decisi
 Decisions decide(const Analysis& analysis, int architecture) {
   Decisions decisions;
   const Program& program = analysis.program();
-  if (const auto sums = shape_of_products(program, architecture)) decisions.grid = fragment_grid(program, *sums);
+  if (const auto sums = shape_of_products(program, architecture))
+    decisions.grid = fragment_grid(program, *sums, widths_of_products(program, *sums, architecture));
   else decide_layout(analysis, architecture, decisions);
   const Values values(analysis, decisions.grid);
   decisions.products = decide_products(values, architecture);

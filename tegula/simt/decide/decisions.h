@@ -78,7 +78,7 @@ struct Decisions {
 
   /// Products that tensor cores do, and where their operands lie. Read by lower/products.cpp, control.cpp. No measurement so far (products.cpp says which
   /// numbers wait for one).
-  Products products;
+  TensorProducts products;
 
   /// Which words share a loop, which are computed again where they are needed, and how sums are split. Read by lower/control.cpp, sharing.cpp,
   /// across.cpp. Splits of sums: measured on an H200.

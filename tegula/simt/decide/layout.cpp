@@ -90,10 +90,15 @@ Spread ThreadGrid::spread_of(const Shape& shape) const {
   if (shape.rank() == 1) return shape[0] == columns ? Spread::Column : shape[0] == rows ? Spread::Row : Spread::Flat;
   if (shape.rank() != 2) return Spread::Flat;
   const bool all_rows = shape[0] == rows, all_columns = shape[1] == columns;
+  if (all_rows && std::ranges::find(widths, shape[1]) != widths.end()) return Spread::Full;
   if (all_rows && all_columns) return rows == 1 ? Spread::Column : columns == 1 ? Spread::Row : Spread::Full;
   if (all_rows && shape[1] == 1) return Spread::Row;
   if (shape[0] == 1 && all_columns) return Spread::Column;
   return Spread::Flat;
+}
+
+int ThreadGrid::column_steps_of(const Shape& shape) const {
+  return fragments ? static_cast<int>(shape.back() / (std::int64_t{column_threads} * vector)) : column_steps;
 }
 
 std::int64_t ThreadGrid::held(const Shape& shape) const {
@@ -101,7 +106,7 @@ std::int64_t ThreadGrid::held(const Shape& shape) const {
     case Spread::Uniform: return 1;
     case Spread::Row: return row_steps;
     case Spread::Column: return std::int64_t{column_steps} * vector;
-    case Spread::Full: return std::int64_t{row_steps} * column_steps * vector;
+    case Spread::Full: return std::int64_t{row_steps} * column_steps_of(shape) * vector;
     default: return divide_up(numel(shape), threads());
   }
 }

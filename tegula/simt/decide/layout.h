@@ -7,6 +7,7 @@
 // need them. Any other shape is spread flat: v[c] is element c * threads + thread, in row-major order.
 
 #include <cstdint>
+#include <vector>
 
 #include "tegula/core/shape.h"
 #include "tegula/runtime/call_description.h"
@@ -35,6 +36,7 @@ struct ThreadGrid {
   int resident = 0;  // blocks that a multiprocessor should hold at a time; 0: as many as there is room for
   bool fragments = false;  // threads hold the tile as tensor cores leave it: row_threads is 8 to a warp, column_threads 4
   int column_warps = 1;  // of fragments: warps beside each other, each with 4 column threads
+  std::vector<std::int64_t> widths = {};  // of fragments: columns of other tiles of as many rows, spread alike
   bool reduces = false;  // columns are reduced: work goes on behind barriers, and what is held meanwhile costs
 
   int threads() const { return row_threads * column_threads; }
@@ -43,6 +45,8 @@ struct ThreadGrid {
   bool columns_fit() const { return columns == std::int64_t{column_steps} * columns_across() * vector; }
 
   Spread spread_of(const Shape& shape) const;
+  /// Vectors of a row of a Full tile that a thread holds.
+  int column_steps_of(const Shape& shape) const;
   /// Elements a thread holds of a tile of this shape.
   std::int64_t held(const Shape& shape) const;
 };

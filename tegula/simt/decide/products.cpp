@@ -44,6 +44,18 @@ std::optional<DType> stored_as(const Program& program, Id id) {
   }
 }
 
+/// Whether f32 elements have been rounded to TF32, as language/products.cpp does it: what is left needs no more of them.
+bool is_tf32(const Program& program, Id id) {
+  const Instruction* self = &program[id];
+  while (self->word == Word::Transpose || self->word == Word::Hint) self = &program[self->operands[0]];
+  if (self->word != Word::Select || program[self->operands[0]].word != Word::IsNan) return false;
+  const Instruction& bits = program[self->operands[2]];
+  if (bits.word != Word::Bitcast || program[bits.operands[0]].word != Word::And) return false;
+  Id mask = program[bits.operands[0]].operands[1];
+  while (program[mask].word == Word::Broadcast) mask = program[mask].operands[0];
+  return program[mask].word == Word::Constant && program[mask].integer == -0x2000;
+}
+
 bool multiplies(DType dtype, int architecture) {
   return is_half(dtype) ? architecture >= 80 : is_float8(dtype) ? architecture >= 89 : dtype == DType::i8 || dtype == DType::u8;
 }
@@ -64,8 +76,10 @@ std::map<Id, DType> tensor_products(const Program& program, int architecture) {
     for (const Id id : region.body) {
       const Instruction& self = program[id];
       if (self.word != Word::Dot || self.type.shape.rank() != 2) continue;
-      const auto left = stored_as(program, self.operands[0]), right = stored_as(program, self.operands[1]);
-      if (!left || left != right || !multiplies(*left, architecture)) continue;
+      auto left = stored_as(program, self.operands[0]), right = stored_as(program, self.operands[1]);
+      const bool tf32 = is_tf32(program, self.operands[0]) && is_tf32(program, self.operands[1]);
+      if (tf32) left = right = DType::f32;
+      if (!left || left != right || !(tf32 || multiplies(*left, architecture))) continue;
       if (self.type.dtype != (is_float(*left) ? DType::f32 : DType::i32)) continue;
       const std::int64_t rows = self.type.shape[0], columns = self.type.shape[1], terms = program[self.operands[0]].type.shape[1];
       const bool fits = is_power(rows) && is_power(columns) && is_power(terms) && rows >= 16 && columns >= 16 &&
@@ -85,16 +99,30 @@ std::optional<Shape> shape_of_products(const Program& program, int architecture)
   return largest;
 }
 
-ThreadGrid fragment_grid(const Program& program, const Shape& sums) {
+std::vector<std::int64_t> widths_of_products(const Program& program, const Shape& sums, int architecture) {
+  std::set<std::int64_t> widths;
+  for (const Instruction& self : program.instructions)
+    if ((self.word == Word::Reduce || self.word == Word::ArgReduce) && self.attribute == 0 &&
+        program[self.operands[0]].type.shape.rank() == 2)
+      return {};
+  for (const auto& [id, dtype] : tensor_products(program, architecture)) {
+    const Shape& shape = program[id].type.shape;
+    if (shape[0] == sums[0] && shape[1] != sums[1]) widths.insert(shape[1]);
+  }
+  return {widths.begin(), widths.end()};
+}
+
+ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<std::int64_t> widths) {
   constexpr std::int64_t kSumsOfWarp = 64 * 64, kSumsOfFewWarps = 32 * 32, kManySums = 128 * 128;
-  const std::int64_t rows = sums[0], columns = sums[1], count = rows * columns;
+  const std::int64_t rows = sums[0], columns = sums[1], count = rows * columns,
+                     narrowest = widths.empty() ? columns : std::min(columns, std::ranges::min(widths));
   const bool reduces = std::ranges::any_of(
       program.instructions, [](const Instruction& self) { return self.word == Word::Reduce || self.word == Word::ArgReduce; });
   const std::int64_t most =
       std::clamp<std::int64_t>(count / (count >= kManySums ? kSumsOfWarp : kSumsOfFewWarps), 1, count >= kManySums ? 8 : 4);
   std::int64_t row_warps = 1, column_warps = 1;
   while (row_warps * column_warps < most) {  // the longer side of a warp's part is cut
-    const bool cut_rows = rows / row_warps >= 32, cut_columns = !reduces && columns / column_warps >= 32;
+    const bool cut_rows = rows / row_warps >= 32, cut_columns = !reduces && narrowest / column_warps >= 32;
     if (cut_rows && (!cut_columns || rows / row_warps >= columns / column_warps)) row_warps *= 2;
     else if (cut_columns) column_warps *= 2;
     else break;
@@ -102,6 +130,7 @@ ThreadGrid fragment_grid(const Program& program, const Shape& sums) {
   ThreadGrid grid;
   grid.rows = rows, grid.columns = columns;
   grid.vector = 2;
+  grid.widths = std::move(widths);
   grid.fragments = true;
   grid.column_warps = static_cast<int>(column_warps);
   grid.row_threads = static_cast<int>(8 * row_warps), grid.column_threads = static_cast<int>(4 * column_warps);
@@ -115,12 +144,11 @@ namespace {
 class Decider {
  public:
   Decider(const Values& values, int architecture) : v_(values), a_(values.analysis()), limit_(shared_limit(architecture)) {
-    const Shape sums{values.grid().rows, values.grid().columns};
     for (const auto& [id, dtype] : tensor_products(a_.program(), architecture))
-      if (a_.type(id).shape == sums) p_.all[id].dtype = dtype;
+      if (v_.spread(id) == Spread::Full) p_.all[id].dtype = dtype;
   }
 
-  Products decide() {
+  TensorProducts decide() {
     for (auto& [id, product] : p_.all) operand(id, 0, product.dtype), operand(id, 1, product.dtype);  // finds what cannot be copied
     p_.copied.clear(), p_.absorbed.clear();
     for (auto& [id, product] : p_.all) {
@@ -166,8 +194,7 @@ class Decider {
       one.tile = copied->tile;
       return one;
     }
-    one.in_registers = which == 0 && !turned && halves && v_.grid().column_warps == 1 && terms == v_.grid().columns &&
-                       v_.spread(id) == Spread::Full && has_registers(id);
+    one.in_registers = which == 0 && !turned && halves && v_.grid().column_warps == 1 && v_.spread(id) == Spread::Full && has_registers(id);
     one.by_terms = halves && terms_axis == 0;
     one.swapped = !halves && terms_axis == 0;
     const std::int64_t size = static_cast<std::int64_t>(size_of(dtype));
@@ -294,13 +321,13 @@ class Decider {
   const Values& v_;
   const Analysis& a_;
   std::size_t limit_;
-  Products p_;
+  TensorProducts p_;
   std::set<Id> refused_;  // loads that are not copied, as a product needs them the other way round
 };
 
 }  // namespace
 
-Products decide_products(const Values& values, int architecture) {
+TensorProducts decide_products(const Values& values, int architecture) {
   if (!values.grid().fragments) return {};
   return Decider(values, architecture).decide();
 }

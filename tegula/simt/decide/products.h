@@ -58,7 +58,7 @@ struct TileRingPlan {
   std::vector<tile::Id> loads, addresses;  // scalars that are computed again for a later iteration
 };
 
-struct Products {
+struct TensorProducts {
   std::map<tile::Id, Product> all;  // by Dot
   std::map<tile::Id, CopiedTile> copied;  // by load
   std::set<tile::Id> absorbed;  // Transposes of these loads
@@ -72,8 +72,10 @@ struct Products {
 std::map<tile::Id, DType> tensor_products(const tile::Program& program, int architecture);
 /// The shape of the largest of them; nothing where there is none.
 std::optional<Shape> shape_of_products(const tile::Program& program, int architecture);
+/// Columns of the others that have as many rows: threads hold them alike. None where columns are reduced, which other threads would hold.
+std::vector<std::int64_t> widths_of_products(const tile::Program& program, const Shape& sums, int architecture);
 /// Threads for a tile of sums: one warp has 16 rows or more and 16 columns or more.
-ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums);
-Products decide_products(const Values& values, int architecture);
+ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums, std::vector<std::int64_t> widths = {});
+TensorProducts decide_products(const Values& values, int architecture);
 
 }  // namespace tegula::gpu

@@ -158,7 +158,7 @@ class Scheduler {
     const Spread own = v_.spread(id);
     const std::vector<Id>& operands = v_.at(id).operands;
     if (own == Spread::Uniform) return alone(id, operands);
-    const std::int64_t count = own == Spread::Flat ? numel(a_.type(id).shape) : 0;
+    const std::int64_t count = own == Spread::Flat || (own == Spread::Full && grid_.fragments) ? numel(a_.type(id).shape) : 0;
     const auto same = [&](const SharedLoop& loop) { return loop.spread == own && loop.count == count; };
     for (const Id operand : operands) {
       v_.for_each_source(operand, [&](Id source) {

@@ -29,6 +29,7 @@ class Lines {
     if (d_.walkers > 0) line("walkers", str(d_.walkers) + " blocks over all instances in turn");
     if (d_.order_is_seen) line("order", "of atomic words is seen by other instances");
     hints();
+    products();
     for (const auto& [loop, ring] : d_.rings)
       if (ring.stages > 0) line("ring of " + name(loop), ring_text(ring));
     for (const auto& [loop, sums] : d_.deferred) deferred(loop, sums);
@@ -45,6 +46,26 @@ class Lines {
   }
 
  private:
+  void products() {
+    const TensorProducts& all = d_.products;
+    if (all.all.empty()) return;
+    std::map<std::string, std::set<tile::Id>> by_dtype;
+    std::set<tile::Id> copied, written, in_place;
+    for (const auto& [id, product] : all.all) {
+      by_dtype[std::string(tegula::name(product.dtype))].insert(id);
+      for (const Operand* const one : {&product.left, &product.right})
+        if (!one->copied && !one->in_registers) written.insert(one->value);
+    }
+    for (const auto& [dtype, ids] : by_dtype) line("products", dtype + " by tensor cores: " + names(ids));
+    line("warps", str(d_.grid.row_threads / 8) + " x " + str(d_.grid.column_warps));
+    for (const auto& [load, tile] : all.copied) copied.insert(load);
+    for (const auto& [dot, sum] : all.in_place) in_place.insert(dot);
+    if (!copied.empty()) line("copied", names(copied) + " into shared memory");
+    if (!written.empty()) line("written", names(written) + " into shared memory");
+    if (!in_place.empty()) line("in place", names(in_place));
+    for (const auto& [loop, ring] : all.rings)
+      line("tiles of " + name(loop), str(ring.stages) + " stages of " + str(static_cast<std::int64_t>(ring.stage_bytes)) + " bytes");
+  }
   void schedule() {
     for (const SharedLoop& loop : d_.schedule.loops) {
       std::set<tile::Id> inner(loop.ids.begin(), loop.ids.end());

@@ -34,12 +34,16 @@ std::optional<simt::Linear> linear_layout(const ThreadGrid& grid, const Shape& s
       if (!is_power(size)) return {};
     if (!grid.rows_fit() || !grid.columns_fit()) return {};
     const bool rows = spread == Spread::Row || spread == Spread::Full, columns = spread == Spread::Column || spread == Spread::Full;
-    const std::int64_t of_row = columns ? grid.columns : 1;  // elements of the tile from one row to the next
+    const std::int64_t of_row = !columns                 ? 1
+                                : spread == Spread::Full ? shape.back()
+                                                         : grid.columns;  // elements of the tile from one row to the next
     const int beside = grid.column_warps, column_lanes = grid.column_threads / beside;  // warps of fragments may lie beside each other
     append(of_threads, column_lanes, columns ? grid.vector : 0);
     if (beside > 1) append(of_threads, 8, rows ? of_row : 0), append(of_threads, beside, columns ? column_lanes * grid.vector : 0);
     append(of_threads, beside > 1 ? grid.row_threads / 8 : grid.row_threads, rows ? (beside > 1 ? 8 : 1) * of_row : 0);
-    if (columns) append(registers, grid.vector, 1), append(registers, grid.column_steps, std::int64_t{grid.column_threads} * grid.vector);
+    if (columns)
+      append(registers, grid.vector, 1), append(registers, spread == Spread::Full ? grid.column_steps_of(shape) : grid.column_steps,
+                                                std::int64_t{grid.column_threads} * grid.vector);
     if (rows) append(registers, grid.row_steps, grid.row_threads * of_row);
   }
   const auto lanes = of_threads.begin() + simt::Linear::kLaneBits;

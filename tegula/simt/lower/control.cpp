@@ -218,7 +218,7 @@ simt::Box<simt::Ring> Lowering::fetches(const RingPlan& plan) const {
                           .place = place,
                           .bytes = (own == Spread::Row ? 1 : static_cast<std::size_t>(grid_.vector)) * size_of(dtype),
                           .rows = own == Spread::Row,
-                          .column_steps = own == Spread::Full ? grid_.column_steps : 0,
+                          .column_steps = own == Spread::Full ? grid_.column_steps_of(at(load).type.shape) : 0,
                           .further = plan.further.contains(load)});
   }
   return ring;

@@ -61,12 +61,12 @@ void Lowering::row_loop(const Body& body) {
                                                                    })});
 }
 
-void Lowering::column_loop(Spread spread, Step step, const std::vector<Id>& values, const Body& body) {
+void Lowering::column_loop(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values, const Body& body) {
   const std::set<Id> vectors = vectors_of(values);
   if (grid_.staged && !vectors.empty()) await_staged();
   const bool alone = grid_.resident <= 1, one_row = grid_.row_steps == 1, one_step = grid_.row_steps > 2;
   simt::Loop loop{.name = "c",
-                  .end = grid_.column_steps,
+                  .end = spread == Spread::Full ? grid_.column_steps_of(shape) : grid_.column_steps,
                   .unroll = !grid_.staged || reads_ahead_ ? 0
                             : alone                       ? 4
                             : one_row                     ? 2
@@ -119,10 +119,10 @@ void Lowering::loops(Spread spread, const Shape& shape, Step step, const std::ve
                                                                 body();
                                                               })});
     case Spread::Row: return row_loop(body);
-    case Spread::Column: return column_loop(spread, step, values, body);
+    case Spread::Column: return column_loop(spread, shape, step, values, body);
     case Spread::Full:
-      if (grid_.staged) return column_loop(spread, step, values, body);
-      return row_loop([&] { column_loop(spread, step, values, body); });
+      if (grid_.staged) return column_loop(spread, shape, step, values, body);
+      return row_loop([&] { column_loop(spread, shape, step, values, body); });
   }
 }
 

@@ -102,7 +102,7 @@ class Lowering : private Values {
   void loops(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values, const Body& body);
   void loops(Spread spread, const Shape& shape, Step step, const Body& body) { loops(spread, shape, step, {}, body); }
   void row_loop(const Body& body);
-  void column_loop(Spread spread, Step step, const std::vector<Id>& values, const Body& body);
+  void column_loop(Spread spread, const Shape& shape, Step step, const std::vector<Id>& values, const Body& body);
   Expression column() const;
   void each_of_vector(const Body& body) {
     origin_ = {};  // a pass may copy the elements

@@ -152,7 +152,7 @@ void Lowering::tensor_product(Id id, const Product& product) {
 void Lowering::product_steps(Id id, const Product& product) {
   const auto size = static_cast<std::int64_t>(size_of(product.dtype));
   const std::int64_t terms = a_.type(at(id).operands[0]).shape[1], steps = terms * size / 32;
-  const std::int64_t row_tiles = grid_.row_steps / 2, column_pairs = grid_.column_steps / 2;
+  const std::int64_t row_tiles = grid_.row_steps / 2, column_pairs = grid_.column_steps_of(at(id).type.shape) / 2;
   const simt::Type fragment = simt::packed(product.dtype, static_cast<int>(4 / size)),
                    bytes = simt::pointer_to({.kind = simt::Type::Kind::Byte});
   let(kInt, "lane", and_(simt::thread_index(), 31));

@@ -24,7 +24,7 @@ simt::Sizes Lowering::sizes(Spread spread, const Shape& shape) const {
     case Spread::Uniform: return {};
     case Spread::Row: return {grid_.row_steps};
     case Spread::Column: return {grid_.column_steps, grid_.vector};
-    case Spread::Full: return {grid_.row_steps, grid_.column_steps, grid_.vector};
+    case Spread::Full: return {grid_.row_steps, grid_.column_steps_of(shape), grid_.vector};
     default: return {grid_.held(shape)};
   }
 }

@@ -1,0 +1,277 @@
+// Products of tiles by tensor cores: their values by the machine beside those of the interpreter, for all ways in which operands come; what the generator decides;
+// and faults put into the kernels, which the verifier or the machine must find.
+
+#include <algorithm>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/compiler/nvrtc.h"
+#include "tegula/simt/decide/products.h"
+#include "tegula/simt/kernel/visit.h"
+#include "tegula/simt/layouts/rows.h"
+#include "tegula/simt/verify/verify.h"
+#include "tests/support/emulated_check.h"
+#include "tests/support/golden.h"
+#include "tests/support/tensor_products.h"
+
+namespace tegula::gpu {
+namespace {
+
+using simt::Block;
+using simt::Expression;
+using simt::Kernel;
+using simt::Statement;
+
+std::vector<TensorProduct> all_products() {
+  std::vector<TensorProduct> all;
+  for (const From a : {From::Rows, From::Columns, From::Transposed, From::Computed})
+    for (const From b : {From::Rows, From::Columns, From::Transposed, From::Computed})
+      all.push_back({.tile = {64, 32, 16}, .a = a, .b = b});
+  for (const DType dtype : {f16, i8, u8, e4m3, e5m2})
+    for (const From b : {From::Rows, From::Columns, From::Computed})
+      all.push_back({.stored = dtype, .out = is_float(dtype) ? f32 : i32, .b = b});
+  all.push_back({.tile = {16, 16, 16}});
+  all.push_back({.tile = {32, 64, 64}, .stored = f16, .out = f16, .doubled = true});
+  all.push_back({.tile = {64, 64, 32}, .out = bf16, .doubled = true, .added = true});
+  all.push_back({.added = true, .stages = 1});
+  all.push_back({.added = true, .stages = 5});
+  return all;
+}
+/// Sizes that no tile divides; `odd`: nor 16 bytes.
+Sample sample_of(const TensorProduct& p, bool odd) { return odd ? sample_of(p, 45, 51, 77) : sample_of(p, 72, 48, 80); }
+
+Specialisation known() { return {.facts = {4, 4, 4, 4 | kShort, 4 | kShort, 4 | kShort}}; }
+bool multiplies(const std::string& text) { return text.find("multiply(") != std::string::npos; }
+
+class Products : public testing::TestWithParam<TensorProduct> {};
+
+TEST_P(Products, LeaveOnTheMachineWhatTheInterpreterLeaves) {
+  for (const bool odd : {false, true}) {
+    const Sample sample = sample_of(GetParam(), odd);
+    for (const bool aligned : {true, false}) {
+      for (const Pace pace : {Pace::Even, Pace::Uneven})
+        EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.aligned = aligned, .pace = pace}));
+    }
+  }
+}
+TEST_P(Products, AreTakenByTensorCoresAndPassTheVerifier) {
+  for (const Specialisation& facts : {known(), Specialisation{.facts = std::vector<std::uint8_t>(6)}}) {
+    EXPECT_TRUE(multiplies(generate(program_of(GetParam()), facts, 90).source));
+    EXPECT_TRUE(simt::faults(make_kernel(program_of(GetParam()), facts, 90)).empty());
+  }
+}
+INSTANTIATE_TEST_SUITE_P(, Products, testing::ValuesIn(all_products()), [](const auto& info) { return name_of(info.param); });
+
+TEST(ProductTexts, LeaveTheBitsThatTheMachineLeaves) {
+  for (const TensorProduct& p : {TensorProduct{.tile = {64, 32, 16}},
+                                 {.a = From::Transposed, .b = From::Computed},
+                                 {.stored = e4m3, .b = From::Columns},
+                                 {.stored = i8, .out = i32}}) {
+    const Sample sample = sample_of(p, false);
+    EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.text = true})) << sample.name;
+  }
+}
+
+TEST(ProductTexts, HaveTheirGoldenForms) {
+  EXPECT_TRUE(
+      test::is_golden("product_bf16", test::with_figures(generate(program_of({.tile = {128, 128, 32}, .out = bf16}), known(), 80))));
+  EXPECT_TRUE(
+      test::is_golden("product_e4m3_computed",
+                      test::with_figures(generate(program_of({.stored = e4m3, .a = From::Computed, .b = From::Columns}), known(), 90))));
+}
+
+TEST(ProductTexts, CompileForEachArchitectureThatHasThem) {
+  if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
+  for (const int architecture : {80, 89, 90}) {
+    for (const DType dtype : {bf16, f16, i8, u8, e4m3, e5m2}) {
+      const TensorProduct p{.tile = {64, 64, 32}, .stored = dtype, .out = is_float(dtype) ? f32 : i32, .b = From::Columns};
+      const Generated code = generate(program_of(p), known(), architecture);
+      EXPECT_EQ(multiplies(code.source), architecture >= 89 || !is_float8(dtype)) << name(dtype) << " " << architecture;
+      EXPECT_GT(compile_cubin(prelude() + code.source, architecture).size(), 1000u);
+    }
+  }
+}
+TEST(ProductTexts, KeepAllSumsInRegisters) {
+  if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
+  for (const Tile3 tile : {Tile3{128, 128, 64}, {128, 256, 32}, {64, 64, 64}}) {
+    const Generated code = generate(program_of({.tile = tile, .out = bf16}), known(), 90);
+    const auto used = figures(prelude() + code.source, 90).at(code.name);
+    EXPECT_LE(used.registers, 255);
+    EXPECT_EQ(used.spill_stores, 0u) << tile.m << " " << tile.n << " " << tile.k;
+  }
+}
+
+// ---- What is decided.
+
+std::string decided(const TensorProduct& p, int architecture = 90) { return decisions_of(program_of(p), known(), architecture); }
+
+TEST(ProductDecisions, NameStagesAndWhereOperandsLie) {
+  const std::string text = decided({.tile = {128, 128, 32}});
+  EXPECT_NE(text.find("products    bf16"), std::string::npos) << text;
+  EXPECT_NE(text.find("4 stages of 16384 bytes"), std::string::npos) << text;
+  EXPECT_NE(decided({.tile = {128, 128, 32}, .stages = 2}).find("2 stages of 16384 bytes"), std::string::npos);
+  EXPECT_EQ(decided({.tile = {128, 128, 32}, .stages = 1}).find("stages"), std::string::npos);
+  EXPECT_NE(decided({.a = From::Computed}).find("written"), std::string::npos);
+}
+TEST(ProductDecisions, LeaveOtherProductsToThreads) {
+  EXPECT_FALSE(multiplies(generate(program_of({}), known(), 75).source));  // no such tensor cores
+  EXPECT_FALSE(multiplies(generate(tiled_product({32, 32, 32}, f32, false), known(), 90).source));  // f32 has all its digits
+  EXPECT_FALSE(multiplies(generate(tiled_product({32, 32, 8}, bf16, false), known(), 90).source));  // terms for less than a step
+}
+TEST(ProductDecisions, LayOutTheSumsAsFragments) {
+  const tile::Program program = program_of({});
+  const ThreadGrid grid = fragment_grid(program, {16, 16});
+  EXPECT_EQ(linear_layout(grid, {16, 16}), simt::fragment_layout(simt::Fragment::Accumulator, 16, 16, 1));
+  for (const Shape& sums : {Shape{128, 128}, Shape{64, 256}, Shape{256, 32}, Shape{16, 128}}) {
+    const ThreadGrid one = fragment_grid(program, sums);
+    const auto layout = linear_layout(one, sums);
+    ASSERT_TRUE(layout);
+    int bits = 0;
+    while (std::int64_t{1} << bits < numel(sums)) ++bits;
+    EXPECT_TRUE(layout->covers(bits));
+    EXPECT_EQ(std::int64_t{layout->held()} * one.threads(), numel(sums));  // each element once
+  }
+}
+TEST(ProductDecisions, AddToTheRegistersThatAreCarried) {
+  for (const bool added : {false, true})
+    EXPECT_EQ(generate(program_of({.added = added}), known(), 90).source.find("next0"), std::string::npos);
+}
+TEST(ProductDecisions, ReadAndWriteBanksWithoutConflicts) {
+  for (const TensorProduct& p : {TensorProduct{.tile = {64, 64, 16}},
+                                 {.tile = {64, 64, 32}},
+                                 {.tile = {64, 64, 64}},
+                                 {.a = From::Columns, .b = From::Columns},
+                                 {.b = From::Computed},
+                                 {.stored = e4m3, .b = From::Columns}}) {
+    const Sample sample = sample_of(p, false);
+    simt::Observed observed;
+    EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.observed = &observed}));
+    EXPECT_GT(observed.banks.accesses, 0);
+    EXPECT_EQ(observed.banks.conflicts, 0) << sample.name;
+  }
+}
+
+// ---- Faults.
+
+struct Fault {
+  std::string name;
+  TensorProduct product;
+  std::function<bool(Statement&)> put;  // into the statement; false where it is none of its places
+  std::size_t place = 0;  // which of the places; all from there on if `all`
+  bool all = false;
+};
+
+/// Takes out a statement, by making it a note.
+template <class T>
+std::function<bool(Statement&)> without() {
+  return [](Statement& one) {
+    if (!one.as<T>()) return false;
+    one = simt::Note{"taken out"};
+    return true;
+  };
+}
+template <class T>
+std::function<bool(Statement&)> changed(std::function<bool(T&)> change) {
+  return [change](Statement& one) {
+    auto* const what = one.as<T>();
+    return what != nullptr && change(*what);
+  };
+}
+/// Replaces the first part of the expression that is such a one.
+bool replaced(Expression& whole, const std::function<bool(const Expression&)>& is, const std::function<Expression(const Expression&)>& by) {
+  bool found = false;
+  simt::for_each_part(whole, [&](Expression& e) {
+    if (found || !is(e)) return;
+    found = true;
+    e = by(Expression(e));
+  });
+  return found;
+}
+std::function<bool(const Expression&)> named(const char* name) {
+  return [name](const Expression& e) { return e.is_name(name); };
+}
+std::function<bool(const Expression&)> operation(const char* sign) {
+  return [sign](const Expression& e) { return e.kind == Expression::Kind::Binary && e.name == sign; };
+}
+
+std::vector<Fault> faults() {
+  using namespace simt;
+  const TensorProduct plain{.tile = {64, 32, 32}}, computed{.tile = {64, 32, 32}, .b = From::Computed},
+      once{.tile = {64, 32, 32}, .stages = 1};
+  return {
+      {"copies are not waited for", plain, without<WaitForCopies>()},
+      {"one copy too few is waited for", plain, changed<WaitForCopies>([](WaitForCopies& wait) { return ++wait.unfinished > 0; })},
+      {"threads do not meet behind the wait", plain, without<Barrier>(), 1},
+      {"copies are not closed", plain, without<CloseCopies>(), 1},
+      {"a stage is filled while it is read", plain, changed<Declare>([](Declare& one) {
+         return one.what.name == "into" && replaced(
+                                               *one.value, [](const Expression& e) { return e.kind == Expression::Kind::Choose; },
+                                               [](const Expression&) { return Expression("stage"); });
+       })},
+      {"the stage is not counted on", plain,
+       changed<Assign>([](Assign& one) { return one.target.is_name("stage") && (one.value = Expression("stage"), true); })},
+      {"copies begin one iteration late", plain, changed<Declare>([](Declare& one) {
+         return one.what.name == "later" && one.value->operands[0].kind == Expression::Kind::Name &&
+                replaced(
+                    *one.value, [](const Expression& e) { return e.kind == Expression::Kind::Integer; },
+                    [](const Expression& e) { return Expression(e.integer + 1); });
+       })},
+      {"one stage too few is begun before the loop", plain,
+       changed<Loop>([](Loop& loop) { return loop.name == "s" && (--loop.end, true); })},
+      {"pieces lie where they would without the exclusive or", plain, changed<CopyAhead>([](CopyAhead& copy) {
+         return replaced(copy.place, operation("^"), [](const Expression& e) { return e.operands[0]; });
+       })},
+      {"steps do not go on along a row", plain, changed<ReadMatrices>([](ReadMatrices& read) {
+         return replaced(read.place, named("step"), [](const Expression&) { return Expression(0); });
+       }),
+       0, true},
+      {"rows are read for columns", plain, changed<ReadMatrices>([](ReadMatrices& read) { return read.by_terms = !read.by_terms, true; })},
+      {"halves of the left operand are exchanged", plain,
+       changed<MultiplyFragments>([](MultiplyFragments& one) { return std::swap(one.upper, one.lower), true; })},
+      {"the other half of the right operand is multiplied", plain,
+       changed<MultiplyFragments>([](MultiplyFragments& one) { return one.second = 2 - one.second, true; })},
+      {"a tile has one row too many", plain, changed<CopyAhead>([](CopyAhead& copy) {
+         return replaced(copy.inside, operation("<"), [](const Expression& e) { return e.operands[0] < e.operands[1] + 1; });
+       })},
+      {"a tile has one column too few", plain, changed<CopyAhead>([](CopyAhead& copy) {
+         return replaced(copy.inside, operation("-"), [](const Expression& e) { return e - 1; });
+       })},
+      {"an operand is written while another is read", computed, without<Barrier>(), 2},
+      {"an operand is read before all have written it", computed, without<Barrier>(), 3},
+      {"a copy that stands in its place is not waited for", once, without<WaitForCopies>()},
+      {"it is read before all threads know it is there", once, without<Barrier>(), 2},
+      {"it is begun while the last one is read", once, without<Barrier>(), 0, true},
+  };
+}
+
+TEST(ProductFaults, AreFoundByTheVerifierOrTheMachine) {
+  for (const Fault& fault : faults()) {
+    const Sample sample = sample_of(fault.product, false);
+    std::size_t places = 0;
+    std::vector<std::string> verified;
+    const auto put = [&](Kernel& kernel) {
+      places = 0;
+      simt::for_each_statement(kernel.body, [&](Statement& statement) {
+        Statement changed = statement;
+        if (!fault.put(changed)) return;
+        const std::size_t place = places++;
+        if (place == fault.place || (fault.all && place >= fault.place)) statement = std::move(changed);
+      });
+      verified = simt::faults(kernel);
+    };
+    bool shows = false;
+    for (const Pace pace : {Pace::Even, Pace::Uneven}) {
+      try {
+        shows = shows || !emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace, .change_kernel = put});
+      } catch (const Error&) { shows = true; }
+    }
+    EXPECT_GT(places, fault.place) << fault.name;
+    EXPECT_TRUE(shows || !verified.empty()) << fault.name;
+    std::cout << fault.name << ": " << (verified.empty() ? "" : "verifier ") << (shows ? "machine" : "") << "\n";
+  }
+}
+
+}  // namespace
+}  // namespace tegula::gpu
