@@ -5,6 +5,7 @@
 #include "tegula/cuda/blas/blas_gradient.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/plain_split_product.h"
+#include "tegula/cuda/solver/solver.h"
 #include "tegula/simt/decide/layout.h"
 
 namespace tegula::gpu {
@@ -56,7 +57,9 @@ std::vector<Candidate> ways(Context& context, const runtime::Attention& d) {
 }
 std::vector<Candidate> ways(Context&, const std::monostate&) { return {}; }
 std::vector<Candidate> ways(Context&, const runtime::Packing&) { return {}; }
-std::vector<Candidate> ways(Context&, const runtime::MatrixRoutine&) { return {}; }
+std::vector<Candidate> ways(Context& context, const runtime::MatrixRoutine& d) {
+  return std::vector<Candidate>(solves(context, d) ? 1 : 0, {d});
+}
 std::vector<Candidate> ways(Context&, const runtime::Fourier&) { return {}; }
 std::vector<Candidate> ways(Context&, const runtime::GroupedSum&) { return {}; }
 template <class Description>
