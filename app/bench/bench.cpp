@@ -2,6 +2,7 @@
 
 #include "app/bench/bench.h"
 
+#include <array>
 #include <cmath>
 #include <cstdio>
 
@@ -20,6 +21,7 @@ const BenchPrecision kPrecisions[] = {
     {"bf16", DType::bf16, &runtime::DeviceProperties::bf16},
     {"fp16", DType::f16, &runtime::DeviceProperties::f16},
     {"fp8", DType::bf16, &runtime::DeviceProperties::fp8, Precision::fp8},
+    {"fp64", DType::f64, nullptr},
 };
 
 std::vector<std::string> precision_names() {
@@ -58,6 +60,8 @@ std::vector<BenchPrecision> chosen_precisions(const BenchChoice& choice, const s
   return chosen;
 }
 
+double peak_of(Device& device, const BenchPrecision& precision) { return precision.peak ? device.properties().*precision.peak : 0; }
+
 double share_of(double value, double limit) { return limit > 0 ? value / limit : NAN; }
 
 void note_device(Report& report, Device& device) {
@@ -86,6 +90,33 @@ void finish(const BenchChoice& choice, const Report& report, const io::Figure& f
   std::printf("numbers: %s\n", choice.json.c_str());
 }
 
+std::vector<std::int64_t> sizes_of(const std::vector<std::string>& sizes) {
+  std::vector<std::int64_t> out;
+  for (const std::string& text : sizes) {
+    std::array<long long, 3> range{0, 0, 1};
+    int end = 0;
+    const int read = std::sscanf(text.c_str(), "%lld:%lld:%lld%n", &range[0], &range[1], &range[2], &end);
+    const bool one = text.find(':') == std::string::npos && read == 1;
+    if (one) range[1] = range[0];
+    if (range[0] < 1 || range[2] < 1 || range[1] < range[0] || (!one && (read != 3 || text[static_cast<std::size_t>(end)] != '\0')))
+      throw Error({.op = "tegula bench",
+                   .got = "--sizes " + text,
+                   .expected = "sizes above 0, as in 256,512, or from:to:step, as in 1000:6000:500"});
+    for (long long size = range[0]; size <= range[1]; size += range[2]) out.push_back(size);
+  }
+  return out;
+}
+
+void add_sizes(Command& command, std::vector<std::string>& sizes) {
+  const Check check{"N", [](const std::string& text) -> std::string {
+                      try {
+                        static_cast<void>(sizes_of({text}));
+                      } catch (const Error& error) { return "got " + text + ", expected " + error.report().expected; }
+                      return "";
+                    }};
+  command.option("--sizes", sizes, "the sizes N of the N x N matrices, as in 256,512 or 1000:6000:500").commas().check(check).type("N");
+}
+
 void add_options(Command& command, BenchChoice& choice, WithPrecision precision) {
   choice.plot = command.name() + ".png";
   command.option("--device", choice.devices, "cpu, cuda, cuda:1, …; several may be given [all there are]").commas().type("NAME");
@@ -102,6 +133,7 @@ void add_bench(Command& app) {
   bench.needs_command();
   add_bench_gemm(bench);
   add_bench_batched_gemm(bench);
+  add_bench_lu(bench);
   add_bench_mlp(bench);
   add_bench_saxpy(bench);
   add_bench_conv(bench);

@@ -1,6 +1,7 @@
 #pragma once
 // Shared by the commands of `tegula bench`.
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -27,12 +28,14 @@ struct BenchChoice {
 struct BenchPrecision {
   std::string name;  // "bf16"
   DType dtype;       // of the operands
-  double runtime::DeviceProperties::* peak;
+  double runtime::DeviceProperties::* peak;  // null: no device tells one
   Precision arithmetic = Precision::fp32;  // in force around the op
 };
 /// The precisions that the user chose, or `otherwise`; tf32 and fp8 only if the device has them.
 std::vector<BenchPrecision> chosen_precisions(const BenchChoice& choice, const std::vector<std::string>& otherwise, Device& device);
 
+/// The device's rate in this precision; 0 where it is not known.
+double peak_of(Device& device, const BenchPrecision& precision);
 /// value / limit, NaN where the limit is not known.
 double share_of(double value, double limit);
 /// A device in front of the table: "cpu: AMD EPYC, 2 processors, 420 GFLOP/s in f32".
@@ -45,10 +48,15 @@ void finish(const BenchChoice& choice, const Report& report, const io::Figure& f
 
 void add_bench_gemm(Command& bench);
 void add_bench_batched_gemm(Command& bench);
+void add_bench_lu(Command& bench);
 void add_bench_mlp(Command& bench);
 void add_bench_saxpy(Command& bench);
 void add_bench_conv(Command& bench);
 void add_bench_scaling(Command& bench);
+
+/// --sizes, as in 256,512 or 1000:6000:500 (from, to, step), read by sizes_of().
+void add_sizes(Command& command, std::vector<std::string>& sizes);
+std::vector<std::int64_t> sizes_of(const std::vector<std::string>& sizes);
 
 /// --device, --out, --json, --quick; --precision where the command has a choice.
 enum class WithPrecision : std::uint8_t { No, Yes };

@@ -63,7 +63,7 @@ void measure_layer(Report& report, Device& device, const Layer& layer, const Ben
     const double seconds = runtime::measure(device, [&] { convolve(); }, choice.measuring()).median;
     const double rate = operations / seconds;
     report.add({device.name(), precision.name, layer.name, std::string(name(algorithm)), rung++, ratio, seconds, rate,
-                share_of(rate, device.properties().*precision.peak), error});
+                share_of(rate, peak_of(device, precision)), error});
   }
 }
 

@@ -1,18 +1,25 @@
-// tegula bench gemm, batched-gemm: products of square matrices, large ones alone and small ones together.
+// tegula bench gemm, batched-gemm, lu: products of square matrices, large ones alone and small ones together; factors.
 
+#include <cstdio>
 #include <memory>
 
 #include "app/bench/bench.h"
 #include "app/commands.h"
 #include "tegula/compile/jit.h"
 #include "tegula/graph/evaluate.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/linalg/factors.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/random.h"
+#include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula::app {
 namespace {
 
 struct GemmChoice : BenchChoice {
+  std::vector<std::string> given;  // sizes
   std::vector<std::int64_t> sizes;
   std::int64_t count = 1000;  // matrices of a batch
 };
@@ -23,6 +30,27 @@ Tensor random_matrices(const Shape& shape, DType dtype) {
   return x;
 }
 
+/// How far some rows of c are from a b, relative to the sizes of what is added up: max |c - a b| / (N max |a| max |b|).
+double product_error(const Tensor& a, const Tensor& b, const Tensor& c) {
+  const std::int64_t rows = std::min<std::int64_t>(a.size(0), 8);
+  const Tensor fine_a = cast(slice(a, 0, {0, rows}), f64), fine_b = cast(b, f64);
+  const Tensor off = max(abs(cast(slice(c, 0, {0, rows}), f64) - matmul(fine_a, fine_b)));
+  return (off / (static_cast<double>(a.size(0)) * max(abs(fine_a)) * max(abs(fine_b)))).item<double>();
+}
+
+/// ‖P A - L U‖ / (N ‖A‖), as LAPACK's tests have it.
+double lu_residual(const Tensor& a) {
+  const auto [p, l, u] = lu(a);
+  const Tensor fine = cast(a, f64);
+  return (norm(matmul(cast(p, f64), matmul(cast(l, f64), cast(u, f64))) - fine) / (static_cast<double>(a.size(0)) * norm(fine)))
+      .item<double>();
+}
+
+/// Sizes a step apart are an axis of their own; powers are not.
+io::Scale scale_of(const std::vector<std::int64_t>& sizes) {
+  return sizes.size() > 1 && sizes.back() < 16 * sizes.front() ? io::Scale::Linear : io::Scale::Log2;
+}
+
 void gemm(GemmChoice choice) {
   if (choice.sizes.empty())
     choice.sizes = choice.quick ? std::vector<std::int64_t>{32, 64} : std::vector<std::int64_t>{128, 256, 512, 1000, 2000, 4000, 6000};
@@ -31,7 +59,8 @@ void gemm(GemmChoice choice) {
                          {"n", "N", 6, 0},
                          {"seconds", "time ms", 10, 3, 1e3},
                          {"flops", "GFLOP/s", 10, 1, 1e-9},
-                         {"share", "% of peak", 9, 1, 100}});
+                         {"share", "% of peak", 9, 1, 100},
+                         {"error", "error 1e-8", 11, 3, 1e8}});
   for (Device* device : choice.chosen_devices()) {
     note_device(report, *device);
     set_default_device(*device);
@@ -43,7 +72,8 @@ void gemm(GemmChoice choice) {
         const double seconds = runtime::measure(*device, [&] { product(); }, choice.measuring()).median;
         const auto size = static_cast<double>(n);
         const double rate = 2 * size * size * size / seconds;
-        report.add({device->name(), precision.name, size, seconds, rate, share_of(rate, device->properties().*precision.peak)});
+        report.add({device->name(), precision.name, size, seconds, rate, share_of(rate, peak_of(*device, precision)),
+                    product_error(a, b, product())});
       }
     }
   }
@@ -51,7 +81,40 @@ void gemm(GemmChoice choice) {
          {.title = "C = A B of N x N matrices",
           .x_label = "N",
           .panels = {{.y_label = "GFLOP/s", .series = report.curves("n", "flops", {"device", "precision"}), .y_scale = io::Scale::Log10}},
-          .x_scale = io::Scale::Log2});
+          .x_scale = scale_of(choice.sizes)});
+}
+
+void factor(GemmChoice choice) {
+  if (choice.sizes.empty())
+    choice.sizes = choice.quick ? std::vector<std::int64_t>{32, 64} : std::vector<std::int64_t>{123, 1000, 2000, 3000, 4000, 5000, 6000};
+  Report report("lu", {{"device", "device", 7},
+                       {"precision", "precision", 9},
+                       {"n", "N", 6, 0},
+                       {"seconds", "time ms", 10, 3, 1e3},
+                       {"flops", "GFLOP/s", 10, 1, 1e-9},
+                       {"residual", "|PA-LU|/(N|A|) 1e-16", 21, 3, 1e16}});
+  for (Device* device : choice.chosen_devices()) {
+    note_device(report, *device);
+    set_default_device(*device);
+    for (const auto& precision : chosen_precisions(choice, {"fp64"}, *device)) {
+      if (is_half(precision.dtype)) {
+        std::fprintf(stderr, "tegula: lu computes in fp32 and fp64, not in %s\n", precision.name.c_str());
+        continue;
+      }
+      for (const std::int64_t n : choice.sizes) {
+        const Tensor a = random_matrices({n, n}, precision.dtype);
+        auto factors = jit([&] { return lu_factor(a).packed; });
+        const double seconds = runtime::measure(*device, [&] { factors(); }, choice.measuring()).median;
+        const auto size = static_cast<double>(n);
+        report.add({device->name(), precision.name, size, seconds, 2.0 / 3 * size * size * size / seconds, lu_residual(a)});
+      }
+    }
+  }
+  finish(choice, report,
+         {.title = "P A = L U of N x N matrices",
+          .x_label = "N",
+          .panels = {{.y_label = "GFLOP/s", .series = report.curves("n", "flops", {"device", "precision"})}},
+          .x_scale = scale_of(choice.sizes)});
 }
 
 void batched_gemm(GemmChoice choice) {
@@ -84,8 +147,8 @@ void batched_gemm(GemmChoice choice) {
         const auto line = [&](const std::string& form, double seconds) {
           if (loop == 0) loop = seconds;
           const double rate = 2 * size * size * size * count / seconds;
-          report.add({device->name(), precision.name, size, count, form, seconds, rate,
-                      share_of(rate, device->properties().*precision.peak), loop / seconds});
+          report.add({device->name(), precision.name, size, count, form, seconds, rate, share_of(rate, peak_of(*device, precision)),
+                      loop / seconds});
         };
         line("loop", runtime::measure(
                          *device,
@@ -110,7 +173,7 @@ void batched_gemm(GemmChoice choice) {
 Command add(Command& bench, const std::string& name, const std::string& text, const std::shared_ptr<GemmChoice>& choice) {
   Command command = bench.command(name, text);
   add_options(command, *choice, WithPrecision::Yes);
-  command.option("--sizes", choice->sizes, "the sizes N of the N x N matrices, as in 256,512").commas().check(positive()).type("N");
+  add_sizes(command, choice->given);
   return command;
 }
 
@@ -120,7 +183,17 @@ void add_bench_gemm(Command& bench) {
   auto choice = std::make_shared<GemmChoice>();
   add(bench, "gemm", "GFLOP/s of a matrix product against its size, on each device and in each precision", choice).runs([choice] {
     require_files(*choice);
+    choice->sizes = sizes_of(choice->given);
     gemm(*choice);
+  });
+}
+
+void add_bench_lu(Command& bench) {
+  auto choice = std::make_shared<GemmChoice>();
+  add(bench, "lu", "GFLOP/s of an LU factorisation against its size, with the residual, on each device", choice).runs([choice] {
+    require_files(*choice);
+    choice->sizes = sizes_of(choice->given);
+    factor(*choice);
   });
 }
 
@@ -130,6 +203,7 @@ void add_bench_batched_gemm(Command& bench) {
   command.option("--count", choice->count, "matrices of a batch").check(positive()).shows_default().type("N");
   command.runs([choice] {
     require_files(*choice);
+    choice->sizes = sizes_of(choice->given);
     batched_gemm(*choice);
   });
 }

@@ -210,6 +210,7 @@ TEST(App, ShowsKernelsAndDevices) {
   EXPECT_HAS(info.out, "cpu: ");
   EXPECT_HAS(info.out, "fp32           at most ");
   EXPECT_HAS(info.out, "cuda:");
+  EXPECT_HAS(info.out, "linear algebra ");
 }
 
 /// A command of tegula bench at its smallest: table, plot and file. `curve` is a name in the plot, `y` a column whose numbers are positive.
@@ -239,6 +240,8 @@ void bench(std::vector<std::string> arguments, const std::string& curve, const s
 }
 
 TEST(App, BenchGemm) { bench({"gemm", "--precision", "fp32", "bf16", "--sizes", "16,48"}, "cpu bf16", "flops", 4); }
+TEST(App, BenchGemmInDoublesOverARangeOfSizes) { bench({"gemm", "--precision", "fp64", "--sizes", "16:48:16"}, "cpu fp64", "flops", 3); }
+TEST(App, BenchLU) { bench({"lu", "--precision", "fp64", "fp32", "--sizes", "16:48:16"}, "cpu fp64", "flops", 6); }
 TEST(App, BenchBatchedGemm) { bench({"batched-gemm", "--count", "5"}, "cpu fp32 batched", "speedup", 4); }
 TEST(App, BenchMlp) { bench({"mlp", "--batch", "8"}, "seconds for an epoch", "epoch", 2); }
 TEST(App, BenchSaxpy) { bench({"saxpy"}, "y = a x + y", "bandwidth", 2); }
@@ -457,6 +460,8 @@ TEST(App, SaysWhatIsWrong) {
   fails({"predict", folder / "text"}, 2, "inputs");
   fails({"info", "--device", "cpu"}, 2, "tegula info: unknown option --device");
   fails({"bench", "gemm", "--precision", "fp7"}, 2, "fp7");
+  fails({"bench", "gemm", "--sizes", "16:8:4"}, 2, "from:to:step");
+  fails({"bench", "lu", "--sizes", "16,x"}, 2, "from:to:step");
   fails({"kernel", "show", "relu", "--shape", "8xx"}, 1, "the shape 8xx");
   fails({"kernel", "show", "conv-direct"}, 1, "expected images");
   fails({"summary", "lenet5", "--device", "abacus"}, 1, "abacus");
