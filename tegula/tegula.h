@@ -66,17 +66,19 @@
 #include "tegula/ops/images/grid_sample.h"  // grid_sample affine_grid
 #include "tegula/ops/images/interpolate.h"  // interpolate
 #include "tegula/ops/images/unfold.h"  // unfold fold pixel_shuffle
+#include "tegula/ops/linalg/linalg.h"  // solve inverse det lu cholesky qr svd eigh eig lstsq pinv …
 #include "tegula/ops/loop.h"  // scan: recurrences
 #include "tegula/ops/products/attention.h"  // scaled_dot_product_attention
 #include "tegula/ops/products/convolution.h"
 #include "tegula/ops/products/convolution_ladder.h"  // conv2d_with(algorithm, …)
 #include "tegula/ops/products/pooling.h"
-#include "tegula/ops/linalg/linalg.h"  // solve inverse det lu cholesky qr svd eigh eig lstsq pinv …
 #include "tegula/ops/rows/linear_cross_entropy.h"  // linear_cross_entropy
 #include "tegula/ops/rows/loss.h"  // cross_entropy mse_loss …
 #include "tegula/ops/rows/normalization.h"
 #include "tegula/ops/rows/softmax.h"
 #include "tegula/ops/shape/embedding.h"
+#include "tegula/ops/signal/fft.h"  // fft ifft rfft irfft convolve complex_of
+#include "tegula/ops/signal/stft.h"  // stft istft hann_window
 
 // Are the gradients right?
 #include "tegula/ops/check_gradients.h"

@@ -7,6 +7,7 @@
 #include "tegula/cpu/calls/library.h"
 #include "tegula/cpu/costs.h"
 #include "tegula/cpu/executor/executor.h"
+#include "tegula/cpu/fourier/fourier.h"
 #include "tegula/cpu/linalg/routine.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/cpu/properties.h"
@@ -75,6 +76,7 @@ class CpuDevice final : public runtime::Device {
   Made made(const runtime::Packing& d, const Asked&) const { return make_packing(d); }
   Made made(const runtime::CudaKernel& d, const Asked&) const { return make_cuda_kernel(d); }
   Made made(const runtime::MatrixRoutine& d, const Asked&) const { return make_matrix_routine(d); }
+  Made made(const runtime::Fourier& d, const Asked&) const { return make_fourier(d); }
   template <class None>
   Made made(const None&, const Asked& asked) const {
     runtime::throw_no_call(*this, asked);

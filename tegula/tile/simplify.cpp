@@ -11,10 +11,10 @@
 namespace tegula::tile {
 namespace {
 
-using Int = std::int64_t;
+using Whole = std::int64_t;
 
 /// The value of an integer or boolean constant, also when it has been broadcast.
-std::optional<Int> known_integer(const Program& program, Id id) {
+std::optional<Whole> known_integer(const Program& program, Id id) {
   const Instruction* instruction = &program[id];
   if (instruction->word == Word::Broadcast) instruction = &program[instruction->operands[0]];
   if (instruction->word != Word::Constant || is_float(instruction->type.dtype)) return std::nullopt;
@@ -55,7 +55,7 @@ Id Builder::simplify(const Instruction& instruction) {
   if (instruction.operands.empty()) return -1;
   const Id a = instruction.operands[0], b = instruction.operands.back();
   const auto is_result = [&](Id id) { return program_[id].type == type; };
-  const auto filled = [&](Int value) { return broadcast(constant(value, type.dtype), type.shape).id(); };
+  const auto filled = [&](Whole value) { return broadcast(constant(value, type.dtype), type.shape).id(); };
 
   switch (word) {
     case Word::Cast: {
@@ -88,8 +88,8 @@ Id Builder::simplify(const Instruction& instruction) {
     return folds(word) ? filled(evaluate(word, program_[b].type.dtype, type.dtype, 0, x).integer) : -1;
   }
   const auto keep = [&](Id id) { return is_result(id) ? id : -1; };
-  const auto left_is = [&](Int value) { return left && *left == value; };
-  const auto right_is = [&](Int value) { return right && *right == value; };
+  const auto left_is = [&](Whole value) { return left && *left == value; };
+  const auto right_is = [&](Whole value) { return right && *right == value; };
   const bool logical = type.dtype == boolean;
   switch (word) {
     case Word::Add: return right_is(0) ? keep(a) : left_is(0) ? keep(b) : -1;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tegula/cuda/blas/blas_gradient.h"
+#include "tegula/cuda/fourier/fourier.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/plain_split_product.h"
 #include "tegula/cuda/solver/solver.h"
@@ -60,7 +61,9 @@ std::vector<Candidate> ways(Context&, const runtime::Packing&) { return {}; }
 std::vector<Candidate> ways(Context& context, const runtime::MatrixRoutine& d) {
   return std::vector<Candidate>(solves(context, d) ? 1 : 0, {d});
 }
-std::vector<Candidate> ways(Context&, const runtime::Fourier&) { return {}; }
+std::vector<Candidate> ways(Context& context, const runtime::Fourier& d) {
+  return std::vector<Candidate>(transforms(context, d) ? 1 : 0, {d});
+}
 std::vector<Candidate> ways(Context&, const runtime::GroupedSum&) { return {}; }
 template <class Description>
 std::vector<Candidate> ways(Context&, const Description& d) {

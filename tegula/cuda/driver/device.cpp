@@ -23,6 +23,7 @@
 #include "tegula/cuda/driver/raw_kernel.h"
 #include "tegula/cuda/driver/recording.h"
 #include "tegula/cuda/driver/time_marks.h"
+#include "tegula/cuda/fourier/fourier.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/nccl/communicator.h"
 #include "tegula/cuda/solver/solver.h"
@@ -208,7 +209,7 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
   Made made(const runtime::CudaKernel& d) { return make_raw_kernel(context_, d); }
   Made made(const runtime::Packing& d) { runtime::throw_no_call(*this, d); }
   Made made(const runtime::MatrixRoutine& d) { return make_matrix_routine(context_, d); }
-  Made made(const runtime::Fourier& d) { runtime::throw_no_call(*this, d); }
+  Made made(const runtime::Fourier& d) { return make_fourier(context_, d); }
   Made made(const runtime::GroupedSum& d) { runtime::throw_no_call(*this, d); }
   Made made(const std::monostate&) { runtime::throw_no_call(*this, {}); }
 

@@ -1,0 +1,179 @@
+// Axis by axis: some lines at a time are brought side by side, so that vectors run across them, and put back. Two real lines are one complex one.
+
+#include "tegula/cpu/fourier/fourier.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tegula/core/error.h"
+#include "tegula/cpu/fourier/line.h"
+#include "tegula/cpu/parallel.h"
+
+namespace tegula::host {
+namespace {
+
+using runtime::Fourier;
+using runtime::Spectrum;
+
+/// Lines along one axis of (outer, length, inner) pairs.
+struct Lines {
+  std::int64_t outer, length, inner;
+  std::int64_t count() const { return outer * inner; }
+  std::int64_t begin(std::int64_t line) const { return line / inner * length * inner + line % inner; }
+};
+
+template <class T>
+class FourierCall final : public runtime::Call {
+ public:
+  explicit FourierCall(const Fourier& d) : d_(d), most_threads_(library_threads()) {
+    for (const std::int64_t size : d.sizes) lines_.push_back(std::make_unique<LineTransform<T>>(size));
+    const std::int64_t last = d.sizes.back();
+    half_ = d.spectrum == Spectrum::Complex ? last : last / 2 + 1;
+    for (const auto& line : lines_)
+      each_ = std::max(each_, sizeof(T) * (2 * static_cast<std::size_t>(line->size() * kSide) + line->work(kSide)));
+    each_ = (each_ + 63) / 64 * 64;
+    if (d.spectrum == Spectrum::ToReal && lines_.size() > 1)
+      copy_ = sizeof(T) * 2 * static_cast<std::size_t>(d.batch * numel(d.sizes) / last * half_);
+  }
+
+  std::size_t scratch_bytes() const override { return (copy_ + 63) / 64 * 64 + static_cast<std::size_t>(most_threads_) * each_; }
+
+  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
+    const int threads = std::clamp(options.threads, 1, most_threads_);
+    const T* x = static_cast<const T*>(buffers[0]);
+    T* const y = static_cast<T*>(buffers[1]);
+    auto* const scratch = static_cast<std::byte*>(options.scratch);
+    std::byte* const work = scratch + (copy_ + 63) / 64 * 64;
+    const std::int64_t rows = d_.batch * numel(d_.sizes) / d_.sizes.back();  // lines along the last axis
+    const int axes = static_cast<int>(lines_.size());
+    T* pairs = y;
+    if (d_.spectrum == Spectrum::FromReal) {
+      shared((rows + 1) / 2, threads, work,
+             [&](std::int64_t first, std::int64_t count, T* memory) { from_real(x, y, rows, first, count, memory); });
+    } else if (d_.spectrum == Spectrum::ToReal) {
+      if (axes > 1) {
+        pairs = reinterpret_cast<T*>(scratch);
+        std::copy_n(x, 2 * rows * half_, pairs);
+      }
+    } else {
+      if (x != y) std::copy_n(x, 2 * rows * half_, y);
+      along(pairs, axes - 1, threads, work);
+    }
+    for (int axis = axes - 2; axis >= 0; --axis) along(pairs, axis, threads, work);
+    if (d_.spectrum != Spectrum::ToReal) return;
+    const T* const from = axes > 1 ? pairs : x;
+    shared((rows + 1) / 2, threads, work,
+           [&](std::int64_t first, std::int64_t count, T* memory) { to_real(from, y, rows, first, count, memory); });
+  }
+
+  std::string describe() const override {
+    const char* const kind = d_.spectrum == Spectrum::Complex ? "complex" : d_.spectrum == Spectrum::FromReal ? "from real" : "to real";
+    return std::string("transform ") + kind + " " + std::string(name(d_.dtype)) + " " + std::to_string(d_.batch) + " of " +
+           to_string(d_.sizes) + (d_.inverse ? ", inverse" : "");
+  }
+
+ private:
+  static constexpr std::int64_t kSide = 64 / static_cast<std::int64_t>(sizeof(T));  // lines side by side
+
+  /// f(first, count, memory) over groups of kSide.
+  template <class F>
+  void shared(std::int64_t lines, int threads, std::byte* work, const F& f) const {
+    const std::int64_t groups = (lines + kSide - 1) / kSide;
+    parallel(static_cast<int>(std::min<std::int64_t>(threads, groups)), [&](int part, int parts) {
+      T* const memory = reinterpret_cast<T*>(work + static_cast<std::size_t>(part) * each_);
+      const Range mine = share(groups, part, parts);
+      for (std::int64_t g = mine.begin; g < mine.end; ++g) f(g * kSide, std::min(kSide, lines - g * kSide), memory);
+    });
+  }
+
+  void along(T* pairs, int axis, int threads, std::byte* work) const {
+    const LineTransform<T>& line = *lines_[static_cast<std::size_t>(axis)];
+    Lines all{d_.batch, line.size(), 1};
+    for (int i = 0; i < axis; ++i) all.outer *= d_.sizes[i];
+    for (int i = axis + 1; i < d_.sizes.rank(); ++i) all.inner *= i + 1 == d_.sizes.rank() ? half_ : d_.sizes[i];
+    shared(all.count(), threads, work, [&](std::int64_t first, std::int64_t count, T* memory) {
+      T *const re = memory, *const im = re + all.length * count, *const more = im + all.length * count;
+      std::int64_t at[kSide];
+      for (std::int64_t l = 0; l < count; ++l) at[l] = all.begin(first + l);
+      for (std::int64_t j = 0; j < all.length; ++j)
+        for (std::int64_t l = 0; l < count; ++l) {
+          const T* const from = pairs + 2 * (at[l] + j * all.inner);
+          re[j * count + l] = from[0], im[j * count + l] = from[1];
+        }
+      d_.inverse ? line.run(im, re, count, more) : line.run(re, im, count, more);
+      for (std::int64_t j = 0; j < all.length; ++j)
+        for (std::int64_t l = 0; l < count; ++l) {
+          T* const to = pairs + 2 * (at[l] + j * all.inner);
+          to[0] = re[j * count + l], to[1] = im[j * count + l];
+        }
+    });
+  }
+
+  /// Couples [first, first + count) of real rows: the spectrum of a + i b holds both.
+  void from_real(const T* x, T* y, std::int64_t rows, std::int64_t first, std::int64_t count, T* memory) const {
+    const LineTransform<T>& line = *lines_.back();
+    const std::int64_t n = line.size();
+    T *const re = memory, *const im = re + n * count, *const more = im + n * count;
+    for (std::int64_t l = 0; l < count; ++l) {
+      const std::int64_t a = 2 * (first + l), b = a + 1;
+      for (std::int64_t j = 0; j < n; ++j) re[j * count + l] = x[a * n + j], im[j * count + l] = b < rows ? x[b * n + j] : T(0);
+    }
+    line.run(re, im, count, more);
+    for (std::int64_t l = 0; l < count; ++l) {
+      const std::int64_t a = 2 * (first + l), b = a + 1;
+      for (std::int64_t k = 0; k < half_; ++k) {
+        const std::int64_t mirror = (n - k) % n;
+        const T zr = re[k * count + l], zi = im[k * count + l], mr = re[mirror * count + l], mi = im[mirror * count + l];
+        T* to = y + 2 * (a * half_ + k);
+        to[0] = (zr + mr) / 2, to[1] = (zi - mi) / 2;
+        if (b >= rows) continue;
+        to += 2 * half_;
+        to[0] = (zi + mi) / 2, to[1] = (mr - zr) / 2;
+      }
+    }
+  }
+
+  void to_real(const T* x, T* y, std::int64_t rows, std::int64_t first, std::int64_t count, T* memory) const {
+    const LineTransform<T>& line = *lines_.back();
+    const std::int64_t n = line.size();
+    T *const re = memory, *const im = re + n * count, *const more = im + n * count;
+    for (std::int64_t l = 0; l < count; ++l) {
+      const std::int64_t a = 2 * (first + l), b = a + 1;
+      for (std::int64_t k = 0; k < half_; ++k) {
+        const std::int64_t mirror = (n - k) % n;
+        const T* const from = x + 2 * (a * half_ + k);
+        const bool itself = mirror == k;  // these are real
+        const T ar = from[0], ai = itself ? T(0) : from[1];
+        const T br = b < rows ? from[2 * half_] : T(0), bi = itself || b >= rows ? T(0) : from[2 * half_ + 1];
+        re[k * count + l] = ar - bi, im[k * count + l] = ai + br;
+        if (!itself) re[mirror * count + l] = ar + bi, im[mirror * count + l] = br - ai;
+      }
+    }
+    line.run(im, re, count, more);
+    for (std::int64_t l = 0; l < count; ++l) {
+      const std::int64_t a = 2 * (first + l), b = a + 1;
+      for (std::int64_t j = 0; j < n; ++j) y[a * n + j] = re[j * count + l];
+      for (std::int64_t j = 0; j < n && b < rows; ++j) y[b * n + j] = im[j * count + l];
+    }
+  }
+
+  Fourier d_;
+  int most_threads_;
+  std::vector<std::unique_ptr<LineTransform<T>>> lines_;  // of each axis
+  std::int64_t half_ = 0;  // complex numbers along the last axis
+  std::size_t each_ = 0, copy_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<runtime::Call> make_fourier(const Fourier& d) {
+  if ((d.dtype != f32 && d.dtype != f64) || d.sizes.rank() < 1 || !std::ranges::all_of(d.sizes, [](std::int64_t size) { return size > 0; }))
+    throw Error({.op = "transform",
+                 .got = std::string(name(d.dtype)) + " of sizes " + to_string(d.sizes),
+                 .expected = "f32 or f64, and sizes of at least 1"});
+  if (d.dtype == f64) return std::make_unique<FourierCall<double>>(d);
+  return std::make_unique<FourierCall<float>>(d);
+}
+
+}  // namespace tegula::host
