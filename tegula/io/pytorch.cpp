@@ -14,6 +14,7 @@
 #include "tegula/io/file_kind.h"
 #include "tegula/io/pickle.h"
 #include "tegula/io/pytorch_storages.h"
+#include "tegula/io/strided.h"
 
 namespace tegula::io {
 namespace {
@@ -265,22 +266,7 @@ class Reader {
     if (copied_ > kMostCopies * static_cast<double>(bytes_.size()) + (1 << 20))
       complain(name + ": views of " + number_text(bytes) + " bytes",
                "views of less than " + std::to_string(kMostCopies) + " times the file's bytes");
-    HostArray out = HostArray::empty(all.dtype, shape);
-    const std::size_t width = size_of(all.dtype);
-    const auto* from = static_cast<const std::byte*>(all.buffer->data());
-    auto* to = static_cast<std::byte*>(out.buffer->data());
-    std::vector<std::int64_t> index(strides.size(), 0);
-    std::int64_t at = first;
-    for (std::int64_t i = 0, count = out.size(); i < count; ++i, to += width) {
-      std::memcpy(to, from + static_cast<std::size_t>(at) * width, width);
-      for (std::size_t axis = index.size(); axis-- > 0;) {
-        at += strides[axis];
-        if (++index[axis] < shape[static_cast<int>(axis)]) break;
-        at -= index[axis] * strides[axis];
-        index[axis] = 0;
-      }
-    }
-    return out;
+    return strided_copy(all, first, shape, strides);
   }
 
   bool is_tensor(Value value) const {
