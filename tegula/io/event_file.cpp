@@ -35,9 +35,6 @@ std::string event(std::int64_t step, std::uint32_t field, std::string_view conte
   return WireWriter().fixed64(1, now()).varint(2, static_cast<std::uint64_t>(step)).bytes(field, contents).text();
 }
 
-/// As TFRecords keep it, so that a CRC of data that hold CRCs stays a check.
-std::uint32_t masked(std::uint32_t crc) { return ((crc >> 15) | (crc << 17)) + 0xa282ead8u; }
-
 std::string file_name() {
   static std::atomic<int> count{0};
   std::array<char, 256> host{};
@@ -61,6 +58,11 @@ std::uint32_t crc32c(std::string_view bytes) {
   std::uint32_t crc = ~std::uint32_t{0};
   for (const char c : bytes) crc = crc >> 8 ^ table[(crc ^ static_cast<unsigned char>(c)) & 255];
   return ~crc;
+}
+
+std::uint32_t masked_crc32c(std::string_view bytes) {
+  const std::uint32_t crc = crc32c(bytes);
+  return ((crc >> 15) | (crc << 17)) + 0xa282ead8u;
 }
 
 EventFile::EventFile(const std::string& folder) {
@@ -89,9 +91,9 @@ void EventFile::write(const std::string& event) {
   std::string length, record;
   append(length, static_cast<std::uint64_t>(event.size()));
   record = length;
-  append(record, masked(crc32c(length)));
+  append(record, masked_crc32c(length));
   record += event;
-  append(record, masked(crc32c(event)));
+  append(record, masked_crc32c(event));
   for (std::size_t done = 0; done < record.size();) {
     const ssize_t written = ::write(descriptor_, record.data() + done, record.size() - done);
     if (written < 0 && errno == EINTR) continue;

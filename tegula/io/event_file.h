@@ -29,5 +29,7 @@ class EventFile {
 
 /// CRC-32C (Castagnoli), as TFRecords and iSCSI have it.
 std::uint32_t crc32c(std::string_view bytes);
+/// The same as TensorFlow's files keep it, so that a CRC of data that hold CRCs stays a check.
+std::uint32_t masked_crc32c(std::string_view bytes);
 
 }  // namespace tegula::io
