@@ -42,6 +42,7 @@ class Reader {
     return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
   }
   std::size_t left() const { return bytes_.size() - at_; }
+  std::size_t place() const { return at_; }
 
   GgufValue value(Type type) {
     switch (type) {
@@ -168,7 +169,7 @@ constexpr std::string_view kTensorTypes[] = {"F32",     "F16",    "Q4_0",    "Q4
                                              "I8",      "I16",    "I32",     "I64",   "F64",    "IQ1_M", "BF16"};
 
 /// The beginning of a file, in which keys and names of tensors lie: files of many gigabytes are tensors.
-Bytes beginning_of(const std::string& path) {
+Bytes header_of(const std::string& path) {
   constexpr std::uint64_t kMost = std::uint64_t{256} << 20;
   const InputFile file(path, "gguf");
   Bytes bytes(static_cast<std::size_t>(std::min(file.size(), kMost)));
@@ -187,8 +188,12 @@ GgufMetadata parse_gguf_metadata(std::span<const std::byte> bytes, std::string_v
 std::vector<GgufTensor> parse_gguf_tensors(std::span<const std::byte> bytes, std::string_view name) {
   refuse_other_kinds(bytes, {FileKind::Gguf}, "gguf", name, "a GGUF file");
   Reader reader(bytes, name);
-  const std::uint64_t count = read_keys(reader, name).tensors;
-  constexpr std::uint64_t kLeast = 8 + 4 + 4 + 8, kMostAxes = 8;  // bytes of a tensor's entry
+  const GgufMetadata metadata = read_keys(reader, name);
+  const std::uint64_t count = metadata.tensors;
+  const std::uint64_t alignment =
+      metadata.contains("general.alignment") ? static_cast<std::uint64_t>(metadata.integer("general.alignment")) : 32;
+  if (alignment == 0 || alignment > (1 << 20)) reader.fail("an alignment of " + std::to_string(alignment), "one from 1 to 2^20");
+  constexpr std::uint64_t kLeast = 8 + 4 + 4 + 8, kMostAxes = 8, kFurthest = std::uint64_t{1} << 60;  // bytes of a tensor's entry
   if (count > reader.left() / kLeast) reader.fail(std::to_string(count) + " tensors", "no more than the rest of the file holds");
   std::vector<GgufTensor> out;
   for (std::uint64_t i = 0; i < count; ++i) {
@@ -199,12 +204,15 @@ std::vector<GgufTensor> parse_gguf_tensors(std::span<const std::byte> bytes, std
     for (std::uint32_t k = 0; k < axes; ++k) tensor.shape.push_back(reader.number<std::uint64_t>());
     const auto type = reader.number<std::uint32_t>();
     tensor.type = type < std::size(kTensorTypes) ? std::string(kTensorTypes[type]) : "type " + std::to_string(type);
-    reader.number<std::uint64_t>();  // the offset of its data
+    tensor.place = reader.number<std::uint64_t>();
+    if (tensor.place > kFurthest) reader.fail("a tensor that begins at byte " + std::to_string(tensor.place), "one within the file");
   }
+  const std::uint64_t begin = (reader.place() + alignment - 1) / alignment * alignment;
+  for (GgufTensor& tensor : out) tensor.place += begin;
   return out;
 }
 
-GgufMetadata read_gguf_metadata(const std::string& path) { return parse_gguf_metadata(beginning_of(path), path); }
-std::vector<GgufTensor> read_gguf_tensors(const std::string& path) { return parse_gguf_tensors(beginning_of(path), path); }
+GgufMetadata read_gguf_metadata(const std::string& path) { return parse_gguf_metadata(header_of(path), path); }
+std::vector<GgufTensor> read_gguf_tensors(const std::string& path) { return parse_gguf_tensors(header_of(path), path); }
 
 }  // namespace tegula::io

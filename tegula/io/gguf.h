@@ -1,5 +1,5 @@
 #pragma once
-// The key-value part of GGUF files (llama.cpp): names, sizes, vocabularies.
+// GGUF files (llama.cpp): names, sizes, vocabularies, and tensors, of which most are packed in blocks.
 
 #include <cstdint>
 #include <map>
@@ -8,6 +8,8 @@
 #include <string_view>
 #include <variant>
 #include <vector>
+
+#include "tegula/io/safetensors.h"
 
 namespace tegula::io {
 
@@ -30,14 +32,21 @@ struct GgufMetadata {
   const std::vector<std::int64_t>& integers(std::string_view key) const;
 };
 
-/// A tensor that the file holds. Its numbers are not read: most are packed in blocks.
+/// A tensor that the file holds.
 struct GgufTensor {
   std::string name, type;            // "Q4_K", "F16"; of types that came later their number
   std::vector<std::uint64_t> shape;  // the first axis is the fastest
+  std::uint64_t place = 0;           // byte of the file where its numbers begin
 };
 /// Names, types and shapes of the tensors, in the order of the file.
 std::vector<GgufTensor> read_gguf_tensors(const std::string& path);
 std::vector<GgufTensor> parse_gguf_tensors(std::span<const std::byte> bytes, std::string_view name);
+
+/// The tensors' numbers, under their names and with the slowest axis first: F32, F64, F16, BF16 and integers as they are; Q8_0, Q4_0, Q4_K and Q6_K as f32, block by block as llama.cpp
+/// unpacks them. Throws Error for a damaged file, and for tensors of other types, which it names.
+NamedArrays read_gguf(const std::string& path);
+/// The same from memory. `name` stands for the file in messages.
+NamedArrays parse_gguf(std::span<const std::byte> bytes, std::string_view name);
 
 /// Reads the keys of a little-endian file of version 2 or 3; tensors are not looked at. Throws Error for anything else and for a truncated file.
 GgufMetadata read_gguf_metadata(const std::string& path);
