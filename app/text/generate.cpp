@@ -100,8 +100,8 @@ void add_generate(Command& app) {
   Command command = app.command("generate", "text from a language model, token by token");
   command.last_counts();
   command
-      .option("file", choice->file,
-              "a model of tegula train gpt or char-lstm, a folder of Hugging Face's (gpt2, llama), or a .bin of llama2.c")
+      .option("file,--model", choice->file,
+              "a model of tegula train gpt or char-lstm, a folder of Hugging Face's (gpt2, llama), a GGUF file, or a .bin of llama2.c")
       .required()
       .type("FILE");
   command.option("--tokenizer", choice->tokenizer, "instead of the model's own; a .bin needs one").check(not_empty()).type("TOKENIZER");

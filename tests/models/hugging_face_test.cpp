@@ -111,6 +111,17 @@ TEST(HuggingFace, ReadsGpt2) {
   EXPECT_EQ((*std::get<std::unique_ptr<models::Gpt2>>(model.net))(tokens).to_host(), net(tokens).to_host());
 }
 
+TEST(HuggingFace, ReadsPyTorchsWeightsOfOlderModels) {
+  const TemporaryFolder folder;
+  const models::Llama net = llama();
+  write_rest(folder, kLlama + R"(, "rope_theta": 50000.0})");
+  save(net, folder / "weights.pt");
+  std::filesystem::rename(folder / "weights.pt", folder / "pytorch_model.bin");
+  const models::LanguageModel model = models::load_language_model(folder / "");
+  const Tensor tokens = tensor<std::int64_t>({1, 5, 9, 2}, {1, 4});
+  EXPECT_EQ((*std::get<std::unique_ptr<models::Llama>>(model.net))(tokens).to_host(), net(tokens).to_host());
+}
+
 TEST(HuggingFace, SaysWhatItCannotRead) {
   const TemporaryFolder folder;
   const auto says = [&](const std::string& config, const std::string& part) {
@@ -123,8 +134,8 @@ TEST(HuggingFace, SaysWhatItCannotRead) {
   says("[]", "config.json, which is no JSON object");
   says(R"({"model_type": "mamba"})", "model_type \"mamba\", expected \"gpt2\" or \"llama\"");
   says(kLlama + "}", "a folder without model.safetensors");
-  write(folder / "pytorch_model.bin", "");
-  says(kLlama + "}", "safe_serialization=True");
+  write(folder / "pytorch_model.bin", "");  // of another kind than it says
+  says(kLlama + "}", "pytorch_model.bin");
   save(llama(), folder / "model.safetensors");
   says(kLlama + R"(, "rope_scaling": {"rope_type": "yarn", "factor": 8.0}})", "rotary positions of the kind default, linear or llama3");
   says(kLlama + R"(, "attention_bias": true})", "attention_bias = true, expected false");

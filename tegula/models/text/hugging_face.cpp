@@ -118,14 +118,16 @@ class Config {
   Json json_;
 };
 
-/// The tensors of the folder, in one file or several.
+/// The tensors of the folder, in one file or several: safetensors, or PyTorch's of older models.
 StateDict read_weights(const std::filesystem::path& folder) {
-  const auto whole = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
-  if (io::is_there(whole)) return load_state(whole);
-  if (!io::is_there(index)) {
-    refuse(folder.string() + ", a folder without model.safetensors", "weights in that file",
-           io::is_there(folder / "pytorch_model.bin") ? "model.save_pretrained(folder, safe_serialization=True) writes them so" : "");
+  std::filesystem::path index;
+  for (const char* name : {"model.safetensors", "pytorch_model.bin"}) {
+    if (io::is_there(folder / name)) return load_state(folder / name);
+    index = folder / (std::string(name) + ".index.json");
+    if (io::is_there(index)) break;
   }
+  if (!io::is_there(index))
+    refuse(folder.string() + ", a folder without model.safetensors and pytorch_model.bin", "weights in one of these files");
   const Json json = read_json(index);
   const auto map = json.find("weight_map");
   if (map == json.end() || !map->is_object()) refuse(index.string() + " without weight_map", "the file of each tensor");

@@ -9,8 +9,10 @@
 #include "tegula/core/warning.h"
 #include "tegula/graph/frame.h"
 #include "tegula/io/file.h"
+#include "tegula/io/file_kind.h"
 #include "tegula/models/description.h"
 #include "tegula/models/text/generate.h"
+#include "tegula/models/text/gguf.h"
 #include "tegula/models/text/hugging_face.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/rows/linear_cross_entropy.h"
@@ -145,6 +147,7 @@ LanguageModel load_language_model(const std::string& path, const std::string& to
     return model;
   };
   if (io::is_folder(path)) return checked(load_hugging_face(path, tokenizer));
+  if (io::kind_of(io::beginning_of(path, "load_language_model")) == io::FileKind::Gguf) return checked(load_gguf(path, tokenizer));
   if (path.ends_with(".bin")) {
     if (tokenizer.empty()) {
       throw Error({.op = "load_language_model",

@@ -34,8 +34,8 @@ io::Metadata describe(const LstmLanguageModel& net, const std::string& tokenizer
 void save_language_model(const std::string& path, const Gpt2& net, const std::string& tokenizer_json);
 void save_language_model(const std::string& path, const LstmLanguageModel& net, const std::string& tokenizer_json);
 
-/// A file of save_language_model, or a checkpoint with describe() as metadata; a checkpoint of llama2.c (.bin); or a folder of Hugging Face's
-/// (models/text/hugging_face.h). `tokenizer`: a file for
+/// A file of save_language_model, or a checkpoint with describe() as metadata; a checkpoint of llama2.c (.bin); a GGUF file
+/// (models/text/gguf.h); or a folder of Hugging Face's (models/text/hugging_face.h). `tokenizer`: a file for
 /// text::read_tokenizer instead of the one within, which llama2.c's files need. Throws Error when the file holds another model, when its weights do not
 /// fit, and when the tokenizer has more tokens than the model.
 LanguageModel load_language_model(const std::string& path, const std::string& tokenizer = "");
