@@ -18,7 +18,9 @@
 #include "tegula/io/file_kind.h"
 #include "tegula/io/gguf.h"
 #include "tegula/io/gzip.h"
+#include "tegula/io/hdf5/hdf5.h"
 #include "tegula/io/jpeg.h"
+#include "tegula/io/keras/keras.h"
 #include "tegula/io/npy.h"
 #include "tegula/io/pytorch.h"
 #include "tegula/io/safetensors.h"
@@ -190,6 +192,37 @@ std::string pytorch_text(const std::string& path, std::int64_t most) {
   return counted(tensors.size(), "tensor", "tensors") + " of " + quantity(numbers) + " numbers\n" + rows.text();
 }
 
+template <class Arrays>
+std::string arrays_text(const Arrays& arrays, std::int64_t most) {
+  Rows rows(most);
+  for (const auto& one : arrays)
+    if (one.is_array) rows.add({printable(one.path), one.type, shape_text(one.shape)});
+  return rows.text();
+}
+
+/// Layers with what has to be said to those here, and tensors as they become. A file that leaves a question open is shown as it is, with the question.
+std::string keras_text(const std::string& path, std::int64_t most) {
+  Rows layers(most), rows(most);
+  for (const io::KerasLayer& layer : io::read_keras_layers(path))
+    layers.add({printable(layer.name), printable(layer.kind), shortened(layer.settings)});
+  std::string out = layers.text();
+  if (!out.empty()) out = "layers, and what those here have to be told:\n" + out;
+  try {
+    double numbers = 0;
+    const auto tensors = io::read_keras(path);
+    for (const io::KerasTensor& tensor : tensors) {
+      numbers += static_cast<double>(tensor.array.size());
+      rows.add({printable(tensor.name), std::string(tegula::name(tensor.array.dtype)), to_string(tensor.array.shape), tensor.change});
+    }
+    return out + counted(tensors.size(), "tensor", "tensors") + " of " + quantity(numbers) + " numbers, as load_state gives them\n" +
+           rows.text();
+  } catch (const Error& error) {
+    if (io::is_folder(path) || io::kind_of(io::beginning_of(path, "tegula info")) != FileKind::Hdf5) throw;
+    return out + "arrays\n" + arrays_text(io::read_hdf5(path, io::Contents::Shapes), most) + "load_state gives none of them:\n  " +
+           error.report().got + "\n  load_keras takes " + error.report().expected + "\n";
+  }
+}
+
 std::string gguf_value(const io::GgufValue& value) {
   return std::visit(
       [](const auto& v) -> std::string {
@@ -209,8 +242,8 @@ std::string gguf_text(const std::string& path, std::int64_t most) {
   Rows keys(most), rows(most);
   for (const auto& [key, value] : metadata.values) keys.add({printable(key), gguf_value(value)});
   for (const io::GgufTensor& tensor : tensors) rows.add({printable(tensor.name), tensor.type, shape_text(tensor.shape)});
-  return "version " + std::to_string(metadata.version) + ", " + counted(tensors.size(), "tensor", "tensors") +
-         " (of which the numbers are not read here)\n" + rows.text() + "keys:\n" + keys.text();
+  return "version " + std::to_string(metadata.version) + ", " + counted(tensors.size(), "tensor", "tensors") + "\n" + rows.text() +
+         "keys:\n" + keys.text();
 }
 
 std::string tokenizer_text(const text::Tokenizer& tokenizer) {
@@ -314,7 +347,20 @@ std::string gzip_text(const std::string& path, std::int64_t most) {
   return out + std::string(io::name_of(kind)) + "\n";
 }
 
+/// A folder of Hugging Face's: the kind of the model, and its weights.
+std::string hugging_face_text(const std::string& path, std::int64_t most) {
+  const std::string config = path + "/config.json";
+  const nlohmann::json json = parse_json(text::read_text(config, "tegula info"), "tegula info", config);
+  const std::string kind = json.is_object() && json.contains("model_type") ? shown(json["model_type"], 40) : "no model_type";
+  std::string out = "a folder of Hugging Face's, " + kind + " (tegula generate takes gpt2 and llama)\n";
+  for (const char* file : {"/model.safetensors", "/pytorch_model.bin", "/model.safetensors.index.json", "/pytorch_model.bin.index.json"})
+    if (io::is_there(path + file)) out += describe_file(path + file, most);
+  return out;
+}
+
 std::string folder_text(const std::string& path, std::int64_t most) {
+  if (io::is_there(path + "/config.json")) return hugging_face_text(path, most);
+  if (io::is_saved_model(path)) return std::string(io::name_of(FileKind::SavedModel)) + "\n" + keras_text(path, most);
   const data::ImageFolder folder(path);
   std::vector<std::int64_t> counts(folder.classes().size());
   for (const std::int64_t label : folder.labels()) ++counts[static_cast<std::size_t>(label)];
@@ -330,6 +376,8 @@ std::string contents_text(const std::string& path, FileKind kind, std::int64_t m
     case FileKind::Npz: return npz_text(path, most);
     case FileKind::Gguf: return gguf_text(path, most);
     case FileKind::PyTorch: return pytorch_text(path, most);
+    case FileKind::Hdf5:
+    case FileKind::Keras: return keras_text(path, most);
     case FileKind::Onnx: return onnx_text(path, most);
     case FileKind::Idx: {
       const HostArray array = data::read_idx(path);

@@ -61,8 +61,9 @@ void add_info(Command& app) {
   Command command = app.command("info", "what is in a file; without one the devices of this machine, with what they can do at most");
   command
       .option("files", choice->files,
-              "weights, checkpoints, arrays (.npy, .npz, idx), GGUF, ONNX models, pictures, tables, tokenizers, word vectors; or a folder "
-              "of pictures")
+              "weights (safetensors, PyTorch, Keras, GGUF), checkpoints, arrays (.npy, .npz, idx), ONNX models, pictures, tables, "
+              "tokenizers, word vectors; or a folder "
+              "of pictures, or a SavedModel")
       .check(not_empty())
       .type("FILE");
   command.flag("--all", choice->all, "every tensor, key or column, not 60 of each");

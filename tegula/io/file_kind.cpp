@@ -6,6 +6,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/io/file.h"
 
 namespace tegula::io {
 namespace {
@@ -120,6 +121,13 @@ void refuse(FileKind kind, std::string_view op, std::string_view name, std::stri
 
 }  // namespace
 
+std::vector<std::byte> beginning_of(const std::string& path, std::string_view op) {
+  const InputFile file(path, op);
+  std::vector<std::byte> out(static_cast<std::size_t>(std::min<std::uint64_t>(file.size(), kKindBytes)));
+  file.read_at(0, out);
+  return out;
+}
+
 FileKind kind_of(std::span<const std::byte> beginning) {
   const std::string_view text(reinterpret_cast<const char*>(beginning.data()), std::min(beginning.size(), kKindBytes));
   if (is_safetensors(text)) return FileKind::Safetensors;
@@ -187,9 +195,8 @@ std::string_view advice_for(FileKind kind) {
     case FileKind::PyTorch: return "load_state(path) and io::read_pytorch(path) read it";
     case FileKind::Onnx: return "tegula/onnx.h reads it: onnx::load(path) is the whole model, and state_dict of it the weights";
     case FileKind::Keras:
-    case FileKind::Hdf5:
-      return "in Python: numpy.savez(\"weights.npz\", **{w.path: w.numpy() for w in model.weights}), or h5py for other data";
-    case FileKind::SavedModel:
+    case FileKind::Hdf5: return "load_state(path) and io::read_keras(path) read the weights of Keras, io::read_hdf5(path) any arrays";
+    case FileKind::SavedModel: return "load_state(FOLDER) reads the variables of the SavedModel's folder";
     case FileKind::TfLite: return "in Python: numpy.savez(\"weights.npz\", ...) with the model's variables";
     case FileKind::Pickle: return "in Python: pickle.load it, and save arrays with numpy.savez or torch.save";
     case FileKind::Ggml: return "convert it to GGUF with llama.cpp";
@@ -214,7 +221,7 @@ std::string_view advice_for(FileKind kind) {
     case FileKind::Safetensors: return "io::read_safetensors, load and load_state read such files";
     case FileKind::Npy: return "io::read_npy reads such files";
     case FileKind::Npz: return "io::read_npz reads such files";
-    case FileKind::Gguf: return "of GGUF files the metadata and the tokenizer are read: io::read_gguf_metadata";
+    case FileKind::Gguf: return "load_state(path) and io::read_gguf(path) read it, and tegula generate writes text with such a model";
     case FileKind::Idx: return "data::read_idx reads such files";
     case FileKind::Png:
     case FileKind::Jpeg: return "io::read_picture reads such files";

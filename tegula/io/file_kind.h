@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tegula::io {
 
@@ -24,10 +25,10 @@ enum class FileKind : std::uint8_t {
   SentencePiece,
   Json,
   PyTorch,
-  // kinds that it does not read
-  Onnx,
   Hdf5,
   Keras,
+  // kinds that it does not read
+  Onnx,
   SavedModel,
   TfLite,
   Pickle,
@@ -57,6 +58,8 @@ enum class FileKind : std::uint8_t {
 /// How many bytes of a file kind_of looks at, at most.
 inline constexpr std::size_t kKindBytes = 512;
 
+/// The first bytes of a file, kKindBytes or all that it has. Throws Error in the name of `op` for one that cannot be read.
+std::vector<std::byte> beginning_of(const std::string& path, std::string_view op);
 /// By the first bytes of a file (kKindBytes, or all that it has).
 FileKind kind_of(std::span<const std::byte> beginning);
 /// "a PyTorch file".

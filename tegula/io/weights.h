@@ -7,7 +7,7 @@
 
 namespace tegula::io {
 
-/// The tensors of a .safetensors, PyTorch (io::read_pytorch) or .npz file, which its first bytes tell. Throws Error as their readers do; for files of other kinds that
+/// The tensors of a .safetensors, PyTorch (io::read_pytorch), Keras (io::read_keras), GGUF (io::read_gguf) or .npz file, which its first bytes tell. Throws Error as their readers do; for files of other kinds that
 /// of the safetensors reader, which names the kind.
 NamedArrays read_weights(const std::string& path);
 

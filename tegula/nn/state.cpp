@@ -21,10 +21,10 @@ std::string list_of(const std::vector<std::string>& names) {
   return text;
 }
 
-std::map<std::string, const Tensor*> by_name(const StateDict& state, const Line& where) {
-  std::map<std::string, const Tensor*> map;
+std::map<std::string, const NamedTensor*> by_name(const StateDict& state, const Line& where) {
+  std::map<std::string, const NamedTensor*> map;
   for (const NamedTensor& entry : state) {
-    if (!map.emplace(entry.name, &entry.value).second) {
+    if (!map.emplace(entry.name, &entry).second) {
       throw Error({.op = "load", .got = "two tensors named " + entry.name, .expected = "each name once", .where = origin_at(where).where});
     }
   }
@@ -40,32 +40,48 @@ StateDict state_dict(const Parameters& cells) {
   return state;
 }
 
-LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, Line where) {
-  refuse_in_trace("load", where);
-  auto given = by_name(state, where);
+namespace {
+
+struct Matched {
   LoadReport report;
-  std::vector<std::string> misfits;
   std::vector<std::pair<const Parameter*, const Tensor*>> assignments;
+};
+
+Matched match(const Parameters& cells, const StateDict& state, const Line& where) {
+  auto given = by_name(state, where);
+  Matched out;
+  LoadReport& report = out.report;
   for (const Parameter& cell : cells) {
     auto found = given.find(cell.name);
     if (found == given.end()) {
       report.missing.push_back(cell.name);
       continue;
     }
+    const NamedTensor& entry = *found->second;
     const Shape& expected = cell.whole_shape();
-    if (found->second->shape() != expected) {
-      misfits.push_back(cell.name + " " + to_string(found->second->shape()) + " for " + to_string(expected));
-    }
-    assignments.emplace_back(&cell, found->second);
+    if (entry.value.shape() != expected)
+      report.mismatched.push_back(cell.name + " " + to_string(entry.value.shape()) + " for " + to_string(expected));
+    if (!entry.from.empty() && entry.from != entry.name) report.renamed.push_back(entry.name + " from " + entry.from);
+    if (!entry.change.empty()) report.transposed.push_back(entry.name + " " + entry.change);
+    out.assignments.emplace_back(&cell, &entry.value);
     given.erase(found);
   }
   for (const NamedTensor& entry : state)
     if (given.contains(entry.name)) report.unexpected.push_back(entry.name);
+  return out;
+}
 
+}  // namespace
+
+LoadReport load_report(const Parameters& cells, const StateDict& state, Line where) { return match(cells, state, where).report; }
+
+LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, Line where) {
+  refuse_in_trace("load", where);
+  const auto [report, assignments] = match(cells, state, where);
   std::vector<std::string> wrong;
   if (strict == Strict::Yes && !report.missing.empty()) wrong.push_back("nothing for " + list_of(report.missing));
   if (strict == Strict::Yes && !report.unexpected.empty()) wrong.push_back("unknown names " + list_of(report.unexpected));
-  if (!misfits.empty()) wrong.push_back("other shapes: " + list_of(misfits));
+  if (!report.mismatched.empty()) wrong.push_back("other shapes: " + list_of(report.mismatched));
   if (!wrong.empty()) {
     std::string got;
     for (const std::string& line : wrong) got += (got.empty() ? "" : "; ") + line;
@@ -73,8 +89,8 @@ LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, 
         {.op = "load",
          .got = got,
          .expected = "the names and shapes of the module",
-         .advice = misfits.empty()
-                       ? "Strict::No loads what is there"
+         .advice = report.mismatched.empty()
+                       ? "Strict::No loads what is there; renamed(state, {{\"module.*\", \"*\"}}) gives other names"
                        : "is this the state of another network? For a new head: load(net, without(state, {\"head.*\"}), Strict::No)",
          .where = origin_at(where).where});
   }
@@ -84,9 +100,14 @@ LoadReport load(const Parameters& cells, const StateDict& state, Strict strict, 
 
 std::string LoadReport::text() const {
   std::string out;
-  if (!missing.empty()) out = "missing: " + list_of(missing);
-  if (!unexpected.empty()) out += (out.empty() ? "unexpected: " : "; unexpected: ") + list_of(unexpected);
-  return out.empty() ? "all names were found" : out;
+  const std::pair<const char*, const std::vector<std::string>*> lists[] = {{"missing", &missing},
+                                                                           {"unexpected", &unexpected},
+                                                                           {"other shapes", &mismatched},
+                                                                           {"renamed", &renamed},
+                                                                           {"transposed", &transposed}};
+  for (const auto& [what, names] : lists)
+    if (!names->empty()) out += (out.empty() ? "" : "; ") + std::string(what) + ": " + list_of(*names);
+  return missing.empty() && unexpected.empty() && mismatched.empty() ? "all names were found" + (out.empty() ? "" : "; " + out) : out;
 }
 
 StateDict without(const StateDict& state, const std::vector<std::string>& patterns, Line where) {
@@ -139,6 +160,7 @@ StateDict renamed(const StateDict& state, const std::vector<std::pair<std::strin
       }
       used[i] = true;
     }
+    if (entry.name != before && entry.from.empty()) entry.from = before;
     const auto [at, is_new] = origins.emplace(entry.name, before);
     if (!is_new)
       refuse("\"" + at->second + "\" and \"" + before + "\", which both become \"" + entry.name + "\"", "a name for each tensor");

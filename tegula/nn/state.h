@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "tegula/io/keras/keras.h"
 #include "tegula/io/safetensors.h"
 #include "tegula/nn/module.h"
 
@@ -14,17 +15,22 @@ namespace tegula {
 struct NamedTensor {
   std::string name;  // "conv1.weight"
   Tensor value;
+  std::string from = {};    // its name in the file, or before renamed(), where that is another
+  std::string change = {};  // how its numbers lie here otherwise than in the file: "(H, W, in, out) to (out, in, H, W)"
 };
 /// Parameters and buffers by name, in the order of the fields. A snapshot: tensors never change.
 using StateDict = std::vector<NamedTensor>;
 
 enum class Strict : bool { No, Yes };
 
-/// The names that load missed in the state, and those it did not know. Both are empty when it was strict.
+/// What load found. Without Strict::No the first three are empty, or it throws.
 struct LoadReport {
-  std::vector<std::string> missing;
-  std::vector<std::string> unexpected;
-  /// "missing: fc2.weight, fc2.bias; unexpected: head.weight", or that all was found.
+  std::vector<std::string> missing;     // cells for which the state has nothing
+  std::vector<std::string> unexpected;  // names of the state that no cell has
+  std::vector<std::string> mismatched = {};  // "fc.weight (10, 84) for (10, 120)"; load throws if there is one, strict or not
+  std::vector<std::string> renamed = {};     // "fc.weight from model_weights/fc/fc/kernel:0"
+  std::vector<std::string> transposed = {};  // "fc.weight (in, out) to (out, in)"
+  /// "missing: fc2.weight, fc2.bias; unexpected: head.weight; transposed: conv1.weight (H, W, in, out) to (out, in, H, W)", or that all was found.
   std::string text() const;
 };
 
@@ -33,6 +39,8 @@ StateDict state_dict(const Parameters& cells);
 /// Assigns the values to the cells of the same names; other dtypes are converted. Nothing is assigned when it throws: Error naming the
 /// missing and unexpected names (when strict), and all shapes that differ.
 LoadReport load(const Parameters& cells, const StateDict& state, Strict strict = Strict::Yes, Line where = Line::current());
+/// What load would find. Assigns nothing and throws for no name or shape.
+LoadReport load_report(const Parameters& cells, const StateDict& state, Line where = Line::current());
 
 /// The state without the entries that match the patterns, as freeze() reads them; for example, for a network with another head than a published one:
 ///   load(net, without(load_state("resnet.safetensors"), {"fc", "layer4.*"}), Strict::No);
@@ -50,15 +58,23 @@ requires(!std::is_same_v<T, Parameters>)
 LoadReport load(T& module, const StateDict& state, Strict strict = Strict::Yes, Line where = Line::current()) {
   return load(nn::state(module), state, strict, where);
 }
+template <nn::Module T>
+requires(!std::is_same_v<T, Parameters>)
+LoadReport load_report(const T& module, const StateDict& state, Line where = Line::current()) {
+  return load_report(nn::state(module), state, where);
+}
 
 /// The state with other names. A rule is a name, or a pattern with one * for any text, and its replacement; rules apply one after the other:
 ///   load(net, renamed(load_state("resnet.pth"), {{"module.*", "*"}, {"*.gamma", "*.weight"}}));
 /// Throws Error for a rule that fits nothing, and where two tensors would have one name.
 StateDict renamed(const StateDict& state, const std::vector<std::pair<std::string, std::string>>& rules, Line where = Line::current());
 
-/// A file as a state: .safetensors, PyTorch's files (io::read_pytorch) or .npz, told by its first bytes. A state as a file (written atomically): for PyTorch where the
+/// A file as a state: .safetensors, PyTorch's files (io::read_pytorch), Keras' .keras and .h5 files and SavedModels (io::read_keras: names and order become those of
+/// the layers here), GGUF (io::read_gguf: numbers become f32 or halves) or .npz, told by its first bytes. A state as a file (written atomically): for PyTorch where the
 /// path ends in .pt or .pth, else safetensors. Throw Error for files that cannot be read or written; texts are safetensors' alone.
 StateDict load_state(const std::string& path);
+/// A Keras model or a TensorFlow checkpoint, with what its file does not say.
+StateDict load_keras(const std::string& path, const io::KerasOptions& options = {});
 void save_state(const StateDict& state, const std::string& path, const io::Metadata& metadata = {});
 /// As save_state, but always safetensors, whatever the path's end: what holds texts, and links no reader of archives.
 void save_safetensors(const StateDict& state, const std::string& path, const io::Metadata& metadata = {});

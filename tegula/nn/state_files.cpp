@@ -7,7 +7,14 @@
 
 namespace tegula {
 
+StateDict load_keras(const std::string& path, const io::KerasOptions& options) {
+  StateDict state;
+  for (auto& [name, array, from, change] : io::read_keras(path, options)) state.push_back({name, from_array(array), from, change});
+  return state;
+}
+
 StateDict load_state(const std::string& path) {
+  if (io::is_keras(path)) return load_keras(path);
   StateDict state;
   for (auto& [name, array] : io::read_weights(path)) state.push_back({name, from_array(array)});
   return state;

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "tegula/io/file.h"
+#include "tegula/io/gzip.h"
 #include "tegula/io/npy.h"
 #include "tegula/io/png.h"
 #include "tegula/io/safetensors.h"
@@ -176,7 +177,10 @@ TEST(Info, SaysWhatIsInAFile) {
   io::write_png(folder / "p.png", HostArray::empty(u8, {4, 7, 3}));
   write(folder / "t.csv", "a,b\n1,x\n,y\n");
   write(folder / "v.txt", "the 1 2 3 4 5 6\nof 1 2 3 4 5 6\n");
-  write(folder / "x.h5", "\x89HDF\r\n\x1a\n");
+  write(folder / "x.parquet", "PAR1");
+  const std::string keras = "/tests/golden/keras/";
+  io::write_atomically(folder / "net.keras", io::gunzip(io::read_file(source_folder() + keras + "cnn3.keras.gz"), "cnn3"));
+  io::write_atomically(folder / "net.weights.h5", io::gunzip(io::read_file(source_folder() + keras + "cnn3.weights.h5.gz"), "cnn3"));
   write(folder / "notes.txt", "first line\nsecond\n");
   const auto told = [&](const std::string& name) {
     const Ran ran = tegula_cli({"info", folder / name});
@@ -191,8 +195,14 @@ TEST(Info, SaysWhatIsInAFile) {
   EXPECT_HAS(told("p.png"), "7 x 4 pixels, 3 channels");
   EXPECT_HAS(told("t.csv"), "a table of 2 rows\n  a  numbers from 1 to 1, 1 without a value\n  b  2 different texts: x, y\n");
   EXPECT_HAS(told("v.txt"), "vectors of 2 words, 6 numbers each: the, of ...");
-  EXPECT_HAS(told("x.h5"), "an HDF5 file, as Keras writes them, ");
-  EXPECT_HAS(told("x.h5"), "Tegula does not read such files: in Python: numpy.savez");
+  EXPECT_HAS(told("x.parquet"), "a Parquet file, ");
+  EXPECT_HAS(told("x.parquet"), "Tegula does not read such files: in Python: pandas.read_parquet");
+  EXPECT_HAS(told("net.keras"), "a Keras file, ");
+  EXPECT_HAS(told("net.keras"), "filters 3, kernel_size 3 x 3, padding same, strides 2 x 2, relu\n");
+  EXPECT_HAS(told("net.keras"), "13 tensors of 253 numbers, as load_state gives them\n");
+  EXPECT_HAS(told("net.keras"), "fc1.weight              f32  (5, 16)");
+  EXPECT_HAS(told("net.weights.h5"), "layers/dense/vars/0");
+  EXPECT_HAS(told("net.weights.h5"), "load_keras takes io::KerasOptions{.flattened = {{\"fc1\", CHANNELS}}}\n");
   EXPECT_HAS(told("notes.txt"), "text, 2 lines, 18 bytes\n  first line\n");
   const Ran two = tegula_cli({"info", folder / "a.npy", folder / "none"});
   EXPECT_EQ(two.status, 1);

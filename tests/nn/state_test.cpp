@@ -135,5 +135,30 @@ TEST(State, AListOfParametersIsAState) {
   load(adam.state(), state);
 }
 
+TEST(State, AReportSaysWhatLoadWouldFind) {
+  Net net;
+  const std::vector<float> before = all_values(net);
+  StateDict state = state_dict(Net());
+  state[0].value = zeros({2, 2});  // fc.weight
+  state.erase(state.begin() + 1);  // fc.bias
+  state.push_back({"head.weight", ones({1})});
+  state.push_back({.name = "norm.scale", .value = ones({3})});
+  StateDict other = renamed(without(state, {"norm.weight"}), {{"norm.scale", "norm.weight"}});
+  other.back().change = "(C) to (C)";
+  const LoadReport report = load_report(net, other);
+  EXPECT_EQ(report.mismatched, std::vector<std::string>{"fc.weight (2, 2) for (3, 2)"});
+  EXPECT_EQ(report.missing, std::vector<std::string>{"fc.bias"});
+  EXPECT_EQ(report.unexpected, std::vector<std::string>{"head.weight"});
+  EXPECT_EQ(report.renamed, std::vector<std::string>{"norm.weight from norm.scale"});
+  EXPECT_EQ(report.transposed, std::vector<std::string>{"norm.weight (C) to (C)"});
+  EXPECT_EQ(report.text(),
+            "missing: fc.bias; unexpected: head.weight; other shapes: fc.weight (2, 2) for (3, 2); renamed: norm.weight from norm.scale; "
+            "transposed: norm.weight (C) to (C)");
+  // Another shape is no matter of strictness, and nothing is half loaded.
+  EXPECT_ERROR(load(net, other, Strict::No), "fc.weight (2, 2) for (3, 2)");
+  EXPECT_EQ(all_values(net), before);
+  EXPECT_EQ(load_report(net, state_dict(net)).text(), "all names were found");
+}
+
 }  // namespace
 }  // namespace tegula
