@@ -199,7 +199,7 @@ TEST(Info, SaysWhatIsInAFile) {
   EXPECT_HAS(told("x.parquet"), "Tegula does not read such files: in Python: pandas.read_parquet");
   EXPECT_HAS(told("net.keras"), "a Keras file, ");
   EXPECT_HAS(told("net.keras"), "filters 3, kernel_size 3 x 3, padding same, strides 2 x 2, relu\n");
-  EXPECT_HAS(told("net.keras"), "13 tensors of 253 numbers, as load_state gives them\n");
+  EXPECT_HAS(told("net.keras"), "13 tensors of 225 numbers, as load_state gives them\n");
   EXPECT_HAS(told("net.keras"), "fc1.weight              f32  (5, 16)");
   EXPECT_HAS(told("net.weights.h5"), "layers/dense/vars/0");
   EXPECT_HAS(told("net.weights.h5"), "load_keras takes io::KerasOptions{.flattened = {{\"fc1\", CHANNELS}}}\n");
