@@ -79,6 +79,7 @@
 #include "tegula/ops/shape/embedding.h"
 #include "tegula/ops/signal/fft.h"  // fft ifft rfft irfft convolve complex_of
 #include "tegula/ops/signal/stft.h"  // stft istft hann_window
+#include "tegula/ops/sparse/sparse.h"  // segment_sum segment_softmax sparse_matmul embedding_bag
 
 // Are the gradients right?
 #include "tegula/ops/check_gradients.h"

@@ -77,6 +77,7 @@ class CpuDevice final : public runtime::Device {
   Made made(const runtime::CudaKernel& d, const Asked&) const { return make_cuda_kernel(d); }
   Made made(const runtime::MatrixRoutine& d, const Asked&) const { return make_matrix_routine(d); }
   Made made(const runtime::Fourier& d, const Asked&) const { return make_fourier(d); }
+  Made made(const runtime::GroupedSum& d, const Asked&) const { return make_grouped_sum(d); }
   template <class None>
   Made made(const None&, const Asked& asked) const {
     runtime::throw_no_call(*this, asked);

@@ -11,7 +11,7 @@ void add_all_ops(OpTable& table) {
                          add_loop_ops,          add_arg_reduce_ops, add_sort_ops,        add_scan_ops,        add_label_ops,
                          add_allowed_ops,       add_reduce_ops,     add_convolution_ops, add_pooling_ops,     add_convolution_ladder_ops,
                          add_attention_ops,     add_matmul_ops,     add_cuda_kernel_ops, add_matrix_ops,      add_check_matrices_ops,
-                         add_fourier_ops})
+                         add_fourier_ops,       add_grouped_ops})
     add(table);
 }
 

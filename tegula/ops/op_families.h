@@ -37,6 +37,7 @@ void add_attention_ops(OpTable& table);
 void add_matmul_ops(OpTable& table);
 void add_cuda_kernel_ops(OpTable& table);
 void add_matrix_ops(OpTable& table);
+void add_grouped_ops(OpTable& table);
 void add_fourier_ops(OpTable& table);
 void add_check_matrices_ops(OpTable& table);
 

@@ -42,7 +42,6 @@ std::vector<Candidate> ways(const Convolution& d) {
 
 std::vector<Candidate> ways(const std::monostate&) { return {}; }
 std::vector<Candidate> ways(const runtime::HostTurn&) { return {}; }
-std::vector<Candidate> ways(const runtime::GroupedSum&) { return {}; }
 template <class Description>
 std::vector<Candidate> ways(const Description& d) {
   return {{d}};

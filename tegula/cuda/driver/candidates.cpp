@@ -64,7 +64,6 @@ std::vector<Candidate> ways(Context& context, const runtime::MatrixRoutine& d) {
 std::vector<Candidate> ways(Context& context, const runtime::Fourier& d) {
   return std::vector<Candidate>(transforms(context, d) ? 1 : 0, {d});
 }
-std::vector<Candidate> ways(Context&, const runtime::GroupedSum&) { return {}; }
 template <class Description>
 std::vector<Candidate> ways(Context&, const Description& d) {
   return {{d}};

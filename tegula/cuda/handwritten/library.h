@@ -17,6 +17,7 @@ std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matm
 std::unique_ptr<runtime::Call> make_convolution(Context& context, const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pooling(Context& context, const runtime::Pooling& description);
 std::unique_ptr<runtime::Call> make_scatter_sum(Context& context, const runtime::ScatterSum& description);
+std::unique_ptr<runtime::Call> make_grouped_sum(Context& context, const runtime::GroupedSum& description);
 /// Whether cuDNN is there and has the attention, in halves, without scores in memory.
 bool attends(Context& context, const runtime::Attention& description);
 std::unique_ptr<runtime::Call> make_attention(Context& context, const runtime::Attention& description);
