@@ -9,7 +9,6 @@
 #include "tegula/formats/graph_json.h"
 #include "tegula/formats/known_ops.h"
 #include "tegula/graph/frame.h"
-#include "tegula/graph/names.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/io/file.h"
 #include "tegula/io/file_kind.h"
@@ -40,24 +39,6 @@ void require_known(const StoredGraph& graph) {
                   exchanges ? kNoExchangeInFiles : "an op of one's own is added first: add_formula<formula::Name>(known_ops())",
                   node.origin.where);
   }
-}
-
-/// Names for Variables, each once.
-std::vector<std::string> names_of(const std::vector<Ref<Cell>>& cells, const Parameters& given, const Parameters& of_module) {
-  std::vector<std::string> out;
-  std::set<std::string> taken;
-  for (const Ref<Cell>& cell : cells) {
-    std::string name;
-    for (const Parameters* list : {&given, &of_module}) {
-      const auto found = std::ranges::find(*list, cell, &Parameter::cell);
-      if (name.empty() && found != list->end()) name = found->name;
-    }
-    if (name.empty()) name = variable_name(*cell->value().node());
-    if (name.empty()) name = "variable." + std::to_string(out.size());
-    for (int copy = 2; !taken.insert(name).second; ++copy) name += "." + std::to_string(copy);
-    out.push_back(name);
-  }
-  return out;
 }
 
 json value_json(const std::string& name, const Result& value) {
@@ -100,7 +81,7 @@ GraphContents contents_of(const GraphPath& path, const GraphFileOptions& options
 
   io::NamedArrays arrays;
   std::set<std::string> taken;
-  const auto names = names_of(recording.cells, options.names, module_names);
+  const auto names = variable_names(recording.cells, options.names, module_names);
   for (std::size_t i = 0; i < names.size(); ++i) {
     const Ref<Cell>& cell = recording.cells[i];
     if (cell->source() || cell->partition())

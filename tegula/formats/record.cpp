@@ -1,12 +1,14 @@
 #include "tegula/formats/record.h"
 
 #include <algorithm>
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
 #include "tegula/core/error.h"
 #include "tegula/graph/autodiff/custom_op.h"
 #include "tegula/graph/evaluate.h"
+#include "tegula/graph/names.h"
 #include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
@@ -17,14 +19,18 @@ namespace {
 /// The number of nested gradients of a custom function that a file holds: some gradients (that of solve) use their own function, without end.
 constexpr int kOrders = 3;
 
-[[noreturn]] void refuse(const std::string& got, const std::string& expected, const std::string& advice, const Line& where) {
-  throw Error({.op = "save_graph", .got = got, .expected = expected, .advice = advice, .where = where});
-}
-
 /// The data shared by all graphs of one file.
 class Common {
  public:
-  Common(Trace& trace, bool with_gradients, const Line& line) : gradients(with_gradients), where(line), trace_(trace) {}
+  Common(Trace& trace, bool with_gradients, std::string_view op, const Line& line)
+      : gradients(with_gradients),
+        where(line),
+        trace_(trace),
+        op_(op) {}
+
+  [[noreturn]] void refuse(const std::string& got, const std::string& expected, const std::string& advice, const Line& line) const {
+    throw Error({.op = std::string(op_), .got = got, .expected = expected, .advice = advice, .where = line});
+  }
 
   int constant(const Ref<Node>& node) {
     const auto [found, is_new] = numbers_.emplace(node.get(), static_cast<int>(constants.size()));
@@ -55,6 +61,7 @@ class Common {
   }
 
   Trace& trace_;
+  std::string_view op_;
   std::unordered_map<const Node*, int> numbers_;
 };
 
@@ -191,9 +198,9 @@ class Recorder {
       out.gradient = found->second.graph;
       for (const Ref<Node>& one : found->second.captured) {
         if (!number_.contains(one.get()))
-          refuse("the custom function " + std::string(node->op().name()) + ", whose gradient reads what was made after it",
-                 "a gradient that is made of the function's inputs and of what was there before",
-                 "save_graph(path, {.gradients = false}, f, …)", node->origin().where);
+          shared_.refuse("the custom function " + std::string(node->op().name()) + ", whose gradient reads what was made after it",
+                         "a gradient that is made of the function's inputs and of what was there before",
+                         "save_graph(path, {.gradients = false}, f, …)", node->origin().where);
         out.captured.push_back(number(one));
       }
     }
@@ -202,11 +209,11 @@ class Recorder {
 
   [[noreturn]] void refuse_leaf(const Node& leaf) const {
     if (of_ == Of::GradientInBody)
-      refuse("a custom function in the body of a loop whose gradient reads a tensor that is neither input nor result of it",
-             "one whose gradient is made of its inputs, its result and numbers", "make the tensor an input of the custom function",
-             leaf.origin().where);
-    refuse("a tensor of another function's trace", "arguments, Variables and tensors with values",
-           "return tensors from a jit-ed function instead of storing them", leaf.origin().where);
+      shared_.refuse("a custom function in the body of a loop whose gradient reads a tensor that is neither input nor result of it",
+                     "one whose gradient is made of its inputs, its result and numbers", "make the tensor an input of the custom function",
+                     leaf.origin().where);
+    shared_.refuse("a tensor of another function's trace", "arguments, Variables and tensors with values",
+                   "return tensors from a jit-ed function instead of storing them", leaf.origin().where);
   }
 
   Common& shared_;
@@ -220,10 +227,10 @@ class Recorder {
 
 }  // namespace
 
-Recording record(std::span<const Result> arguments, const Body& body, bool gradients, const Line& where) {
+Recording record(std::span<const Result> arguments, const Body& body, bool gradients, const Line& where, std::string_view op) {
   Recording out;
   Trace trace(where);
-  Common shared(trace, gradients, where);
+  Common shared(trace, gradients, op, where);
   Recorder recorder(shared, Of::Function);
   std::vector<Tensor> placeholders;
   for (const Result& argument : arguments) {
@@ -240,6 +247,23 @@ Recording record(std::span<const Result> arguments, const Body& body, bool gradi
   out.graph = recorder.record(std::move(roots), outputs);
   for (const auto& use : trace.cells()) out.cells.push_back(use.cell);
   out.constants = std::move(shared.constants);
+  return out;
+}
+
+std::vector<std::string> variable_names(const std::vector<Ref<Cell>>& cells, const Parameters& given, const Parameters& of_module) {
+  std::vector<std::string> out;
+  std::set<std::string> taken;
+  for (const Ref<Cell>& cell : cells) {
+    std::string name;
+    for (const Parameters* list : {&given, &of_module}) {
+      const auto found = std::ranges::find(*list, cell, &Parameter::cell);
+      if (name.empty() && found != list->end()) name = found->name;
+    }
+    if (name.empty()) name = variable_name(*cell->value().node());
+    if (name.empty()) name = "variable." + std::to_string(out.size());
+    for (int copy = 2; !taken.insert(name).second; ++copy) name += "." + std::to_string(copy);
+    out.push_back(name);
+  }
   return out;
 }
 
