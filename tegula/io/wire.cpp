@@ -78,9 +78,14 @@ WireWriter& WireWriter::fixed32(std::uint32_t number, float value) {
 }
 
 WireWriter& WireWriter::bytes(std::uint32_t number, std::string_view value) {
-  key(number, Wire::Bytes);
-  this->number(value.size());
+  begin_bytes(number, value.size());
   text_ += value;
+  return *this;
+}
+
+WireWriter& WireWriter::begin_bytes(std::uint32_t number, std::uint64_t length) {
+  key(number, Wire::Bytes);
+  this->number(length);
   return *this;
 }
 

@@ -21,16 +21,27 @@ void add_read(const Node& node, Names& names) {
 
 }  // namespace
 
+void drop_unread(Graph& graph) {
+  Names needed;
+  for (const ValueType& one : graph.outputs) needed.insert(one.name);
+  std::vector<Node> nodes;
+  while (!graph.nodes.empty()) {  // nodes stand behind what they read
+    Node& node = graph.nodes.back();
+    if (std::ranges::any_of(node.outputs, [&](const std::string& name) { return !name.empty() && needed.contains(name); })) {
+      add_read(node, needed);
+      nodes.push_back(std::move(node));
+    }
+    graph.nodes.pop_back();
+  }
+  std::ranges::reverse(nodes);
+  graph.nodes = std::move(nodes);
+  std::erase_if(graph.initializers, [&](const StoredArray& one) { return !needed.contains(one.name); });
+}
+
 void cut(File& file, const std::vector<std::string>& results) {
   Graph& graph = file.graph;
-  Names needed(results.begin(), results.end()), made;
-  std::vector<bool> stays(graph.nodes.size(), false);
-  for (std::size_t i = graph.nodes.size(); i-- > 0;) {  // nodes stand behind what they read
-    const Node& node = graph.nodes[i];
-    stays[i] = std::ranges::any_of(node.outputs, [&](const std::string& name) { return !name.empty() && needed.contains(name); });
-    made.insert(node.outputs.begin(), node.outputs.end());
-    if (stays[i]) add_read(node, needed);
-  }
+  Names made;
+  for (const Node& node : graph.nodes) made.insert(node.outputs.begin(), node.outputs.end());
   for (const StoredArray& one : graph.initializers) made.insert(one.name);
   for (const ValueType& one : graph.inputs) made.insert(one.name);
   for (const std::string& name : results) {
@@ -40,17 +51,12 @@ void cut(File& file, const std::vector<std::string>& results) {
                  .expected = "names of values in the graph",
                  .advice = "tegula info --all FILE lists nodes with the values that they make"});
   }
-  std::vector<ValueType> outputs;
-  for (const std::string& name : results) outputs.push_back({.name = name});
-  const auto is_needed = [&](const auto& one) { return needed.contains(one.name); };
-  std::vector<StoredArray> initializers;
-  std::ranges::copy_if(graph.initializers, std::back_inserter(initializers), is_needed);
-  std::vector<ValueType> inputs;
-  std::ranges::copy_if(graph.inputs, std::back_inserter(inputs), is_needed);
-  std::vector<Node> nodes;
-  for (std::size_t i = 0; i < stays.size(); ++i)
-    if (stays[i]) nodes.push_back(graph.nodes[i]);
-  graph = {graph.name, std::move(nodes), std::move(initializers), std::move(inputs), std::move(outputs)};
+  graph.outputs.clear();
+  for (const std::string& name : results) graph.outputs.push_back({.name = name});
+  drop_unread(graph);
+  Names read(results.begin(), results.end());
+  for (const Node& node : graph.nodes) add_read(node, read);
+  std::erase_if(graph.inputs, [&](const ValueType& one) { return !read.contains(one.name); });
 }
 
 }  // namespace tegula::onnx

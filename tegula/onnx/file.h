@@ -149,8 +149,20 @@ File read_file(const std::string& path);
 /// The same from memory. `name` stands for the file in messages; without a folder, external data is an Error.
 File parse_file(std::span<const std::byte> bytes, const std::string& name, const std::string& folder = "");
 
+struct WriteOptions {
+  /// Above so many bytes of initializers these lie in a file beside the model, whose name has ".data" behind it: a message of protocol buffers has less than 2 GiB.
+  std::uint64_t external_above = 1'900'000'000;
+};
+/// Writes the model, which read_file reads. Each file appears as a whole; with two of them the model's is the last.
+/// Throws Error for types that are held in others (strings, integers of 4 bits), for a model that is too large, and what writing a file throws.
+void write_file(const File& file, const std::string& path, const WriteOptions& options = {});
+/// The bytes of a model without external data.
+std::string bytes_of(const File& file);
+
 /// Makes the named values the results of the graph, and leaves out what they do not need. Throws Error for a name that nothing makes.
 void cut(File& file, const std::vector<std::string>& results);
+/// Removes nodes and initializers that no result of the graph needs. Its inputs stay.
+void drop_unread(Graph& graph);
 
 /// A file that holds one TensorProto, or a SequenceProto or OptionalProto of them, as data sets of tests do.
 StoredArray parse_tensor(std::span<const std::byte> bytes, const std::string& name);
