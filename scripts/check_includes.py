@@ -57,7 +57,7 @@ CORE = USER_ROOMS + ["train", "models", "serve", "formats", "bench"]
 # The library tegula_text: what knows texts, which nothing in the library tegula includes. A folder within a room may be a room of its own.
 RULES["models/text"] = CORE + ["text"]
 # The library tegula_onnx: models in files of ONNX.
-RULES["onnx"] = ["core", "graph", "nn", "ops", "io"]
+RULES["onnx"] = ["core", "graph", "nn", "ops", "io", "tile", "compile", "formats"]  # files are written from traced functions, op by op
 RULES["app"] = CORE + ["text", "models/text", "onnx"]
 # The front pages: each includes what its library has.
 RULES["tegula.h"] = RULES["models.h"] = RULES["dist.h"] = RULES["tile.h"] = RULES["bench.h"] = CORE

@@ -3,3 +3,4 @@
 #include "tegula/tegula.h"
 
 #include "tegula/onnx/model.h"  // onnx::load, onnx::check, onnx::Model
+#include "tegula/onnx/save.h"   // onnx::save

@@ -55,5 +55,7 @@ std::vector<GraphOp> loop_ops();
 std::vector<GraphOp> declared_ops();
 /// The cases that these are made of: all families but those of random numbers.
 std::vector<OpCase> declared_cases();
+/// Tensors for a case, drawn from its ranges: of these shapes, and of the dtype where an input names none.
+std::vector<Tensor> operands_of(const OpCase& one, DType dtype, const std::vector<Shape>& shapes);
 
 }  // namespace tegula::property

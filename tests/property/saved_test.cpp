@@ -35,23 +35,6 @@ bool same_bits(const std::vector<double>& a, const std::vector<double>& b) {
   });
 }
 
-std::vector<Tensor> operands_of(const OpCase& one, DType dtype, const std::vector<Shape>& shapes) {
-  Random random(numel(shapes[0]) + 17);
-  std::vector<Tensor> out;
-  for (std::size_t i = 0; i < one.inputs.size(); ++i) {
-    const CaseInput& input = one.inputs[i];
-    const DType wanted = input.dtype.value_or(dtype);
-    std::vector<double> values(static_cast<std::size_t>(numel(shapes[i])));
-    for (double& value : values) {
-      value = input.low + (input.high - input.low) * random.uniform();
-      if (!is_float(wanted)) value = std::floor(is_unsigned(wanted) ? std::max(value, 0.0) : value);
-      if (wanted == boolean) value = random.chance(0.5) ? 1 : 0;
-    }
-    out.push_back(leaf_of(values, shapes[i], wanted));
-  }
-  return out;
-}
-
 /// y, and Σ y² by each operand, and by each again.
 std::vector<Tensor> with_gradients(const OpCase& one, const std::vector<Tensor>& x,
                                    const std::function<Tensor(const std::vector<Tensor>&)>& f) {
