@@ -19,6 +19,7 @@ void add_summary(Command& app);
 void add_graph(Command& app);
 void add_compile(Command& app);
 void add_run(Command& app);
+void add_export(Command& app);
 void add_info(Command& app);
 void add_bench(Command& app);
 void add_kernel(Command& app);

@@ -16,6 +16,7 @@ int main(int argc, char** argv) {
     app::add_graph(root);
     app::add_compile(root);
     app::add_run(root);
+    app::add_export(root);
     app::add_info(root);
     app::add_bench(root);
     app::add_kernel(root);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tegula/tegula.h"
 #include "tests/app/cli.h"
 #include "tests/onnx/writer.h"
 
@@ -53,6 +54,22 @@ TEST(OnnxCommands, SummaryAndGraphShowNodes) {
   const Ran graph = tegula_cli({"graph", path});
   EXPECT_EQ(graph.status, 0) << graph.err;
   EXPECT_HAS(graph.out, "net.onnx, node scores");
+}
+
+TEST(OnnxCommands, ExportWritesModelsAndGraphFiles) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "mlp.onnx", saved = folder / "net.graph", of_graph = folder / "graph.onnx";
+  const Ran listed = tegula_cli({"export", "mnist-mlp", "--onnx", path, "--opset", "17"});
+  EXPECT_EQ(listed.status, 0) << listed.err;
+  EXPECT_HAS(listed.out, "mnist-mlp, ");
+  EXPECT_HAS(listed.out, "operator set 17");
+  const Ran info = tegula_cli({"info", path});
+  EXPECT_HAS(info.out, "input   x0  f32  (batch, 1, 28, 28)");
+  EXPECT_HAS(info.out, "all of it can be built");
+  save_graph(saved, [](const Tensor& x) { return relu(x) * 2.0; }, ones({3, 2}));
+  EXPECT_EQ(tegula_cli({"export", saved, "--onnx", of_graph}).status, 0);
+  EXPECT_HAS(tegula_cli({"info", of_graph}).out, "input   x0  f32  (3, 2)");
+  EXPECT_HAS(tegula_cli({"export", "mnist-mlp", "--onnx", path, "--opset", "9"}).err, "onnx::save: got operator set 9, expected 17 to 24");
 }
 
 TEST(OnnxCommands, EvalFindsTheDigitsOfAPublishedModel) {
