@@ -2,10 +2,9 @@
 
 #include <algorithm>
 #include <map>
-#include <numeric>
-#include <span>
 
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/users.h"
 #include "tegula/compile/view_axes.h"
 
 namespace tegula::compile {
@@ -13,23 +12,7 @@ namespace {
 
 class Raiser {
  public:
-  explicit Raiser(const Graph& graph)
-      : graph_(graph),
-        first_reader_(graph.items.size() + 1),
-        leaves_(graph.items.size()),
-        under_(graph.items.size()) {
-    for (const Item& item : graph.items) {
-      for (const int input : item.inputs) ++first_reader_[index(input) + 1];
-    }
-    std::partial_sum(first_reader_.begin(), first_reader_.end(), first_reader_.begin());
-    readers_.resize(first_reader_.back());
-    std::vector<std::size_t> next(first_reader_.begin(), first_reader_.end() - 1);
-    for (int i = 0; i < graph.size(); ++i) {
-      for (const int input : graph[i].inputs) readers_[next[index(input)]++] = i;
-    }
-    for (const int output : graph.outputs) leaves_[index(output)] = true;
-    for (const auto& update : graph.updates) leaves_[index(update.item)] = true;
-  }
+  explicit Raiser(const Graph& graph) : graph_(graph), users_(graph), under_(graph.items.size()) {}
 
   bool decide() {
     bool any = false;
@@ -73,19 +56,15 @@ class Raiser {
 
  private:
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-  /// Once for each time that they read it.
-  std::span<const int> readers(int i) const {
-    return std::span(readers_).subspan(first_reader_[index(i)], first_reader_[index(i) + 1] - first_reader_[index(i)]);
-  }
   bool is_raised(int i) const { return !under_[index(i)].empty(); }
 
   /// The views under which the item is to be computed; none where it stays.
   std::vector<int> slices_of(int i) const {
     const Item& item = graph_[i];
-    if (item.role() != Role::Elementwise || item.shape.rank() == 0 || leaves_[index(i)] || has_check(item)) return {};
+    if (item.role() != Role::Elementwise || item.shape.rank() == 0 || users_.leaves(i) || has_check(item)) return {};
     if (std::ranges::any_of(item.inputs, [&](int k) { return graph_[k].shape.rank() != 0 && graph_[k].shape != item.shape; })) return {};
     std::vector<int> all;
-    for (const int reader : readers(i)) {
+    for (const auto& [reader, input] : users_.of(i)) {
       if (is_slice(reader, item)) all.push_back(reader);
       else if (is_raised(reader)) all.insert(all.end(), under_[index(reader)].begin(), under_[index(reader)].end());
       else return {};
@@ -100,15 +79,13 @@ class Raiser {
   /// True if the reader is a view of a part of the item that only elementwise items read.
   bool is_slice(int reader, const Item& item) const {
     const Item& view = graph_[reader];
-    if (view.role() != Role::View || leaves_[index(reader)] || numel(view.shape) >= numel(item.shape)) return false;
+    if (view.role() != Role::View || users_.leaves(reader) || numel(view.shape) >= numel(item.shape)) return false;
     if (!view.as<ViewOp>().apply(marked(item.shape))) return false;
-    return std::ranges::all_of(readers(reader), [&](int next) { return graph_[next].role() == Role::Elementwise; });
+    return std::ranges::all_of(users_.of(reader), [&](const Users::Use& next) { return graph_[next.reader].role() == Role::Elementwise; });
   }
 
   const Graph& graph_;
-  std::vector<int> readers_;  // of one item after another
-  std::vector<std::size_t> first_reader_;  // where an item's begin
-  std::vector<bool> leaves_;  // the graph, as a result or a Variable's value
+  Users users_;
   std::vector<std::vector<int>> under_;
 };
 

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/users.h"
 #include "tegula/graph/regions/effect.h"
 
 namespace tegula::compile {
@@ -18,6 +19,7 @@ class Stagger {
  public:
   explicit Stagger(const Graph& graph)
       : graph_(graph),
+        users_(graph),
         depth_(graph.items.size()),
         worked_(depth_.size()),
         is_long_(depth_.size()),
@@ -110,11 +112,10 @@ class Stagger {
   bool in_one_stretch(int a, int b) const { return stretch_[index(a)] == stretch_[index(b)]; }
 
   void count_missing() {
-    readers_.resize(graph_.items.size());
     missing_.resize(graph_.items.size());
     waits_.resize(graph_.items.size(), -1);
     for (int i = 0; i < graph_.size(); ++i) {
-      for (const int input : graph_[i].inputs) readers_[index(input)].push_back(i), ++missing_[index(i)];
+      missing_[index(i)] = static_cast<int>(graph_[i].inputs.size());
       if (is_loose(i) && missing_[index(i)] == 0) loose_.push(i);
     }
     out_.leaves = graph_.leaves, out_.constants = graph_.constants, out_.derived = graph_.derived;
@@ -170,7 +171,7 @@ class Stagger {
     }
     out_.items.push_back(std::move(item));
     place_[index(i)] = out_.size() - 1;
-    for (const int reader : readers_[index(i)]) {
+    for (const auto& [reader, input] : users_.of(i)) {
       if (--missing_[index(reader)] == 0 && is_loose(reader)) loose_.push(reader);
     }
   }
@@ -184,6 +185,7 @@ class Stagger {
   }
 
   const Graph& graph_;
+  Users users_;
   Graph out_;
   std::vector<int> depth_;  // of an item: how many exchanges with long work ahead of them there are one behind the other until it is there
   std::vector<bool> worked_;  // products or the like lie between the last of those and itself
@@ -194,7 +196,6 @@ class Stagger {
   std::vector<int> stretch_;  // of an exchange: those that take turns and have no other between them in program order; -1 of what is none
   std::vector<int> place_;  // in the new graph, or -1
   std::vector<int> order_;  // the exchanges
-  std::vector<std::vector<int>> readers_;
   std::vector<int> missing_, waits_;
   std::vector<bool> in_way_;
   std::priority_queue<int, std::vector<int>, std::greater<>> loose_;

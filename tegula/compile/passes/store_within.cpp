@@ -5,6 +5,7 @@
 
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/users.h"
 #include "tegula/core/memory_rows.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
@@ -79,11 +80,9 @@ class Storer {
         within_(graph.items.size()),
         at_(graph.items.size()),
         assembled_(graph.items.size()),
-        readers_(graph.items.size()) {
-    for (const int output : graph.outputs) result_[index(output)] = true;
-    for (const auto& update : graph.updates) result_[index(update.item)] = true;
+        users_(graph) {
     for (int i = 0; i < graph.size(); ++i) {
-      for (std::size_t k = 0; k < graph[i].inputs.size(); ++k) readers_[index(graph[i].inputs[k])].emplace_back(i, k);
+      if (users_.leaves(i)) result_[index(i)] = true;
       if (const int below = overwritten(graph, i); below >= 0) result_[index(below)] = written_over_[index(below)] = true;
       is_join_[index(i)] = joins(graph[i]) && numel(graph[i].shape) > 0;
     }
@@ -251,8 +250,8 @@ class Storer {
 
   /// True if only the join reads it, through views or not.
   bool read_once(int value) const {
-    while (readers_[index(value)].size() == 1) {
-      value = readers_[index(value)][0].first;
+    while (users_.of(value).size() == 1) {
+      value = users_.of(value)[0].reader;
       if (!graph_[value].shows_input()) return true;
     }
     return false;
@@ -264,14 +263,14 @@ class Storer {
     while (!stack.empty()) {
       const auto [seen, lies] = stack.back();
       stack.pop_back();
-      for (const auto& [reader, k] : readers_[index(seen)]) {
+      for (const auto& [reader, k] : users_.of(seen)) {
         const Item& item = graph_[reader];
         if (item.shows_input() && k == 0) {
           const auto next = shown(*item.op, lies);
           if (!next) return false;
           stack.emplace_back(reader, *next);
         } else if (item.role() == Role::Library) {
-          if (!reads(item, k, {lies, slice.first + lies.offset, slice.dtype})) return false;
+          if (!reads(item, static_cast<std::size_t>(k), {lies, slice.first + lies.offset, slice.dtype})) return false;
         } else if (item.role() == Role::Kernel) {
           if (!is_join_[index(reader)] && !lies.is_dense()) return false;
         }
@@ -290,7 +289,7 @@ class Storer {
   std::vector<std::int64_t> at_;  // where it begins in the outermost join, in elements
   std::vector<bool> assembled_;
   std::unordered_map<int, int> placed_input_;  // piece -> which input of its join it is
-  std::vector<std::vector<std::pair<int, std::size_t>>> readers_;
+  Users users_;
 };
 
 }  // namespace

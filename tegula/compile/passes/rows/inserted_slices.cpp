@@ -31,12 +31,8 @@ std::optional<RowSlice> slice_of(const Layout& source, int axis, std::int64_t ro
 
 }  // namespace
 
-SliceInserters::SliceInserters(const Graph& graph) : graph_(graph), users_(graph.items.size()), behind_(graph.items.size()) {
+SliceInserters::SliceInserters(const Graph& graph) : graph_(graph), users_(graph), behind_(graph.items.size()) {
   for (int i = 0; i < graph.size(); ++i) {
-    for (const int input : graph[i].inputs) {
-      auto& users = users_[index(input)];
-      if (users.empty() || users.back() != i) users.push_back(i);
-    }
     if (!has_check(graph[i])) continue;
     if (!checks_.empty()) behind_[index(i)].push_back(checks_.back());  // in a row: whoever comes behind one comes behind all before it
     checks_.push_back(i);
@@ -61,7 +57,8 @@ std::vector<InsertedSlice> SliceInserters::find(int value, std::int64_t rows, st
   std::vector<InsertedSlice> out;
   std::vector<std::pair<int, int>> open;  // who reads the value, and what is seen of it there
   const auto follow = [&](int seen) {
-    for (const int user : std::views::reverse(users_[index(seen)])) open.emplace_back(user, seen);
+    for (const Users::Use& use : std::views::reverse(users_.of(seen)))
+      if (const std::pair next(use.reader, seen); open.empty() || open.back() != next) open.push_back(next);
   };
   for (follow(value); !open.empty();) {
     const auto [user, seen] = open.back();

@@ -5,6 +5,7 @@
 
 #include "tegula/compile/graph.h"
 #include "tegula/compile/passes/rows/row_product.h"
+#include "tegula/compile/users.h"
 
 namespace tegula::compile {
 
@@ -30,7 +31,7 @@ class SliceInserters {
   bool depends(std::vector<int> items, int on) const;
 
   const Graph& graph_;
-  std::vector<std::vector<int>> users_;
+  Users users_;
   std::vector<std::vector<int>> behind_;  // of each item, further ones that it comes behind
   int furthest_ = -1;  // the last of those of values
   std::vector<int> checks_;  // in order

@@ -10,6 +10,7 @@
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/passes/rows/inserted_slices.h"
 #include "tegula/compile/passes/rows/row_product.h"
+#include "tegula/compile/users.h"
 #include "tegula/core/setting.h"
 
 namespace tegula::compile {
@@ -31,16 +32,7 @@ struct Chosen {
 
 class Finder {
  public:
-  Finder(const Graph& from, const runtime::Device& device) : from_(from), device_(device), users_(from.items.size()) {
-    for (int i = 0; i < from.size(); ++i) {
-      for (const int input : from[i].inputs) {
-        auto& users = users_of(input);
-        if (users.empty() || users.back() != i) users.push_back(i);
-      }
-    }
-    for (const int output : from.outputs) users_of(output).push_back(-1);
-    for (const auto& update : from.updates) users_of(update.item).push_back(-1);
-  }
+  Finder(const Graph& from, const runtime::Device& device) : from_(from), device_(device), users_(from) {}
 
   std::map<int, Chosen> run() {
     for (int i = 0; i < from_.size(); ++i) {
@@ -63,8 +55,6 @@ class Finder {
   }
 
  private:
-  std::vector<int>& users_of(int i) { return users_[static_cast<std::size_t>(i)]; }
-
   bool is_row_product(const Item& item) const {
     if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return false;
     if (item.precision == Precision::fp8 || !item.order.empty() || item.inputs.size() != 2) return false;
@@ -138,8 +128,8 @@ class Finder {
 
   /// True if only these matmuls (as rows) and members of `inside` read it.
   bool is_only_for(int i, const std::set<int>& inside, const std::set<int>& products) const {
-    for (const int user : users_[static_cast<std::size_t>(i)]) {
-      if (user < 0) return false;
+    if (users_.leaves(i)) return false;
+    for (const auto& [user, input] : users_.of(i)) {
       if (inside.contains(user)) continue;
       if (products.contains(user)) {
         if (from_[user].inputs[1] == i) return false;
@@ -202,8 +192,9 @@ class Finder {
     const std::int64_t columns = one.program.columns, all = one.program.rows * columns;
     std::set<int> same{product};  // items that are the value so far
     int at = product, value = 0;
-    while (users_of(at).size() == 1 && users_of(at)[0] >= 0 && !ends_.contains(users_of(at)[0]) && words.size() < kMostWords) {
-      const int user = users_of(at)[0];
+    while (words.size() < kMostWords) {
+      const int user = users_.only_reader(at);
+      if (user < 0 || ends_.contains(user)) return;
       const Item& item = from_[user];
       if (item.role() == Role::Barrier) return;
       if (item.role() == Role::View) {
@@ -241,7 +232,7 @@ class Finder {
 
   const Graph& from_;
   const runtime::Device& device_;
-  std::vector<std::vector<int>> users_;  // -1: it leaves
+  Users users_;
   std::set<int> products_;
   std::set<int> ends_;  // items whose values the programs give
 };

@@ -1,0 +1,54 @@
+#pragma once
+// Who reads each item: one list, which passes follow from a value to its readers. A pass that only asks how often takes count_uses (graph.h).
+
+#include <algorithm>
+#include <numeric>
+#include <span>
+#include <vector>
+
+#include "tegula/compile/graph.h"
+
+namespace tegula::compile {
+
+class Users {
+ public:
+  /// Input `input` of item `reader`.
+  struct Use {
+    int reader = -1, input = -1;
+  };
+
+  /// The graph must not change while this is used.
+  explicit Users(const Graph& graph) : first_(graph.items.size() + 1), leaves_(graph.items.size()) {
+    for (const Item& item : graph.items)
+      for (const int input : item.inputs) ++first_[index(input) + 1];
+    std::partial_sum(first_.begin(), first_.end(), first_.begin());
+    uses_.resize(first_.back());
+    std::vector<std::size_t> next(first_.begin(), first_.end() - 1);
+    for (int i = 0; i < graph.size(); ++i) {
+      const std::vector<int>& inputs = graph[i].inputs;
+      for (std::size_t k = 0; k < inputs.size(); ++k) uses_[next[index(inputs[k])]++] = {i, static_cast<int>(k)};
+    }
+    for (const int output : graph.outputs) leaves_[index(output)] = true;
+    for (const auto& update : graph.updates) leaves_[index(update.item)] = true;
+  }
+
+  /// In the order of the readers; an item that reads it twice is there twice.
+  std::span<const Use> of(int i) const { return std::span(uses_).subspan(first_[index(i)], first_[index(i) + 1] - first_[index(i)]); }
+  /// True if the item leaves the graph: as a result, or as a Variable's value.
+  bool leaves(int i) const { return leaves_[index(i)]; }
+  /// The one item that reads it, however often; -1 where there are several or none, or it leaves the graph.
+  int only_reader(int i) const {
+    const std::span<const Use> uses = of(i);
+    const bool one = !uses.empty() && !leaves(i) && std::ranges::all_of(uses, [&](const Use& use) { return use.reader == uses[0].reader; });
+    return one ? uses[0].reader : -1;
+  }
+
+ private:
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+
+  std::vector<std::size_t> first_;  // where the item's uses begin; one more at the end
+  std::vector<Use> uses_;
+  std::vector<bool> leaves_;
+};
+
+}  // namespace tegula::compile
