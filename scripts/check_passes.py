@@ -1,52 +1,72 @@
 #!/usr/bin/env python3
-"""The table of passes in docs/design.md has the passes of tegula/compile/pipeline.cpp, in their order, and the printed stages are named below it."""
+"""The table of passes in docs/design.md is made of the passes' headers: fails unless the page has it and names every printed stage; --write puts it into the page.
+
+The passes and their order are the lists of tegula/compile/pipeline.cpp. A pass's line is the first paragraph of the comment above its declaration; the
+second one, which the table leaves out, says why and why in this position.
+"""
 import re
 import sys
 
 from sources import ROOT
 
-# Of the pipeline's functions, what is no pass.
-HELPERS = {"done", "show", "to_string", "forced_ladder", "verify_overwritten"}
+PIPELINE = ROOT / "tegula/compile/pipeline.cpp"
+PAGE = ROOT / "docs/design.md"
+BEGIN, END = "   | pass | does |\n   |---|---|\n", "\n   Stages can be printed"
 
 
-def body(text, name):
-    """The body of a function that begins a line."""
-    match = re.search(rf"^[\w:<>]+ {name}\([^{{]*\{{\n(.*?)^\}}", text, re.MULTILINE | re.DOTALL)
-    if not match:
-        raise SystemExit(f"pipeline.cpp has no function {name}")
-    return match[1]
+def entries(text, list_name):
+    """(name, printed stage or "") of each entry of a list of passes."""
+    body = re.search(rf"constexpr \w+ {list_name}\[\] = \{{\n(.*?)^\}};", text, re.MULTILINE | re.DOTALL)
+    if not body:
+        raise SystemExit(f"pipeline.cpp has no list {list_name}")
+    found = re.split(r'^    \{"(\w+)",', body[1], flags=re.MULTILINE)[1:]
+    return [(name, (re.search(r'\},\s+"(\w+)"', rest) or ["", ""])[1]) for name, rest in zip(found[::2], found[1::2])]
 
 
 def passes(text):
-    """Names of the passes in the order in which a graph goes through them."""
-    names = re.findall(r"^  (?:[^\n=]*= |if [^\n]*\) )?(\w+)\((?:graph|plan|device)", body(text, "optimize"), re.MULTILINE)
-    names.append("cut_steady")
-    names += re.findall(r"^  (?:[^\n=]*= |if [^\n]*\) )?(\w+)\((?:graph|plan)", body(text, "make_plan"), re.MULTILINE)
-    return [name for name in names if name not in HELPERS]
+    return entries(text, "kGraphPasses") + [("cut_steady", "cut")] + entries(text, "kGraphPassesOfPlans") + entries(text, "kPlanPasses")
 
 
-def stages(text):
-    return re.findall(r"done\([^\n]*\"(\w+)\"\)", text)
+def headers():
+    return {path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "tegula/compile").rglob("*.h"))}
 
 
-def wrong(text, page):
-    """What the page has wrong, a sentence each."""
-    documented = re.findall(r"^   \| `(\w+)` \|", page, re.MULTILINE)
-    wanted = passes(text)
-    found = [f"docs/design.md: the table of passes lacks `{name}`" for name in wanted if name not in documented]
-    found += [f"docs/design.md: `{name}` is no pass of the pipeline" for name in documented if name not in wanted]
-    if not found and documented != wanted:
-        place = next(i for i, (a, b) in enumerate(zip(documented, wanted)) if a != b)
-        found.append(f"docs/design.md: the table has `{documented[place]}` where the pipeline has `{wanted[place]}`")
-    found += [f"docs/design.md does not name the printed stage `{name}`" for name in stages(text) if f"`{name}`" not in page]
-    return found
+def described(name, texts):
+    """First and second paragraph of the comment above the pass's declaration."""
+    for text in texts.values():
+        match = re.search(rf"((?:^///.*\n)+)^[\w:<>]+ {name}\(", text, re.MULTILINE)
+        if match:
+            paragraphs = re.split(r"^///\n", match[1], flags=re.MULTILINE)
+            return [" ".join(line[3:].strip() for line in paragraph.splitlines()) for paragraph in paragraphs]
+    raise SystemExit(f"no header of tegula/compile declares the pass {name} under a comment")
+
+
+def table(text):
+    texts = headers()
+    lines = []
+    for name, _ in passes(text):
+        what, *why = described(name, texts)
+        if not why:
+            raise SystemExit(f"the comment of {name} has one paragraph: the second says why, and why in this position")
+        lines.append(f"   | `{name}` | {what} |\n")
+    return "".join(lines)
 
 
 def main():
-    text = (ROOT / "tegula/compile/pipeline.cpp").read_text(encoding="utf-8")
-    found = wrong(text, (ROOT / "docs/design.md").read_text(encoding="utf-8"))
-    print("\n".join(found), end="\n" if found else "")
-    return 1 if found else 0
+    text, page = PIPELINE.read_text(encoding="utf-8"), PAGE.read_text(encoding="utf-8")
+    wanted = table(text)
+    before, rest = page.split(BEGIN, 1)
+    _, after = rest.split(END, 1)
+    if "--write" in sys.argv:
+        PAGE.write_text(before + BEGIN + wanted + END + after, encoding="utf-8")
+        return 0
+    missing = [stage for _, stage in passes(text) if stage and f"`{stage}`" not in page]
+    for stage in missing:
+        print(f"docs/design.md does not name the printed stage `{stage}`")
+    if page != before + BEGIN + wanted + END + after:
+        print("docs/design.md: the table of passes is not that of the headers; scripts/check_passes.py --write makes it")
+        return 1
+    return 1 if missing else 0
 
 
 if __name__ == "__main__":

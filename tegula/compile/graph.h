@@ -182,7 +182,9 @@ void verify_overwritten(const Graph& graph);
 /// Per item: the number of items, outputs and updates that read it.
 std::vector<int> count_uses(const Graph& graph);
 
-/// Removes items that nothing needs and renumbers the rest.
+/// Drops items that no result reads any more, and renumbers the rest.
+///
+/// After passes that leave items without readers.
 void remove_dead(Graph& graph);
 
 }  // namespace tegula::compile

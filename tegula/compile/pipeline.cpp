@@ -34,12 +34,100 @@
 namespace tegula::compile {
 namespace {
 
-// A broken graph is found behind the pass that broke it where plans are checked, else ahead of the plan.
-enum class Verify : std::uint8_t { WithThePlan, Always };
+/// The settings that passes over the graph look at.
+struct Setting {
+  runtime::Device& device;
+  const tile::Ladder& ladder;
+  std::int64_t runs;  // expected of the graph before its steady leaves change
+  bool answers;  // only_answers
+};
 
-void done(const Graph& graph, std::string_view pass, Verify when = Verify::WithThePlan) {
-  if (when == Verify::Always || checking(Check::Plan)) verify(graph, pass);
-  show(pass, [&] { return to_string(graph); });
+/// A pass over the graph. Its header says what it does, why, and why in this position; docs/design.md has the table of them (scripts/check_passes.py).
+struct GraphPass {
+  std::string_view name;
+  void (*run)(Graph&, const Setting&);
+  std::string_view stage = "";  // that TEGULA_PRINT shows after it
+};
+
+constexpr GraphPass kGraphPasses[] = {
+    {"widen_numbers", [](Graph& graph, const Setting&) { widen_numbers(graph); }, "graph"},
+    {"gather_anew", [](Graph& graph, const Setting&) { gather_anew(graph); }},
+    {"stagger_exchanges", [](Graph& graph, const Setting&) { stagger_exchanges(graph); }},
+    {"order_effects", [](Graph& graph, const Setting&) { order_effects(graph); }},
+    {"spell_out",
+     [](Graph& graph, const Setting& to) {
+       spell_out(graph, to.device, to.ladder.on ? SmallProducts::Calls : SmallProducts::AsTheDevicePrefers);
+     }},
+    {"simplify", [](Graph& graph, const Setting&) { simplify(graph); }, "simplify"},
+    {"join_products", [](Graph& graph, const Setting&) { join_products(graph); }, "products"},
+    {"join_parts", [](Graph& graph, const Setting&) { join_parts(graph); }, "parts"},
+    {"assign_precision", [](Graph& graph, const Setting& to) { assign_precision(graph, to.device); }, "precision"},
+    {"multiply_codes", [](Graph& graph, const Setting& to) { multiply_codes(graph, to.device); }, "codes"},
+    {"multiply_rows",
+     [](Graph& graph, const Setting& to) {
+       if (!to.ladder.on) multiply_rows(graph, to.device);
+     },
+     "rows"},
+    {"fold_scales", [](Graph& graph, const Setting&) { fold_scales(graph); }},
+    {"fold_epilogues", [](Graph& graph, const Setting& to) { fold_epilogues(graph, to.device, to.answers); }},
+    {"fold_gradients", [](Graph& graph, const Setting& to) { fold_gradients(graph, to.device); }, "epilogue"},
+    {"raise_slices", [](Graph& graph, const Setting&) { raise_slices(graph); }, "slices"},
+    {"assign_layouts", [](Graph& graph, const Setting& to) { assign_layouts(graph, to.device); }, "layout"},
+    {"sink_casts", [](Graph& graph, const Setting&) { sink_casts(graph); }, "casts"},
+    {"materialize", [](Graph& graph, const Setting& to) { materialize(graph, to.device, to.runs); }},
+    {"remove_dead", [](Graph& graph, const Setting&) { remove_dead(graph); }, "materialize"},
+    {"pack_weights",
+     [](Graph& graph, const Setting& to) {
+       if (to.answers) pack_weights(graph, to.device);
+     },
+     "packed"},
+};
+
+/// The settings that passes over the plan look at.
+struct PlanSetting {
+  runtime::Device& device;
+  PlanOf of;
+};
+
+/// A pass over the plan, as above.
+struct PlanPass {
+  std::string_view name;
+  void (*run)(Plan&, const PlanSetting&);
+  std::string_view stage = "";
+  std::string (*text)(const Plan&) = nullptr;  // of the stage
+};
+
+// Those that change its graph; their stages show that.
+constexpr PlanPass kGraphPassesOfPlans[] = {
+    {"fold_indices", [](Plan& plan, const PlanSetting&) { fold_indices(plan.graph); }, "indices"},
+    {"store_within", [](Plan& plan, const PlanSetting& to) { store_within(plan.graph, to.device); }, "within"},
+};
+constexpr PlanPass kPlanPasses[] = {
+    {"fuse", [](Plan& plan, const PlanSetting& to) { plan.fusion = fuse(plan.graph, to.device); }},
+    {"round_stored", [](Plan& plan, const PlanSetting&) { round_stored(plan.graph, plan.fusion); }},
+    {"recompute_cheap", [](Plan& plan, const PlanSetting&) { recompute_cheap(plan.graph, plan.fusion); }},
+    {"lower", [](Plan& plan, const PlanSetting& to) { lower(plan, to.device); }},
+    {"bind_calls", [](Plan& plan, const PlanSetting& to) { bind_calls(plan, to.device); }},
+    {"merge_launches", [](Plan& plan, const PlanSetting&) { merge_launches(plan); }},
+    {"begin_early",
+     [](Plan& plan, const PlanSetting& to) {
+       if (to.of == PlanOf::Recording) begin_early(plan, to.device);
+     }},
+    {"compile_kernels", [](Plan& plan, const PlanSetting& to) { compile_kernels(plan, to.device); }},
+    {"note_values", [](Plan& plan, const PlanSetting&) { note_values(plan); }},
+    {"place_results", [](Plan& plan, const PlanSetting& to) { place_results(plan, to.device); }},
+    {"lower_late_updates", [](Plan& plan, const PlanSetting& to) { lower_late_updates(plan, to.device); }},
+    {"request_kernels", [](Plan& plan, const PlanSetting& to) { request_kernels(plan, to.device); }, "calls", call_times},
+    {"unfold_calls", [](Plan& plan, const PlanSetting&) { unfold_calls(plan); }},
+    {"look_at_calls", [](Plan& plan, const PlanSetting&) { look_at_calls(plan); }},
+    {"assign_threads", [](Plan& plan, const PlanSetting& to) { assign_threads(plan, to.device); }},
+    {"plan_memory", [](Plan& plan, const PlanSetting& to) { plan_memory(plan, to.device); }},
+};
+
+/// A broken graph is found behind the pass that broke it where plans are checked, else ahead of the plan.
+void look_at(const Graph& graph, std::string_view pass, std::string_view stage) {
+  if (checking(Check::Plan)) verify(graph, pass);
+  if (!stage.empty()) show(stage, [&] { return to_string(graph); });
 }
 
 // How often a graph of inference is run, at least, before somebody changes its weights.
@@ -69,72 +157,32 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
 
 Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder, PlanOf of) {
   verify_overwritten(graph);
-  fold_indices(graph);
-  done(graph, "indices");
-  store_within(graph, device);
-  done(graph, "within", Verify::Always);
   Plan plan;
+  plan.graph = std::move(graph);
+  const PlanSetting setting{device, of};
+  for (const PlanPass& pass : kGraphPassesOfPlans) {
+    pass.run(plan, setting);
+    look_at(plan.graph, pass.name, pass.stage);
+  }
+  if (!checking(Check::Plan)) verify(plan.graph, "store_within");
   plan.costs = device.costs();
   plan.tiles = device.tiles();
   plan.tiles.ladder = ladder;
-  plan.fusion = fuse(graph, device);
-  round_stored(graph, plan.fusion);
-  recompute_cheap(graph, plan.fusion);
-  plan.graph = std::move(graph);
-  lower(plan, device);
-  bind_calls(plan, device);
-  plan.tiles.ladder = {};  // what it refers to is the caller's
-  merge_launches(plan);
-  if (of == PlanOf::Recording) begin_early(plan, device);
-  compile_kernels(plan, device);
-  note_values(plan);
-  place_results(plan, device);
-  lower_late_updates(plan, device);
-  request_kernels(plan, device);
+  for (const PlanPass& pass : kPlanPasses) {
+    pass.run(plan, setting);
+    if (!pass.stage.empty()) show(pass.stage, [&] { return pass.text(plan); });
+  }
   show("costs", [&] { return runtime::to_string(plan.costs); });
-  show("calls", [&] { return call_times(plan); });
-  unfold_calls(plan);
-  look_at_calls(plan);
-  assign_threads(plan, device);
-  plan_memory(plan, device);
+  plan.tiles.ladder = {};  // it refers to the caller's
   return plan;
 }
 
 void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder, std::int64_t runs, bool answers) {
-  widen_numbers(graph);
-  done(graph, "graph");
-  gather_anew(graph);
-  stagger_exchanges(graph);
-  order_effects(graph);
-  spell_out(graph, device, ladder.on ? SmallProducts::Calls : SmallProducts::AsTheDevicePrefers);
-  simplify(graph);
-  done(graph, "simplify");
-  join_products(graph);
-  done(graph, "products");
-  join_parts(graph);
-  done(graph, "parts");
-  assign_precision(graph, device);
-  done(graph, "precision");
-  multiply_codes(graph, device);
-  done(graph, "codes");
-  if (!ladder.on) multiply_rows(graph, device);
-  done(graph, "rows");
-  fold_scales(graph);
-  fold_epilogues(graph, device, answers);
-  fold_gradients(graph, device);
-  done(graph, "epilogue");
-  raise_slices(graph);
-  done(graph, "slices");
-  assign_layouts(graph, device);
-  done(graph, "layout");
-  sink_casts(graph);
-  done(graph, "casts");
-  materialize(graph, device, runs);
-  remove_dead(graph);
-  done(graph, "materialize");
-  if (!answers) return;
-  pack_weights(graph, device);
-  done(graph, "packed");
+  const Setting setting{device, ladder, runs, answers};
+  for (const GraphPass& pass : kGraphPasses) {
+    pass.run(graph, setting);
+    look_at(graph, pass.name, pass.stage);
+  }
 }
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
@@ -149,8 +197,8 @@ std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const 
   optimize(graph, device, ladder, answers ? kRunsOfAnswers : runs, answers);
   const std::optional<Graph> once = cut_steady(graph);
   if (!once) return executable_of(std::move(graph), device, ladder, arena_of);
-  done(*once, "steady");
-  done(graph, "cut");
+  look_at(*once, "cut_steady", "steady");
+  look_at(graph, "cut_steady", "cut");
   Kept kept =
       values.keep(*once, identities, device, [&](Graph missing) { return executable_of(std::move(missing), device, {}, arena_of); });
   return executable_of(std::move(graph), device, ladder, arena_of, std::move(kept), &*once);

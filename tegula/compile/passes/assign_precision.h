@@ -8,6 +8,9 @@
 
 namespace tegula::compile {
 
+/// Casts the values that the chosen `Precision` wants in half, so that activations are stored once, as halves; groups of products that the device
+/// multiplies faster as TF32 stay f32.
+///
 /// Casts what Precision (graph/precision.h) wants in half: operands and results of tensor-core ops, and the values between them, so that
 /// activations lie in memory once, as halves. Leaves, outputs and updates keep the dtype of the user's graph. After simplify (equal
 /// values are one), before fold_epilogues (an epilogue has its call's dtype). Groups of products that the device multiplies faster as TF32

@@ -8,6 +8,8 @@
 
 namespace tegula::compile {
 
+/// Items that depend only on captured tensors and on Variables that the function does not write become a plan of their own.
+///
 /// Returns a graph whose outputs are the steady values worth keeping, or nothing if there are none; `graph` then reads them from new leaves after its
 /// own. Leaves and constants of the result keep the numbers they had in `graph`. Kept are operands of calls and kernels, vectors smaller than
 /// their readers, and sums. Not kept: values more than twice as large as the largest leaf they depend on, and values that depend on a sum or

@@ -9,6 +9,9 @@
 
 namespace tegula::compile {
 
+/// A tensor of which every rank keeps a part (LibraryOp::makes_anew, ZeRO stage 3) is gathered for the forward pass and again for the backward
+/// pass, not kept in between.
+///
 void gather_anew(Graph& graph);
 
 }  // namespace tegula::compile

@@ -10,6 +10,9 @@ namespace tegula::compile {
 /// is the Variable whose new value the item (or an item that writes over it) is, with no check after the write.
 std::vector<bool> in_place(const Graph& graph);
 
+/// Copies a view that strides cannot express, or that a call does not accept; makes one row-major copy of an operand that many products read, if
+/// the device is faster with it (`Device::candidates`).
+///
 /// Inserts a copy if a view has no strides, if a library call or kernel does not take a layout, if an output would not be a value of its
 /// own, and if an overwritten input is still needed. If many matmuls read an operand that is faster in row-major (runtime::Device::candidates), one
 /// copy serves all of them. `runs`: the expected number of runs of the graph before its steady leaves change.

@@ -5,8 +5,10 @@
 
 namespace tegula::compile {
 
-/// Also cancels views that undo each other, and computes a matmul transposed if only its transpose is read. Early, so that later passes see less.
-/// Never drops arithmetic such as 0*x: NaN and infinity must propagate.
+/// Looks through views that change nothing or undo each other, makes equal items one, and drops dead ones; never drops `0*x`: NaN and infinity must
+/// propagate.
+///
+/// Also computes a matmul transposed if only its transpose is read. Early, so that later passes see less.
 void simplify(Graph& graph);
 
 /// True if the item is the transpose of its input, a matrix.

@@ -5,6 +5,8 @@
 
 namespace tegula::compile {
 
+/// The parts of a batch take turns in layers that ranks share: exchange k's producers start after exchange k - 1's producers finish.
+///
 /// Staggers the exchanges of independent parts of a batch in tensor-parallel layers (matmuls end in an exchange that later matmuls need): exchange k's
 /// producers start after exchange k - 1's producers finish. Without this pass a device that runs whatever is ready advances all parts together,
 /// and all wait for their exchanges at the same time. An exchange without a matmul before it (the gather after a norm of scattered steps) directly follows

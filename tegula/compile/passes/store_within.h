@@ -6,6 +6,9 @@
 
 namespace tegula::compile {
 
+/// The producer of a join's piece (`concat`, `stack`, gradients of slices) stores it inside the join; producers are programs and calls
+/// (`graph/slices.h`).
+///
 /// `concat`, `stack`, and the gradient of slices are storage, not work: whoever computes a piece stores it within the join (Item::within), with
 /// the join's strides: programs, and calls that take slices (LibraryOp::takes_slice). A piece that cannot be stored there is copied into its part by an
 /// elementwise item, which joins the program that computes it: it belongs to another join or is a result, it is no value of its own (a slice, an

@@ -54,19 +54,35 @@ bool holds_whole_rows(const Plan& plan, const FusedGroup& group);
 enum class PlanOf : std::uint8_t { Recording, LoopBody };
 /// The passes from fusion to memory, in order (pipeline.cpp). `graph` has been through those on graphs.
 Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder = {}, PlanOf of = PlanOf::Recording);
-/// All steps in an order that respects the data flow, checks before state.
+/// Groups become tile programs, calls are described, all steps are ordered: data flow, and checks before state.
+///
+/// After the groups are final.
 void lower(Plan& plan, runtime::Device& device);
+/// The tile programs become the device's kernels.
+///
+/// After all that changes programs.
 void compile_kernels(Plan& plan, runtime::Device& device);
-/// Makes the calls that are described.
+/// The device makes the described calls.
+///
+/// As soon as they are described, so that an error comes before kernels are compiled.
 void bind_calls(Plan& plan, runtime::Device& device);
-/// Fills Plan::values from the items; a running plan reads nothing else of them.
+/// Copies the facts of each item that a run reads (name, shape, dtype, line, place, check) into Plan::values, so that a plan runs without its
+/// graph.
+///
+/// After the last pass that changes items.
 void note_values(Plan& plan);
-/// Lets an asynchronous device start to compile kernels, for the alignment of addresses expected at run time.
+/// A device that compiles beside the process begins with the kernels.
+///
+/// For the alignment of addresses expected at run time; as soon as all launches are known.
 void request_kernels(const Plan& plan, runtime::Device& device);
-/// Replaces calls that consist of several steps by these, with temporaries in the plan's memory. A device may time calls to decide. Before look_at_calls.
+/// A call of several steps (`runtime/call_steps.h`) becomes those steps: copies into the layout that cuDNN accepts, its engine, an epilogue after
+/// it; on the CPU halves are widened, computed and rounded.
+///
+/// Their temporaries lie in the plan's memory. A device may time calls to decide. Before look_at_calls.
 void unfold_calls(Plan& plan);
-/// Asks for the names and scratch memory of library calls, for which a device may time candidates. After all calls and kernels have been requested, so
-/// that the device prepares them in parallel. Before plan_memory.
+/// Names and scratch memory of library calls, which a device may measure for that.
+///
+/// After all calls and kernels have been requested, so that the device prepares them in parallel. Before plan_memory.
 void look_at_calls(Plan& plan);
 /// Per step, the earlier steps it must wait for when steps run concurrently: writers of memory it reads or writes, readers of memory it writes, all
 /// checks if it changes state, the exchange before if it is one (passes/order_effects.h). Transitively reduced. After plan_memory.
@@ -84,18 +100,30 @@ struct PlannedRun {
 /// The steps of `times` runs of the plan as one recording. Each step follows those that `needed` (see dependencies) names; each run follows the
 /// whole run before. Steps that depend on an exchange and have no dependants (updates of parameters) run beside the last exchange.
 std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& needed, int times);
-/// Merges independent launches of equal programs. Removes the steps of joins, which lower had put after their pieces.
+/// Equal programs over different tensors share a launch: an optimiser step is one.
+///
+/// Also removes the steps of joins, which lower had put after their pieces.
 void merge_launches(Plan& plan);
+/// On devices that queue, in a chain of short launches: each may begin while the one before runs.
+///
 /// Marks launches as early (Program::early) if the plan is a straight chain of short launches on an asynchronous device: each may begin while the one
 /// before runs, and reads steady leaves before it waits. TEGULA_EARLY=on: for every plan; off: never. After merge_launches.
 void begin_early(Plan& plan, const runtime::Device& device);
-/// Chooses each step's threads and streaming stores from the work it does.
+/// Threads and streaming stores of each step, from the work it does.
+///
+/// After the steps are final.
 void assign_threads(Plan& plan, runtime::Device& device);
-/// Lets steps write results and Variables directly to their final place (guarded steps on asynchronous devices).
+/// Results and Variables that can be written in place; by guarded steps on devices that queue.
+///
+/// Before memory is planned for the others.
 void place_results(Plan& plan, runtime::Device& device);
-/// On asynchronous devices turns late updates into steps, guarded like all writes of Variables. After place_results.
+/// On devices that queue: Variables that could not be written in place are copied at the end, by guarded steps.
+///
+/// After place_results.
 void lower_late_updates(Plan& plan, runtime::Device& device);
-/// Assigns arena offsets with reuse, and in-place results. Last, because it needs the sizes of scratch memory.
+/// Results in buffers of their own, Variables written in place, the rest in one arena with reuse.
+///
+/// Last, because it needs the sizes of scratch memory.
 void plan_memory(Plan& plan, runtime::Device& device);
 
 std::string to_string(const Plan& plan);

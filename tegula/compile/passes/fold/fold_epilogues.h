@@ -8,9 +8,11 @@
 
 namespace tegula::compile {
 
-/// Folds a bias, a sum with another tensor and an activation into the matmul or convolution they follow. Before layout and fusion, which
-/// would otherwise claim the elementwise items. `answers`: the graph is inference only (only_answers.h); then the call need not propagate NaN
-/// (Convolution::keeps_nan), and limits (clamp, relu6) are folded too.
+/// Bias, residual sum and activation become part of the matmul or convolution before them; in functions that only answer, limits (`clamp`, `relu6`) as well:
+/// an `Expression` of tile words with scalars, which the device accepts or not.
+///
+/// Before layout and fusion, which would otherwise claim the elementwise items. `answers`: the graph is inference only (only_answers.h); then the call need
+/// not propagate NaN (Convolution::keeps_nan).
 void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers = false);
 
 /// The vector (as long as `axis` of `result`) behind an item of that shape that varies along that axis only.

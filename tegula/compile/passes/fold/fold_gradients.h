@@ -6,8 +6,9 @@
 
 namespace tegula::compile {
 
-/// A product of a backward pass multiplies by the derivative of gelu's tanh form that follows it, where the device prefers that (a GPU
-/// measures it). After fold_epilogues (what that leaves), before layout and fusion.
+/// The derivative of gelu's tanh form becomes part of the matmul before it, if the device prefers that.
+///
+/// A GPU measures it. After fold_epilogues (what that leaves), before layout and fusion.
 void fold_gradients(Graph& graph, runtime::Device& device);
 
 }  // namespace tegula::compile

@@ -40,6 +40,9 @@ struct Fusion {
   std::vector<bool> stored;   // items whose value must reach memory
 };
 
+/// Items over one domain become groups: chains, and row reductions with the items around them.
+///
+/// After materialize, because it asks where values lie; before lower, which only writes down what is decided here.
 Fusion fuse(const Graph& graph, runtime::Device& device);
 
 /// An input looked at through its views: the base item, and for each axis of the view the axis of the base it runs over (-1: none).
@@ -72,8 +75,12 @@ void each_behind_views(const Graph& graph, int item, Visit visit) {
 
 /// Sets Fusion::stored for the values that are read outside their group.
 void mark_stored(const Graph& graph, Fusion& fusion);
-/// Marks stored halves as rounded where they are computed, so that a copy recomputed in another group equals the value in memory.
+/// A value stored as a half is also rounded where it is computed: its copy in another group equals the stored value.
+///
+/// After fuse, which decides what is stored; before recompute_cheap, which makes such copies.
 void round_stored(Graph& graph, const Fusion& fusion);
+/// A little arithmetic on values in memory is computed again by each group that reads it, instead of stored.
+///
 /// Recomputes cheap values (a little arithmetic on values that are in memory anyway) in each group that reads them, instead of storing
 /// them; if they must be stored, only in groups that read their operands already. Adds items to the graph.
 void recompute_cheap(Graph& graph, Fusion& fusion);
