@@ -142,6 +142,7 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .vector = grid.vector,
                       .row_threads = grid.row_threads,
                       .column_threads = grid.column_threads,
+                      .groups = grid.groups,
                       .column_warps = grid.fragments ? grid.column_warps : 0,
                       .cluster = grid.cluster,
                       .resident = grid.resident,

@@ -36,6 +36,23 @@ TEGULA_MULTIPLY(E4M3, 4, "m16n8k32.row.col.f32.e4m3.e4m3.f32", "f", float)
 TEGULA_MULTIPLY(E5M2, 4, "m16n8k32.row.col.f32.e5m2.e5m2.f32", "f", float)
 #endif
 #undef TEGULA_MULTIPLY
+#if __CUDA_ARCH__ == 900
+// By four warps together (wgmma).
+__device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
+__device__ inline void close_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
+template <int kUnfinished> __device__ inline void await_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(kUnfinished) : "memory"); }
+__device__ inline void fence_tiles() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+/// The next multiple of 1024 bytes.
+__device__ inline unsigned char* at_tile_line(unsigned char* place) {
+  return place + ((1024 - (static_cast<unsigned int>(__cvta_generic_to_shared(place)) & 1023)) & 1023);
+}
+/// An operand in rows of kPitch bytes, with the swizzle of that size. kBeside: bytes from 64 halves of a row to the next 64.
+template <int kPitch, int kBeside>
+__device__ inline unsigned long long tile_at(const unsigned char* place) {
+  const unsigned long long address = static_cast<unsigned long long>(__cvta_generic_to_shared(place)), swizzle = kPitch == 128 ? 1 : kPitch == 64 ? 2 : 3;
+  return (address & 0x3ffff) >> 4 | static_cast<unsigned long long>(kBeside >> 4) << 16 | static_cast<unsigned long long>(8 * kPitch >> 4) << 32 | swizzle << 62;
+}
+#endif
 #else
 template <bool kByTerms, class T, int kNumbers>
 void read_matrices(const unsigned char* row, Wide<T, kNumbers> (&to)[4]) {

@@ -105,8 +105,11 @@ std::string hexadecimal(std::uint64_t a, std::uint64_t b) {
 
 std::atomic<int> compiled = 0, from_disk = 0;
 
+/// wgmma is an instruction of sm_90a, whose code runs on all GPUs of that architecture.
+std::string target_of(int architecture) { return "sm_" + std::to_string(architecture) + (architecture == 90 ? "a" : ""); }
+
 std::vector<std::string> cubin_options(int architecture, int version, Products products) {
-  std::vector<std::string> options = options_for("sm_" + std::to_string(architecture), version, products);
+  std::vector<std::string> options = options_for(target_of(architecture), version, products);
   // The kernels of a unit side by side; the code does not depend on how many at once.
   if (version >= 13000) options.emplace_back("--split-compile=0");
   return options;

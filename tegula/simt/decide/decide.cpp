@@ -197,11 +197,17 @@ void decide_layout(const Analysis& analysis, int architecture, Decisions& decisi
 Decisions decide(const Analysis& analysis, int architecture) {
   Decisions decisions;
   const Program& program = analysis.program();
-  if (const auto sums = shape_of_products(program, architecture))
-    decisions.grid = fragment_grid(program, *sums, widths_of_products(program, *sums, architecture));
+  constexpr int kGroups = 90;  // the architecture that has wgmma
+  const auto sums = shape_of_products(program, architecture);
+  const auto widths = sums ? widths_of_products(program, *sums, architecture) : std::vector<std::int64_t>();
+  if (sums) decisions.grid = fragment_grid(program, *sums, widths, architecture == kGroups);
   else decide_layout(analysis, architecture, decisions);
   const Values values(analysis, decisions.grid);
   decisions.products = decide_products(values, architecture);
+  if (decisions.grid.groups && !decisions.products.fit_groups) {
+    decisions.grid = fragment_grid(program, *sums, widths);
+    decisions.products = decide_products(values, architecture);
+  }
   decisions.digits = digits_of_words(values);
   const bool takes = takes_old(analysis);
   decisions.order_is_seen = takes || reads_results(analysis, false);

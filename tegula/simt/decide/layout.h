@@ -36,10 +36,15 @@ struct ThreadGrid {
   int resident = 0;  // blocks that a multiprocessor should hold at a time; 0: as many as there is room for
   bool fragments = false;  // threads hold the tile as tensor cores leave it: row_threads is 8 to a warp, column_threads 4
   int column_warps = 1;  // of fragments: warps beside each other, each with 4 column threads
+  bool groups =
+      false;  // of fragments: four warps have 64 rows together, as wgmma has them; else 8 rows of each warp lie below those of another
   std::vector<std::int64_t> widths = {};  // of fragments: columns of other tiles of as many rows, spread alike
   bool reduces = false;  // columns are reduced: work goes on behind barriers, and what is held meanwhile costs
 
   int threads() const { return row_threads * column_threads; }
+  /// The row that a thread's own number `tr` is added to: r / 2 * row_tile() + r % 2 * row_half().
+  int row_half() const { return groups ? 8 : row_threads; }
+  int row_tile() const { return 2 * row_threads; }
   int columns_across() const { return column_threads * cluster; }
   bool rows_fit() const { return rows == std::int64_t{row_steps} * row_threads; }
   bool columns_fit() const { return columns == std::int64_t{column_steps} * columns_across() * vector; }

@@ -112,7 +112,7 @@ std::vector<std::int64_t> widths_of_products(const Program& program, const Shape
   return {widths.begin(), widths.end()};
 }
 
-ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<std::int64_t> widths) {
+ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<std::int64_t> widths, bool groups) {
   constexpr std::int64_t kSumsOfWarp = 64 * 64, kSumsOfFewWarps = 32 * 32, kManySums = 128 * 128;
   const std::int64_t rows = sums[0], columns = sums[1], count = rows * columns,
                      narrowest = widths.empty() ? columns : std::min(columns, std::ranges::min(widths));
@@ -127,8 +127,11 @@ ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<
     else if (cut_columns) column_warps *= 2;
     else break;
   }
+  groups = groups && rows % 64 == 0 && narrowest >= 16 && std::max(columns, widths.empty() ? 0 : std::ranges::max(widths)) <= 256;
+  if (groups) row_warps = 4 * std::min<std::int64_t>(rows / 64, 2), column_warps = 1;
   ThreadGrid grid;
   grid.rows = rows, grid.columns = columns;
+  grid.groups = groups;
   grid.vector = 2;
   grid.widths = std::move(widths);
   grid.fragments = true;
@@ -157,19 +160,33 @@ class Decider {
       std::size_t written = 0;
       for (Operand* const one : {&product.left, &product.right}) {
         if (one->copied || one->in_registers) continue;
-        one->place = written, written += one->tile.bytes();
+        if (v_.grid().groups) one->place = take(one->tile.bytes());
+        else one->place = written, written += one->tile.bytes();
       }
       p_.scratch_bytes = std::max(p_.scratch_bytes, written);
+      for (const Operand* const one : {&product.left, &product.right})  // strips of 64 halves, where they are not along the terms
+        p_.fit_groups = p_.fit_groups && is_half(product.dtype) && (!one->by_terms || one->tile.pieces >= 8);
     }
+    p_.fit_groups = p_.fit_groups && v_.grid().groups;
     for_each_region(a_.program(), a_.program().body, [&](const tile::Region& region) { add_in_place(region); });
     plan_rings(a_.program().body);
+    find_late(a_.program().body);
     for (auto& [load, copied] : p_.copied)
-      if (copied.loop < 0) copied.place = p_.bytes, p_.bytes += copied.tile.bytes();
+      if (copied.loop < 0) copied.place = take(copied.tile.bytes());
     choose_stages();
     return std::move(p_);
   }
 
  private:
+  /// A place of its own among the tiles.
+  std::size_t take(std::size_t bytes) {
+    const std::size_t place = p_.bytes;
+    p_.bytes += whole(bytes);
+    return place;
+  }
+  /// wgmma's swizzles count from multiples of 1024 bytes.
+  std::size_t whole(std::size_t bytes) const { return v_.grid().groups ? (bytes + 1023) / 1024 * 1024 : bytes; }
+
   // ---- Operands.
   bool is_product(Id id) const { return id >= 0 && p_.all.contains(id); }
   bool multiplied_only(Id id) const {
@@ -194,7 +211,8 @@ class Decider {
       one.tile = copied->tile;
       return one;
     }
-    one.in_registers = which == 0 && !turned && halves && v_.grid().column_warps == 1 && v_.spread(id) == Spread::Full && has_registers(id);
+    one.in_registers = which == 0 && !v_.grid().groups && !turned && halves && v_.grid().column_warps == 1 &&
+                       v_.spread(id) == Spread::Full && has_registers(id);
     one.by_terms = halves && terms_axis == 0;
     one.swapped = !halves && terms_axis == 0;
     const std::int64_t size = static_cast<std::int64_t>(size_of(dtype));
@@ -206,8 +224,8 @@ class Decider {
     const Word word = v_.at(id).word;
     return word != Word::Constant && word != Word::Parameter && a_.form(id).kind == Form::Kind::None && !v_.renames(id);
   }
-  static SwizzledTile tile_of(std::int64_t rows, std::int64_t bytes) {
-    return {.rows = static_cast<int>(rows), .pieces = static_cast<int>(bytes / 16)};
+  SwizzledTile tile_of(std::int64_t rows, std::int64_t bytes) const {
+    return {.rows = static_cast<int>(rows), .pieces = static_cast<int>(bytes / 16), .strips = v_.grid().groups};
   }
   /// Elements side by side along an axis that one access can move.
   int contiguous(const Form& form, int axis, DType dtype) const {
@@ -294,13 +312,40 @@ class Decider {
         const auto copied = p_.copied.find(load);
         if (copied == p_.copied.end() || !can_fetch_ahead(v_, body, load)) continue;
         copied->second.loop = id, copied->second.place = plan.stage_bytes;
-        plan.stage_bytes += copied->second.tile.bytes();
+        plan.stage_bytes += whole(copied->second.tile.bytes());
         plan.loads.push_back(load);
       }
       if (plan.loads.empty()) continue;
       plan.stages = static_cast<int>(self.attribute & 255);
       plan.addresses = addresses_of(v_, body);
       p_.rings[id] = std::move(plan);
+    }
+  }
+  /// The only product of a loop, whose sums nothing else takes there, of tiles that the loop copies ahead, or that lie there all the time.
+  void find_late(const tile::Region& region) {
+    for (const Id id : region.body) {
+      for (const tile::Region& inner : v_.at(id).regions) find_late(inner);
+      const auto ring = p_.rings.find(id);
+      if (!p_.fit_groups || ring == p_.rings.end() || ring->second.stages == 2) continue;
+      std::vector<Id> inside;
+      for_each_region(a_.program(), v_.at(id).regions[0], [&](const tile::Region& inner) {
+        for (const Id one : inner.body)
+          if (p_.all.contains(one)) inside.push_back(one);
+      });
+      if (inside.size() != 1) continue;
+      const tile::Region& body = v_.at(id).regions[0];
+      Product& product = p_.all.at(inside[0]);
+      const auto stays = [&](const Operand& one) {
+        if (!one.copied) return false;
+        const CopiedTile& copied = p_.copied.at(one.value);
+        return copied.loop == id || std::ranges::find(body.body, one.value) == body.body.end();
+      };
+      const auto sum = p_.in_place.find(inside[0]);
+      const bool carried = sum != p_.in_place.end() && std::ranges::find(body.parameters, sum->second) != body.parameters.end() &&
+                           std::ranges::find(body.body, inside[0]) != body.body.end() && a_.users(inside[0]).size() == 1;
+      if (!carried || !stays(product.left) || !stays(product.right)) continue;
+      product.late = true;
+      ring->second.late = 1;
     }
   }
   /// As many as two blocks of a multiprocessor have room for, from 2 to 4; no measurement so far, but the text for an H200 (8192³) lost 4 to 5 % with 3 instead
@@ -311,8 +356,11 @@ class Decider {
     for (auto& [loop, plan] : p_.rings) {
       const std::size_t used = p_.bytes + p_.scratch_bytes + kOther;
       const auto fit = [&](std::size_t room) { return room > used ? static_cast<int>((room - used) / plan.stage_bytes) : 0; };
-      const int most = std::max(2, fit(limit_));
-      plan.stages = plan.stages > 1 ? std::min(plan.stages, most) : std::clamp(fit(limit_ / 2), 2, std::min(kMostStages, most));
+      const bool alone =
+          v_.grid().groups && v_.grid().rows * v_.grid().columns >= 128 * 256;  // a multiprocessor's registers hold one block
+      const int least = 2 + plan.late, most = std::max(least, fit(limit_));
+      plan.stages = plan.stages > 1 ? std::clamp(plan.stages, least, most)
+                                    : std::clamp(fit(alone ? limit_ : limit_ / 2), least, std::max(least, std::min(kMostStages, most)));
       plan.place = p_.bytes;
       p_.bytes += static_cast<std::size_t>(plan.stages) * plan.stage_bytes;
     }
@@ -328,7 +376,7 @@ class Decider {
 }  // namespace
 
 TensorProducts decide_products(const Values& values, int architecture) {
-  if (!values.grid().fragments) return {};
+  if (!values.grid().fragments) return {.fit_groups = false};
   return Decider(values, architecture).decide();
 }
 

@@ -22,8 +22,9 @@ class Values;
 /// In shared memory. Piece p of row r lies where piece p ^ ((r >> shift()) & mask()) would.
 struct SwizzledTile {
   int rows = 0, pieces = 0;  // pieces of 16 bytes in a row
-  int pitch() const { return 16 * pieces; }
-  std::size_t bytes() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(pitch()); }
+  bool strips = false;  // 8 pieces of all rows, then the next 8: what wgmma takes
+  int pitch() const { return strips && pieces > 8 ? 128 : 16 * pieces; }
+  std::size_t bytes() const { return static_cast<std::size_t>(rows) * static_cast<std::size_t>(16 * pieces); }
   int shift() const { return pieces >= 8 ? 0 : pieces == 4 ? 1 : 2; }
   int mask() const { return (pieces < 8 ? pieces : 8) - 1; }
 };
@@ -44,16 +45,18 @@ struct Operand {
   bool by_terms = false;  // its rows are terms of the sums: what ldmatrix transposes
   bool swapped = false;  // axes of `value` and of what lies there: written the other way round
   SwizzledTile tile;
-  std::size_t place = 0;  // in the scratch, of what is written
+  std::size_t place = 0;  // in the scratch, of what is written; among the tiles where four warps multiply together
 };
 struct Product {
   DType dtype = DType::bf16;  // in which it multiplies
+  bool late = false;  // of warps that multiply as a group: an iteration's products end beside the next one's
   Operand left, right;
 };
 
 /// What a loop copies ahead for all threads of the block.
 struct TileRingPlan {
   int stages = 0;
+  int late = 0;  // stages that are still read when an iteration's copies begin, beside that of the one before
   std::size_t place = 0, stage_bytes = 0;
   std::vector<tile::Id> loads, addresses;  // scalars that are computed again for a later iteration
 };
@@ -64,6 +67,7 @@ struct TensorProducts {
   std::set<tile::Id> absorbed;  // Transposes of these loads
   std::map<tile::Id, TileRingPlan> rings;  // by loop
   std::map<tile::Id, tile::Id> in_place;  // by Dot: the value whose registers it adds to
+  bool fit_groups = true;  // wgmma can do all of them
   std::size_t bytes = 0;  // of shared memory: what is copied
   std::size_t scratch_bytes = 0;  // the same of what is written
 };
@@ -74,8 +78,8 @@ std::map<tile::Id, DType> tensor_products(const tile::Program& program, int arch
 std::optional<Shape> shape_of_products(const tile::Program& program, int architecture);
 /// Columns of the others that have as many rows: threads hold them alike. None where columns are reduced, which other threads would hold.
 std::vector<std::int64_t> widths_of_products(const tile::Program& program, const Shape& sums, int architecture);
-/// Threads for a tile of sums: one warp has 16 rows or more and 16 columns or more.
-ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums, std::vector<std::int64_t> widths = {});
+/// `groups`: four warps multiply together. Threads for a tile of sums: one warp has 16 rows or more and 16 columns or more.
+ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums, std::vector<std::int64_t> widths = {}, bool groups = false);
 TensorProducts decide_products(const Values& values, int architecture);
 
 }  // namespace tegula::gpu

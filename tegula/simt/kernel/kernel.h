@@ -123,6 +123,8 @@ struct For {
   /// Tiles that are copied ahead (passes/fetch_tiles.h): for all threads of the block, so that these meet in each iteration.
   struct Tiles {
     int stages = 0;
+    int late = 0;  // stages that are still read when an iteration's copies begin, beside that of the one before
+    bool fenced = false;  // FenceTiles
     std::vector<Ring::Address> addresses;
   };
   struct OfProgram {
@@ -294,6 +296,30 @@ struct MultiplyFragments {
   int second = 0;  // of `right`: the first of the two registers
 };
 
+/// The same by four warps together (wgmma): the sums of a 64 x `columns` tile, of which `upper` and `lower` name the rows' vectors, add 64 x 16 times
+/// 16 x columns halves some time until they are awaited. Operands lie in shared memory in rows of `pitch` bytes (32, 64, 128: the swizzle of that size):
+/// rows of them, or where they are `by_terms` terms, with `beside` bytes from 64 of a row to the next.
+struct MultiplyTile {
+  struct Side {
+    Expression place;  // of the first 16 terms
+    int pitch = 128;
+    std::size_t beside = 0;
+    bool by_terms = false;
+  };
+  DType dtype = DType::bf16;
+  int columns = 8;
+  Expression upper, lower;
+  Side left, right;
+};
+/// Before the first of several MultiplyTiles; behind them; until all but the last `unfinished` of such groups are done.
+struct BeginProducts {};
+struct CloseProducts {};
+struct AwaitProducts {
+  int unfinished = 0;
+};
+/// What the thread wrote to shared memory is seen by those products, once threads have met.
+struct FenceTiles {};
+
 // ---- What passes put something in the place of (passes/).
 /// A tile of memory that all threads copy into shared memory; `ahead`: into the stage `into`, for a later iteration of the loop.
 struct CopyTile {
@@ -345,11 +371,12 @@ const T& unboxed(const Box<T>& box) {
 struct Statement {
   template <class T>
   static constexpr bool kBoxed = sizeof(T) > 2 * sizeof(Expression) + 8;
-  using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
-                            AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report,
-                            Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, Combine,
-                            BeginExchange, Scan, Sort, Box<Shuffle>, ReadMatrices, PackFragment, Box<MultiplyFragments>, CopyTile,
-                            Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+  using What =
+      std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
+                   AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report, Box<Show>,
+                   Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, Combine, BeginExchange, Scan, Sort,
+                   Box<Shuffle>, ReadMatrices, PackFragment, Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts,
+                   AwaitProducts, FenceTiles, CopyTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   What what;
   Box<Expression> when;  // nothing: always
 
@@ -400,6 +427,7 @@ struct Kernel {
   std::int64_t rows = 1, columns = 1;  // of its tile
   int vector = 1;
   int row_threads = 1, column_threads = 1;
+  bool groups = false;  // threads lie as wgmma has them: 16 rows a warp
   int column_warps = 0;  // of fragments: warps beside each other; threads lie in them 8 x 4; 0: in rows
   int cluster = 1;  // blocks that run one instance
   int resident = 0;  // blocks that a multiprocessor should hold at a time; 0: as many as there is room for
@@ -420,8 +448,10 @@ struct Kernel {
   std::size_t staged_begin() const { return (ring_begin() + ring_bytes + 127) / 128 * 128; }
   /// Tiles that tensor cores read.
   std::size_t tiles_begin() const { return (staged_begin() + staged_bytes + 127) / 128 * 128; }
+  /// Those of four warps' products begin at the next multiple of this.
+  static constexpr std::size_t kTileLine = 1024;
   std::size_t shared_bytes() const {
-    if (tile_bytes > 0) return tiles_begin() + tile_bytes;
+    if (tile_bytes > 0) return tiles_begin() + tile_bytes + (groups ? kTileLine : 0);
     return staged_bytes > 0 ? staged_begin() + staged_bytes : ring_begin() + ring_bytes;
   }
 };

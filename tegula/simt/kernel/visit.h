@@ -66,6 +66,7 @@ void for_each_expression(S& statement, F&& f) {
         else if constexpr (std::is_same_v<T, ReadMatrices>) all(what.place, what.target);
         else if constexpr (std::is_same_v<T, PackFragment>) all(what.source, what.target);
         else if constexpr (std::is_same_v<T, MultiplyFragments>) all(what.upper, what.lower, what.left, what.right);
+        else if constexpr (std::is_same_v<T, MultiplyTile>) all(what.upper, what.lower, what.left.place, what.right.place);
         else if constexpr (std::is_same_v<T, CopyAsync>) all(what.source, what.place);
         else if constexpr (std::is_same_v<T, CopyAhead>) all(what.place, what.source, what.inside);
         else if constexpr (std::is_same_v<T, Combine>) {
@@ -85,7 +86,7 @@ void for_each_target(S& statement, F&& f) {
         if constexpr (std::is_same_v<T, Assign> || std::is_same_v<T, LoadWide> || std::is_same_v<T, Philox> || std::is_same_v<T, Shuffle> ||
                       std::is_same_v<T, ReadMatrices> || std::is_same_v<T, PackFragment>)
           f(what.target);
-        else if constexpr (std::is_same_v<T, MultiplyFragments>) f(what.upper), f(what.lower);
+        else if constexpr (std::is_same_v<T, MultiplyFragments> || std::is_same_v<T, MultiplyTile>) f(what.upper), f(what.lower);
         else if constexpr (std::is_same_v<T, Atomic>) {
           if (what.target) f(*what.target);
         } else if constexpr (std::is_same_v<T, Combine>) {

@@ -37,14 +37,20 @@ std::optional<simt::Linear> linear_layout(const ThreadGrid& grid, const Shape& s
     const std::int64_t of_row = !columns                 ? 1
                                 : spread == Spread::Full ? shape.back()
                                                          : grid.columns;  // elements of the tile from one row to the next
+    if (grid.groups) {
+      append(of_threads, 4, columns ? grid.vector : 0), append(of_threads, 8, rows ? of_row : 0);
+      append(of_threads, grid.row_threads / 8, rows ? 16 * of_row : 0);
+    }
     const int beside = grid.column_warps, column_lanes = grid.column_threads / beside;  // warps of fragments may lie beside each other
-    append(of_threads, column_lanes, columns ? grid.vector : 0);
+    if (!grid.groups) append(of_threads, column_lanes, columns ? grid.vector : 0);
     if (beside > 1) append(of_threads, 8, rows ? of_row : 0), append(of_threads, beside, columns ? column_lanes * grid.vector : 0);
-    append(of_threads, beside > 1 ? grid.row_threads / 8 : grid.row_threads, rows ? (beside > 1 ? 8 : 1) * of_row : 0);
+    if (!grid.groups) append(of_threads, beside > 1 ? grid.row_threads / 8 : grid.row_threads, rows ? (beside > 1 ? 8 : 1) * of_row : 0);
     if (columns)
       append(registers, grid.vector, 1), append(registers, spread == Spread::Full ? grid.column_steps_of(shape) : grid.column_steps,
                                                 std::int64_t{grid.column_threads} * grid.vector);
-    if (rows) append(registers, grid.row_steps, grid.row_threads * of_row);
+    if (rows && grid.groups)
+      append(registers, 2, grid.row_half() * of_row), append(registers, grid.row_steps / 2, grid.row_tile() * of_row);
+    else if (rows) append(registers, grid.row_steps, grid.row_threads * of_row);
   }
   const auto lanes = of_threads.begin() + simt::Linear::kLaneBits;
   return simt::Linear(registers, Columns(of_threads.begin(), lanes), Columns(lanes, of_threads.end()));

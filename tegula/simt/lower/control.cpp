@@ -127,7 +127,7 @@ void Lowering::loop(Id id) {
                  .body = {},
                  .program = simt::For::OfProgram{.moving = {}, .ring = {}, .fetches = fetches(ring), .tiles = {}}};
   if (const auto tiles = decided_.products.rings.find(id); tiles != decided_.products.rings.end()) {
-    simt::For::Tiles plan{.stages = tiles->second.stages, .addresses = {}};
+    simt::For::Tiles plan{.stages = tiles->second.stages, .late = tiles->second.late, .fenced = grid_.groups, .addresses = {}};
     for (const Id address : tiles->second.addresses) plan.addresses.push_back({variable(address), at(address).where});
     loop.program->tiles = std::move(plan);
   }
@@ -141,8 +141,10 @@ void Lowering::loop(Id id) {
     const auto* touch = statement.as<simt::Touch>();
     if (touch && moves_on(body, touch->pointer)) loop.program->moving.insert(touch->pointer);
   });
+  const bool late = loop.program->tiles && (*loop.program->tiles).late > 0;
   keep_parts_apart(body, loop.body);
   add(std::move(loop));
+  if (late) add(simt::AwaitProducts{0});
   --repeats_;
   for (const auto& one : deferred) {
     if (one && one->tiles > 1) add_share(*one);

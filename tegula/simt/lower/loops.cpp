@@ -54,7 +54,9 @@ Expression Lowering::column() const {
 void Lowering::row_loop(const Body& body) {
   add(simt::Loop{.name = "r", .end = grid_.row_steps, .unroll = 0, .body = block_of([&] {
                                                                      let(kInt, "row",
-                                                                         grid_.row_threads == 1
+                                                                         grid_.groups ? Expression("r") / 2 * grid_.row_tile() +
+                                                                                            Expression("r") % 2 * grid_.row_half() + "tr"
+                                                                         : grid_.row_threads == 1
                                                                              ? Expression("r")
                                                                              : Expression("r") * grid_.row_threads + "tr");
                                                                      body();

@@ -187,6 +187,7 @@ class Lowering : private Values {
   Expression matrix_place(const Operand& operand, bool is_left) const;
   void tensor_product(Id id, const Product& product);
   void product_steps(Id id, const Product& product);
+  void group_steps(Id id, const Product& product);
 
   // ---- shared.cpp: words that go through shared memory as a whole.
   void reduce_shared(Id id);

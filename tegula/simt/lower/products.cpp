@@ -20,13 +20,17 @@ Expression times(Expression a, std::int64_t by) { return by == 1 ? a : std::move
 
 /// The bytes from a tile's begin to piece `piece` of a row.
 Expression place_of_piece(const SwizzledTile& tile, const Expression& row, Expression piece) {
-  return row * tile.pitch() + xor_(std::move(piece), and_(shifted(row, tile.shift()), tile.mask())) * 16;
+  if (!tile.strips || tile.pieces <= 8)
+    return row * tile.pitch() + xor_(std::move(piece), and_(shifted(row, tile.shift()), tile.mask())) * 16;
+  const Expression strip = simt::group(piece / 8);
+  return strip * (std::int64_t{tile.rows} * 128) + row * 128 + xor_(simt::group(piece % 8), and_(row, 7)) * 16;
 }
 
 }  // namespace
 
 /// Where the tile lies: in a stage of a ring, in a place of its own, in the scratch.
 Expression Lowering::tile_begin(const Operand& operand) const {
+  if (!operand.copied && grid_.groups) return Expression("tiles") + operand.place;
   if (!operand.copied) return operand.place > 0 ? Expression("shared") + operand.place : Expression("shared");
   return copied_begin(operand.value, "stage");
 }
@@ -87,6 +91,7 @@ void Lowering::copy_tile(Id load) {
 void Lowering::await_tiles() {
   if (!std::exchange(awaits_tiles_, false)) return;
   add(simt::WaitForCopies{0});
+  if (grid_.groups) add(simt::FenceTiles{});
   barrier();
 }
 
@@ -95,7 +100,10 @@ void Lowering::write_operands(const Product& product) {
   bool begun = false;
   for (const Operand* const one : {&product.left, &product.right}) {
     if (one->copied || one->in_registers) continue;
-    if (!std::exchange(begun, true)) use_shared(decided_.products.scratch_bytes), barrier();
+    if (!std::exchange(begun, true)) {
+      if (decided_.products.scratch_bytes > 0) use_shared(decided_.products.scratch_bytes);
+      barrier();
+    }
     const Shape& shape = a_.type(one->value).shape;
     const Spread own = spread(one->value);
     const auto size = static_cast<std::int64_t>(size_of(product.dtype)), each = 16 / size;
@@ -120,6 +128,7 @@ void Lowering::write_operands(const Product& product) {
       });
     });
   }
+  if (begun && grid_.groups) add(simt::FenceTiles{});
   if (begun) barrier();
 }
 
@@ -146,7 +155,7 @@ void Lowering::tensor_product(Id id, const Product& product) {
   }
   await_tiles();
   write_operands(product);
-  within({}, [&] { product_steps(id, product); });
+  within({}, [&] { grid_.groups ? group_steps(id, product) : product_steps(id, product); });
 }
 
 void Lowering::product_steps(Id id, const Product& product) {
@@ -201,6 +210,51 @@ void Lowering::product_steps(Id id, const Product& product) {
       });
     });
   });
+}
+
+/// Four warps multiply what lies in shared memory, 64 rows at a time.
+void Lowering::group_steps(Id id, const Product& product) {
+  const Shape& sums = at(id).type.shape;
+  const auto size = static_cast<std::int64_t>(size_of(product.dtype));
+  const std::int64_t steps = a_.type(at(id).operands[0]).shape[1] * size / 32, groups = grid_.row_threads / 32;
+  const simt::Type bytes = simt::pointer_to({.kind = simt::Type::Kind::Byte});
+  let(bytes, "left", tile_begin(product.left));
+  let(bytes, "right", tile_begin(product.right));
+  // Of the group's first row: 64 rows are 64 of `pitch` bytes, or a strip.
+  const Expression group = simt::group(Expression("tr") / 64);
+  const auto side = [&](const Operand& operand, Expression place, Expression block) {
+    const SwizzledTile& tile = operand.tile;
+    const std::int64_t strip = std::int64_t{tile.rows} * 128;
+    const int each = tile.pitch() / 32;  // steps of a strip
+    if (operand.by_terms) place = place + std::move(block) * strip + Expression("step") * (16 * tile.pitch());
+    else if (tile.pieces > 8)
+      place =
+          place + std::move(block) * (64 * tile.pitch()) + simt::group(Expression("step") / each) * strip + Expression("step") % each * 32;
+    else place = place + std::move(block) * (64 * tile.pitch()) + Expression("step") * 32;
+    return simt::MultiplyTile::Side{.place = std::move(place),
+                                    .pitch = tile.pitch(),
+                                    .beside = operand.by_terms ? static_cast<std::size_t>(strip) : 16,
+                                    .by_terms = operand.by_terms};
+  };
+  add(simt::BeginProducts{});
+  add(simt::Loop{.name = "step", .end = steps, .unroll = 0, .body = block_of([&] {
+                                                              add(simt::Loop{
+                                                                  .name = "m",
+                                                                  .end = grid_.row_steps / 2,
+                                                                  .unroll = 0,
+                                                                  .body = block_of([&] {
+                                                                    add(simt::MultiplyTile{
+                                                                        .dtype = product.dtype,
+                                                                        .columns = static_cast<int>(sums[1]),
+                                                                        .upper = simt::element(variable(id), Expression("m") * 2),
+                                                                        .lower = simt::element(variable(id), Expression("m") * 2 + 1),
+                                                                        .left = side(product.left, "left",
+                                                                                     simt::group(Expression("m") * groups + group)),
+                                                                        .right = side(product.right, "right", 0)});
+                                                                  })});
+                                                            })});
+  add(simt::CloseProducts{});
+  add(simt::AwaitProducts{product.late ? 1 : 0});
 }
 
 }  // namespace tegula::gpu

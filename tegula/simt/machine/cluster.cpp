@@ -52,6 +52,7 @@ void Cluster::begin(Warp& warp, int block, int number) {
   warp.alive = warp.mask = left == kLanes ? ~0u : (1u << left) - 1;
   warp.next = 0, warp.wait = Warp::Wait::Nothing, warp.arrived = false, warp.instance = -1, warp.set = 0;
   warp.copies.clear();
+  warp.products.assign(1, {}), warp.multiplied.clear();
   std::ranges::fill(warp.groups, 0);
   std::fill(warp.defined.begin() + kConstantGranules, warp.defined.end(), 0u);
   const Given& g = code_.given;
@@ -59,7 +60,10 @@ void Cluster::begin(Warp& warp, int block, int number) {
   const auto thread = [&](int lane) { return warp.first_thread + lane; };
   give<std::int32_t>(warp, g.thread, thread);
   give<std::int32_t>(warp, g.rank, [&](int) { return block; });
-  if (const int beside = kernel_.column_warps; beside > 1) {
+  if (kernel_.groups) {
+    give<std::int32_t>(warp, g.tr, [&](int lane) { return number * 16 + lane / 4; });
+    give<std::int32_t>(warp, g.tc, [&](int lane) { return lane % 4; });
+  } else if (const int beside = kernel_.column_warps; beside > 1) {
     give<std::int32_t>(warp, g.tr, [&](int lane) { return number / beside * 8 + lane / 4; });
     give<std::int32_t>(warp, g.tc, [&](int lane) { return number % beside * 4 + lane % 4; });
   } else {

@@ -21,6 +21,8 @@ class Cluster {
   Memory& memory() { return memory_; }
   const MachineLaunch& launch() const { return launch_; }
   bool stopped() const;  // a guard has failed
+  /// Products of four warps happen when they are awaited; else at once.
+  bool multiplies_late() const { return options_.uneven; }
   /// Copies arrive at once, or when they are waited for.
   void begin_copies(Warp& warp, const Access& to, const std::uint64_t* from, const std::int64_t* there);
   void close_copies(Warp& warp);

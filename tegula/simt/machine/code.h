@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -62,6 +63,9 @@ struct Warp {
   std::vector<std::uint32_t> masks;  // that were put aside
   std::vector<std::int64_t> counters;
   std::vector<Copy> copies;
+  /// Products that are on their way, in groups; the last one is open.
+  std::vector<std::vector<std::function<void()>>> products{1};
+  std::map<std::size_t, int> multiplied;  // granules of sums that they will write -> how many
   int groups[kLanes] = {};  // closed groups of copies
   std::unique_ptr<std::byte[]> registers;
   std::vector<std::uint32_t> defined;  // by granule: lanes

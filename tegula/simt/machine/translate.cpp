@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tegula/core/error.h"
+#include "tegula/simt/machine/cluster.h"
 #include "tegula/simt/machine/translator.h"
 
 namespace tegula::simt {
@@ -62,6 +63,13 @@ void Translator::head() {
   declare("ring", ring);
   const Value tiles = temporary(bytes);
   move(tiles, pointer_sum(variable("shared").value, constant(Number::I64, k_.tiles_begin())));
+  if (k_.groups)
+    native([at = tiles.slot](Cluster&, Warp& warp) {
+      for (int lane = 0; lane < kLanes; ++lane) {
+        std::uint64_t& address = warp.lanes<std::uint64_t>(at)[lane];
+        address = (address + Kernel::kTileLine - 1) / Kernel::kTileLine * Kernel::kTileLine;
+      }
+    });
   declare("tiles", tiles);
 }
 

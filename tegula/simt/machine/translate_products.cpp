@@ -1,6 +1,7 @@
 // What tensor cores do (PTX, "Warp Level Matrix Instructions").
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "tegula/simt/machine/cluster.h"
@@ -64,6 +65,44 @@ void multiply(Warp& warp, const Slot& upper, const Slot& lower, const Fragments&
     }
   }
 }
+
+/// An operand of four warps' products, as their descriptors have it.
+struct Side {
+  Slot place;
+  int pitch = 128;
+  std::size_t beside = 0;
+  bool by_terms = false;
+  const std::string* said = nullptr;
+
+  std::uint64_t address(std::uint64_t begin, int row, int term) const {
+    const auto pitch_bytes = static_cast<std::uint64_t>(pitch);
+    std::uint64_t place_of = begin + static_cast<std::uint64_t>(row) * pitch_bytes + static_cast<std::uint64_t>(term) * 2;
+    if (by_terms)
+      place_of = begin + static_cast<std::uint64_t>(row / 64) * beside + static_cast<std::uint64_t>(term) * pitch_bytes +
+                 static_cast<std::uint64_t>(row % 64) * 2;
+    return place_of ^ ((place_of >> 7 & (pitch_bytes / 16 - 1)) << 4);
+  }
+  /// Sixteen rows from the first on, of 16 terms each: out[row][term]. False where something is not there.
+  bool read(Cluster& cluster, const Warp& warp, std::uint64_t begin, int first, LoadFunction load, float (*out)[16]) const {
+    std::uint64_t addresses[kLanes];
+    Access access{.block = warp.block,
+                  .first_thread = warp.first_thread,
+                  .addresses = addresses,
+                  .mask = ~0u,
+                  .bytes = 16,
+                  .element = 2,
+                  .said = said};
+    for (int lane = 0; lane < kLanes; ++lane)
+      addresses[lane] = by_terms ? address(begin, first + lane / 16 * 8, lane % 16) : address(begin, first + lane % 16, lane / 16 * 8);
+    Lanes defined = 0;
+    if (cluster.memory().read(access, defined) != ~0u) return false;
+    for (int number = 0; number < 256; number += kLanes) {
+      for (int lane = 0; lane < kLanes; ++lane) addresses[lane] = address(begin, first + (number + lane) / 16, (number + lane) % 16);
+      load(reinterpret_cast<std::byte*>(&out[number / 16][0]), addresses, ~0u, 0);
+    }
+    return defined == ~0u;
+  }
+};
 
 }  // namespace
 
@@ -130,5 +169,73 @@ void Translator::operator()(const MultiplyFragments& product) {
     for (const std::size_t sum : sums) warp.defined[sum] = warp.defined[sum + 1] = defined ? ~0u : 0u;
   });
 }
+
+void Translator::operator()(const MultiplyTile& product) {
+  const auto side = [&](const MultiplyTile::Side& one) {
+    return Side{
+        .place = lanes(one.place).slot, .pitch = one.pitch, .beside = one.beside, .by_terms = one.by_terms, .said = said(text(one.place))};
+  };
+  const Side left = side(product.left), right = side(product.right);
+  const Value upper = registers(product.upper), lower = registers(product.lower);
+  native([=, first = upper.slot, second = lower.slot, columns = product.columns, load = loading(stored(product.dtype))](Cluster& cluster,
+                                                                                                                        Warp& warp) {
+    check_together(cluster, warp);
+    for (const Side* const one : {&left, &right}) {
+      if (warp.defined[warp.at(one->place)] == ~0u) continue;
+      return cluster.memory().find(Finding::Kind::Undefined, {.block = warp.block, .first_thread = warp.first_thread, .said = one->said}, 0,
+                                   " (its address)");
+    }
+    const std::uint64_t a = warp.lanes<std::uint64_t>(left.place)[0], b = warp.lanes<std::uint64_t>(right.place)[0];
+    const std::array<std::size_t, 2> rows{warp.at(first), warp.at(second)};
+    const auto each_sum = [columns, rows](auto&& f) {
+      for (const std::size_t row : rows)
+        for (int i = 0; i < columns / 4; ++i) f(row + static_cast<std::size_t>(i));
+    };
+    bool known = true;
+    each_sum([&](std::size_t granule) {
+      known = known && (warp.defined[granule] == ~0u || warp.multiplied[granule] > 0);
+      ++warp.multiplied[granule];
+      warp.defined[granule] = 0;  // nobody may take it meanwhile
+    });
+    const auto run = [=, &cluster, &warp] {
+      float of_left[16][16], of_right[16][16];
+      bool defined = known && left.read(cluster, warp, a, warp.first_thread / kLanes % 4 * 16, load, of_left);
+      for (int block = 0; block < columns; block += 16) {
+        defined = right.read(cluster, warp, b, block, load, of_right) && defined;
+        for (int below = 0; below < 2; ++below) {
+          for (int i = 0; i < 4; ++i) {
+            auto* const sums =
+                reinterpret_cast<float*>(warp.lanes((below != 0 ? rows[1] : rows[0]) + static_cast<std::size_t>(block / 4 + i)));
+            for (int lane = 0; lane < kLanes; ++lane) {
+              const int row = below * 8 + lane / 4, column = i / 2 * 8 + lane % 4 * 2 + i % 2;
+              for (int term = 0; term < 16; ++term) sums[lane] = added(of_left[row][term], of_right[column][term], sums[lane]);
+            }
+          }
+        }
+      }
+      return defined;
+    };
+    const auto end = [&warp, each_sum](bool defined) {
+      each_sum([&](std::size_t granule) {
+        if (--warp.multiplied[granule] == 0) warp.defined[granule] = defined ? ~0u : 0u;
+      });
+    };
+    if (cluster.multiplies_late()) warp.products.back().emplace_back([=] { end(run()); });
+    else warp.products.back().emplace_back([=, defined = run()] { end(defined); });
+  });
+}
+
+void Translator::operator()(const CloseProducts&) {
+  native([](Cluster&, Warp& warp) { warp.products.emplace_back(); });
+}
+void Translator::operator()(const AwaitProducts& wait) {
+  native([unfinished = static_cast<std::size_t>(wait.unfinished)](Cluster&, Warp& warp) {
+    while (warp.products.size() > unfinished + 1) {
+      for (const auto& product : warp.products.front()) product();
+      warp.products.erase(warp.products.begin());
+    }
+  });
+}
+void Translator::operator()(const FenceTiles&) {}
 
 }  // namespace tegula::simt

@@ -98,6 +98,11 @@ class Translator {
   void operator()(const ReadMatrices& read);
   void operator()(const PackFragment& pack);
   void operator()(const MultiplyFragments& product);
+  void operator()(const MultiplyTile& product);
+  void operator()(const BeginProducts&) {}
+  void operator()(const CloseProducts&);
+  void operator()(const AwaitProducts& wait);
+  void operator()(const FenceTiles&);
 
   // ---- translate_across.cpp
   void declare_two(const char* first, std::int64_t count);

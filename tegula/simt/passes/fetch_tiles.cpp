@@ -11,7 +11,7 @@ namespace {
 
 class Fetcher {
  public:
-  explicit Fetcher(For loop) : loop_(std::move(loop)), stages_((*loop_.program->tiles).stages) {
+  explicit Fetcher(For loop) : loop_(std::move(loop)), tiles_(*loop_.program->tiles) {
     const auto own = loop_.body.begin() + static_cast<std::ptrdiff_t>(loop_.program->own);
     carried_.assign(std::make_move_iterator(own), std::make_move_iterator(loop_.body.end()));
     loop_.body.erase(own, loop_.body.end());
@@ -29,7 +29,7 @@ class Fetcher {
           out.push_back(*touch);
           break;
         }
-    const int ahead = stages_ - 1;
+    const int ahead = tiles_.stages - 1 - tiles_.late, behind = tiles_.stages - ahead;
     Block block;
     block.push_back(Note{"Copied " + std::to_string(ahead) + " iterations ahead."});
     block.push_back(Barrier{});  // nobody reads the ring any more
@@ -39,12 +39,13 @@ class Fetcher {
     block.push_back(Loop{.name = "s", .end = ahead, .unroll = 1, .body = std::move(first)});
     Block body;
     body.push_back(WaitForCopies{ahead - 1});
+    if (tiles_.fenced) body.push_back(FenceTiles{});
     body.push_back(Barrier{});
     Block next{let("later", Expression(loop_.name) + Expression(ahead) * loop_.step)};
-    fetch(next, group(choose(binary("stage", "==", 0), ahead, Expression("stage") - 1)));
+    fetch(next, group(choose(Expression("stage") < behind, Expression("stage") + ahead, Expression("stage") - behind)));
     body.push_back(Scope{std::move(next)});
     std::ranges::move(loop_.body, std::back_inserter(body));
-    body.push_back(Assign{.target = "stage", .value = choose(binary("stage", "==", ahead), 0, Expression("stage") + 1)});
+    body.push_back(Assign{.target = "stage", .value = choose(binary("stage", "==", tiles_.stages - 1), 0, Expression("stage") + 1)});
     std::ranges::move(carried_, std::back_inserter(body));
     loop_.body = std::move(body);
     loop_.program->tiles = {};
@@ -58,7 +59,7 @@ class Fetcher {
     return copy && copy->ahead;
   }
   void find_addresses() {
-    for (const Ring::Address& one : (*loop_.program->tiles).addresses) {
+    for (const Ring::Address& one : tiles_.addresses) {
       for (const Statement& statement : loop_.body) {
         const auto* const declare = statement.as<Declare>();
         if (!declare || !(declare->what.name == one.value)) continue;
@@ -83,7 +84,7 @@ class Fetcher {
   }
 
   For loop_;
-  int stages_;
+  const For::Tiles tiles_;
   Block carried_;  // statements of the loop that carry its values on
   Block addresses_;  // what copies are reached by
   std::vector<CopyTile> copies_;

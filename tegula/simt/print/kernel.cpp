@@ -1,5 +1,8 @@
 // A kernel's arguments and head, and how a block finds its instance.
 
+#include <set>
+
+#include "tegula/simt/kernel/visit.h"
 #include "tegula/simt/print/print.h"
 
 namespace tegula::simt {
@@ -50,6 +53,7 @@ class Head {
   std::string text() {
     s_.reserve(kUsualLength);
     for (const Assembly& function : k_.assembly) s_ += definition(function);
+    if (k_.groups) products();
     arguments();
     function();
     if (k_.lets_next_begin) s_ += "  let_next_begin();\n";
@@ -65,6 +69,13 @@ class Head {
   }
 
  private:
+  void products() {
+    std::set<std::string> said;
+    for_each_statement(k_.body, [&](const Statement& statement) {
+      if (const auto* product = statement.as<MultiplyTile>(); product && said.insert(group_product_name(*product)).second)
+        s_ += group_product(*product);
+    });
+  }
   void arguments() {
     put("// ", k_.program, ": tile ", k_.rows, " x ", k_.columns, ", ", k_.row_threads, " x ", k_.column_threads, " threads");
     if (k_.cluster > 1) put(" in each of ", k_.cluster, " blocks");
@@ -86,11 +97,19 @@ class Head {
     if (k_.shared_bytes() > 0) put("  TEGULA_SHARED;\n");
     if (k_.part_bytes > 0) put("  constexpr int parts = ", k_.parts_begin(), ";  // of reductions, in shared\n");
     if (k_.ring_bytes > 0) put("  unsigned char* const ring = shared + ", k_.ring_begin(), ";  // what is fetched ahead\n");
-    if (k_.tile_bytes > 0) put("  unsigned char* const tiles = shared + ", k_.tiles_begin(), ";  // that tensor cores read\n");
+    if (k_.tile_bytes > 0)
+      put("  unsigned char* const tiles = ", k_.groups ? "at_tile_line(shared + " : "shared + ", k_.tiles_begin(), k_.groups ? ")" : "",
+          ";  // that tensor cores read\n");
     if (k_.staged_bytes > 0) put("  constexpr int held = ", k_.staged_begin(), ";  // of rows\n");
   }
   void threads() {
     if (k_.cluster > 1) put("  const int block = cluster_rank();\n");
+    if (k_.groups) {
+      put("  const int tr = static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4, tc = "
+          "static_cast<int>(threadIdx.x) % 4;\n",
+          "  (void)tr, (void)tc, (void)failure;\n");
+      return;
+    }
     if (k_.column_warps > 1) {
       put("  const int tr = static_cast<int>(threadIdx.x) / ", 32 * k_.column_warps,
           " * 8 + static_cast<int>(threadIdx.x) % 32 / 4, tc = ", "static_cast<int>(threadIdx.x) / 32 % ", k_.column_warps,

@@ -31,4 +31,8 @@ std::string literal(std::int64_t value, DType dtype);
 /// As a literal of C++.
 std::string quoted(const std::string& text);
 
+/// The function that a product of four warps is, and its text.
+std::string group_product_name(const MultiplyTile& product);
+std::string group_product(const MultiplyTile& product);
+
 }  // namespace tegula::simt

@@ -269,6 +269,18 @@ class Printer {
     end();
   }
 
+  void operator()(const MultiplyTile& product) {
+    begin();
+    say(group_product_name(product), "(", product.upper, ", ", product.lower, ", ");
+    side(product.left), say(", "), side(product.right), say(")");
+    end();
+  }
+  void side(const MultiplyTile::Side& one) { say("tile_at<", one.pitch, ", ", one.beside, ">(", one.place, ")"); }
+  void operator()(const BeginProducts&) { line("begin_products()"); }
+  void operator()(const CloseProducts&) { line("close_products()"); }
+  void operator()(const AwaitProducts& wait) { line("await_products<", wait.unfinished, ">()"); }
+  void operator()(const FenceTiles&) { line("fence_tiles()"); }
+
   // ---- Passes have put something in their place.
   void operator()(const CopyTile&) {}
   void operator()(const Convert&) {}

@@ -29,16 +29,28 @@ class Thread {
     Name counter;  // of the loop that copies ahead, and its number in the iteration that needs the tile
     std::optional<std::int64_t> number;
     int group = 0;
+    bool fenced = false;  // since it arrived
     bool seen = false;  // by all threads: they have met since it arrived
     bool read = false;  // since they have met last
+    int products = -1;  // the group of products that reads it
   };
 
   void follow(const Statement& statement) {
     if (const auto* copy = statement.as<CopyAhead>()) return begin(*copy);
     if (statement.as<CloseCopies>()) return void(++group_);
+    if (const auto* store = statement.as<StoreWide>()) return put(store->pointer);
+    if (const auto* store = statement.as<StoreOne>()) return put(store->pointer);
     if (const auto* wait = statement.as<WaitForCopies>()) return void(complete_ = std::max(complete_, group_ - wait->unfinished));
     if (const auto* barrier = statement.as<Barrier>(); barrier && barrier->kind == Barrier::Kind::Block) return meet();
-    if (const auto* read = statement.as<ReadMatrices>()) return take(*read);
+    if (const auto* read = statement.as<ReadMatrices>()) return take(read->place, -1);
+    if (const auto* product = statement.as<MultiplyTile>())
+      return take(product->left.place, products_), take(product->right.place, products_);
+    if (statement.as<CloseProducts>()) return void(++products_);
+    if (const auto* wait = statement.as<AwaitProducts>()) return void(multiplied_ = std::max(multiplied_, products_ - wait->unfinished));
+    if (statement.as<FenceTiles>()) {
+      for (auto& [place, tile] : tiles_) tile.fenced = tile.fenced || tile.group < complete_;
+      return;
+    }
     if (const auto* one = statement.as<Declare>()) {
       if (one->value && one->value->is_name("later")) counter_ = one->what.name;
       if (one->value) learn(one->what.name, *one->value);
@@ -82,21 +94,31 @@ class Thread {
     const auto later = known_.find("later");
     tile = {.counter = counter_, .number = later == known_.end() ? std::nullopt : std::optional(later->second), .group = group_};
   }
+  /// What threads write themselves has arrived.
+  void put(const Expression& pointer) {
+    const auto place = value(pointer);
+    if (!place || *place < kTiles) return;
+    Tile& tile = tiles_[*place];
+    if (tile.read) faults_.insert("a tile is written to where another may still be read");
+    tile = {.counter = {}, .number = {}, .group = -1};
+  }
   void meet() {
     for (auto& [place, tile] : tiles_) {
-      tile.read = false;
+      tile.read = tile.read && tile.products >= multiplied_;
       tile.seen = tile.seen || tile.group < complete_;
     }
   }
-  void take(const ReadMatrices& read) {
-    const auto place = value(read.place);
+  /// `products`: the group of those that read some time later.
+  void take(const Expression& from, int products) {
+    const auto place = value(from);
     if (!place || *place < kTiles) return;
     const auto found = tiles_.find(*place);
     if (found == tiles_.end()) return void(faults_.insert("tensor cores read a tile that nothing was copied to"));
     Tile& tile = found->second;
-    tile.read = true;
+    tile.read = true, tile.products = products;
     if (tile.group >= complete_) faults_.insert("tensor cores read a tile before its copies have arrived");
     else if (!tile.seen) faults_.insert("tensor cores read a tile that not all threads know to have arrived");
+    else if (products >= 0 && !tile.fenced) faults_.insert("tensor cores read a tile that no fence stands behind");
     const auto now = known_.find(tile.counter.str());
     if (tile.number && now != known_.end() && now->second != *tile.number) faults_.insert("tensor cores read a tile of another iteration");
   }
@@ -143,6 +165,7 @@ class Thread {
   std::map<std::string, std::int64_t> known_;
   std::map<std::int64_t, Tile> tiles_;
   Name counter_;
+  int products_ = 0, multiplied_ = 0;  // the same of groups of products
   int group_ = 0, complete_ = 0;  // numbers of closed and of arrived groups of copies
 };
 

@@ -207,6 +207,13 @@ class Verifier {
       if (e.kind == Kind::Name && is_shared(e.name)) read("an operand");
     });
   }
+  void operator()(const MultiplyTile& product) {
+    check_all(product);
+    for (const Expression* const place : {&product.left.place, &product.right.place})
+      for_each_part(*place, [&](const Expression& e) {
+        if (e.kind == Kind::Name && is_shared(e.name)) read("an operand");
+      });
+  }
   void operator()(const StoreWide& store) {
     check_all(store);
     write_at(store.pointer);
