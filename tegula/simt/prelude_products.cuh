@@ -38,6 +38,15 @@ TEGULA_MULTIPLY(E5M2, 4, "m16n8k32.row.col.f32.e5m2.e5m2.f32", "f", float)
 #undef TEGULA_MULTIPLY
 #if __CUDA_ARCH__ == 900
 // By four warps together (wgmma).
+/// Sums that such products are to change, or have changed: the compiler must not take them for what it knew of them before.
+template <int kRows, int kVectors>
+__device__ inline void keep_packed(float (&x)[kRows][kVectors][2]) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+#pragma unroll
+    for (int c = 0; c < kVectors; ++c) asm volatile("" : "+f"(x[r][c][0]), "+f"(x[r][c][1]) :: "memory");
+  }
+}
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void close_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int kUnfinished> __device__ inline void await_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(kUnfinished) : "memory"); }

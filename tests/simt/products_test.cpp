@@ -8,12 +8,17 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/nvrtc.h"
+#include "tegula/graph/node.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/random.h"
 #include "tegula/simt/decide/products.h"
 #include "tegula/simt/kernel/visit.h"
 #include "tegula/simt/layouts/rows.h"
 #include "tegula/simt/verify/verify.h"
 #include "tests/support/emulated_check.h"
 #include "tests/support/golden.h"
+#include "tests/support/half_kernels.h"
+#include "tests/support/same_on_a_gpu.h"
 #include "tests/support/tensor_products.h"
 
 namespace tegula::gpu {
@@ -37,13 +42,22 @@ std::vector<TensorProduct> all_products() {
   all.push_back({.tile = {64, 64, 32}, .out = bf16, .doubled = true, .added = true});
   all.push_back({.added = true, .stages = 1});
   all.push_back({.added = true, .stages = 5});
+  // By four warps together.
+  for (const From a : {From::Rows, From::Columns, From::Computed})
+    for (const From b : {From::Rows, From::Transposed, From::Computed}) all.push_back({.tile = {64, 64, 32}, .a = a, .b = b});
+  for (const Tile3 tile : {Tile3{64, 64, 64}, {128, 64, 16}, {64, 128, 128}, {256, 64, 64}}) {
+    all.push_back({.tile = tile, .stored = f16});
+    all.push_back({.tile = tile, .b = From::Columns});
+  }
+  for (const int stages : {1, 2, 5}) all.push_back({.tile = {64, 64, 64}, .out = bf16, .added = true, .stages = stages});
   return all;
 }
 /// Sizes that no tile divides; `odd`: nor 16 bytes.
 Sample sample_of(const TensorProduct& p, bool odd) { return odd ? sample_of(p, 45, 51, 77) : sample_of(p, 72, 48, 80); }
 
 Specialisation known() { return {.facts = {4, 4, 4, 4 | kShort, 4 | kShort, 4 | kShort}}; }
-bool multiplies(const std::string& text) { return text.find("multiply(") != std::string::npos; }
+bool multiplies_in_groups(const std::string& text) { return text.find("await_products") != std::string::npos; }
+bool multiplies(const std::string& text) { return text.find("multiply(") != std::string::npos || multiplies_in_groups(text); }
 
 class Products : public testing::TestWithParam<TensorProduct> {};
 
@@ -64,6 +78,27 @@ TEST_P(Products, AreTakenByTensorCoresAndPassTheVerifier) {
 }
 INSTANTIATE_TEST_SUITE_P(, Products, testing::ValuesIn(all_products()), [](const auto& info) { return name_of(info.param); });
 
+// Whole kernels, in the language: p is rounded where the machine has other digits of exp2, so that a few sums differ by an element of p.
+TEST(ProductKernels, AttendLikeTheInterpreter) {
+  for (const auto& [T, D, BM, BN] :
+       {std::array{70, 32, 32, 32}, {40, 64, 16, 32}, {70, 16, 32, 64}, {100, 64, 64, 64}, {100, 128, 64, 64}}) {
+    const Tensor q = uniform({2, T, D}, 0, 1, {.dtype = bf16}), k = uniform({2, T, D}, 0, 1, {.dtype = bf16}),
+                 v = uniform({2, T, D}, 0, 1, {.dtype = bf16});
+    const auto results =
+        kernels::half_attention({tile::cdiv(std::int64_t{T}, std::int64_t{BM}), 2}, q, k, v, tile::out({2, T, D}), T, D, BM, BN);
+    EXPECT_TRUE(same_on_a_gpu(results, {(T + BM - 1) / BM, 2, 1}, {T}, 1 << 15)) << T << " " << D << " " << BM << " " << BN;
+    EXPECT_TRUE(
+        multiplies(generate(TileKernelOp::of(kernel_node(results).op())->program().program, {.facts = {4, 4, 4, 4, kShort}}, 90).source));
+  }
+}
+TEST(ProductKernels, MultiplyInTf32LikeTheInterpreter) {
+  const Tensor a = uniform({45, 40}), b = uniform({40, 37});  // of one sign: sums in another order differ in the last digits
+  const auto results = kernels::tf32_product({2, 2}, a, b, tile::out({45, 37}), 45, 37, 40, 32, 32, 16);
+  EXPECT_TRUE(same_on_a_gpu(results, {2, 2, 1}, {45, 37, 40}, 64));
+  EXPECT_TRUE(multiplies(
+      generate(TileKernelOp::of(kernel_node(results).op())->program().program, {.facts = {4, 4, 4, kShort, kShort, kShort}}, 90).source));
+}
+
 TEST(ProductTexts, LeaveTheBitsThatTheMachineLeaves) {
   for (const TensorProduct& p : {TensorProduct{.tile = {64, 32, 16}},
                                  {.a = From::Transposed, .b = From::Computed},
@@ -77,6 +112,8 @@ TEST(ProductTexts, LeaveTheBitsThatTheMachineLeaves) {
 TEST(ProductTexts, HaveTheirGoldenForms) {
   EXPECT_TRUE(
       test::is_golden("product_bf16", test::with_figures(generate(program_of({.tile = {128, 128, 32}, .out = bf16}), known(), 80))));
+  EXPECT_TRUE(
+      test::is_golden("product_bf16_groups", test::with_figures(generate(program_of({.tile = {128, 128, 64}, .out = bf16}), known(), 90))));
   EXPECT_TRUE(
       test::is_golden("product_e4m3_computed",
                       test::with_figures(generate(program_of({.stored = e4m3, .a = From::Computed, .b = From::Columns}), known(), 90))));
@@ -120,14 +157,28 @@ TEST(ProductDecisions, LeaveOtherProductsToThreads) {
   EXPECT_FALSE(multiplies(generate(tiled_product({32, 32, 32}, f32, false), known(), 90).source));  // f32 has all its digits
   EXPECT_FALSE(multiplies(generate(tiled_product({32, 32, 8}, bf16, false), known(), 90).source));  // terms for less than a step
 }
+TEST(ProductDecisions, HaveFourWarpsMultiplyTogetherWhereTheyCan) {
+  for (const int architecture : {80, 90, 100})
+    EXPECT_EQ(multiplies_in_groups(generate(program_of({.tile = {64, 64, 64}}), known(), architecture).source), architecture == 90)
+        << architecture;
+  EXPECT_FALSE(multiplies_in_groups(generate(program_of({.tile = {32, 64, 64}}), known(), 90).source));  // fewer rows than a group has
+  EXPECT_FALSE(multiplies_in_groups(generate(program_of({.tile = {64, 32, 64}}), known(), 90).source));  // terms across less than a strip
+  EXPECT_TRUE(multiplies_in_groups(generate(program_of({.tile = {64, 32, 64}, .b = From::Columns}), known(), 90).source));
+}
 TEST(ProductDecisions, LayOutTheSumsAsFragments) {
   const tile::Program program = program_of({});
   const ThreadGrid grid = fragment_grid(program, {16, 16});
   const simt::Linear own = linear_layout(grid, {16, 16}).value(), fragment = simt::fragment_layout(simt::Fragment::Accumulator, 16, 16, 1);
   EXPECT_EQ(own.lanes(), fragment.lanes());
   EXPECT_TRUE(std::ranges::is_permutation(own.registers(), fragment.registers()));  // they are numbered otherwise
-  for (const Shape& sums : {Shape{128, 128}, Shape{64, 256}, Shape{256, 32}, Shape{16, 128}}) {
-    const ThreadGrid one = fragment_grid(program, sums);
+  for (const auto& [sums, groups] : {std::pair{Shape{128, 128}, false},
+                                     {Shape{64, 256}, false},
+                                     {Shape{256, 32}, false},
+                                     {Shape{16, 128}, false},
+                                     {Shape{64, 64}, true},
+                                     {Shape{256, 128}, true}}) {
+    const ThreadGrid one = fragment_grid(program, sums, {}, groups);
+    EXPECT_EQ(one.groups, groups);
     const auto layout = linear_layout(one, sums);
     ASSERT_TRUE(layout);
     int bits = 0;
@@ -248,9 +299,58 @@ std::vector<Fault> faults() {
   };
 }
 
+/// Of four warps' products.
+std::vector<Fault> group_faults() {
+  using namespace simt;
+  const TensorProduct plain{.tile = {64, 128, 64}}, computed{.tile = {64, 64, 64}, .a = From::Computed, .b = From::Computed},
+      early{.tile = {64, 64, 64}, .stages = 2};
+  using Side = MultiplyTile::Side;
+  const auto side = [](std::function<bool(Side&)> change, bool of_left) {
+    return changed<MultiplyTile>([=](MultiplyTile& product) { return change(of_left ? product.left : product.right); });
+  };
+  const auto at_first_step = [](Side& one) { return replaced(one.place, named("step"), [](const Expression&) { return Expression(0); }); };
+  return {
+      {"products are not awaited behind the loop", plain, without<AwaitProducts>(), 1},
+      {"an iteration's products end later than its stage is filled", plain,
+       changed<AwaitProducts>([](AwaitProducts& wait) { return ++wait.unfinished == 2; })},
+      {"products of an iteration are not closed", plain, without<CloseProducts>()},
+      {"what is copied has no fence", plain, without<FenceTiles>()},
+      {"what is written has no fence", computed, without<FenceTiles>()},
+      {"copies for a group are not waited for", plain, without<WaitForCopies>()},
+      {"one copy too few for a group is waited for", plain,
+       changed<WaitForCopies>([](WaitForCopies& wait) { return ++wait.unfinished > 0; })},
+      {"a group's threads do not meet behind the wait", plain, without<Barrier>(), 1},
+      {"a stage is filled that the products before may still read", plain, changed<Declare>([](Declare& one) {
+         return one.what.name == "into" &&
+                replaced(
+                    *one.value, [](const Expression& e) { return e.kind == Expression::Kind::Choose; },
+                    [](const Expression&) { return choose(binary("stage", "==", 0), 3, Expression("stage") - 1); });
+       })},
+      {"a group's stage is not counted on", plain,
+       changed<Assign>([](Assign& one) { return one.target.is_name("stage") && (one.value = Expression("stage"), true); })},
+      {"a group's pieces lie where they would without the exclusive or", plain, changed<CopyAhead>([](CopyAhead& copy) {
+         return replaced(copy.place, operation("^"), [](const Expression& e) { return e.operands[0]; });
+       })},
+      {"the left operand's steps do not go on", plain, side(at_first_step, true)},
+      {"the right operand's steps do not go on", plain, side(at_first_step, false)},
+      {"the right operand is read the other way round", plain, side([](Side& one) { return one.by_terms = !one.by_terms, true; }, false)},
+      {"the left operand is read the other way round", plain, side([](Side& one) { return one.by_terms = !one.by_terms, true; }, true)},
+      {"strips lie beside each other elsewhere", plain, side([](Side& one) { return one.beside /= 2, true; }, false)},
+      {"rows are taken for shorter than they are", plain, side([](Side& one) { return one.pitch /= 2, true; }, true)},
+      {"upper and lower rows are exchanged", plain,
+       changed<MultiplyTile>([](MultiplyTile& one) { return std::swap(one.upper, one.lower), true; })},
+      {"half of the columns are left out", plain, changed<MultiplyTile>([](MultiplyTile& one) { return one.columns /= 2, true; })},
+      {"a group's operand is written while another is read", computed, without<Barrier>(), 0},
+      {"a group's operand is read before all have written it", computed, without<Barrier>(), 1},
+      {"products are not awaited before their stage is filled", early, without<AwaitProducts>()},
+  };
+}
+
 TEST(ProductFaults, AreFoundByTheVerifierOrTheMachine) {
-  for (const Fault& fault : faults()) {
-    const Sample sample = sample_of(fault.product, 72, 48, 208);  // more iterations than a ring has stages
+  std::vector<Fault> all = faults();
+  for (Fault& fault : group_faults()) all.push_back(std::move(fault));
+  for (const Fault& fault : all) {
+    const Sample sample = sample_of(fault.product, 72, 136, 336);  // more iterations than a ring has stages
     std::size_t places = 0;
     std::vector<std::string> verified;
     const auto put = [&](Kernel& kernel) {

@@ -142,9 +142,14 @@ void Lowering::loop(Id id) {
     if (touch && moves_on(body, touch->pointer)) loop.program->moving.insert(touch->pointer);
   });
   const bool late = loop.program->tiles && (*loop.program->tiles).late > 0;
+  const auto keep_sums = [&] {
+    for (const auto& [dot, product] : decided_.products.all)
+      if (product.late && std::ranges::find(body.body, dot) != body.body.end()) add(simt::Keep{variable(dot)});
+  };
+  if (late) keep_sums();
   keep_parts_apart(body, loop.body);
   add(std::move(loop));
-  if (late) add(simt::AwaitProducts{0});
+  if (late) add(simt::AwaitProducts{0}), keep_sums();
   --repeats_;
   for (const auto& one : deferred) {
     if (one && one->tiles > 1) add_share(*one);

@@ -236,6 +236,7 @@ void Lowering::group_steps(Id id, const Product& product) {
                                     .beside = operand.by_terms ? static_cast<std::size_t>(strip) : 16,
                                     .by_terms = operand.by_terms};
   };
+  if (!product.late) add(simt::Keep{variable(id)});
   add(simt::BeginProducts{});
   add(simt::Loop{.name = "step", .end = steps, .unroll = 0, .body = block_of([&] {
                                                               add(simt::Loop{
@@ -255,6 +256,7 @@ void Lowering::group_steps(Id id, const Product& product) {
                                                             })});
   add(simt::CloseProducts{});
   add(simt::AwaitProducts{product.late ? 1 : 0});
+  if (!product.late) add(simt::Keep{variable(id)});
 }
 
 }  // namespace tegula::gpu
