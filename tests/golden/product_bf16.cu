@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(128) k_product(const Arguments_k_pr
         const long long later = v19 + 3 * 32ll;
         if (later < n2) {
           const long long v19 = later;
-          const int into = (stage == 0 ? 3 : stage - 1);
+          const int into = (stage < 1 ? stage + 3 : stage - 1);
           #pragma unroll
           for (int i = 0; i < 4; ++i) {
             const int e = i * 128 + static_cast<int>(threadIdx.x);

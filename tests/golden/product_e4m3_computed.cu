@@ -67,7 +67,7 @@ extern "C" __global__ void __launch_bounds__(32) k_product(const Arguments_k_pro
         const long long later = v18 + 3 * 32ll;
         if (later < n2) {
           const long long v18 = later;
-          const int into = (stage == 0 ? 3 : stage - 1);
+          const int into = (stage < 1 ? stage + 3 : stage - 1);
           #pragma unroll
           for (int i = 0; i < 2; ++i) {
             const int e = i * 32 + static_cast<int>(threadIdx.x);
