@@ -22,6 +22,7 @@
 
 // Models of words.
 #include "tegula/models/text/bert.h"                 // models::Bert
+#include "tegula/models/text/counted_vectors.h"      // models::counted_vectors: co-occurrence and singular vectors
 #include "tegula/models/text/generate.h"             // models::TextGenerator
 #include "tegula/models/text/gpt2.h"                 // models::Gpt2
 #include "tegula/models/text/hugging_face.h"         // models::load_hugging_face

@@ -1,4 +1,4 @@
-// tegula train word2vec, tegula train bpe: trainings on plain texts.
+// tegula train word2vec, co-occurrence, bpe: trainings on plain texts.
 
 #include <cstdio>
 #include <memory>
@@ -8,6 +8,7 @@
 #include "app/ranks.h"
 #include "tegula/core/text.h"
 #include "tegula/io/file.h"
+#include "tegula/models/text/counted_vectors.h"
 #include "tegula/text/lines.h"
 #include "tegula/text/tokens/tokenizer_files.h"
 #include "tegula/text/vectors/word2vec.h"
@@ -63,6 +64,24 @@ void run_word2vec(Word2VecChoice choice) {
     text::write_word_vectors(choice.out, vectors, format_of(choice.format));
   }
   std::printf("vectors: %s\n", choice.out.c_str());
+}
+
+struct CountsChoice {
+  std::vector<std::string> files;
+  models::CountedVectorsOptions options;
+  text::CorpusOptions corpus;
+  std::string out = "words.txt", format = "text";
+};
+
+void run_counts(const CountsChoice& choice) {
+  refuse_ranks("tegula train co-occurrence", "one matrix is taken apart");
+  io::require_writable(choice.out, "tegula train co-occurrence");
+  const text::Corpus corpus = text::make_corpus(read_all(choice.files), choice.corpus);
+  const text::WordVectors vectors = models::counted_vectors(corpus, choice.options);
+  text::write_word_vectors(choice.out, vectors, format_of(choice.format));
+  std::printf("%lld of %s words, %lld singular vectors: %s\n", static_cast<long long>(vectors.size()),
+              quantity(static_cast<double>(corpus.vocabulary.size())).c_str(), static_cast<long long>(vectors.dimension()),
+              choice.out.c_str());
 }
 
 struct BpeChoice {
@@ -124,6 +143,19 @@ void add_train_text(Command& train) {
     command.option("--out", choice->out, "the vectors").check(not_empty()).shows_default().type("FILE");
     command.option("--format", choice->format, "of word2vec, or GloVe's").check(one_of({"text", "binary", "glove"})).shows_default();
     command.runs([choice] { run_word2vec(*choice); });
+  }
+  {
+    auto choice = std::make_shared<CountsChoice>();
+    Command command = train.command("co-occurrence", "vectors for the words of a text, by counts of neighbours and singular vectors");
+    command.last_counts();
+    command.option("files", choice->files, "texts, plain or gzipped").required().type("TEXT");
+    command.option("--size", choice->options.size, "numbers of a vector").check(positive()).shows_default().type("N");
+    command.option("--window", choice->options.window, "words on either side").check(positive()).shows_default().type("N");
+    command.option("--words", choice->options.words, "the most frequent ones alone").check(positive()).shows_default().type("N");
+    command.option("--minimum", choice->corpus.minimum, "how often a word must come").check(positive()).shows_default().type("N");
+    command.option("--out", choice->out, "the vectors").check(not_empty()).shows_default().type("FILE");
+    command.option("--format", choice->format, "of word2vec, or GloVe's").check(one_of({"text", "binary", "glove"})).shows_default();
+    command.runs([choice] { run_counts(*choice); });
   }
   {
     auto choice = std::make_shared<BpeChoice>();

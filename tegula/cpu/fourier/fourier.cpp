@@ -27,7 +27,19 @@ template <class T>
 class FourierCall final : public runtime::Call {
  public:
   explicit FourierCall(const Fourier& d) : d_(d), most_threads_(library_threads()) {
-    for (const std::int64_t size : d.sizes) lines_.push_back(std::make_unique<LineTransform<T>>(size));
+    const LongLine cut = d.sizes.rank() == 1 && d.spectrum == Spectrum::Complex ? cut_long(d.sizes[0]) : LongLine{};
+    const Dims sizes = cut.rows > 0 ? Dims{cut.rows, cut.columns} : d.sizes;
+    for (const std::int64_t size : sizes) lines_.push_back(std::make_unique<LineTransform<T>>(size));
+    if (cut.rows > 0) {
+      long_ = true;
+      copy_ = sizeof(T) * 2 * static_cast<std::size_t>(d.sizes[0]);
+      for (std::int64_t k = 0; k < cut.rows; ++k)
+        for (std::int64_t j = 0; j < cut.columns; ++j) {
+          double re = 0, im = 0;
+          circle_part(k * j, d.sizes[0], re, im);
+          factors_.push_back(static_cast<T>(re)), factors_.push_back(static_cast<T>(im));
+        }
+    }
     const std::int64_t last = d.sizes.back();
     half_ = d.spectrum == Spectrum::Complex ? last : last / 2 + 1;
     for (const auto& line : lines_)
@@ -45,6 +57,11 @@ class FourierCall final : public runtime::Call {
     T* const y = static_cast<T*>(buffers[1]);
     auto* const scratch = static_cast<std::byte*>(options.scratch);
     std::byte* const work = scratch + (copy_ + 63) / 64 * 64;
+    if (long_) {
+      for (std::int64_t i = 0; i < d_.batch; ++i)
+        one_long(x + 2 * i * d_.sizes[0], y + 2 * i * d_.sizes[0], reinterpret_cast<T*>(scratch), threads, work);
+      return;
+    }
     const std::int64_t rows = d_.batch * numel(d_.sizes) / d_.sizes.back();  // lines along the last axis
     const int axes = static_cast<int>(lines_.size());
     T* pairs = y;
@@ -110,6 +127,43 @@ class FourierCall final : public runtime::Call {
     });
   }
 
+  /// The inverse is the transform of numbers whose parts are exchanged, exchanged again.
+  void one_long(const T* x, T* y, T* between, int threads, std::byte* work) const {
+    const LineTransform<T>&down = *lines_[0], &across = *lines_[1];
+    const std::int64_t rows = down.size(), columns = across.size();
+    const int real = d_.inverse ? 1 : 0, imaginary = 1 - real;
+    shared(columns, threads, work, [&](std::int64_t first, std::int64_t count, T* memory) {
+      T *const re = memory, *const im = re + rows * count, *const more = im + rows * count;
+      for (std::int64_t j = 0; j < rows; ++j)
+        for (std::int64_t l = 0; l < count; ++l) {
+          const T* const from = x + 2 * (j * columns + first + l);
+          re[j * count + l] = from[real], im[j * count + l] = from[imaginary];
+        }
+      down.run(re, im, count, more);
+      for (std::int64_t k = 0; k < rows; ++k)
+        for (std::int64_t l = 0; l < count; ++l) {
+          const T* const factor = factors_.data() + 2 * (k * columns + first + l);
+          const T r = re[k * count + l], i = im[k * count + l];
+          T* const to = between + 2 * (k * columns + first + l);
+          to[0] = r * factor[0] - i * factor[1], to[1] = r * factor[1] + i * factor[0];
+        }
+    });
+    shared(rows, threads, work, [&](std::int64_t first, std::int64_t count, T* memory) {
+      T *const re = memory, *const im = re + columns * count, *const more = im + columns * count;
+      for (std::int64_t l = 0; l < count; ++l)
+        for (std::int64_t j = 0; j < columns; ++j) {
+          const T* const from = between + 2 * ((first + l) * columns + j);
+          re[j * count + l] = from[0], im[j * count + l] = from[1];
+        }
+      across.run(re, im, count, more);
+      for (std::int64_t k = 0; k < columns; ++k)
+        for (std::int64_t l = 0; l < count; ++l) {
+          T* const to = y + 2 * (k * rows + first + l);
+          to[real] = re[k * count + l], to[imaginary] = im[k * count + l];
+        }
+    });
+  }
+
   /// Couples [first, first + count) of real rows: the spectrum of a + i b holds both.
   void from_real(const T* x, T* y, std::int64_t rows, std::int64_t first, std::int64_t count, T* memory) const {
     const LineTransform<T>& line = *lines_.back();
@@ -163,6 +217,8 @@ class FourierCall final : public runtime::Call {
   std::vector<std::unique_ptr<LineTransform<T>>> lines_;  // of each axis
   std::int64_t half_ = 0;  // complex numbers along the last axis
   std::size_t each_ = 0, copy_ = 0;
+  bool long_ = false;  // one axis, cut in two
+  std::vector<T> factors_;  // of a long line, as they are asked for
 };
 
 }  // namespace

@@ -202,6 +202,19 @@ void LineTransform<T>::bluestein(T* re, T* im, std::int64_t lines, T* work) cons
   multiply(size_, lines, chirp_re_.data(), chirp_im_.data(), re, im);
 }
 
+LongLine cut_long(std::int64_t size) {
+  constexpr std::int64_t kLong = 1 << 15;
+  if (size < kLong || radices_of(size).empty()) return {};
+  for (std::int64_t rows = static_cast<std::int64_t>(std::sqrt(static_cast<double>(size))); rows >= 64; --rows)
+    if (size % rows == 0) return {rows, size / rows};
+  return {};
+}
+
+void circle_part(std::int64_t k, std::int64_t n, double& re, double& im) {
+  const auto [c, s] = turn(k, n);
+  re = c, im = -s;
+}
+
 template class LineTransform<float>;
 template class LineTransform<double>;
 

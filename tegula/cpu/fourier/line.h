@@ -34,4 +34,13 @@ class LineTransform {
   std::vector<T> chirp_re_, chirp_im_, filter_re_, filter_im_;
 };
 
+/// One long line as a matrix of rows and columns (Bailey, "FFTs in external or hierarchical memory", 1990): transforms of its columns, factors, transforms of its rows.
+struct LongLine {
+  std::int64_t rows = 0, columns = 0;
+};
+/// The most even way to cut a long size in two; nothing for sizes that fit into a cache or have no such factors.
+LongLine cut_long(std::int64_t size);
+/// exp(-2πi k / n), k in [0, n).
+void circle_part(std::int64_t k, std::int64_t n, double& re, double& im);
+
 }  // namespace tegula::host
