@@ -213,41 +213,6 @@ TEST(App, ShowsKernelsAndDevices) {
   EXPECT_HAS(info.out, "linear algebra ");
 }
 
-/// A command of tegula bench at its smallest: table, plot and file. `curve` is a name in the plot, `y` a column whose numbers are positive.
-void bench(std::vector<std::string> arguments, const std::string& curve, const std::string& y, std::size_t rows) {
-  const TemporaryFolder folder;
-  const std::string name = arguments[0];
-  arguments.insert(arguments.begin(), "bench");
-  for (const std::string& more : {std::string("--quick"), std::string("--device"), std::string("cpu"), std::string("--out"),
-                                  folder / "plot.svg", std::string("--json"), folder / "numbers.json"})
-    arguments.push_back(more);
-  const Ran ran = tegula_cli(arguments);
-  ASSERT_EQ(ran.status, 0) << ran.err;
-  EXPECT_HAS(ran.out, "\ndevice ");
-  if (io::run_child({"gnuplot", "--version"}, {}).found) {
-    const std::string plot = text_of(io::read_file(folder / "plot.svg"));
-    EXPECT_HAS(plot, curve);
-  }
-  const auto file = nlohmann::json::parse(text_of(io::read_file(folder / "numbers.json")));
-  EXPECT_EQ(file["benchmark"], name);
-  EXPECT_EQ(file["devices"][0]["name"], "cpu");
-  ASSERT_EQ(file["rows"].size(), rows);
-  for (const auto& row : file["rows"]) {
-    EXPECT_EQ(row["device"], "cpu");
-    EXPECT_GT(row["seconds"].get<double>(), 0);
-    EXPECT_GT(row[y].get<double>(), 0);
-  }
-}
-
-TEST(App, BenchGemm) { bench({"gemm", "--precision", "fp32", "bf16", "--sizes", "16,48"}, "cpu bf16", "flops", 4); }
-TEST(App, BenchGemmInDoublesOverARangeOfSizes) { bench({"gemm", "--precision", "fp64", "--sizes", "16:48:16"}, "cpu fp64", "flops", 3); }
-TEST(App, BenchLU) { bench({"lu", "--precision", "fp64", "fp32", "--sizes", "16:48:16"}, "cpu fp64", "flops", 6); }
-TEST(App, BenchBatchedGemm) { bench({"batched-gemm", "--count", "5"}, "cpu fp32 batched", "speedup", 4); }
-TEST(App, BenchMlp) { bench({"mlp", "--batch", "8"}, "seconds for an epoch", "epoch", 2); }
-TEST(App, BenchSaxpy) { bench({"saxpy"}, "y = a x + y", "bandwidth", 2); }
-TEST(App, BenchScaling) { bench({"scaling", "--ranks", "1,2", "--batch", "8"}, "images/s", "rate", 2); }
-TEST(App, BenchConvolutionHasFiveRungs) { bench({"conv"}, "implicit-gemm", "flops", 5); }
-
 std::vector<nlohmann::json> json_lines(const std::string& path) {
   std::vector<nlohmann::json> out;
   std::istringstream lines(text_of(io::read_file(path)));

@@ -18,9 +18,7 @@ bool find(void* library, char prefix, LapackFunctions<T>& f) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, (prefix + std::string(name) + "_").c_str()));
     return function != nullptr;
   };
-  get(f.trsm, "trsm");  // reference LAPACK has it in another library, and is not asked for it
-  return get(f.getrf, "getrf") && get(f.potrf, "potrf") && get(f.geqrf, "geqrf") && get(f.orgqr, "orgqr") && get(f.syevd, "syevd") &&
-         get(f.geev, "geev") && get(f.gesdd, "gesdd");
+  return get(f.geev, "geev") && get(f.gesdd, "gesdd");
 }
 
 std::unique_ptr<Lapack> open(const char* name) {
@@ -32,8 +30,8 @@ std::unique_ptr<Lapack> open(const char* name) {
     dlclose(library);
     return nullptr;
   }
-  out->set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"));
-  out->fast = out->set_threads != nullptr && out->single.trsm != nullptr && out->twice.trsm != nullptr;
+  // Its own threads wait for each other without end where processors are shared; matrices are shared out between ours.
+  if (auto* const set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"))) set_threads(1);
   return out;
 }
 
@@ -65,7 +63,7 @@ namespace tegula::runtime {
 std::string linear_algebra_library() {
   const host::Lapack* const library = host::lapack();
   if (!library) return "our own (no libopenblas.so.0 and no liblapack.so.3, or TEGULA_LAPACK=none)";
-  return library->fast ? library->name : library->name + " for svd and eig, our own for the rest";
+  return library->name + " for svd and eig, our own for the rest";
 }
 
 }  // namespace tegula::runtime

@@ -8,15 +8,6 @@ namespace tegula::host {
 
 template <class T>
 struct LapackFunctions {
-  void (*getrf)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info) = nullptr;
-  void (*potrf)(const char* uplo, const int* n, T* a, const int* lda, int* info, std::size_t) = nullptr;
-  void (*geqrf)(const int* m, const int* n, T* a, const int* lda, T* tau, T* work, const int* size, int* info) = nullptr;
-  void (*orgqr)(const int* m, const int* n, const int* k, T* a, const int* lda, const T* tau, T* work, const int* size,
-                int* info) = nullptr;
-  void (*trsm)(const char* side, const char* uplo, const char* transposed, const char* diagonal, const int* m, const int* n, const T* alpha,
-               const T* a, const int* lda, T* b, const int* ldb, std::size_t, std::size_t, std::size_t, std::size_t) = nullptr;
-  void (*syevd)(const char* job, const char* uplo, const int* n, T* a, const int* lda, T* w, T* work, const int* size, int* integers,
-                const int* integers_size, int* info, std::size_t, std::size_t) = nullptr;
   void (*geev)(const char* left, const char* right, const int* n, T* a, const int* lda, T* re, T* im, T* vl, const int* ldvl, T* vr,
                const int* ldvr, T* work, const int* size, int* info, std::size_t, std::size_t) = nullptr;
   void (*gesdd)(const char* job, const int* m, const int* n, T* a, const int* lda, T* s, T* u, const int* ldu, T* vt, const int* ldvt,

@@ -104,7 +104,6 @@ class RoutineCall final : public runtime::Call {
     for (std::size_t i = 0; i < all.size(); ++i)
       if (!all[i] && wants(i)) all[i] = unread.emplace_back(parts_.bytes[i] * static_cast<std::size_t>(d_.batch)).data();
     const int sharing = static_cast<int>(workers(threads));
-    if (library_ && lapack()->set_threads) lapack()->set_threads(sharing > 1 ? 1 : threads);
     parallel(sharing, [&](int part, int parts) {
       const Range mine = share(d_.batch, part, parts);
       std::byte* const own = scratch + static_cast<std::size_t>(part) * one();

@@ -1,6 +1,6 @@
 #pragma once
 // Matrices as products of simpler ones: LU, Cholesky, QR. The last two axes are rows and columns, axes in front are a batch. f32 or f64; halves compute in f32. On the
-// CPU by LAPACK where it is the faster (OpenBLAS), else by blocks of our own; on a GPU by cuSOLVER where it is found, else on the host. `tegula info` names the library.
+// CPU by blocks of our own; on a GPU by cuSOLVER where it is found, else on the host. `tegula info` names the library.
 
 #include "tegula/graph/tensor.h"
 

@@ -1,6 +1,6 @@
 #pragma once
-// Eigenvalues and singular values. The last two axes are rows and columns, axes in front are a batch. f32 or f64; halves compute in f32. By LAPACK where it is
-// installed, else by loops of our own; on a GPU by cuSOLVER where it is found, else on the host. Signs and phases of vectors are those of the library: only what
+// Eigenvalues and singular values. The last two axes are rows and columns, axes in front are a batch. f32 or f64; halves compute in f32. svd and eig by LAPACK where it is
+// installed, else by loops of our own, as eigh is; on a GPU by cuSOLVER where it is found, else on the host. Signs and phases of vectors are those of the library: only what
 // does not depend on them has a meaning, and a gradient. NaN or inf anywhere in a matrix make all of its results NaN (by cuSOLVER perhaps the
 // Error of an iteration that came to no end).
 

@@ -11,7 +11,7 @@ struct TriangularOptions {
   bool unit = false;        // ones on the diagonal, whatever t holds there
 };
 /// x (…, n, m) with t x = b: t (…, n, n) triangular, b (…, n, m), or b (…, n) with one axis fewer than t. Axes in front broadcast. f32 or f64; halves compute in
-/// f32. A 0 on the diagonal divides: inf or NaN, as torch.linalg.solve_triangular. BLAS's trsm (library) or blocks of our own. Gradients of both.
+/// f32. A 0 on the diagonal divides: inf or NaN, as torch.linalg.solve_triangular. By blocks of our own, on a GPU by cuBLAS. Gradients of both.
 Tensor triangular_solve(Arg t, Arg b, const TriangularOptions& options = {});
 
 }  // namespace tegula
