@@ -24,10 +24,7 @@ class CastOp final : public ElementwiseOp {
   std::string_view name() const override { return "cast"; }
   Numerics numerics() const override { return Numerics::Full; }  // a dtype that the user named
   bool takes_float8() const override { return true; }
-  tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType dtype) const override {
-    tile::Value y = tile::cast(x[0], tile::compute_type(dtype));
-    return dtype == tile::compute_type(dtype) ? y : tile::narrow(y, dtype);
-  }
+  tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType dtype) const override { return tile::cast(x[0], dtype); }
   double reference(std::span<const double> x) const override { return x[0]; }
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     if (!is_float(y.dtype()) || !is_float(y.input(0).dtype())) return {Tensor()};

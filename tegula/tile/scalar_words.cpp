@@ -10,7 +10,7 @@
 namespace tegula::tile {
 namespace {
 
-using Int = std::int64_t;
+using Signed = std::int64_t;
 using Unsigned = std::uint64_t;
 __extension__ using Wide = unsigned __int128;
 
@@ -69,10 +69,10 @@ double float_binary(Word word, double a, double b) {
   }
 }
 
-Int integer_unary(Word word, Int x, DType dtype) {
+Signed integer_unary(Word word, Signed x, DType dtype) {
   switch (word) {
-    case Word::Neg: return static_cast<Int>(0 - static_cast<Unsigned>(x));
-    case Word::Abs: return x < 0 && !is_unsigned(dtype) ? static_cast<Int>(0 - static_cast<Unsigned>(x)) : x;
+    case Word::Neg: return static_cast<Signed>(0 - static_cast<Unsigned>(x));
+    case Word::Abs: return x < 0 && !is_unsigned(dtype) ? static_cast<Signed>(0 - static_cast<Unsigned>(x)) : x;
     case Word::Sign: return is_unsigned(dtype) ? x != 0 : (x > 0) - (x < 0);
     case Word::Not: return dtype == boolean ? !x : ~x;
     case Word::Popcount: return std::popcount(size_of(dtype) == 4 ? static_cast<Unsigned>(x) & 0xffffffffu : static_cast<Unsigned>(x));
@@ -81,13 +81,13 @@ Int integer_unary(Word word, Int x, DType dtype) {
 }
 
 /// For two u64 numbers: the words that differ from i64's.
-Int unsigned_binary(Word word, Unsigned a, Unsigned b) {
+Signed unsigned_binary(Word word, Unsigned a, Unsigned b) {
   switch (word) {
-    case Word::Div: return static_cast<Int>(b == 0 ? 0 : a / b);
-    case Word::Rem: return static_cast<Int>(b == 0 ? 0 : a % b);
-    case Word::Min: return static_cast<Int>(a < b ? a : b);
-    case Word::Max: return static_cast<Int>(a > b ? a : b);
-    default: return static_cast<Int>(a >> b % 64);  // Shr
+    case Word::Div: return static_cast<Signed>(b == 0 ? 0 : a / b);
+    case Word::Rem: return static_cast<Signed>(b == 0 ? 0 : a % b);
+    case Word::Min: return static_cast<Signed>(a < b ? a : b);
+    case Word::Max: return static_cast<Signed>(a > b ? a : b);
+    default: return static_cast<Signed>(a >> b % 64);  // Shr
   }
 }
 
@@ -96,26 +96,26 @@ bool depends_on_sign(Word word) {
 }
 
 /// Numbers of u32 come as those of i64.
-Int integer_binary(Word word, Int a, Int b, DType dtype) {
+Signed integer_binary(Word word, Signed a, Signed b, DType dtype) {
   if (dtype == u64 && depends_on_sign(word)) return unsigned_binary(word, static_cast<Unsigned>(a), static_cast<Unsigned>(b));
   const auto ua = static_cast<Unsigned>(a), ub = static_cast<Unsigned>(b);
   const unsigned amount = static_cast<unsigned>(b) % (8 * static_cast<unsigned>(size_of(dtype)));
   switch (word) {
-    case Word::Add: return static_cast<Int>(ua + ub);
-    case Word::Sub: return static_cast<Int>(ua - ub);
-    case Word::Mul: return static_cast<Int>(ua * ub);
-    case Word::Div: return b == 0 ? 0 : b == -1 ? static_cast<Int>(0 - ua) : a / b;
+    case Word::Add: return static_cast<Signed>(ua + ub);
+    case Word::Sub: return static_cast<Signed>(ua - ub);
+    case Word::Mul: return static_cast<Signed>(ua * ub);
+    case Word::Div: return b == 0 ? 0 : b == -1 ? static_cast<Signed>(0 - ua) : a / b;
     case Word::Rem: return b == 0 || b == -1 ? 0 : a % b;
     case Word::Min: return a < b ? a : b;
     case Word::Max: return a > b ? a : b;
     case Word::And: return a & b;
     case Word::Or: return a | b;
     case Word::Xor: return a ^ b;
-    case Word::Shl: return static_cast<Int>(ua << amount);
+    case Word::Shl: return static_cast<Signed>(ua << amount);
     case Word::Shr: return a >> amount;
     case Word::MulHi:
-      if (size_of(dtype) == 8) return static_cast<Int>(static_cast<Wide>(ua) * ub >> 64);
-      return static_cast<Int>((ua & 0xffffffffu) * (ub & 0xffffffffu) >> 32);
+      if (size_of(dtype) == 8) return static_cast<Signed>(static_cast<Wide>(ua) * ub >> 64);
+      return static_cast<Signed>((ua & 0xffffffffu) * (ub & 0xffffffffu) >> 32);
     default: throw Error({.op = "interpreter", .got = std::string(name(word)), .expected = "a word of two integers"});
   }
 }
@@ -134,15 +134,17 @@ bool compare(Word word, T a, T b) {
 
 /// The end of the dtype's range that is nearer, for what lies beyond it; 0 for NaN.
 template <class T>
-Int limited(double x) {
+Signed limited(double x) {
   using Limits = std::numeric_limits<T>;
   if (std::isnan(x)) return 0;
-  if (x < static_cast<double>(Limits::min())) return static_cast<Int>(Limits::min());
-  if (x >= std::ldexp(1.0, Limits::digits)) return static_cast<Int>(Limits::max());
-  return static_cast<Int>(static_cast<T>(x));
+  if (x < static_cast<double>(Limits::min())) return static_cast<Signed>(Limits::min());
+  if (x >= std::ldexp(1.0, Limits::digits)) return static_cast<Signed>(Limits::max());
+  return static_cast<Signed>(static_cast<T>(x));
 }
 
 Scalar cast(Scalar x, DType from, DType to) {
+  if (to == f32 && !is_float(from))  // rounded once
+    return {static_cast<double>(from == u64 ? static_cast<float>(static_cast<Unsigned>(x.integer)) : static_cast<float>(x.integer)), 0};
   if (is_float(to))
     return {is_float(from) ? x.real
             : from == u64  ? static_cast<double>(static_cast<Unsigned>(x.integer))
@@ -161,7 +163,7 @@ Scalar cast(Scalar x, DType from, DType to) {
 Scalar narrow(Scalar x, DType stored) {
   return visit(stored, [&](auto zero) -> Scalar {
     using T = decltype(zero);
-    if constexpr (std::is_integral_v<T>) return {0, static_cast<Int>(static_cast<T>(x.integer))};
+    if constexpr (std::is_integral_v<T>) return {0, static_cast<Signed>(static_cast<T>(x.integer))};
     else return {as_double(from_double<T>(x.real)), 0};
   });
 }
@@ -169,7 +171,7 @@ Scalar narrow(Scalar x, DType stored) {
 Scalar bitcast(Scalar x, DType from, DType to) {
   if (is_float(from) == is_float(to)) return x;
   if (from == f32) return {0, std::bit_cast<std::int32_t>(static_cast<float>(x.real))};
-  if (from == f64) return {0, std::bit_cast<Int>(x.real)};
+  if (from == f64) return {0, std::bit_cast<Signed>(x.real)};
   if (to == f32) return {static_cast<double>(std::bit_cast<float>(static_cast<std::int32_t>(x.integer))), 0};
   return {std::bit_cast<double>(x.integer), 0};
 }

@@ -95,8 +95,21 @@ Value fma(Value a, Value b, Value c) {
   return builder.emit(Word::Fma, {a.dtype(), false, shape}, {a.id(), b.id(), c.id()});
 }
 
+namespace {
+
+/// f64 to f32, rounded to odd (Boldo and Melquiond, 2008): toward zero, and what is lost sets the last bit. Rounded again to fewer bits this is what x is,
+/// rounded once.
+Value rounded_to_odd(Value x) {
+  const Value near = cast(x, f32), back = cast(near, f64), bits = bitcast(near, i32);
+  const Value toward_zero = select(unary(Word::Abs, back) > unary(Word::Abs, x), bits - 1, bits);
+  return bitcast(select(back == x, bits, binary(Word::Or, toward_zero, number(1, toward_zero))), f32);
+}
+
+}  // namespace
+
 Value cast(Value x, DType dtype) {
   Builder& builder = builder_of("cast", {x});
+  if (x.dtype() == f64 && is_float(dtype) && !is_compute_type(dtype)) return narrow(rounded_to_odd(x), dtype);
   if (!is_compute_type(dtype)) return narrow(cast(x, compute_type(dtype)), dtype);
   return builder.emit(Word::Cast, {dtype, false, x.shape()}, {x.id()});
 }

@@ -85,6 +85,61 @@ TEST(TileTypes, WhatLiesBetweenTwoNumbersGoesToTheNearerOneAndTheMiddleToTheEven
   }
 }
 
+TEST(TileTypes, NumbersOfF64AreRoundedOnce) {
+  for (const DType to : {f16, bf16, e4m3, e5m2}) {
+    const test::FloatFormat format = test::format_of(to);
+    std::vector<double> x;
+    for (const float near : test::between_neighbours(format, types::kBlock)) {
+      x.push_back(near * (1 + 0x1p-40));  // f32 has the middle of two neighbours, but not what is a little more
+      x.push_back(near * (1 - 0x1p-40));
+    }
+    const auto count = static_cast<std::int64_t>(x.size());
+    const std::vector<double> got =
+        cast(types::narrowed({count / types::kBlock}, tensor(x), OutShape{{count}, {}, to})[0], f64).to_host<double>();
+    for (std::size_t i = 0; i < x.size(); ++i) ASSERT_EQ(got[i], test::nearest(format, x[i])) << x[i] << " to " << name(to);
+    EXPECT_EQ(cast(cast(tensor(x), to), f64).to_host<double>(), got) << "by the op, to " << name(to);
+  }
+}
+
+TEST(TileTypes, IntegersOf64BitsAreRoundedOnceToF32) {
+  std::vector<std::int64_t> x;
+  for (int bit = 24; bit < 63; ++bit) {
+    const std::int64_t top = std::int64_t{1} << bit, half = top >> 24;  // half of a unit in the last place
+    for (const std::int64_t more : {std::int64_t{-1}, std::int64_t{0}, std::int64_t{1}})
+      for (const std::int64_t sign : {1, -1}) x.push_back(sign * (top + half + more)), x.push_back(sign * (top + 3 * half + more));
+  }
+  x.resize(2 * types::kBlock, std::numeric_limits<std::int64_t>::min());
+  const auto count = static_cast<std::int64_t>(x.size());
+  std::vector<std::uint64_t> u;
+  for (const std::int64_t one : x) u.push_back(static_cast<std::uint64_t>(one));
+  const auto cast_all = [&](const auto& kernel, const Tensor& from) {
+    return kernel({count / types::kBlock}, from, OutShape{{count}, {}, f32})[0].template to_host<float>();
+  };
+  for (const bool at_once : {false, true}) {
+    const auto of_signed = at_once ? cast_all(types::narrowed.check(), tensor(x)) : cast_all(types::narrowed, tensor(x));
+    const auto of_unsigned = at_once ? cast_all(types::narrowed.check(), tensor(u)) : cast_all(types::narrowed, tensor(u));
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      ASSERT_EQ(of_signed[i], static_cast<float>(x[i])) << x[i];
+      ASSERT_EQ(of_unsigned[i], static_cast<float>(u[i])) << u[i];
+    }
+  }
+}
+
+TEST(TileTypes, NaNIsTheIntegerZeroOnACpu) {
+  if (&default_device() != &cpu()) GTEST_SKIP() << "a card's own numbers";
+  const Tensor x = full({types::kBlock}, NAN);
+  for (const DType from : {f32, f64}) {
+    for (const DType to : {i64, i32, i16, i8, u64, u32, u16, u8}) {
+      const OutShape out{{types::kBlock}, {}, to};
+      const double got = cast(types::narrowed({1}, cast(x, from), out)[0], f64).to_host<double>()[7];
+      const double at_once = cast(types::narrowed.check()({1}, cast(x, from), out)[0], f64).to_host<double>()[7];
+      EXPECT_EQ(got, 0) << name(from) << " to " << name(to);
+      EXPECT_EQ(at_once, 0) << name(from) << " to " << name(to);
+      EXPECT_EQ(cast(cast(cast(x, from), to), f64).to_host<double>()[7], 0) << name(from) << " to " << name(to);
+    }
+  }
+}
+
 template <class T>
 std::vector<T> numbers(std::size_t first) {
   std::vector<T> out(types::kBlock);

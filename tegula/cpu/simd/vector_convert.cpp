@@ -19,6 +19,8 @@ struct Cast {
   template <class D, class V>
   static HWY_INLINE auto call(D d, V x) {
     const hn::Rebind<std::conditional_t<std::is_same_v<To, bool>, std::uint8_t, To>, D> to;  // Highway has no lanes of bool
+    if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To> && !std::is_same_v<To, bool>)
+      x = hn::IfThenElseZero(hn::Eq(x, x), x);  // NaN
     if constexpr (std::is_same_v<From, bool>) return hn::IfThenElseZero(hn::RebindMask(to, x), hn::Set(to, 1));
     else if constexpr (std::is_same_v<To, bool>) return hn::Not(hn::Eq(x, hn::Zero(d)));  // true for NaN
     else if constexpr (std::is_same_v<From, To>) return x;
@@ -29,7 +31,7 @@ struct Cast {
     else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, std::int64_t>)
       return hn::ConvertTo(to, hn::PromoteTo(hn::Rebind<double, D>(), x));
     else if constexpr (std::is_integral_v<From> && sizeof(From) == 8 && std::is_same_v<To, float>)
-      return hn::DemoteTo(to, hn::ConvertTo(hn::Rebind<double, D>(), x));
+      return hn::DemoteTo(to, hn::ConvertTo(hn::Rebind<double, D>(), for_two_roundings(d, x)));
     else if constexpr (sizeof(From) == sizeof(To)) return hn::ConvertTo(to, x);
     else if constexpr (sizeof(From) < sizeof(To)) return hn::PromoteTo(to, x);
     else return hn::DemoteTo(to, x);
@@ -47,6 +49,15 @@ struct Cast {
       using Wide = std::conditional_t<std::is_signed_v<From>, std::int64_t, std::uint64_t>;
       return hn::BitCast(to, hn::PromoteTo(hn::Rebind<Wide, DTo>(), x));
     }
+  }
+  /// Integers beyond 2^52, so changed that f64 holds them and rounds to the f32 to which they round themselves: one bit says whether something was lost.
+  template <class D, class V>
+  static HWY_INLINE V for_two_roundings(D d, V x) {
+    const V top = hn::ShiftRight<52>(x), none = hn::Zero(d), lost = hn::Set(d, 0x7ff);
+    auto fits = hn::Eq(top, none);
+    if constexpr (std::is_signed_v<From>) fits = hn::Or(fits, hn::Eq(top, hn::Set(d, From{-1})));
+    const V bit = hn::IfThenZeroElse(hn::Eq(hn::And(x, lost), none), hn::Set(d, 0x800));
+    return hn::IfThenElse(fits, x, hn::Or(hn::AndNot(lost, x), bit));
   }
   /// Floats to unsigned integers, through i64; values out of range become the nearer end of the range.
   template <class D, class V>
