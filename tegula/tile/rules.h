@@ -7,7 +7,7 @@
 
 namespace tegula::tile {
 
-inline constexpr int kMaxTileRank = 4;
+inline constexpr int kMaxTileRank = 5;
 
 /// f64, f32, i64, i32, u64, u32 or boolean: what values that are not pointers consist of.
 constexpr bool is_compute_type(DType dtype) { return compute_type(dtype) == dtype; }

@@ -96,8 +96,8 @@ TEST_F(Verify, SizesOfZeroAndTooManyDimensions) {
   at(Word::Arange).type.shape = {0};
   EXPECT_MENTIONS(message(), "sizes of at least 1");
   program = make();
-  at(Word::Broadcast).type.shape = {1, 1, 1, 1, 8};
-  EXPECT_MENTIONS(message(), "at most 4 dimensions");
+  at(Word::Broadcast).type.shape = {1, 1, 1, 1, 1, 8};
+  EXPECT_MENTIONS(message(), "at most 5 dimensions");
 }
 
 TEST_F(Verify, ReduceAxisOutside) {

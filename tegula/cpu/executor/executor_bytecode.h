@@ -109,7 +109,7 @@ struct JumpStep : Step {
 
 struct MoveRows;
 
-inline constexpr int kMaxAxes = 4;
+inline constexpr int kMaxAxes = 5;
 inline constexpr int kMaxProtected = 8;
 
 /// A tile moved between scratch and memory whose elements are base + Σ index·stride, restricted to a box of indices.
@@ -233,7 +233,6 @@ struct TextStep : Step {
   std::int32_t out = 0;
   std::int32_t ids[3] = {};  // slots of the instance
 };
-inline constexpr std::int64_t kMostPrinted = 16;
 
 inline void fetch_ahead(Frame& frame) {
   constexpr std::int64_t kLine = 64;

@@ -5,6 +5,7 @@
 
 #include "tegula/cpu/executor/executor_compile.h"
 #include "tegula/cpu/executor/executor_steps.h"
+#include "tegula/tile/rules.h"
 
 namespace tegula::host {
 
@@ -234,7 +235,9 @@ Form Compiler::reshaped(const Instruction& self) {
   const Shape &from = type(self.operands[0]).shape, &to = self.type.shape;
   const Form& old = form(self.operands[0]);
   if (old.kind == Kind::Uniform) return old;
-  std::array<int, kMaxAxes> axes{-1, -1, -1, -1};
+  static_assert(kMaxAxes >= tile::kMaxTileRank);
+  std::array<int, kMaxAxes> axes;
+  axes.fill(-1);
   switch (self.word) {
     case Word::Broadcast:
       for (int i = 0; i < from.rank(); ++i) axes[static_cast<std::size_t>(i)] = i;
