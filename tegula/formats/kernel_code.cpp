@@ -237,6 +237,10 @@ std::string source_text(const std::string& name, const Found& found, const runti
       if (!all.empty()) text += "  if (((" + all + ") & 15) != 0) return CUDA_ERROR_INVALID_VALUE;\n";
     }
     list = "&a." + std::string(arguments.empty() ? "none" : arguments[0].name) + ", &grid_x, &grid_y, &grid_z, &failure";
+    if (std::ranges::count(found.tile->program().program.instructions, tile::Word::Print, &tile::Instruction::word) > 0) {
+      text += "  void* printed = 0; /* device_print shows nothing */\n";
+      list += ", &printed";
+    }
     const std::string count = "(unsigned)(grid_x * grid_y * grid_z" + (code.cluster > 1 ? " * " + std::to_string(code.cluster) : "") + ")";
     text += "  void* parameters[] = {" + list + "};\n  if (grid_x * grid_y * grid_z == 0) return CUDA_SUCCESS;\n";
     text +=

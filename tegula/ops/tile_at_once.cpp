@@ -19,6 +19,7 @@
 #include "tegula/ops/tile_kernel_op.h"
 #include "tegula/runtime/interpreter.h"
 #include "tegula/tile/atomic.h"
+#include "tegula/tile/printed.h"
 
 namespace tegula::tile::language {
 namespace {
@@ -186,20 +187,13 @@ class InstanceMachine final : public Machine {
   }
 
   void print(const std::string& label, const Content& content, const Line& where) override {
-    constexpr std::size_t kMost = 16;
     catch_up();
     Type type = content.value.type();
     type.dtype = content.dtype;
-    const auto& elements = interpreter_.look(content.value.id());
-    std::string text;
-    for (std::size_t i = 0; i < elements.size() && i < kMost; ++i) {
-      text += i > 0 ? ", " : "";
-      const std::int64_t integer = elements[i].integer;
-      if (!type.pointer && is_float(type.dtype)) text += number_text(elements[i].real);
-      else text += type.dtype == u64 ? std::to_string(static_cast<std::uint64_t>(integer)) : std::to_string(integer);
-    }
-    show_text("device_print", label + " in " + instance_text(id_) + " of " + name_ + " at " + to_string(where) + ": " + to_string(type) +
-                                  " {" + text + (elements.size() > kMost ? ", …}" : "}"));
+    std::vector<Text::Element> first;
+    for (const Scalar& element : interpreter_.look(content.value.id()))
+      if (static_cast<std::int64_t>(first.size()) < kMostPrinted) first.push_back({element.real, element.integer});
+    show_printed({.label = label, .kernel = name_, .type = type, .where = where}, id_, first);
   }
 
  private:

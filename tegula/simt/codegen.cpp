@@ -153,6 +153,7 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .walkers = decisions.walkers,
                       .parameters = {},
                       .assembly = {},
+                      .prints = simt::printed_words(program),
                       .entry = {},
                       .body = {}};
   for (std::size_t i = 0; i < program.parameters.size(); ++i)

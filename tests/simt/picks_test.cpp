@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "tegula/core/warning.h"
 #include "tegula/simt/codegen.h"
 #include "tests/support/emulated_check.h"
 
@@ -149,14 +150,37 @@ TEST(Prints, ShowTheFirstElementsWithInstanceAndLine) {
   b.print("n", b.program_id(0) * 3);
   b.barrier();
   b.store(out + (b.program_id(0) * 40 + lane), v);
-  ::testing::internal::CaptureStdout();
-  EXPECT_TRUE(emulation_agrees(b.finish(), {counted(f32, 40), TestArgument::empty(f32, 80)}, {.grids = {{2, 1, 1}}}));
-  std::fflush(stdout);
-  const std::string said = ::testing::internal::GetCapturedStdout();
-  EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 2 * (16 + 1)) << said;
-  EXPECT_NE(said.find("pid (1, 0, 0) idx (15) 100% x at picks_test.cpp:"), std::string::npos) << said;
-  EXPECT_NE(said.find(": 15\n"), std::string::npos) << said;
-  EXPECT_NE(said.find("pid (1, 0, 0) idx (0) n at picks_test.cpp:"), std::string::npos) << said;
+  const tile::Program program = b.finish();
+  for (const bool text : {false, true}) {
+    std::vector<std::string> said;
+    set_warning_handler([&](const std::string& name, const std::string& line) { said.push_back(name + ": " + line); });
+    EXPECT_TRUE(emulation_agrees(program, {counted(f32, 40), TestArgument::empty(f32, 80)}, {.grids = {{2, 1, 1}}}, {.text = text}));
+    set_warning_handler({});
+    ASSERT_EQ(said.size(), 4u);
+    EXPECT_TRUE(said[0].starts_with("device_print: 100% x in program (0, 0, 0) of printed at ")) << said[0];
+    EXPECT_TRUE(said[2].starts_with("device_print: 100% x in program (1, 0, 0) of printed at ")) << said[2];
+    EXPECT_TRUE(said[2].ends_with(": f32[40] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, …}")) << said[2];
+    EXPECT_TRUE(said[3].starts_with("device_print: n in program (1, 0, 0) of printed at ") && said[3].ends_with(": i64 {3}")) << said[3];
+  }
+}
+
+TEST(Prints, OfALoopComeInItsOrderAndWhatHasNoRoomIsCounted) {
+  simt::PrintedWords words(2, {.label = "k", .kernel = "f", .type = {i64, false, {2}}, .where = {}});
+  const auto element = [](std::int64_t instance, std::int32_t word, std::int32_t index, std::int64_t value) {
+    return simt::PrintedElement{.id = {instance, 0, 0}, .bits = value, .word = word, .index = index};
+  };
+  std::vector<std::string> said;
+  set_warning_handler(
+      [&](const std::string&, const std::string& line) { said.push_back(line.substr(std::min(line.find("program"), line.size()))); });
+  simt::show_printed(words,
+                     std::vector{element(1, 0, 1, 7), element(0, 0, 0, 1), element(1, 0, 0, 6), element(0, 0, 1, 2), element(0, 0, 1, 4),
+                                 element(0, 1, 0, 8), element(0, 1, 1, 9), element(0, 0, 0, 3)},
+                     5);
+  set_warning_handler({});
+  ASSERT_EQ(said.size(), 5u);
+  const auto ends = [&](std::size_t k, const char* text) { EXPECT_TRUE(said[k].ends_with(text)) << said[k]; };
+  ends(0, "{1, 2}"), ends(1, "{3, 4}"), ends(2, "{8, 9}"), ends(3, "{6, 7}");
+  EXPECT_TRUE(said[3].starts_with("program (1, 0, 0)")) << said[3];
 }
 
 TEST(Assembly, IsAFunctionOfItsOperands) {

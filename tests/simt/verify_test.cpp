@@ -151,6 +151,15 @@ TEST(Verifier, RefusesARegisterThatOnePathDoesNotWrite) {
   EXPECT_EQ(joined(simt::faults(loop({}))), "v is read before it is written on every path\n");
 }
 
+TEST(Verifier, RefusesANameThatOneBlockDeclaresTwice) {
+  using simt::Assign, simt::Declare;
+  const Declare one{.what = {"v", simt::computed(DType::f32), {}}};
+  const simt::Scope within{.body = {one, Assign{"v", 2}}};
+  EXPECT_EQ(joined(simt::faults(of_threads({one, Assign{"v", 1}, within, stored("v", simt::binary("tc", "==", 0))}))), "");
+  EXPECT_EQ(joined(simt::faults(of_threads({one, one, Assign{"v", 1}, stored("v", simt::binary("tc", "==", 0))}))),
+            "v is declared twice in one block\n");
+}
+
 TEST(Verifier, RefusesNumbersThatAnotherThreadHolds) {
   using simt::Assign, simt::Declare, simt::Expression;
   const simt::Condition first_column = simt::binary("tc", "==", 0), first_row = simt::binary("tr", "==", 0);

@@ -12,6 +12,7 @@
 #include "tegula/emulator/image.h"
 #include "tegula/emulator/threads.h"
 #include "tegula/simt/decide/layout.h"
+#include "tegula/simt/printed.h"
 #include "tests/support/cpu_candidates.h"
 #include "tests/support/gradient_product.h"
 
@@ -21,7 +22,9 @@ namespace {
 /// The text of a function that calls a kernel once for each thread: `call_` and its name.
 std::string entry(const Generated& code, const Specialisation& specialisation) {
   const std::string n = code.name;
-  const std::string guards = specialisation.guarded ? ", c.guards, c.guard_count);\n" : ");\n";
+  const std::string guards =
+      std::string(specialisation.guarded ? ", c.guards, c.guard_count" : "") +
+      (code.source.find("PrintBuffer* printed)") != std::string::npos ? ", static_cast<PrintBuffer*>(c.printed));\n" : ");\n");
   std::string s = "extern \"C\" void call_" + n + "(void* p) {\n  const emulated::Call& c = *static_cast<const emulated::Call*>(p);\n";
   if (specialisation.many_sets)
     s += "  " + n + "(static_cast<const Set_" + n + "*>(c.sets), c.count, static_cast<Failure*>(c.failure)" + guards;
@@ -39,10 +42,11 @@ struct EmulatedCall {
   void* failure;
   const void* guards;
   int guard_count;
+  void* printed;
 };
 constexpr const char* kCall =
     "namespace emulated { struct Call { const void* sets; const int64_t* grid; int count; void* failure; const Failure* guards; int "
-    "guard_count; }; }\n";
+    "guard_count; void* printed; }; }\n";
 
 std::string text_of(const std::string& file) {
   std::ifstream from(source_folder() + "/tests/support/" + file);
@@ -149,14 +153,17 @@ class EmulatedKernel final : public runtime::Kernel {
     runtime::Failure local;
     void* failure = launch_options.failure ? launch_options.failure : &local;
     compile({chosen});
+    const auto printed = std::make_unique<simt::PrintBuffer>();
     EmulatedCall call{memory.data(),
                       sets.empty() ? nullptr : sets[0].grid.data(),
                       static_cast<int>(sets.size()),
                       failure,
                       launch_options.guards.data(),
-                      static_cast<int>(launch_options.guards.size())};
+                      static_cast<int>(launch_options.guards.size()),
+                      printed.get()};
     run(code.name, known()[without_comments(code.source)], &call, instances * code.cluster, code.cluster, code.threads, code.shared_bytes,
         launch, uneven);
+    show_printed(simt::printed_words(program_), *printed);
   }
 
   std::string listing() const override {

@@ -1,13 +1,14 @@
 // Gather and Histogram, and the words that take a text: InlineAsm, which runs its fallback, and Print.
 
 #include <algorithm>
+#include <array>
 #include <cstring>
+#include <vector>
 
 #include "tegula/core/error.h"
-#include "tegula/core/text.h"
-#include "tegula/core/warning.h"
 #include "tegula/cpu/executor/executor_compile.h"
 #include "tegula/cpu/executor/executor_steps.h"
+#include "tegula/tile/printed.h"
 
 namespace tegula::host {
 namespace {
@@ -71,22 +72,21 @@ const Step* run_fallback(const Step* at, Frame& frame) {
   return following(step);
 }
 
+/// The text of a Print.
+struct Shown : tile::Text {
+  tile::PrintedWord word;
+};
+
 const Step* print_elements(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const TextStep*>(at);
   const auto dtype = static_cast<DType>(step.dtype[0]);
-  std::string text;
-  for (std::int64_t i = 0; i < std::min<std::int64_t>(step.count, kMostPrinted); ++i) {
-    const auto element =
-        read(dtype, frame.slots[step.in[0]].pointer + (step.advances[0] != 0 ? i * static_cast<std::int64_t>(size_of(dtype)) : 0));
-    text += i > 0 ? ", " : "";
-    text += is_float(dtype)       ? number_text(element.real)
-            : dtype == DType::u64 ? std::to_string(static_cast<std::uint64_t>(element.integer))
-                                  : std::to_string(element.integer);
-  }
-  std::string instance;
-  for (const std::int32_t slot : step.ids) instance += (instance.empty() ? "" : ", ") + std::to_string(frame.slots[slot].integer);
-  show_text("device_print", step.text->text + " in program (" + instance + ") at " + step.text->constraints + ": {" + text +
-                                (step.count > kMostPrinted ? ", …}" : "}"));
+  std::vector<tile::Text::Element> first;
+  for (std::int64_t i = 0; i < std::min(step.count, tile::kMostPrinted); ++i)
+    first.push_back(
+        read(dtype, frame.slots[step.in[0]].pointer + (step.advances[0] != 0 ? i * static_cast<std::int64_t>(size_of(dtype)) : 0)));
+  std::array<std::int64_t, 3> instance{};
+  for (std::size_t axis = 0; axis < 3; ++axis) instance[axis] = frame.slots[step.ids[axis]].integer;
+  tile::show_printed(static_cast<const Shown*>(step.text)->word, instance, first);
   return following(step);
 }
 
@@ -171,8 +171,8 @@ Form Compiler::inline_asm(const Instruction& self) {
 
 void Compiler::print(const Instruction& self) {
   TextStep step;
-  step.text = keep_text(
-      {.text = program_.texts[static_cast<std::size_t>(self.attribute)].text, .constraints = to_string(self.where), .fallback = {}});
+  code_.texts.push_back(std::make_shared<const Shown>(Shown{{}, tile::printed_word(program_, self)}));
+  step.text = code_.texts.back().get();
   step.operands = 1;
   step.count = numel(type(self.operands[0]).shape);
   std::vector<int> reads;

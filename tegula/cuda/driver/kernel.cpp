@@ -219,6 +219,23 @@ const Function& Kernel::function_for(const Specialisation& variant) const {
   return function ? *function : *remember(variant, code_.compile({generate_variant(variant)}).front());
 }
 
+Kernel::Printing& Kernel::printing() const {
+  const bool recorded = Capture::current(context_) != nullptr;
+  if (!recorded && usual_) return *usual_;
+  Printing& one = printing_.emplace_back(Printing{this, allocate_shared(context_, sizeof(simt::PrintBuffer))});
+  new (one.memory->data()) simt::PrintBuffer;
+  if (!recorded) usual_ = &one;
+  return one;
+}
+
+/// On a thread of the driver, when the launch is over.
+void Kernel::show(void* printing) {
+  const Printing& one = *static_cast<const Printing*>(printing);
+  try {
+    simt::show_printed(one.kernel->prints_, one.buffer());
+  } catch (...) { one.kernel->context_.host_failed(std::current_exception()); }
+}
+
 void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOptions& options) const {
   const std::vector<ArgumentSet> work = nonempty(sets);
   if (work.empty()) return;
@@ -230,14 +247,23 @@ void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOpti
   runtime::Failure* failure = options.failure;
   const runtime::Failure* guards = options.guards.data();
   int guard_count = static_cast<int>(options.guards.size());
+  Printing* const printing = prints_.empty() ? nullptr : &this->printing();
+  simt::PrintBuffer* printed = printing ? &printing->buffer() : nullptr;
+  const auto begin = [&](std::initializer_list<void*> head, std::int64_t instances) {
+    std::array<void*, 8> parameters{};
+    void** next = std::ranges::copy(head, parameters.data()).out;
+    *next++ = &failure;
+    if (variant.guarded) *next++ = &guards, *next++ = &guard_count;
+    *next = &printed;  // which only a kernel that prints takes
+    start(context_, function, instances, parameters.data());
+    if (printing) check(cuLaunchHostFunc(context_.stream(), &Kernel::show, printing), function.generated.name);
+  };
   if (!variant.many_sets) {
     const ArgumentSet& set = work.front();
     std::array<std::int64_t, 3> grid = set.grid;
     Argument none{.integer = 0};  // an empty struct still has a byte
     auto* arguments = program_.parameters.empty() ? &none : const_cast<Argument*>(set.arguments);
-    std::array<void*, 7> parameters{arguments, &grid[0], &grid[1], &grid[2], &failure, &guards, &guard_count};
-    start(context_, function, instances_of(set), parameters.data());
-    return;
+    return begin({arguments, &grid[0], &grid[1], &grid[2]}, instances_of(set));
   }
   const std::vector<std::int64_t> table = table_of(work, program_.parameters.size());
   const auto bytes = std::as_bytes(std::span(table));
@@ -250,9 +276,7 @@ void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOpti
     context_.staging->copy_in(device_pointer(on_device), bytes.data(), bytes.size());
   }
   int count = static_cast<int>(work.size());
-  std::array<void*, 5> parameters{&on_device, &count, &failure, &guards, &guard_count};
-  const std::int64_t instances = table[table.size() - 4 - program_.parameters.size()] + instances_of(work.back());
-  start(context_, function, instances, parameters.data());
+  begin({&on_device, &count}, table[table.size() - 4 - program_.parameters.size()] + instances_of(work.back()));
 }
 
 std::string Kernel::listing() const {

@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -14,6 +15,7 @@
 #include "tegula/cuda/driver/context.h"
 #include "tegula/runtime/device.h"
 #include "tegula/simt/codegen.h"
+#include "tegula/simt/printed.h"
 
 namespace tegula::gpu {
 
@@ -62,7 +64,15 @@ class CodeCache {
 
 class Kernel final : public runtime::Kernel {
  public:
-  Kernel(Context& context, CodeCache& code, tile::Program program) : context_(context), code_(code), program_(std::move(program)) {}
+  Kernel(Context& context, CodeCache& code, tile::Program program)
+      : context_(context),
+        code_(code),
+        program_(std::move(program)),
+        prints_(simt::printed_words(program_)) {}
+  /// The queue may still come to what it prints.
+  ~Kernel() override {
+    if (!printing_.empty()) context_.drain();
+  }
   void launch(std::span<const runtime::ArgumentSet> sets, const runtime::LaunchOptions& options) const override;
   std::string listing() const override;
   std::string listing_of(const runtime::PlannedLaunch& launch) const override;
@@ -71,6 +81,14 @@ class Kernel final : public runtime::Kernel {
 
  private:
   friend class Wanted;
+  /// Memory in which launches leave what they print. A recorded launch has its own.
+  struct Printing {
+    const Kernel* kernel;
+    Ref<Buffer> memory;
+    simt::PrintBuffer& buffer() const { return *static_cast<simt::PrintBuffer*>(memory->data()); }
+  };
+  Printing& printing() const;
+  static void CUDA_CB show(void* printing);
   Generated requested(const Specialisation& variant) const;
   Specialisation variant_for(std::span<const runtime::ArgumentSet> sets, bool guarded) const;
   const Function* find(const Specialisation& variant) const;
@@ -81,6 +99,9 @@ class Kernel final : public runtime::Kernel {
   Context& context_;
   CodeCache& code_;
   tile::Program program_;
+  simt::PrintedWords prints_;
+  mutable std::list<Printing> printing_;  // protected by Context::order
+  mutable Printing* usual_ = nullptr;  // of launches that are not recorded: they come one after another
   mutable std::mutex mutex_;
   mutable std::map<Specialisation, const Function*> variants_;
   mutable std::map<Specialisation, Generated> requested_;  // begun, not needed yet

@@ -15,6 +15,7 @@
 #include "tegula/core/line.h"
 #include "tegula/simt/kernel/expression.h"
 #include "tegula/simt/layouts/linear.h"
+#include "tegula/simt/printed.h"
 #include "tegula/tile/atomic.h"
 
 namespace tegula::simt {
@@ -209,7 +210,7 @@ struct Report {
 };
 /// Shows an element, with its row-major index.
 struct Show {
-  std::string label, where;  // the user's line
+  std::int32_t word = 0;  // in the kernel's list
   DType dtype = DType::f32;
   Expression value, index;
 };
@@ -436,6 +437,7 @@ struct Kernel {
   int walkers = 0;  // blocks that go over all instances in turn; 0: a block, or a cluster, for each instance
   std::vector<KernelParameter> parameters;
   std::vector<Assembly> assembly;
+  PrintedWords prints;
   Block entry;  // before a thread knows its instance
   Block body;
   // Bytes of dynamic shared memory.

@@ -306,20 +306,17 @@ void Lowering::check(Id id) {
 }
 
 void Lowering::show(Id id) {
-  constexpr std::int64_t kMost = 16;
+  constexpr std::int64_t kMost = tile::kMostPrinted;
   const tile::Instruction& self = at(id);
   const Id value = self.operands[0];
   origin(id);
   const tile::Type& type = a_.type(value);
   const Spread own = spread(value);
-  std::string file = self.where.file_name();
-  file = file.substr(file.find_last_of('/') + 1);
   loops(own, type.shape, Step::Elements, {value}, [&] {
     When on = simt::all_of(inside(own, type.shape), acts(own), numel(type.shape) > kMost ? When(linear(own, type.shape) < kMost) : When());
     if (in_turn()) on = simt::all_of(on, When(simt::binary("blockIdx.x", "==", 0)));  // each block goes over all instances
     const Expression shown = type.pointer ? simt::reinterpret(simt::computed(DType::i64), element(value, own)) : element(value, own);
-    add({simt::Show{.label = a_.program().texts[static_cast<std::size_t>(self.attribute)].text,
-                    .where = file + ":" + std::to_string(self.where.line()),
+    add({simt::Show{.word = static_cast<std::int32_t>(self.attribute),
                     .dtype = type.pointer ? DType::i64 : type.dtype,
                     .value = shown,
                     .index = linear(own, type.shape)},

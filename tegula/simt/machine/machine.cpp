@@ -18,6 +18,7 @@ Observed Machine::run(const MachineLaunch& launch, const MachineOptions& options
   Cluster cluster(kernel_, *code_, launch, options, blocks, observed);
   for (std::int64_t block = 0; block < blocks && !observed.stuck; block += kernel_.cluster)
     observed.stuck = !cluster.run(static_cast<std::uint32_t>(block));
+  show_printed(kernel_.prints, observed.printed);
   return observed;
 }
 

@@ -43,6 +43,7 @@ struct Observed {
   std::vector<Finding> findings;  // each kind once at each place of the kernel
   Banks banks;
   bool stuck = false;  // threads wait for each other for ever
+  std::vector<PrintedElement> printed;
 };
 /// Lines for people.
 std::string to_string(const Observed& observed);
@@ -69,7 +70,7 @@ class Machine {
   /// Throws Error where the kernel has what the machine does not know.
   explicit Machine(Kernel kernel);
   ~Machine();
-  /// Leaves in memory what the kernel leaves. The grid is that of a launch of it: an instance is a block, or a cluster.
+  /// Leaves in memory what the kernel leaves, and shows what it prints. The grid is that of a launch of it: an instance is a block, or a cluster.
   Observed run(const MachineLaunch& launch, const MachineOptions& options = {}) const;
 
  private:

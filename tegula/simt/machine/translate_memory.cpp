@@ -289,20 +289,19 @@ void Translator::operator()(const WriteInOrder& write) {
 }
 
 void Translator::operator()(const Show& show) {
-  const bool real = is_float(show.dtype), bits = show.dtype == DType::u64;
+  const bool real = is_float(show.dtype);
   const Value value = lanes(show.value, real ? Number::F64 : Number::I64), index = lanes(show.index, Number::I32);
   Slot ids[3];
   for (int axis = 0; axis < 3; ++axis) ids[axis] = variable(Name("id", axis)).value.slot;
-  native([=, from = value.slot, at = index.slot, first = ids[0], second = ids[1], third = ids[2],
-          what = said(show.label + " at " + show.where)](Cluster&, Warp& warp) {
+  native([=, from = value.slot, at = index.slot, first = ids[0], second = ids[1], third = ids[2], word = show.word](Cluster& cluster,
+                                                                                                                    Warp& warp) {
     for (Lanes left = warp.mask; left != 0; left &= left - 1) {
       const int lane = std::countr_zero(left);
-      const auto id = [&](const Slot& slot) { return static_cast<long long>(warp.lanes<std::int64_t>(slot)[lane]); };
-      std::printf("pid (%lld, %lld, %lld) idx (%d) %s: ", id(first), id(second), id(third),
-                  static_cast<int>(warp.lanes<std::int32_t>(at)[lane]), what->c_str());
-      if (real) std::printf("%.9g\n", warp.lanes<double>(from)[lane]);
-      else if (bits) std::printf("%llu\n", static_cast<unsigned long long>(id(from)));
-      else std::printf("%lld\n", id(from));
+      const auto whole = [&](const Slot& slot) { return warp.lanes<std::int64_t>(slot)[lane]; };
+      cluster.print({.id = {whole(first), whole(second), whole(third)},
+                     .bits = whole(from),
+                     .word = word,
+                     .index = warp.lanes<std::int32_t>(at)[lane]});
     }
   });
 }

@@ -46,6 +46,20 @@ std::string definition(const Assembly& function) {
          ");\n  return y;\n}\n#endif\n";
 }
 
+/// How a thread leaves an element for the host: simt/printed.h.
+constexpr const char* kPrinting =
+    "#ifndef TEGULA_PRINTING\n#define TEGULA_PRINTING\n"
+    "struct PrintedElement { long long id[3]; long long bits; int word, index; };\n"
+    "struct PrintBuffer { unsigned int count, room; PrintedElement elements[1]; };\n"
+    "__device__ inline void leave_printed(PrintBuffer* to, int word, long long id0, long long id1, long long id2, int index, long long "
+    "bits) {\n"
+    "  if (!to) return;\n"
+    "  const unsigned int place = atomicAdd(&to->count, 1u);\n"
+    "  if (place >= to->room) return;\n"
+    "  PrintedElement& one = to->elements[place];\n"
+    "  one.id[0] = id0, one.id[1] = id1, one.id[2] = id2, one.bits = bits, one.word = word, one.index = index;\n"
+    "}\n#endif\n";
+
 class Head {
  public:
   Head(const Kernel& kernel, const std::string& name) : k_(kernel), name_(name) {}
@@ -54,6 +68,7 @@ class Head {
     s_.reserve(kUsualLength);
     for (const Assembly& function : k_.assembly) s_ += definition(function);
     if (k_.groups) products();
+    if (!k_.prints.empty()) s_ += kPrinting;
     arguments();
     function();
     if (k_.lets_next_begin) s_ += "  let_next_begin();\n";
@@ -91,7 +106,8 @@ class Head {
     if (k_.cluster > 1) put("__cluster_dims__(", k_.cluster, ", 1, 1) ");
     if (k_.many_sets) put(name_, "(const Set_", name_, "* sets, int count, Failure* failure");
     else put(name_, "(const Arguments_", name_, " a, long long g0, long long g1, long long g2, Failure* failure");
-    put(k_.guarded ? ", const Failure* guards, int guard_count) {\n" : ") {\n");
+    if (k_.guarded) put(", const Failure* guards, int guard_count");
+    put(k_.prints.empty() ? ") {\n" : ", PrintBuffer* printed) {\n");
   }
   void memory() {
     if (k_.shared_bytes() > 0) put("  TEGULA_SHARED;\n");

@@ -193,20 +193,11 @@ class Printer {
   }
   void operator()(const Report& report) { line("report(failure, ", report.id, ", ", report.value, ")"); }
   void operator()(const Show& show) {
-    const bool real = is_float(show.dtype), bits = show.dtype == DType::u64;
-    std::string label;
-    for (const char letter : show.label + " at " + show.where) label += letter == '%' ? "%%" : std::string(1, letter);
-    line("printf(",
-         quoted("pid (%lld, %lld, %lld) idx (%d) " + label + ": " +
-                (real   ? "%.9g"
-                 : bits ? "%llu"
-                        : "%lld") +
-                "\n"),
-         ", id0, id1, id2, static_cast<int>(", show.index, "), static_cast<",
-         real   ? "double"
-         : bits ? "unsigned long long"
-                : "long long",
-         ">(", show.value, "))");
+    begin();
+    say("leave_printed(printed, ", show.word, ", id0, id1, id2, static_cast<int>(", show.index, "), ");
+    if (is_float(show.dtype)) say("same_bits(static_cast<double>(", show.value, "), 0ll))");
+    else say("static_cast<long long>(", show.value, "))");
+    end();
   }
   void operator()(const Philox& philox) { line("philox_words(", philox.seed, ", ", philox.counter, ", ", philox.target, ")"); }
 

@@ -22,7 +22,7 @@ constexpr std::size_t kBytesOfThread = 512 << 10;  // of local memory, where wha
 const std::set<std::string>& given_names() {
   static const std::set<std::string> names{"threadIdx.x", "blockIdx.x",  "tr",     "tc",    "block",   "failure", "id0",  "id1",
                                            "id2",         "g0",          "g1",     "g2",    "shared",  "ring",    "held", "parts",
-                                           "guards",      "guard_count", "owners", "owner", "nullptr", "tiles"};
+                                           "guards",      "guard_count", "owners", "owner", "nullptr", "printed", "tiles"};
   return names;
 }
 
@@ -132,6 +132,7 @@ class Verifier {
   void operator()(const Declare& one) {
     if (one.value) check_expression(*one.value);
     const bool shared = one.what.type.pointers > 0 && one.what.type.kind != Type::Kind::Wide && one.value && points_into_shared(*one.value);
+    if (scopes_.back().contains(one.what.name.str())) fault(one.what.name.str() + " is declared twice in one block");
     scopes_.back()[one.what.name.str()] = {.type = one.what.type, .sizes = one.what.sizes, .shared = shared};
   }
   void operator()(const Assign& one) {
