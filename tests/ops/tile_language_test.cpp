@@ -162,6 +162,18 @@ TEST(TileLanguage, GradientsFlowThroughAKernelThatHasOne) {
   expect_close(grad(sum(one[1]), x), 2.0 * x, 1e-6);  // the other result is not used
 }
 
+TEST(TileLanguage, LoopsCountDown) {
+  for (const bool at_once : {false, true}) {
+    const auto run = [&](std::int64_t n) {
+      return (at_once ? kernels::down.check()({1}, out({4}), n) : kernels::down({1}, out({4}), n))[0].to_host<std::int64_t>();
+    };
+    EXPECT_EQ(run(5), (std::vector<std::int64_t>{543210, 96, 321, 5 * (5 + 3 + 1) + 4 * (4 + 2) + 3 * (3 + 1) + 2 * 2 + 1}));
+    EXPECT_EQ(run(9)[1], 0);
+    EXPECT_EQ(run(-1)[0], 0);
+    EXPECT_EQ(run(-2)[0], 0);
+  }
+}
+
 TEST(TileLanguage, ArithmeticOfStoredTypesIsRoundedToThem) {
   const Tensor x = cast(tensor({256.0, 1.0}), bf16);
   EXPECT_EQ(kernels::rounding({1}, x, out({2}))[0].to_host(), (std::vector<float>{256, 256}));  // 257 has no bf16

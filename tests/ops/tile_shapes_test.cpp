@@ -163,6 +163,20 @@ TEST(TileShapes, AssemblyRunsItsFallbackWhereThereIsNoPtx) {
   });
 }
 
+TEST(TileShapes, AssemblyTakesSeveralElementsAndGivesSeveralResults) {
+  const Shape all{2, 32};
+  const Tensor x = cast(arange(64) * 3, u8), h = cast(arange(64) - 32, f16);
+  in_both(moving::packed, [&](const auto& k) {
+    const auto r = k({1}, x, h, out(all), out(all), out(all), out(all), out(all), out(all), out(all));
+    for (int i = 0; i < 64; ++i) {
+      const auto at = [&](std::size_t result) { return cast(r[result], f64).template to_host<double>()[static_cast<std::size_t>(i)]; };
+      const int v = i * 3, a = i - 32;
+      const int want[] = {255 - v, v, 2 * a, 2 * a, -1 - v, v + i, v - i};
+      for (std::size_t result = 0; result < 7; ++result) EXPECT_EQ(at(result), want[result]) << result << " at " << i;
+    }
+  });
+}
+
 TEST(TileShapes, AWhileEndsByItsConditionOrSaysThatItDoesNot) {
   in_both(moving::collatz, [&](const auto& k) {
     for (const auto& [n, steps] : {std::pair(1, 0), {10, 6}, {27, 111}})

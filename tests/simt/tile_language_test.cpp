@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/cuda/compiler/nvrtc.h"
 #include "tegula/graph/node.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -39,6 +40,7 @@ TEST(TileLanguageOnAGpu, PortedKernelsGiveTheSameValues) {
 
 TEST(TileLanguageOnAGpu, LoopsCarryTheSameValues) {
   for (const std::int64_t n : {0, 1, 10}) EXPECT_TRUE(same_on_a_gpu(kernels::control({1}, out({6}), n), {1, 1, 1}, {n})) << n;
+  for (const std::int64_t n : {-2, 5, 9}) EXPECT_TRUE(same_on_a_gpu(kernels::down({1}, out({4}), n), {1, 1, 1}, {n})) << n;
   EXPECT_TRUE(same_on_a_gpu(moving::collatz({1}, out({1}), 10, 20), {1, 1, 1}, {10}));
 }
 
@@ -65,6 +67,14 @@ TEST(TileLanguageOnAGpu, AtomicWordsLeaveTheSameNumbers) {
 TEST(TileLanguageOnAGpu, LoopsWithoutACountAndAssemblyGiveTheSameValues) {
   EXPECT_TRUE(same_on_a_gpu(moving::endless({1}, out({1}), out({1}), 27), {1, 1, 1}, {27}));
   EXPECT_TRUE(same_on_a_gpu(moving::by_assembly({1}, arange(8.0f), out({8})), {1, 1, 1}, {}));
+  const Shape all{2, 32};
+  const auto packed = moving::packed({1}, cast(arange(64) * 3, u8), cast(arange(64) - 32, f16), out(all), out(all), out(all), out(all),
+                                     out(all), out(all), out(all));
+  EXPECT_TRUE(same_on_a_gpu(packed, {1, 1, 1}, {}));
+  if (!nvrtc_available()) return;
+  const tile::Program& program = TileKernelOp::of(kernel_node(packed).op())->program().program;
+  const Generated code = generate(program, {.facts = std::vector<std::uint8_t>(program.parameters.size(), 4)}, 90);
+  EXPECT_GT(compile_cubin(prelude() + code.source, 90).size(), 1000u);
 }
 
 // Tiles of every element type, as the interpreter has them; tests/ops/tile_types_test.cpp compares that with what the numbers stand for.

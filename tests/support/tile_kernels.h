@@ -111,6 +111,19 @@ inline void step_of(Tile& a, Tile& b) {
   std::swap(a, b);
   b = a + b;
 }
+const auto down = jit("down", [](Out<std::int64_t> z, Int n) {
+  Tile all = 0, some = 0, unrolled = 0, sums = 0;
+  for (auto i : range(n, -1, -1)) {
+    all = all * 10 + i;
+    for (auto j : range(i, 0, -2)) sums += i * j;
+  }
+  for (auto i : range(9, n, -3)) some = some * 10 + i;
+  for (const auto i : static_range(3, 0, -1)) unrolled = unrolled * 10 + i;
+  store(z + 0, all);
+  store(z + 1, some);
+  store(z + 2, unrolled);
+  store(z + 3, sums);
+});
 const auto control = jit("control", [](Out<std::int64_t> z, Int n) {
   Tile a = 0, b = 1, last = 7;
   for (auto i : range(n)) {  // Fibonacci

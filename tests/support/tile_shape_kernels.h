@@ -103,6 +103,31 @@ const auto by_assembly = jit("by_assembly", [](Ptr<float> x, Out<float> y) {
   store(y + i, inline_asm_elementwise<float>("fma.rn.f32 $0, $1, $2, $1;", "=f,f,f", {load(x + i), cast<float>(i)},
                                              [](const std::vector<double>& a) { return a[0] * a[1] + a[0]; }));
 });
+// Several elements at a time, and several results.
+const auto packed =
+    jit("packed", [](Ptr<std::uint8_t> x, Ptr<tegula::Half> h, Out<std::uint8_t> flipped, Out<float> wide, Out<tegula::Half> sum,
+                     Out<tegula::BFloat16> twice, Out<std::int16_t> less, Out<std::int32_t> plus, Out<std::int32_t> minus) {
+      auto i = reshape(arange(0, 64), {2, 32});
+      auto v = load(x + i), a = load(h + i);
+      store(flipped + i,
+            inline_asm_elementwise<std::uint8_t>("not.b32 $0, $1;", "=r,r", {v}, [](const auto& n) { return 255 - n[0]; }, {.pack = 4}));
+      store(wide + i,
+            inline_asm_elementwise<float>("{ .reg .u8 t<4>; mov.b32 {t0, t1, t2, t3}, $4; cvt.rn.f32.u8 $0, t0; cvt.rn.f32.u8 $1, t1; "
+                                          "cvt.rn.f32.u8 $2, t2; cvt.rn.f32.u8 $3, t3; }",
+                                          "=f,=f,=f,=f,r", {v}, [](const auto& n) { return n[0]; }, {.pack = 4}));
+      store(sum + i, inline_asm_elementwise<tegula::Half>("add.f16x2 $0, $1, $2;", "=r,r,r", {a, a},
+                                                          [](const auto& n) { return n[0] + n[1]; }, {.pack = 2}));
+      store(twice + i, inline_asm_elementwise<tegula::BFloat16>("fma.rn.bf16x2 $0, $1, $2, $1;", "=r,r,r",
+                                                                {cast<tegula::BFloat16>(a), full<tegula::BFloat16>({1, 1}, 1)},
+                                                                [](const auto& n) { return n[0] * n[1] + n[0]; }, {.pack = 2}));
+      store(less + i, inline_asm_elementwise<std::int16_t>("xor.b32 $0, $1, -1;", "=r,r", {cast<std::int16_t>(v)},
+                                                           [](const auto& n) { return -1 - n[0]; }, {.pack = 2}));
+      auto [p, m] = inline_asm_elementwise<std::int32_t, std::int32_t>(
+          "add.s32 $0, $2, $3; sub.s32 $1, $2, $3;", "=r,=r,r,r", {cast<std::int32_t>(v), cast<std::int32_t>(i)},
+          [](const auto& n) { return std::vector<double>{n[0] + n[1], n[0] - n[1]}; });
+      store(plus + i, p);
+      store(minus + i, m);
+    });
 const auto printed = jit("printed", [](Ptr<float> x, Out<float> y) {
   auto i = arange(0, 40);
   auto v = load(x + i);

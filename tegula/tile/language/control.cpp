@@ -32,6 +32,20 @@ Range::Range(TileArg begin, TileArg end, TileArg step, const Line& where, const 
                  .where = where});
   }
   begin_ = bound(begin), end_ = bound(end), step_ = bound(step);
+  if (!step.is_number() || step.integer > 0) return;
+  if (step.integer == 0)
+    throw Error({.op = "range", .got = "a step of 0", .expected = "at least 1, or below 0 to count down", .where = where});
+  down_by_ = -step.integer;
+  down_from_.push_back(language::said({begin_, i64}, where));
+  end_ = (begin_ - end_ + (down_by_ - 1)) / down_by_;
+  begin_ = trace_.builder(where).constant(std::int64_t{0}, i64), step_ = trace_.builder(where).constant(std::int64_t{1}, i64);
+}
+
+Tile Range::at() const {
+  const Tile k = language::said({counter_, i64}, where_);
+  if (down_from_.empty()) return k;
+  const language::Within line(where_);
+  return down_from_[0] - k * down_by_;
 }
 
 void Range::enter() {

@@ -4,13 +4,15 @@
 #include <exception>
 #include <functional>
 #include <utility>
+#include <vector>
 
 #include "tegula/tile/language/words.h"
 
 namespace tegula::tile {
 
 /// for (auto k : range(begin, end, step)): the body is recorded once; k is an i64 scalar. What the body assigns to variables declared before it goes from
-/// iteration to iteration. Ordinary C++ variables change once, not in each iteration. break and return are Errors. step is at least 1.
+/// iteration to iteration. Ordinary C++ variables change once, not in each iteration. break and return are Errors. step is at least 1; a number below 0 counts
+/// down: range(5, -1, -1) is 5, 4, …, 0.
 /// Triton's hints of a loop. num_stages of 1: a GPU's kernel fetches nothing ahead; of other numbers, and without one, the generator decides how far it fetches.
 /// The others are wishes that no generator needs: it unrolls, orders and multiplies as it finds best, and the values are the same.
 struct RangeHints {
@@ -29,7 +31,7 @@ class Range {
   class Iterator {
    public:
     explicit Iterator(Range& range) : range_(range) { range_.enter(); }
-    Tile operator*() const { return language::said({range_.counter_, i64}, range_.where_); }
+    Tile operator*() const { return range_.at(); }
     Iterator& operator++() {
       range_.leave();
       return *this;
@@ -45,10 +47,13 @@ class Range {
  private:
   void enter();
   void leave();
+  Tile at() const;
 
   language::Trace& trace_;
   Line where_;
   Value begin_, end_, step_, counter_;
+  std::vector<Tile> down_from_;  // where the loop counts down, by down_by_: the first one
+  std::int64_t down_by_ = 0;
   int exceptions_ = std::uncaught_exceptions();
   bool open_ = false, more_ = false;
   std::int64_t at_ = 0, last_ = 0, by_ = 1;  // where the kernel runs at once
@@ -67,7 +72,7 @@ class StaticRange {
     std::int64_t i, by;
     std::int64_t operator*() const { return i; }
     void operator++() { i += by; }
-    bool operator!=(const Iterator& end) const { return i < end.i; }
+    bool operator!=(const Iterator& end) const { return by > 0 ? i < end.i : i > end.i; }
   };
   StaticRange(std::int64_t begin, std::int64_t end, std::int64_t by) : begin_(begin), end_(end), by_(by) {}
   Iterator begin() const { return {begin_, by_}; }

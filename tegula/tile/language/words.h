@@ -2,9 +2,11 @@
 // The words of the language, Triton's. Each takes tiles, scalars and numbers and gives a tile. Shapes broadcast as in NumPy.
 // A kernel's file says `using namespace tegula::tile;` and not `using namespace tegula;`: Tensor's words have the same names.
 
+#include <array>
 #include <compare>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tegula/tile/language/tile.h"
@@ -207,14 +209,34 @@ void assume(TileArg condition);
 
 /// Element by element what PTX says, without effects: inline_asm_elementwise<float>("ex2.approx.ftz.f32 $0, $1;", "=f,f", {x}). $0 is the result, $1 … the
 /// operands; the constraints are r (i32, u32), l (i64, u64), f (f32), d (f64). `fallback` gives the same where there is no PTX, from numbers and as a number of T; without
-/// one a run on the CPU is an Error. One element at a time (Triton's pack = 1), one result.
+/// one a run on the CPU is an Error.
 using AssemblyFallback = std::function<double(const std::vector<double>&)>;
-Tile inline_asm_of(std::string text, std::string constraints, const std::vector<Tile>& operands, DType dtype, AssemblyFallback fallback,
-                   Line where);
+using AssemblyFallbacks = std::function<std::vector<double>(const std::vector<double>&)>;
+struct AssemblyOptions {
+  /// So many neighbours along the last axis at a time. Elements of 8 and 16 bits lie together in registers of 32 (r), four or two of them; of 32 and 64 bits each
+  /// has its own.
+  int pack = 1;
+};
+std::vector<Tile> inline_asm_of(const std::string& text, const std::string& constraints, const std::vector<Tile>& operands,
+                                const std::vector<DType>& dtypes, const AssemblyFallbacks& fallback, int pack, Line where);
 template <class T>
-Tile inline_asm_elementwise(std::string text, std::string constraints, const std::vector<Tile>& operands, AssemblyFallback fallback = {},
-                            Line where = Line::current()) {
-  return inline_asm_of(std::move(text), std::move(constraints), operands, dtype_of<T>(), std::move(fallback), where);
+Tile inline_asm_elementwise(const std::string& text, const std::string& constraints, const std::vector<Tile>& operands,
+                            const AssemblyFallback& fallback = {}, AssemblyOptions options = {}, Line where = Line::current()) {
+  AssemblyFallbacks all;
+  if (fallback) all = [fallback](const std::vector<double>& x) { return std::vector<double>{fallback(x)}; };
+  return inline_asm_of(text, constraints, operands, {dtype_of<T>()}, all, options.pack, where)[0];
+}
+/// With several results, $0, $1 …, of which `fallback` gives a number each: auto [sum, difference] = inline_asm_elementwise<int, int>(…). Each is computed by a
+/// text of its own.
+template <class T, class U, class... More>
+std::array<Tile, 2 + sizeof...(More)> inline_asm_elementwise(const std::string& text, const std::string& constraints,
+                                                             const std::vector<Tile>& operands, const AssemblyFallbacks& fallback = {},
+                                                             AssemblyOptions options = {}, Line where = Line::current()) {
+  const std::vector<Tile> all =
+      inline_asm_of(text, constraints, operands, {dtype_of<T>(), dtype_of<U>(), dtype_of<More>()...}, fallback, options.pack, where);
+  return [&]<std::size_t... I>(std::index_sequence<I...>) {
+    return std::array<Tile, 2 + sizeof...(More)>{all[I]...};
+  }(std::make_index_sequence<2 + sizeof...(More)>());
 }
 
 // Random numbers: Philox-4x32, Triton's streams bit for bit.
