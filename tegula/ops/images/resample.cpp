@@ -8,13 +8,10 @@
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/op_families.h"
-#include "tegula/ops/rows/row_kernel.h"
+#include "tegula/ops/rows/tile_launch.h"
 
 namespace tegula {
 namespace {
-
-using ops::RowKernel;
-using tile::Value;
 
 /// Inputs x (outer, length, inner), first (count), weight (count, taps), and the same of the transposed matrix, for the gradient alone.
 class ResampleOp final : public KernelOp {
@@ -42,23 +39,18 @@ class ResampleOp final : public KernelOp {
     const std::int64_t outer = from[0], length = from[1], inner = from[2], count = to[1], taps = context.input(2).shape[1];
     // Lines of inner elements as a whole; where there is one each, along the axis.
     const bool lines = inner != 1;
-    RowKernel kernel(context, "resample", lines ? outer * count : outer, lines ? inner : count);
-    tile::Builder& b = kernel.builder();
-    const Value x = kernel.input(0), first = kernel.input(1), weight = kernel.input(2), y = kernel.output();
-    const Value width = kernel.number(length), places = kernel.number(count), steps = kernel.number(taps), column = kernel.column();
-    const Value line = kernel.number(inner);
-    const Value k = lines ? kernel.row() % places : column, k_mask = lines ? kernel.row_mask() : kernel.column_mask();
-    const Value begin = (lines ? kernel.row() / places : kernel.row()) * width;
-    const Value from_place = b.load(first + k, k_mask);
-    const Value zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64);
-    const Value none = b.full({kernel.tile_rows(), kernel.tile_columns()}, 0, context.output().dtype);
-    const auto sums = b.for_(zero, steps, one, {none}, [&](Value t, std::span<const Value> carried) -> std::vector<Value> {
-      const Value place = from_place + t, w = b.load(weight + (k * steps + t), k_mask);
-      const Value mask = RowKernel::both(kernel.mask(), place >= 0 && place < width && w != 0);
-      const Value at = lines ? (begin + place) * line + column : begin + place;
-      return {carried[0] + w * b.load(x + at, mask, tile::number(0, none))};
-    });
-    b.store(y + (lines ? kernel.row() * line + column : kernel.row() * places + column), sums[0], kernel.mask());
+    ops::TileRows kernel(context, "resample", lines ? outer * count : outer, lines ? inner : count);
+    auto x = kernel.input(0), first = kernel.input(1), weight = kernel.input(2), y = kernel.output();
+    auto width = kernel.number(length), places = kernel.number(count), steps = kernel.number(taps), line = kernel.number(inner);
+    auto row = kernel.row(), column = kernel.column(), k = lines ? row % places : column;
+    auto k_mask = lines ? kernel.row_mask() : kernel.column_mask();
+    auto begin = (lines ? row / places : row) * width, from_place = kernel.load(first + k, k_mask), sum = kernel.zeros(kernel.tile());
+    for (auto t : tile::range(0, steps)) {
+      auto place = from_place + t, w = kernel.load(weight + (k * steps + t), k_mask);
+      auto at = lines ? (begin + place) * line + column : begin + place;
+      sum += w * kernel.load(x + at, kernel.both(kernel.mask(), place >= 0 && place < width && w != 0));
+    }
+    kernel.store(y + (lines ? row * line + column : row * places + column), sum, kernel.mask());
     kernel.launch();
   }
 

@@ -5,14 +5,14 @@
 
 #include "tegula/graph/structural.h"
 #include "tegula/ops/products/spatial.h"
-#include "tegula/ops/rows/row_kernel.h"
+#include "tegula/ops/rows/tile_launch.h"
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula::ops {
 namespace {
 
 using runtime::ConvolutionPass;
-using tile::Value;
+using tile::Tile, tile::arange, tile::col, tile::program_id, tile::range;
 
 /// Taps of a window: each is some lines of a program.
 constexpr std::int64_t kMostTaps = 64;
@@ -58,54 +58,55 @@ class DepthwiseOp final : public KernelOp {
  private:
   /// The index of the input under the window's tap at `q` along axis i, and a mask for indices inside the input.
   struct Place {
-    Value at, inside;
+    Tile at;
+    TileLaunch::Mask inside;
   };
-  Place input_place(int i, Value output, Value q, Value input_size) const {
-    const Value at = output * static_cast<double>(window_.stride[i]) +
-                     (q * static_cast<double>(window_.dilation[i]) - static_cast<double>(window_.low[i]));
+  Place input_place(int i, const Tile& output, const Tile& q, const Tile& input_size) const {
+    auto at = output * window_.stride[i] + (q * window_.dilation[i] - window_.low[i]);
     return {at, at >= 0 && at < input_size};
   }
   /// Which output looks from there at this input.
-  Place output_place(int i, Value input, Value q, Value output_size) const {
-    const Value reach = input + static_cast<double>(window_.low[i]) - q * static_cast<double>(window_.dilation[i]);
-    const auto stride = static_cast<double>(window_.stride[i]);
-    if (window_.stride[i] == 1) return {reach, reach >= 0 && reach < output_size};
-    const Value at = reach / stride;
+  Place output_place(int i, const Tile& input, const Tile& q, const Tile& output_size) const {
+    auto reach = input + window_.low[i] - q * window_.dilation[i];
+    const std::int64_t stride = window_.stride[i];
+    if (stride == 1) return {reach, reach >= 0 && reach < output_size};
+    auto at = reach / stride;
     return {at, reach >= 0 && at < output_size && reach % stride == 0};
   }
 
   /// The coordinates of a pixel (n, spatial…) among all of them.
-  static std::vector<Value> coordinates(Value pixel, const std::vector<Value>& sizes) {
-    std::vector<Value> at(sizes.size() + 1);
+  static std::vector<Tile> coordinates(Tile pixel, const std::vector<Tile>& sizes) {
+    std::vector<Tile> at(sizes.size() + 1);
     for (std::size_t i = sizes.size(); i-- > 0; pixel = pixel / sizes[i]) at[i + 1] = pixel % sizes[i];
     at[0] = pixel;
     return at;
   }
-  /// The tap's coordinates by axis: constants or values, as the tap is one.
-  std::vector<Value> tap_coordinates(Value tap) const {
-    std::vector<Value> at(static_cast<std::size_t>(window_.axes()));
+  /// The tap's coordinates by axis.
+  std::vector<Tile> tap_coordinates(Tile tap) const {
+    std::vector<Tile> at(static_cast<std::size_t>(window_.axes()));
     for (int i = window_.axes() - 1; i >= 0; --i) {
-      at[static_cast<std::size_t>(i)] = i == 0 ? tap : tap % static_cast<double>(window_.size[i]);
-      if (i > 0) tap = tap / static_cast<double>(window_.size[i]);
+      at[static_cast<std::size_t>(i)] = i == 0 ? tap : tap % window_.size[i];
+      if (i > 0) tap = tap / window_.size[i];
     }
     return at;
   }
-  static std::vector<Value> numbers(KernelLaunch& kernel, const Shape& shape) {
-    std::vector<Value> sizes;
+  template <class Launch>
+  static std::vector<Tile> numbers(Launch& kernel, const Shape& shape) {
+    std::vector<Tile> sizes;
     for (int i = 1; i + 1 < shape.rank(); ++i) sizes.push_back(kernel.number(shape[i]));
     return sizes;
   }
 
   /// The pixel of `sizes` that the tap sees, and whether there is one. `forward`: an input seen by an output, otherwise the other way.
-  Place seen(bool forward, const std::vector<Value>& pixel, Value tap, const std::vector<Value>& sizes) const {
-    const std::vector<Value> q = tap_coordinates(tap);
+  Place seen(bool forward, const std::vector<Tile>& pixel, const Tile& tap, const std::vector<Tile>& sizes) const {
+    const std::vector<Tile> q = tap_coordinates(tap);
     Place place{pixel[0], {}};
     for (int i = 0; i < window_.axes(); ++i) {
       const auto axis = static_cast<std::size_t>(i);
       const Place along =
           forward ? input_place(i, pixel[axis + 1], q[axis], sizes[axis]) : output_place(i, pixel[axis + 1], q[axis], sizes[axis]);
       place.at = place.at * sizes[axis] + along.at;
-      place.inside = RowKernel::both(place.inside, along.inside);
+      place.inside = TileLaunch::both(place.inside, along.inside);
     }
     return place;
   }
@@ -114,18 +115,16 @@ class DepthwiseOp final : public KernelOp {
   void slide(KernelContext& context) const {
     const Shape &source_shape = context.input(0).shape, &shape = context.output().shape;
     const std::int64_t channels = shape.back(), taps = numel(window_.size);
-    RowKernel kernel(context, std::string(name()), numel(shape) / channels, channels);
-    tile::Builder& b = kernel.builder();
-    const Value source = kernel.input(0), weight = kernel.input(1), y = kernel.output(), c = kernel.number(channels);
-    const std::vector<Value> sizes = numbers(kernel, source_shape), pixel = coordinates(kernel.row(), numbers(kernel, shape));
-    Value sum = b.full({kernel.tile_rows(), kernel.tile_columns()}, 0, tile::compute_type(context.output().dtype));
+    TileRows kernel(context, std::string(name()), numel(shape) / channels, channels);
+    auto source = kernel.input(0), weight = kernel.input(1), y = kernel.output(), c = kernel.number(channels);
+    const std::vector<Tile> sizes = numbers(kernel, source_shape), pixel = coordinates(kernel.row(), numbers(kernel, shape));
+    auto sum = kernel.zeros(kernel.tile());
     for (std::int64_t tap = 0; tap < taps; ++tap) {
-      const Place place = seen(pass_ == ConvolutionPass::Forward, pixel, b.constant(tap, i64), sizes);
-      const Value factor = b.load(weight + (c * static_cast<double>(tap) + kernel.column()), kernel.column_mask());
-      const Value values = b.load(source + (place.at * c + kernel.column()), RowKernel::both(place.inside, kernel.mask()));
-      sum = tile::fma(values, factor, sum);
+      const Place place = seen(pass_ == ConvolutionPass::Forward, pixel, tap, sizes);
+      auto factor = kernel.load(weight + (c * tap + kernel.column()), kernel.column_mask());
+      sum = fma(kernel.load(source + (place.at * c + kernel.column()), kernel.both(place.inside, kernel.mask())), factor, sum);
     }
-    b.store(y + (kernel.row() * c + kernel.column()), sum, kernel.mask());
+    kernel.store(y + (kernel.row() * c + kernel.column()), sum, kernel.mask());
     kernel.launch();
   }
 
@@ -144,35 +143,31 @@ class DepthwiseOp final : public KernelOp {
     const std::int64_t parts = std::clamp<std::int64_t>(context.instances() / (blocks * chunks), 1, ceil_divide(tiles, kLeastTiles));
     const int scratch = parts == 1 ? -1 : context.scratch(parts * taps * channels * static_cast<std::int64_t>(size_of(sums)));
 
-    KernelLaunch kernel(context, std::string(name()));
-    tile::Builder& b = kernel.builder();
-    const Value x = kernel.input(0), dy = kernel.input(1), to = parts == 1 ? kernel.output() : kernel.scratch(scratch, sums, true);
-    const Value c = kernel.number(channels), end = kernel.number(pixels), share = kernel.number(ceil_divide(tiles, parts) * down);
-    const std::vector<Value> x_sizes = numbers(kernel, x_shape), y_sizes = numbers(kernel, y_shape);
-    const Value column = tile::row(b.program_id(1) * static_cast<double>(across) + b.arange(0, across));  // (1, C)
-    const Value column_mask = channels % across == 0 ? Value() : column < c;
-    const Value first_tap = b.program_id(2) * static_cast<double>(together), part = b.program_id(0), first = part * share;
-    const Value last = tile::select(first + share < end, first + share, end);
-    const std::vector<Value> nothing(static_cast<std::size_t>(together), b.full({down, across}, 0, sums));
-    const std::vector<Value> found = b.for_(first, last, b.constant(down, i64), nothing, [&](Value from, std::span<const Value> carried) {
-      const Value row = from + tile::col(b.arange(0, down)), mask = RowKernel::both(row < last, column_mask);
-      const std::vector<Value> pixel = coordinates(row, y_sizes);
-      const Value gradient = b.load(dy + (row * c + column), mask);
-      std::vector<Value> out;
-      for (std::int64_t k = 0; k < together; ++k) {
-        const Place place = seen(true, pixel, first_tap + static_cast<double>(k), x_sizes);
-        out.push_back(tile::fma(b.load(x + (place.at * c + column), RowKernel::both(place.inside, mask)), gradient,
-                                carried[static_cast<std::size_t>(k)]));
+    TileLaunch k(context, std::string(name()));
+    auto x = k.input(0), dy = k.input(1), to = parts == 1 ? k.output() : k.scratch(scratch, sums, true);
+    auto c = k.number(channels), end = k.number(pixels), share = k.number(ceil_divide(tiles, parts) * down);
+    const std::vector<Tile> x_sizes = numbers(k, x_shape), y_sizes = numbers(k, y_shape);
+    auto column = tile::row(k.positions(1, across));  // (1, C)
+    const auto column_mask = channels % across == 0 ? TileLaunch::Mask() : column < c;
+    auto first_tap = program_id(2) * together, part = program_id(0), first = part * share;
+    auto last = where(first + share < end, first + share, end);
+    std::vector<Tile> total(static_cast<std::size_t>(together), k.zeros({down, across}));
+    for (auto from : range(first, last, down)) {
+      auto row = from + col(arange(0, down));
+      const auto mask = k.both(row < last, column_mask);
+      const std::vector<Tile> pixel = coordinates(row, y_sizes);
+      auto gradient = k.load(dy + (row * c + column), mask);
+      for (std::int64_t tap = 0; Tile & sum : total) {
+        const Place place = seen(true, pixel, first_tap + tap++, x_sizes);
+        sum = fma(k.load(x + (place.at * c + column), k.both(place.inside, mask)), gradient, sum);
       }
-      return out;
-    });
-    for (std::int64_t k = 0; k < together; ++k) {
-      const Value tap = first_tap + static_cast<double>(k), sum = tile::reduce(found[static_cast<std::size_t>(k)], 0, tile::Reduction::Sum);
-      const Value place = parts == 1 ? column * static_cast<double>(taps) + tap : (part * static_cast<double>(taps) + tap) * c + column;
-      const Value mask = RowKernel::both(column_mask, chunks * together == taps ? Value() : tap < b.constant(taps, i64));
-      b.store(to + place, sum, mask);
     }
-    kernel.launch({parts, blocks, chunks}, 2.0 * static_cast<double>(pixels * channels * taps));
+    for (std::int64_t number = 0; const Tile& one : total) {
+      auto tap = first_tap + number++;
+      const auto mask = k.both(column_mask, chunks * together == taps ? TileLaunch::Mask() : tap < taps);
+      k.store(to + (parts == 1 ? column * taps + tap : (part * taps + tap) * c + column), tile::sum(one, 0, tile::Axis::Keep), mask);
+    }
+    k.launch({parts, blocks, chunks}, 2.0 * static_cast<double>(pixels * channels * taps));
     if (parts > 1) add_parts(context, scratch, parts, taps, channels);
   }
 
@@ -182,18 +177,16 @@ class DepthwiseOp final : public KernelOp {
     const std::int64_t columns = taps * channels, across = std::min(columns, kColumns);
     const std::int64_t down = std::min<std::int64_t>(static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(parts))),
                                                      std::max<std::int64_t>(context.tile_elements() / kColumns, 1));
-    KernelLaunch kernel(context, std::string(name()) + "_sum");
-    tile::Builder& b = kernel.builder();
-    const Value from = kernel.scratch(scratch, sums, false), y = kernel.output();
-    const Value width = kernel.number(columns), c = kernel.number(channels), end = kernel.number(parts);
-    const Value column = tile::row(b.program_id(0) * static_cast<double>(across) + b.arange(0, across)), mask = column < width;
-    const Value total = b.for_(b.constant(std::int64_t{0}, i64), end, b.constant(down, i64), {b.full({down, across}, 0, sums)},
-                               [&](Value first, std::span<const Value> carried) {
-                                 const Value part = first + tile::col(b.arange(0, down));
-                                 return std::vector<Value>{carried[0] + b.load(from + (part * width + column), part < end && mask)};
-                               })[0];
-    b.store(y + (column % c * static_cast<double>(taps) + column / c), tile::reduce(total, 0, tile::Reduction::Sum), mask);
-    kernel.launch({ceil_divide(columns, across), 1, 1}, static_cast<double>(parts * columns));
+    TileLaunch k(context, std::string(name()) + "_sum");
+    auto from = k.scratch(scratch, sums, false), y = k.output();
+    auto width = k.number(columns), c = k.number(channels), end = k.number(parts);
+    auto column = tile::row(k.positions(0, across)), mask = column < width, total = k.zeros({down, across});
+    for (auto first : range(0, end, down)) {
+      auto part = first + col(arange(0, down));
+      total += load(from + (part * width + column), part < end && mask);
+    }
+    store(y + (column % c * taps + column / c), sum(total, 0, tile::Axis::Keep), mask);
+    k.launch({ceil_divide(columns, across), 1, 1}, static_cast<double>(parts * columns));
   }
 
   ConvolutionPass pass_;

@@ -2,6 +2,7 @@
 // A launch whose program is written in the tile language (tile/language): tiles that can be assigned, loops that find what they carry.
 
 #include <array>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -13,12 +14,14 @@ namespace tegula::ops {
 
 /// From here to launch() the words of the language belong to it. Elements of narrow types are computed wide, as in all kernels of ops: rounded where they are
 /// stored, and not after each word.
-class TileLaunch {
+template <class Launch>
+class LanguageLaunch {
  public:
   using Tile = tile::Tile;
-  TileLaunch(KernelContext& context, std::string name)
+  template <class... A>
+  explicit LanguageLaunch(KernelContext& context, A&&... of_launch)
       : context_(context),
-        launch_(context, std::move(name)),
+        launch_(context, std::forward<A>(of_launch)...),
         trace_(launch_.builder(), nullptr, tile::language::Lines::Unsaid) {}
 
   /// Parameters.
@@ -32,18 +35,55 @@ class TileLaunch {
   /// id * size + [0, size)
   static Tile positions(int axis, std::int64_t size) { return tile::program_id(axis) * size + tile::arange(0, size); }
 
+  /// Where elements are; nothing: everywhere.
+  using Mask = std::optional<Tile>;
+  static Mask both(const Mask& a, const Mask& b) { return a && b ? Mask(*a && *b) : a ? a : b; }
+  static Tile load(const Tile& pointer, const Mask& mask) { return mask ? tile::load(pointer, *mask) : tile::load(pointer); }
+  static void store(const Tile& pointer, const Tile& value, const Mask& mask) {
+    if (mask) tile::store(pointer, value, *mask);
+    else tile::store(pointer, value);
+  }
+
+ protected:
+  static Tile said(tile::Value value) { return {{value, tile::compute_type(value.dtype())}, {}}; }
+
+  KernelContext& context_;
+  Launch launch_;
+  tile::language::Trace trace_;
+};
+
+class TileLaunch : public LanguageLaunch<KernelLaunch> {
+ public:
+  TileLaunch(KernelContext& context, std::string name) : LanguageLaunch(context, std::move(name)) {}
+
   /// Hands the program over. `operations`: see KernelContext::launch.
   void launch(const std::array<std::int64_t, 3>& grid, double operations = 0) {
     trace_.finish();
     launch_.launch(grid, operations);
   }
+};
+
+/// One over rows and columns (RowKernel), which instances share out.
+class TileRows : public LanguageLaunch<RowKernel> {
+ public:
+  TileRows(KernelContext& context, std::string name, std::int64_t rows, std::int64_t columns)
+      : LanguageLaunch(context, std::move(name), rows, columns) {}
+
+  Tile row() const { return said(launch_.row()); }  // (R, 1)
+  Tile column() const { return said(launch_.column()); }  // (1, C)
+  Shape tile() const { return {launch_.tile_rows(), launch_.tile_columns()}; }
+  /// The parts of the tile inside the domain.
+  Mask row_mask() const { return mask_of(launch_.row_mask()); }
+  Mask column_mask() const { return mask_of(launch_.column_mask()); }
+  Mask mask() const { return both(row_mask(), column_mask()); }
+
+  void launch() {
+    trace_.finish();
+    launch_.launch();
+  }
 
  private:
-  static Tile said(tile::Value value) { return {{value, tile::compute_type(value.dtype())}, {}}; }
-
-  KernelContext& context_;
-  KernelLaunch launch_;
-  tile::language::Trace trace_;
+  static Mask mask_of(tile::Value mask) { return mask.is_empty() ? Mask() : Mask(said(mask)); }
 };
 
 }  // namespace tegula::ops
