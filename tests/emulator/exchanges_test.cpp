@@ -57,9 +57,11 @@ TEST(CudaExchanges, GiveWhatTheGuideSays) {
         const auto k = static_cast<std::size_t>(i), at = static_cast<std::size_t>(i * threads + t);
         const int warp = t / 32 * 32, there = std::min(32, threads - warp);
         const int source = source_of(words[k], t % 32, bys[k], widths[k]);
-        // Of a lane that is not there CUDA promises nothing: here it is the thread's own.
-        ASSERT_EQ(got[at], 1000 * i + (source < there ? warp + source : t))
-            << "exchange " << words[k] << " by " << bys[k] << " of " << widths[k] << ", thread " << t << " of " << threads;
+        // Of a lane that is not there CUDA promises nothing: the emulator gives the thread's own.
+        if (source < there || &default_device() == &cpu()) {
+          ASSERT_EQ(got[at], 1000 * i + (source < there ? warp + source : t))
+              << "exchange " << words[k] << " by " << bys[k] << " of " << widths[k] << ", thread " << t << " of " << threads;
+        }
         std::uint32_t ballot = 0, equal = 0, all = 0;
         bool every = true, some = false;
         for (int lane = 0; lane < there; ++lane) {

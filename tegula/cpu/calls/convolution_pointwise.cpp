@@ -56,21 +56,6 @@ class BiasGradient final : public runtime::Call {
   int most_threads_;
 };
 
-/// The product under the name of what it stands for.
-class PointwiseProduct final : public runtime::Call {
- public:
-  PointwiseProduct(std::unique_ptr<runtime::Call> product, const Convolution& d)
-      : product_(std::move(product)),
-        text_("product, " + to_string(d)) {}
-  std::size_t scratch_bytes() const override { return product_->scratch_bytes(); }
-  std::string describe() const override { return text_; }
-  void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override { product_->run(buffers, options); }
-
- private:
-  std::unique_ptr<runtime::Call> product_;
-  std::string text_;
-};
-
 }  // namespace
 
 bool pointwise_suits(const Convolution& d) {
@@ -89,9 +74,7 @@ std::unique_ptr<runtime::Call> make_pointwise_convolution(const Convolution& d) 
   const runtime::Matmul product = d.pass == ConvolutionPass::BackwardData ? runtime::Matmul::of(d.dtype(), y, w, x)
                                                                           : runtime::Matmul::of(d.dtype(), transposed(x), y, transposed(w));
   runtime::CallSteps steps;
-  steps.steps.push_back({"",
-                         std::make_unique<PointwiseProduct>(make_matmul(product), d),
-                         {StepOperand::reads(0), StepOperand::reads(1), StepOperand::writes(2)}});
+  steps.steps.push_back({"", make_matmul(product), {StepOperand::reads(0), StepOperand::reads(1), StepOperand::writes(2)}});
   if (d.bias)
     steps.steps.push_back({"bias gradient", std::make_unique<BiasGradient>(g, row), {StepOperand::reads(1), StepOperand::writes(3)}});
   return runtime::call_of(std::move(steps), d.bias ? 4 : 3);
