@@ -63,8 +63,10 @@
 // Ops of networks.
 #include "tegula/ops/debug_print.h"  // debug_print: a value in the middle of a jit
 #include "tegula/ops/dropout.h"
+#include "tegula/ops/images/boxes.h"  // box_iou box_convert encode_boxes nms
 #include "tegula/ops/images/grid_sample.h"  // grid_sample affine_grid
 #include "tegula/ops/images/interpolate.h"  // interpolate
+#include "tegula/ops/images/regions.h"  // roi_align roi_pool
 #include "tegula/ops/images/unfold.h"  // unfold fold pixel_shuffle
 #include "tegula/ops/linalg/linalg.h"  // solve inverse det lu cholesky qr svd eigh eig lstsq pinv …
 #include "tegula/ops/loop.h"  // scan: recurrences

@@ -124,6 +124,7 @@ std::vector<OpCase> declared_cases() {
                       e4m3_cases,          dynamic_slice_cases,
                       attention_cases,     distance_cases,
                       einsum_cases,        grid_sample_cases,
+                      box_cases,           region_cases,
                       interpolate_cases,   linear_cross_entropy_cases,
                       search_cases,        unfold_cases,
                       nan_reduce_cases}) {

@@ -11,6 +11,7 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/images/grid_sample.h"
+#include "tegula/ops/images/regions.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
@@ -104,52 +105,20 @@ Results grid_of(const Call& call) {
   return affine_grid(call[0], shape_of(call, call.integers(1)), {.align_corners = call.flag("align_corners")});
 }
 
-/// x (N, C, H, W) at places (R, P) of rows and columns of the images `of` (R): (R, C, P), between the four pixels around each; 0 beyond one pixel outside.
-Tensor between_pixels(const Tensor& x, const Tensor& of, const Tensor& y, const Tensor& z, bool takes_greatest) {
-  const std::int64_t h = x.size(2), w = x.size(3);
-  const Tensor is_outside = y < -1.0 || y > static_cast<double>(h) || z < -1.0 || z > static_cast<double>(w);
-  const auto around = [](const Tensor& place, std::int64_t size) {
-    const Tensor inside = clamp(place, 0.0, static_cast<double>(size - 1));
-    const Tensor low = floor(inside);
-    const Tensor high = minimum(low + 1, static_cast<double>(size - 1));
-    return std::tuple(cast(low, i64), cast(high, i64), inside - low);
-  };
-  const auto [y0, y1, dy] = around(y, h);
-  const auto [z0, z1, dz] = around(z, w);
-  const Tensor images = reshape(permute(x, {0, 2, 3, 1}), {x.size(0) * h * w, x.size(1)});
-  const Tensor first = reshape(of, {-1, 1}) * (h * w);
-  const auto part = [&](const Tensor& row, const Tensor& column, const Tensor& weight) {
-    return take(images, first + row * w + column, 0) * unsqueeze(weight, -1);  // (R, P, C)
-  };
-  const Tensor a = part(y0, z0, (1 - dy) * (1 - dz)), b = part(y0, z1, (1 - dy) * dz), c = part(y1, z0, dy * (1 - dz)),
-               d = part(y1, z1, dy * dz);
-  const Tensor value = takes_greatest ? maximum(maximum(a, b), maximum(c, d)) : a + b + c + d;
-  return transpose(where(unsqueeze(is_outside, -1), 0.0, value), 1, 2);
-}
-
 /// Each region in output_height x output_width cells, each the mean or maximum of sampling_ratio² places.
 Results aligned(const Call& call) {
-  const Tensor x = call[0], rois = call[1], of = cast(call[2], i64);
-  const std::int64_t rows = call.integer("output_height", 1), columns = call.integer("output_width", 1),
-                     ratio = call.integer("sampling_ratio", 0);
-  if (ratio < 1) call.refuse("sampling_ratio = 0, whose number of places depends on values", "at least 1");
+  const std::int64_t samples = call.integer("sampling_ratio", 0);
+  if (samples < 1) call.refuse("sampling_ratio = 0, whose number of places depends on values", "at least 1");
   const std::string mode = call.text("mode", "avg");
   if (mode != "avg" && mode != "max") call.refuse("mode " + mode, "avg or max");
-  const double scale = call.number("spatial_scale", 1);
-  const bool is_half = call.text("coordinate_transformation_mode", call.opset() >= 16 ? "half_pixel" : "output_half_pixel") == "half_pixel";
-  const Tensor corner = rois * scale - (is_half ? 0.5 : 0.0);  // (R, 4): x1, y1, x2, y2
-  const auto places = [&](int low, std::int64_t cells) {
-    const Tensor begin = select(corner, 1, low);
-    Tensor length = select(corner, 1, low + 2) - begin;
-    if (!is_half) length = maximum(length, 1.0);
-    const Tensor at = (cast(arange(cells * ratio), x.dtype()) + 0.5) / static_cast<double>(cells * ratio);
-    return unsqueeze(begin, 1) + unsqueeze(length, 1) * at;  // (R, cells * ratio)
-  };
-  const std::int64_t r = rois.size(0), h = rows * ratio, w = columns * ratio;
-  const Tensor y = reshape(expand(unsqueeze(places(1, rows), 2), {r, h, w}), {r, h * w});
-  const Tensor z = reshape(expand(unsqueeze(places(0, columns), 1), {r, h, w}), {r, h * w});
-  const Tensor values = reshape(between_pixels(x, of, y, z, mode == "max"), {r, x.size(1), rows, ratio, columns, ratio});
-  return mode == "max" ? max(values, {3, 5}) : mean(values, {3, 5});
+  const std::string corners = call.text("coordinate_transformation_mode", call.opset() >= 16 ? "half_pixel" : "output_half_pixel");
+  return roi_align(call[0], call[1], call[2],
+                   {.height = call.integer("output_height", 1),
+                    .width = call.integer("output_width", 1),
+                    .scale = call.number("spatial_scale", 1),
+                    .samples = samples,
+                    .aligned = corners == "half_pixel",
+                    .mode = mode == "max" ? RoiMode::Max : RoiMode::Mean});
 }
 
 // clang-format off: one operator a line

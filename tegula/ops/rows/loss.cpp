@@ -15,6 +15,7 @@
 #include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/allowed.h"
 #include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula {
 
@@ -152,6 +153,29 @@ Tensor binary_cross_entropy_with_logits(Arg input, Arg target, const BinaryCross
   return finish(loss, options.reduction, p.dtype);
 }
 
+Tensor sigmoid_focal_loss(Arg input, Arg target, const FocalOptions& options) {
+  const In frame("sigmoid_focal_loss", input.loc);
+  const Pair pair = pair_of("sigmoid_focal_loss", input, target);
+  if (!(options.gamma >= 0)) expect_positive("sigmoid_focal_loss", "gamma", options.gamma, true, input.loc);
+  const Tensor &x = pair.input, &t = pair.target, p = sigmoid(x);
+  const Tensor wrong = p + t - 2.0 * p * t;  // 1 - p_t
+  Tensor loss = (1.0 - t) * x - log_sigmoid(x);
+  if (options.gamma != 0) loss = loss * pow(wrong, options.gamma);
+  if (options.alpha >= 0) loss = loss * (options.alpha * t + (1 - options.alpha) * (1.0 - t));
+  return finish(loss, options.reduction, pair.dtype);
+}
+
+Tensor dice_loss(Arg input, Arg target, const DiceOptions& options) {
+  const In frame("dice_loss", input.loc);
+  const Pair p = pair_of("dice_loss", input, target);
+  if (p.input.rank() < 2 || p.input.shape() != p.target.shape())
+    ops::refuse("dice_loss", "shapes " + to_string(p.input.shape()) + " and " + to_string(p.target.shape()), "two equal ones (N, …)",
+                input.loc);
+  const auto total = [](const Tensor& x) { return sum(flatten(x, 1), 1); };
+  const Tensor both = total(p.input * p.target), either = total(p.input) + total(p.target);
+  return finish(1.0 - (2.0 * both + options.smooth) / (either + options.smooth), options.reduction, p.dtype);
+}
+
 Tensor kl_div(Arg input, Arg target, const KlDivOptions& options) {
   const In frame("kl_div", input.loc);
   const Pair p = pair_of("kl_div", input, target);
@@ -220,6 +244,10 @@ std::vector<OpCase> loss_cases() {
   add(
       "bce_with_logits", [](const auto& x, LossReduction r) { return binary_cross_entropy_with_logits(x[0], x[1], {.reduction = r}); },
       real, share);
+  add(
+      "sigmoid_focal_loss", [](const auto& x, LossReduction r) { return sigmoid_focal_loss(x[0], x[1], {.gamma = 1.5, .reduction = r}); },
+      real, share);
+  add("dice_loss", [](const auto& x, LossReduction r) { return dice_loss(x[0], x[1], {.reduction = r}); }, share, share);
   cases.push_back(
       {.op = "bce_with_logits",
        .function = [](const auto& x) { return binary_cross_entropy_with_logits(x[0], x[1], {.weight = x[2], .pos_weight = x[2]}); },

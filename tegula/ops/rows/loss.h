@@ -67,6 +67,22 @@ Tensor binary_cross_entropy(Arg input, Arg target, const BinaryCrossEntropyOptio
 /// The same of sigmoid(input), without overflow: max(x, 0) - x*t + log1p(exp(-|x|)).
 Tensor binary_cross_entropy_with_logits(Arg input, Arg target, const BinaryCrossEntropyOptions& options = {});
 
+struct FocalOptions {
+  double alpha = 0.25;  // the weight of the positive class, 1 - alpha of the negative one; below 0: none
+  double gamma = 2;  // 0: no focus, binary_cross_entropy_with_logits
+  LossReduction reduction = LossReduction::None;
+};
+/// binary_cross_entropy_with_logits times (1 - p_t)^gamma, p_t the probability of what is true: easy examples count little (Lin et al., "Focal loss
+/// for dense object detection", 2017). Targets in [0, 1]. None is torchvision's default.
+Tensor sigmoid_focal_loss(Arg input, Arg target, const FocalOptions& options = {});
+struct DiceOptions {
+  double smooth = 1;  // added to both sums, so that an empty mask that is found empty costs nothing
+  LossReduction reduction = LossReduction::Mean;
+};
+/// 1 - (2 Σ p t + smooth) / (Σ p + Σ t + smooth) over all axes but the first: probabilities p (N, …) against masks t of the same shape in [0, 1]
+/// (Milletari et al., "V-Net", 2016). One value for each of N.
+Tensor dice_loss(Arg input, Arg target, const DiceOptions& options = {});
+
 struct KlDivOptions {
   LossReduction reduction = LossReduction::Mean;
   bool log_target = false;  // the target is given as logarithms
