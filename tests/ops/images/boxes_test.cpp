@@ -150,13 +150,13 @@ TEST(Regions, EachRegionIsOfItsPicture) {
 
 TEST(Boxes, Errors) {
   expect_part(refusal([] { box_area(zeros({3, 5})); }), "box_area: got shape (3, 5), expected boxes (…, 4)");
-  expect_part(refusal([] { box_iou(zeros({4}), zeros({2, 4})); }), "box_iou: got shapes (4) and (2, 4), expected (…, N, 4) and (…, M, 4)");
-  expect_part(refusal([] { nms(zeros({3, 4}), zeros({4})); }), "nms: got boxes (3, 4), scores (4)");
+  expect_part(refusal([] { box_iou(zeros({4}), zeros({2, 4})); }), "box_iou: got shapes (4,) and (2, 4), expected (…, N, 4) and (…, M, 4)");
+  expect_part(refusal([] { nms(zeros({3, 4}), zeros({4})); }), "nms: got boxes (3, 4), scores (4,)");
   expect_part(refusal([] { nms(zeros({3, 4}), zeros({3}), {.classes = zeros({3})}); }), "expected integers of the shape of scores");
   expect_part(refusal([] { roi_align(zeros({1, 3, 4}), zeros({2, 4}), whole({0, 0})); }), "roi_align: got shapes (1, 3, 4)");
   expect_part(refusal([] { roi_align(zeros({1, 1, 3, 4}), zeros({2, 4}), zeros({2})); }), "(R) of integers");
   expect_part(refusal([] { roi_align(zeros({1, 1, 3, 4}), zeros({2, 4}), whole({0, 0}), {.samples = 0}); }), "at least 1 each");
-  expect_part(refusal([] { dice_loss(zeros({3}), zeros({3})); }), "dice_loss: got shapes (3) and (3), expected two equal ones (N, …)");
+  expect_part(refusal([] { dice_loss(zeros({3}), zeros({3})); }), "dice_loss: got shapes (3,) and (3,), expected two equal ones (N, …)");
   expect_part(refusal([] { sigmoid_focal_loss(zeros({3}), zeros({3}), {.gamma = -1}); }), "gamma = -1");
 }
 
