@@ -4,7 +4,14 @@
 
 #include "tegula/models/airbench.h"          // models::Airbench
 #include "tegula/models/image_classifier.h"  // models::ImageClassifier: pictures of one's own
+#include "tegula/models/images/convnext.h"      // models::ConvNextTiny
+#include "tegula/models/images/densenet.h"      // models::DenseNet
+#include "tegula/models/images/efficientnet.h"  // models::EfficientNetB0
+#include "tegula/models/images/mobilenet.h"     // models::MobileNetV2
+#include "tegula/models/images/unet.h"          // models::UNet
+#include "tegula/models/images/vgg.h"           // models::Vgg
+#include "tegula/models/images/vit.h"           // models::VisionTransformer
 #include "tegula/models/mnist.h"             // models::MnistMlp, models::MnistCnn
 #include "tegula/models/registry.h"          // models::make, models::load: by name, and in files
-#include "tegula/models/resnet.h"            // models::ResNet50
+#include "tegula/models/resnet.h"            // models::ResNet18, 34, 50, 101
 #include "tegula/models/table.h"             // models::TableModel: tables of one's own

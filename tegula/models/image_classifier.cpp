@@ -30,17 +30,6 @@ std::vector<BlockSizes> block_sizes(const ImageClassifierOptions& options) {
 
 }  // namespace
 
-nn::Sequential BasicBlock::shortcut(std::int64_t in, std::int64_t out, std::int64_t stride) {
-  if (in == out && stride == 1) return {};
-  return {nn::Conv2d{in, out, 1, {.stride = stride, .bias = false}}, nn::BatchNorm2d{out}};
-}
-
-Tensor BasicBlock::operator()(Tensor x) {
-  Tensor y = relu(bn1(conv1(x)));
-  y = bn2(conv2(y));
-  return relu(y + (downsample.empty() ? x : downsample(x)));
-}
-
 ImageClassifier::ImageClassifier(const ImageClassifierOptions& options)
     : mean(zeros({3})),
       deviation(ones({3})),

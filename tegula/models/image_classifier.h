@@ -7,25 +7,13 @@
 #include <vector>
 
 #include "tegula/core/host_array.h"
+#include "tegula/models/resnet.h"
 #include "tegula/nn/convolution.h"
 #include "tegula/nn/linear.h"
 #include "tegula/nn/normalization.h"
 #include "tegula/nn/sequential.h"
 
 namespace tegula::models {
-
-/// The basic block of He et al., "Deep residual learning for image recognition" (2016).
-struct BasicBlock {
-  std::int64_t in, width, stride;
-  nn::Conv2d conv1{in, width, 3, {.stride = stride, .padding = 1, .bias = false}};
-  nn::BatchNorm2d bn1{width};
-  nn::Conv2d conv2{width, width, 3, {.padding = 1, .bias = false}};
-  nn::BatchNorm2d bn2{width};
-  nn::Sequential downsample = shortcut(in, width, stride);  // empty: x itself
-
-  Tensor operator()(Tensor x);
-  static nn::Sequential shortcut(std::int64_t in, std::int64_t out, std::int64_t stride);
-};
 
 struct ImageClassifierOptions {
   std::int64_t classes = 2;
