@@ -6,6 +6,7 @@
 #include "tegula/models/image_classifier.h"  // models::ImageClassifier: pictures of one's own
 #include "tegula/models/images/convnext.h"      // models::ConvNextTiny
 #include "tegula/models/images/densenet.h"      // models::DenseNet
+#include "tegula/models/images/detector.h"      // models::SingleShotDetector
 #include "tegula/models/images/efficientnet.h"  // models::EfficientNetB0
 #include "tegula/models/images/mobilenet.h"     // models::MobileNetV2
 #include "tegula/models/images/unet.h"          // models::UNet

@@ -123,6 +123,7 @@
 #include "tegula/train/evaluator.h"
 #include "tegula/train/loss.h"
 #include "tegula/train/metrics.h"  // metrics::accuracy, …
+#include "tegula/train/metrics_of_boxes.h"  // metrics::MeanAveragePrecision
 #include "tegula/train/trainer.h"  // Trainer, EarlyStopping
 
 // Data and files.
@@ -134,8 +135,10 @@
 #include "tegula/data/image_grid.h"  // data::image_grid
 #include "tegula/data/loader.h"  // data::Loader
 #include "tegula/data/mnist.h"  // data::mnist
+#include "tegula/data/scenes.h"  // data::draw_scenes: digits anywhere, with boxes and masks
 #include "tegula/data/split.h"  // data::split, data::k_fold
 #include "tegula/io/csv.h"  // io::read_csv
+#include "tegula/io/draw_boxes.h"  // io::draw_boxes
 #include "tegula/io/event_file.h"  // io::EventFile, for TensorBoard
 #include "tegula/io/jpeg.h"
 #include "tegula/io/npy.h"  // io::read_npy, io::read_npz

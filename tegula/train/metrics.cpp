@@ -164,6 +164,22 @@ double ConfusionMatrix::f1(std::int64_t c) const {
   return p + r == 0 ? 0 : 2 * p * r / (p + r);
 }
 
+double ConfusionMatrix::iou(std::int64_t c) const {
+  std::int64_t either = support(c) - count(c, c);
+  for (std::int64_t t = 0; t < classes_; ++t) either += count(t, c);
+  return ratio(count(c, c), either);
+}
+
+double ConfusionMatrix::mean_iou() const {
+  RunningMean mean;
+  for (std::int64_t c = 0; c < classes_; ++c) {
+    std::int64_t predicted = 0;
+    for (std::int64_t t = 0; t < classes_; ++t) predicted += count(t, c);
+    if (support(c) + predicted > 0) mean.add(iou(c));
+  }
+  return mean.value();
+}
+
 double ConfusionMatrix::macro_f1() const { return macro().f1; }
 
 ConfusionMatrix::Averages ConfusionMatrix::averages(const std::vector<double>& weights) const {

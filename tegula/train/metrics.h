@@ -74,6 +74,8 @@ class ConfusionMatrix {
   double precision(std::int64_t c) const;  // share of the samples predicted as c that are c
   double recall(std::int64_t c) const;  // share of the samples of class c that are predicted as c
   double f1(std::int64_t c) const;  // the harmonic mean of both
+  double iou(std::int64_t c) const;  // the samples that are c and predicted as c, over those that are either; f1 is dice
+  double mean_iou() const;  // over the classes that occur in truth or prediction; NaN when empty
   double macro_f1() const;  // the mean of f1 over classes
 
   /// Means over classes: all alike, or each by its support.

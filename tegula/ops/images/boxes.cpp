@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <span>
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
@@ -129,6 +130,47 @@ Tensor decode_boxes(Arg arg, Arg anchors, const BoxCoding& coding) {
   const Tensor x = c.a / w[0] * a.w + a.x, y = c.b / w[1] * a.h + a.y;
   const Tensor half_w = exp(minimum(c.c / w[2], most)) * a.w / 2, half_h = exp(minimum(c.d / w[3], most)) * a.h / 2;
   return ops::narrow(joined(x - half_w, y - half_h, x + half_w, y + half_h, arg.loc), dtype);
+}
+
+Tensor anchor_boxes(std::int64_t height, std::int64_t width, double stride, const std::vector<std::array<double, 2>>& sizes, Line where) {
+  const In frame("anchor_boxes", where);
+  if (height < 0 || width < 0) {
+    ops::refuse("anchor_boxes", "a map of (" + std::to_string(height) + ", " + std::to_string(width) + ")", "sizes of at least 0", where);
+  }
+  std::vector<float> corners;
+  for (std::int64_t y = 0; y < height; ++y) {
+    for (std::int64_t x = 0; x < width; ++x) {
+      const double middle_x = (static_cast<double>(x) + 0.5) * stride, middle_y = (static_cast<double>(y) + 0.5) * stride;
+      for (const auto& [w, h] : sizes) {
+        for (const double side : {middle_x - w / 2, middle_y - h / 2, middle_x + w / 2, middle_y + h / 2})
+          corners.push_back(static_cast<float>(side));
+      }
+    }
+  }
+  return tensor(std::span<const float>(corners), {static_cast<std::int64_t>(corners.size()) / 4, 4});
+}
+
+Tensor match_boxes(Arg iou_arg, Arg present_arg, const MatchOptions& options) {
+  const In frame("match_boxes", iou_arg.loc);
+  const Tensor given = graph::stop_gradient(ops::float_tensor("match_boxes", iou_arg)), present = present_arg.tensor("match_boxes");
+  Shape objects = given.shape();
+  if (objects.rank() >= 2) objects.erase(objects.rank() - 2);
+  if (given.rank() < 2 || present.shape() != objects || present.dtype() != DType::boolean) {
+    ops::refuse(
+        "match_boxes",
+        "iou " + to_string(given.shape()) + " and present " + to_string(present.shape()) + " of " + std::string(name(present.dtype())),
+        "(…, A, M) and (…, M) of boolean", iou_arg.loc);
+  }
+  Shape anchors = given.shape();
+  anchors.erase(anchors.rank() - 1);
+  if (numel(given.shape()) == 0) return full(anchors, -1, i64);
+  const Tensor iou = where(unsqueeze(present, -2), ops::widen(given), -1.0);
+  const Tensor most = max(iou, -1);
+  const Tensor found = where(most >= options.high, argmax(iou, -1), where(most >= options.low, -2, -1));
+  if (!options.best) return found;
+  const Tensor of_object = max(iou, -2, Keep::Yes);  // (…, 1, M)
+  const Tensor is_best = cast(iou == of_object && of_object > 0.0, i64);
+  return where(max(is_best, -1) > 0, argmax(is_best, -1), found);
 }
 
 KeptBoxes nms(Arg arg, Arg score_arg, const NmsOptions& options) {

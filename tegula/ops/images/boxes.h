@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "tegula/graph/tensor.h"
 
@@ -42,6 +43,19 @@ struct BoxCoding {
 Tensor encode_boxes(Arg boxes, Arg anchors, const BoxCoding& coding = {});
 /// The inverse. Logarithms above log(1000 / 16) are cut off, as in torchvision, so that a wild guess stays finite.
 Tensor decode_boxes(Arg codes, Arg anchors, const BoxCoding& coding = {});
+
+/// Boxes of each size around the middle of each cell of a (height, width) map whose cells are `stride` pixels wide: (height * width * sizes, 4) f32
+/// of corners, row after row, the sizes of a cell side by side. A size is (width, height) in pixels.
+Tensor anchor_boxes(std::int64_t height, std::int64_t width, double stride, const std::vector<std::array<double, 2>>& sizes,
+                    Line where = Line::current());
+
+struct MatchOptions {
+  double low = 0.4, high = 0.5;  // an anchor has an object from `high` on, none below `low`, and counts neither way between
+  bool best = true;  // the anchors that overlap an object most have it, however little that is
+};
+/// iou (…, A, M) of anchors and objects, present (…, M) boolean -> (…, A) i64: which object each anchor has, -1 for none, -2 for neither (Ren et al.,
+/// "Faster R-CNN", 2015). No gradients. Throws Error for shapes that do not fit.
+Tensor match_boxes(Arg iou, Arg present, const MatchOptions& options = {});
 
 struct NmsOptions {
   double iou = 0.5;  // a box that overlaps a better one by more goes

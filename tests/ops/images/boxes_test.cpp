@@ -65,6 +65,19 @@ TEST(Boxes, FormsAndCodesThereAndBack) {
   EXPECT_TRUE(std::isfinite(max(decode_boxes(full({1, 4}, 1e30), floats({0., 0, 2, 2}), {})).item<double>() * 0));
 }
 
+TEST(Boxes, AnchorsAndWhichObjectTheyHave) {
+  const Tensor anchors = anchor_boxes(1, 2, 8, {{4, 2}, {8, 8}});
+  expect_values(anchors, {2, 3, 6, 5, 0, 0, 8, 8, 10, 3, 14, 5, 8, 0, 16, 8});
+  EXPECT_EQ(anchor_boxes(0, 3, 8, {{4, 2}}).shape(), (Shape{0, 4}));
+  // Four anchors; object 0 is found well by anchor 0, object 1 badly by anchor 3, object 2 is not there.
+  const Tensor iou = reshape(floats({0.9f, 0, 0.9f, 0.45f, 0, 0, 0.1f, 0.05f, 0, 0, 0.3f, 0}), {4, 3});
+  const Tensor present = tensor({true, true, false});
+  expect_values(match_boxes(iou, present), {0, -2, -1, 1});
+  expect_values(match_boxes(iou, present, {.best = false}), {0, -2, -1, -1});
+  expect_values(match_boxes(iou, present, {.low = 0.05, .high = 0.05, .best = false}), {0, 0, 0, 1});
+  expect_values(match_boxes(zeros({2, 0}), zeros({0}, boolean)), {-1, -1});
+}
+
 /// The greedy loop.
 std::vector<std::int64_t> greedy(const std::vector<double>& boxes, const std::vector<double>& scores, const std::vector<double>& classes,
                                  double iou, double least, std::size_t most) {
@@ -156,6 +169,8 @@ TEST(Boxes, Errors) {
   expect_part(refusal([] { roi_align(zeros({1, 3, 4}), zeros({2, 4}), whole({0, 0})); }), "roi_align: got shapes (1, 3, 4)");
   expect_part(refusal([] { roi_align(zeros({1, 1, 3, 4}), zeros({2, 4}), zeros({2})); }), "(R) of integers");
   expect_part(refusal([] { roi_align(zeros({1, 1, 3, 4}), zeros({2, 4}), whole({0, 0}), {.samples = 0}); }), "at least 1 each");
+  expect_part(refusal([] { match_boxes(zeros({4, 3}), zeros({3})); }), "(…, A, M) and (…, M) of boolean");
+  expect_part(refusal([] { anchor_boxes(-1, 3, 8, {}); }), "anchor_boxes: got a map of (-1, 3)");
   expect_part(refusal([] { dice_loss(zeros({3}), zeros({3})); }), "dice_loss: got shapes (3,) and (3,), expected two equal ones (N, …)");
   expect_part(refusal([] { sigmoid_focal_loss(zeros({3}), zeros({3}), {.gamma = -1}); }), "gamma = -1");
 }
