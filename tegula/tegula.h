@@ -135,6 +135,7 @@
 #include "tegula/data/image_grid.h"  // data::image_grid
 #include "tegula/data/loader.h"  // data::Loader
 #include "tegula/data/mnist.h"  // data::mnist
+#include "tegula/data/object_labels.h"  // data::read_coco, data::read_yolo
 #include "tegula/data/scenes.h"  // data::draw_scenes: digits anywhere, with boxes and masks
 #include "tegula/data/split.h"  // data::split, data::k_fold
 #include "tegula/io/csv.h"  // io::read_csv

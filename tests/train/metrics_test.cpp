@@ -48,6 +48,9 @@ TEST(ConfusionMatrix, GivesPrecisionRecallAndF1) {
   EXPECT_EQ(matrix.count(1, 2), 1);
   EXPECT_EQ(matrix.count(2, 1), 2);
   EXPECT_DOUBLE_EQ(matrix.accuracy(), 2.0 / 6);
+  EXPECT_DOUBLE_EQ(matrix.iou(0), 2.0 / 3);  // two right, one 1 called 0
+  EXPECT_DOUBLE_EQ(matrix.iou(1), 0);
+  EXPECT_DOUBLE_EQ(matrix.mean_iou(), 2.0 / 9);
   EXPECT_DOUBLE_EQ(matrix.precision(0), 2.0 / 3);
   EXPECT_DOUBLE_EQ(matrix.recall(0), 1.0);
   EXPECT_DOUBLE_EQ(matrix.f1(0), 0.8);
