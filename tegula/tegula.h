@@ -68,6 +68,7 @@
 #include "tegula/ops/images/interpolate.h"  // interpolate
 #include "tegula/ops/images/regions.h"  // roi_align roi_pool
 #include "tegula/ops/images/unfold.h"  // unfold fold pixel_shuffle
+#include "tegula/ops/images/unpool.h"  // max_pool2d_with_indices max_unpool2d local_contrast_norm
 #include "tegula/ops/linalg/linalg.h"  // solve inverse det lu cholesky qr svd eigh eig lstsq pinv …
 #include "tegula/ops/loop.h"  // scan: recurrences
 #include "tegula/ops/products/attention.h"  // scaled_dot_product_attention
