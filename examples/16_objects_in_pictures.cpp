@@ -1,7 +1,7 @@
 // Lesson 16: objects in pictures.
 //
 // Two questions about the same pictures, digits drawn anywhere: to which digit does each pixel belong (segmentation), and where are the digits
-// (detection)? Run it with "long" for nets that are trained until they are good: two and five minutes on two cores.
+// (detection)? Run it with "long" for nets that are trained until they are good, which takes minutes.
 
 #include <tegula/models.h>
 
@@ -71,14 +71,15 @@ static double detection_lesson(std::int64_t pictures, std::int64_t epochs) {
   }
   std::printf("detection of digits:\n%s", map.result().print().c_str());
 
-  // The first pictures with their boxes.
+  // The first picture with three digits found, as a file: each class has its colour.
+  std::int64_t shown = 0;
+  while (shown + 1 < test.size() && counts[std::size_t(shown)] != 3) ++shown;
+  const auto corners = select(found[0], 0, shown).to_host<double>();
+  const auto kinds = select(found[2], 0, shown).to_host<std::int64_t>();
   std::vector<io::DrawnBox> drawn;
-  const HostArray picture = test.get(0)[0];
-  for (std::int64_t k = 0; k < counts[0]; ++k) {
-    const auto corners = select(select(found[0], 0, 0), 0, k).to_host<double>();
-    drawn.push_back({{corners[0], corners[1], corners[2], corners[3]}});
-  }
-  io::write_png("objects.png", io::draw_boxes(picture, drawn));
+  for (std::size_t k = 0; k < std::size_t(counts[std::size_t(shown)]); ++k)
+    drawn.push_back({{corners[4 * k], corners[4 * k + 1], corners[4 * k + 2], corners[4 * k + 3]}, kinds[k]});
+  io::write_png("objects.png", io::draw_boxes(test.get(shown)[0], drawn));
   return map.result().map50;
 }
 
