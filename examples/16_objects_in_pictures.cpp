@@ -1,6 +1,6 @@
 // Lesson 16: objects in pictures.
 //
-// Two questions about the same pictures, digits drawn anywhere: to which digit does each pixel belong (segmentation), and where are the digits
+// Two questions about the same pictures, digits drawn anywhere: is a pixel part of a digit (segmentation), and where are the digits
 // (detection)? Run it with "long" for nets that are trained until they are good, which takes minutes.
 
 #include <tegula/models.h>
