@@ -54,6 +54,22 @@ TEST(OnnxModel, HasItsInitializersAsParameters) {
   EXPECT_EQ(num_parameters(model), 9);
 }
 
+TEST(OnnxModel, TakesDeterminantsAndTransformsOfAnySize) {
+  const onnx::Model det_of(
+      parsed(model_proto({.nodes = {{"Det", {"x"}, {"y"}}}, .inputs = {value_proto("x", {-1, -1})}, .outputs = {value_proto("y", {})}})));
+  const Tensor scales = arange(9.0) + 1.0;  // of the rows of a triangle: their product is 9!
+  EXPECT_NEAR(det_of(cast(where(reshape(arange(9), {9, 1}) > arange(9), 0.5, 0.0) + eye(9) * scales, f32)).item(), 362880, 0.1);
+  const onnx::Model dft_of(parsed(
+      model_proto({.nodes = {{"DFT", {"x"}, {"y"}}}, .inputs = {value_proto("x", {1, -1, 1})}, .outputs = {value_proto("y", {})}}, 20)));
+  constexpr std::int64_t kPoints = 10'007;  // a prime
+  const Tensor wave = cast(cos(arange(static_cast<double>(kPoints)) * (2 * 3.14159265358979324 * 21 / kPoints)), f32);
+  const Tensor y = dft_of(reshape(wave, {1, kPoints, 1}));
+  ASSERT_EQ(y.shape(), (Shape{1, kPoints, 2}));
+  const std::vector<float> values = y.to_host();
+  EXPECT_NEAR(values[2 * 21], kPoints / 2.0, 0.1);
+  EXPECT_NEAR(values[2 * 22], 0, 0.1);
+}
+
 TEST(OnnxModel, IsTrainedFurtherAndSaved) {
   onnx::Model model(parsed(model_proto(small_net())));
   const Tensor x = tensor({1.f, 1.f}, {1, 2}), y = tensor({1.f, 1.f, 1.f}, {1, 3});

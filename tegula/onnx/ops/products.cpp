@@ -3,6 +3,7 @@
 #include "tegula/onnx/ops/common.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/linalg/solve.h"
 #include "tegula/ops/products/einsum.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/shape/index.h"
@@ -25,7 +26,7 @@ Results gemm(const Call& call) {
   return call.has(2) ? product + scaled(call[2], call.number("beta", 1)) : product;
 }
 
-/// Expanded along the first row (Laplace), for small matrices: no pivot is divided by.
+/// Expanded along the first row (Laplace), for the smallest matrices: the gradient divides by nothing, also where they are singular.
 Tensor determinant(const Tensor& a) {
   const std::int64_t n = a.size(-1);
   if (n == 1) return select(select(a, -1, 0), -1, 0);
@@ -42,11 +43,11 @@ Tensor determinant(const Tensor& a) {
 }
 
 Results determinants(const Call& call) {
-  constexpr std::int64_t kLargest = 6;
+  constexpr std::int64_t kSmall = 3;  // rows
   const Tensor a = call[0];
-  if (a.rank() < 2 || a.size(-1) != a.size(-2) || a.size(-1) < 1 || a.size(-1) > kLargest)
-    call.refuse("shape " + to_string(a.shape()), "square matrices of at most " + std::to_string(kLargest) + " rows");
-  return determinant(a);
+  if (a.rank() < 2 || a.size(-1) != a.size(-2)) call.refuse("shape " + to_string(a.shape()), "square matrices");
+  if (a.size(-1) >= 1 && a.size(-1) <= kSmall) return determinant(a);
+  return cast(det(cast(a, a.dtype() == f64 ? f64 : f32)), a.dtype());
 }
 
 // clang-format off: one operator a line

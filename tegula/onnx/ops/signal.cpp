@@ -1,4 +1,4 @@
-// Signals: windows, Fourier transforms as products with cosines and sines, mel filters.
+// Signals: windows, Fourier transforms, mel filters.
 
 #include <algorithm>
 #include <cmath>
@@ -8,14 +8,14 @@
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
-#include "tegula/ops/products/matmul.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/ops/signal/fft.h"
 
 namespace tegula::onnx {
 namespace {
 
-constexpr std::int64_t kLongest = 8192;  // elements of a transform, whose matrix has the square of that
+constexpr std::int64_t kLongest = std::int64_t{1} << 28;  // elements of a transform
 
 /// a - b cos(2 pi n / N) + c cos(4 pi n / N); N is the size, or one less.
 Results cosine_window(const Call& call, double a, double b, double c) {
@@ -30,47 +30,32 @@ Results cosine_window(const Call& call, double a, double b, double c) {
   return cast(tensor(values), dtype_of(static_cast<Type>(call.integer("output_datatype", 1))));
 }
 
-/// The transform of x (…, n, 1 or 2) along axis -2 in `count` points, of which the first `kept` are made; the sign of the exponent is `sign`.
-Tensor transformed(const Tensor& x, std::int64_t count, std::int64_t kept, int sign) {
-  const std::int64_t n = x.size(-2);
-  std::vector<double> real, imaginary;
-  for (std::int64_t k = 0; k < kept; ++k) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      const double angle = 2 * std::numbers::pi * static_cast<double>(k * i % count) / static_cast<double>(count);
-      real.push_back(std::cos(angle)), imaginary.push_back(sign * std::sin(angle));
-    }
-  }
-  const DType wide = x.dtype() == f64 ? f64 : f32;
-  const Tensor c = cast(tensor(real, {kept, n}), wide), s = cast(tensor(imaginary, {kept, n}), wide);
-  const Tensor a = cast(slice(x, -1, {0, 1}), wide);
-  const Tensor ca = matmul(c, a), sa = matmul(s, a);
-  if (x.size(-1) == 1) return concat({ca, sa}, -1);
-  const Tensor b = cast(slice(x, -1, {1, 2}), wide);
-  return concat({ca - matmul(s, b), sa + matmul(c, b)}, -1);
-}
-
-/// The real signal (…, count, 1) whose first count / 2 + 1 frequencies x (…, count / 2 + 1, 2) are; the others are their conjugates.
-Tensor real_signal(const Tensor& x, std::int64_t count) {
-  const std::int64_t bins = count / 2 + 1;
-  std::vector<double> real, imaginary;
-  for (std::int64_t n = 0; n < count; ++n) {
-    for (std::int64_t k = 0; k < bins; ++k) {
-      const double times = (k == 0 || 2 * k == count ? 1.0 : 2.0) / static_cast<double>(count);
-      const double angle = 2 * std::numbers::pi * static_cast<double>(k * n % count) / static_cast<double>(count);
-      real.push_back(times * std::cos(angle)), imaginary.push_back(-times * std::sin(angle));
-    }
-  }
-  const DType wide = x.dtype() == f64 ? f64 : f32;
-  const Tensor c = cast(tensor(real, {count, bins}), wide), s = cast(tensor(imaginary, {count, bins}), wide);
-  return matmul(c, cast(slice(x, -1, {0, 1}), wide)) + matmul(s, cast(slice(x, -1, {1, 2}), wide));
-}
-
 /// x along an axis in another length: cut, or with zeros behind.
 Tensor with_length(const Tensor& x, int axis, std::int64_t length) {
   std::vector<PadWidth> widths(static_cast<std::size_t>(x.rank()));
   widths[static_cast<std::size_t>(axis)] = {0, length - x.size(axis)};
   return length == x.size(axis) ? x : pad(x, widths);
 }
+
+Shape without_last(Shape shape) {
+  shape.erase(shape.rank() - 1);
+  return shape;
+}
+
+enum class Direction : std::uint8_t { Forward, Inverse };
+
+/// The transform of x (…, n, 1 or 2) along axis -2, of which the first `kept` numbers are made: (…, kept, 2), in f64: where
+/// numbers cancel, f32 leaves more than the suite takes for 0.
+Tensor transformed(const Tensor& given, std::int64_t kept, Direction direction) {
+  const Tensor x = cast(given, f64);
+  const std::int64_t n = x.size(-2);
+  if (direction == Direction::Forward && x.size(-1) == 1 && kept == n / 2 + 1) return rfft(reshape(x, without_last(x.shape())));
+  const Tensor pairs = with_length(x, x.rank() - 1, 2), y = direction == Direction::Forward ? fft(pairs) : ifft(pairs);
+  return kept == n ? y : slice(y, -2, {0, kept});
+}
+
+/// The real signal (…, count, 1) whose first count / 2 + 1 frequencies x (…, count / 2 + 1, 2) are; the others are their conjugates.
+Tensor real_signal(const Tensor& x, std::int64_t count) { return unsqueeze(irfft(cast(x, f64), count), -1); }
 
 Results fourier(const Call& call) {
   const Tensor given = call[0];
@@ -85,8 +70,7 @@ Results fourier(const Call& call) {
   const std::int64_t kept = is_half ? count / 2 + 1 : count;
   const Tensor x = movedim(with_length(given, axis, is_real_back ? kept : count), axis, rank - 2);
   if (is_real_back) return cast(movedim(real_signal(x, count), rank - 2, axis), given.dtype());
-  Tensor y = transformed(x, count, kept, is_inverse ? 1 : -1);
-  if (is_inverse) y = y / static_cast<double>(count);
+  const Tensor y = transformed(x, kept, is_inverse ? Direction::Inverse : Direction::Forward);
   return cast(movedim(y, rank - 2, axis), given.dtype());
 }
 
@@ -101,7 +85,7 @@ Results short_time(const Call& call) {
   Tensor frames = permute(windows(signal, {1}, {length}, {.stride = {step}}), {0, 1, 3, 2});  // (B, frames, length, 1 or 2)
   if (call.has(2)) frames = frames * reshape(with_length(call[2], 0, length), {length, 1});
   const bool is_half = call.flag("onesided", true) && signal.size(2) == 1;
-  return cast(transformed(frames, length, is_half ? length / 2 + 1 : length, -1), signal.dtype());
+  return cast(transformed(frames, is_half ? length / 2 + 1 : length, Direction::Forward), signal.dtype());
 }
 
 /// (bins of a spectrum, mel bins): triangles that are equally wide in mel.
