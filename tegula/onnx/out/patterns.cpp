@@ -19,8 +19,8 @@ class Pattern {
   bool write() {
     const std::string_view op = site_.node().op->class_name();
     if (op == "multiply_add") return norm(in(site_.index(), 0), in(site_.index(), 1), in(site_.index(), 2));
-    if (op == "multiply")
-      return mean(in(site_.index(), 0), in(site_.index(), 1)) || norm(in(site_.index(), 0), in(site_.index(), 1), kNone);
+    if (op == "divide") return mean(in(site_.index(), 0), in(site_.index(), 1));
+    if (op == "multiply") return norm(in(site_.index(), 0), in(site_.index(), 1), kNone);
     if (op != "add") return false;
     const int sum = site_.index(), first = in(sum, 0), second = in(sum, 1);
     return conv_with_bias(first, second) || gemm(first, second) || batch_norm(first, second) || norm(first, kNone, second);
@@ -63,14 +63,14 @@ class Pattern {
   }
   static Attribute epsilon(const Described& d) { return attribute("epsilon", static_cast<float>(d.real("eps"))); }
 
-  /// A sum times the share of one element.
-  bool mean(int sum, int share) {
-    const auto number = graph_.number(share);
+  /// A sum over the number of its elements.
+  bool mean(int sum, int elements) {
+    const auto number = graph_.number(elements);
     if (!number || !is(sum, "sum") || dtype(sum) == bf16 || !is_float(dtype(sum)) || dtype(in(sum, 0)) != dtype(sum)) return false;
     const auto axes = Described(graph_, sum).integers("axes");
     double count = 1;
     for (const std::int64_t axis : axes) count *= static_cast<double>(shape(in(sum, 0))[static_cast<int>(axis)]);
-    if (axes.empty() || shape(sum) != shape(site_.index()) || number->real() != 1 / count) return false;
+    if (axes.empty() || shape(sum) != shape(site_.index()) || number->real() != count) return false;
     site_.give(site_.out().reduce("ReduceMean", value(in(sum, 0)), axes));
     return true;
   }
