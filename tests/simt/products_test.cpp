@@ -11,7 +11,7 @@
 #include "tegula/graph/node.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/random.h"
-#include "tegula/simt/decide/products.h"
+#include "tegula/simt/decide/decisions.h"
 #include "tegula/simt/kernel/visit.h"
 #include "tegula/simt/layouts/rows.h"
 #include "tegula/simt/verify/verify.h"
@@ -42,6 +42,9 @@ std::vector<TensorProduct> all_products() {
   all.push_back({.tile = {64, 64, 32}, .out = bf16, .doubled = true, .added = true});
   all.push_back({.added = true, .stages = 1});
   all.push_back({.added = true, .stages = 5});
+  for (const DType dtype : {f16, bf16})
+    all.push_back({.tile = {64, 64, 16}, .stored = dtype, .out = dtype}),
+        all.push_back({.tile = {128, 32, 16}, .stored = dtype, .out = dtype});
   // By four warps together.
   for (const From a : {From::Rows, From::Columns, From::Computed})
     for (const From b : {From::Rows, From::Transposed, From::Computed}) all.push_back({.tile = {64, 64, 32}, .a = a, .b = b});
@@ -204,6 +207,21 @@ TEST(ProductDecisions, ReadAndWriteBanksWithoutConflicts) {
     EXPECT_GT(observed.banks.accesses, 0);
     EXPECT_EQ(observed.banks.conflicts, 0) << sample.name;
   }
+}
+
+/// A stage fewer, then none, where shared memory has no room for more.
+TEST(ProductDecisions, FitIntoSharedMemory) {
+  for (const int architecture : {80, 86, 90}) {
+    for (const Tile3 tile : {Tile3{128, 256, 128}, {128, 128, 128}, {128, 128, 64}})
+      EXPECT_LE(generate(program_of({.tile = tile}), known(), architecture).shared_bytes, shared_limit(architecture))
+          << architecture << " " << tile.k;
+  }
+}
+TEST(ProductDecisions, StoreHalvesInPiecesOf16Bytes) {
+  for (const DType dtype : {bf16, f16})
+    EXPECT_NE(generate(program_of({.tile = {64, 64, 32}, .out = dtype}), known(), 90).source.find("store_wide<8, 8"), std::string::npos);
+  EXPECT_EQ(generate(program_of({.tile = {64, 64, 32}, .out = bf16}), {.facts = {4, 4, 0, 0, 0, 0}}, 90).source.find("store_wide<8, 8"),
+            std::string::npos);
 }
 
 // ---- Faults.

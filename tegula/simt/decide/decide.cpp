@@ -208,6 +208,8 @@ Decisions decide(const Analysis& analysis, int architecture) {
     decisions.grid = fragment_grid(program, *sums, widths);
     decisions.products = decide_products(values, architecture);
   }
+  if (decisions.products.bytes + decisions.products.scratch_bytes > shared_limit(architecture))
+    decisions.products = {.fit_groups = false};  // threads do them, if there is room for that
   decisions.digits = digits_of_words(values);
   const bool takes = takes_old(analysis);
   decisions.order_is_seen = takes || reads_results(analysis, false);

@@ -348,22 +348,40 @@ class Decider {
       ring->second.late = 1;
     }
   }
-  /// As many as two blocks of a multiprocessor have room for, from 2 to 4; no measurement so far, but the text for an H200 (8192³) lost 4 to 5 % with 3 instead
-  /// of 4.
+  /// Of mma as many as two blocks of a multiprocessor have room for, of wgmma as many as one has, from 2 to 4. H200, bf16, 4096³, TFLOP/s (cuBLAS 701): mma,
+  /// tiles of 128 x 128: 64 terms in 3 stages 262, in 4, for which one block has room, 179; 32 terms in 4 stages 353. wgmma: 64 terms in 3 stages 255, in 4
+  /// 365; 32 terms in 4 stages 344; tiles of 128 x 256, 64 terms in 4 stages 398 (8192³: 426 of 657), 256 x 128 312.
   void choose_stages() {
     constexpr std::size_t kOther = 2048;
     constexpr int kMostStages = 4;
-    for (auto& [loop, plan] : p_.rings) {
+    for (auto ring = p_.rings.begin(); ring != p_.rings.end();) {
+      TileRingPlan& plan = ring->second;
       const std::size_t used = p_.bytes + p_.scratch_bytes + kOther;
       const auto fit = [&](std::size_t room) { return room > used ? static_cast<int>((room - used) / plan.stage_bytes) : 0; };
-      const bool alone =
-          v_.grid().groups && v_.grid().rows * v_.grid().columns >= 128 * 256;  // a multiprocessor's registers hold one block
-      const int least = 2 + plan.late, most = std::max(least, fit(limit_));
-      plan.stages = plan.stages > 1 ? std::clamp(plan.stages, least, most)
-                                    : std::clamp(fit(alone ? limit_ : limit_ / 2), least, std::max(least, std::min(kMostStages, most)));
+      const int most = fit(limit_);
+      if (most < 2 + plan.late) end_early(ring->first, plan);
+      if (most < 2) {
+        for (const Id load : plan.loads) {
+          CopiedTile& copied = p_.copied.at(load);
+          copied.loop = -1, copied.place = take(copied.tile.bytes());
+        }
+        ring = p_.rings.erase(ring);
+        continue;
+      }
+      const int least = 2 + plan.late, wanted = fit(v_.grid().groups ? limit_ : limit_ / 2);
+      plan.stages =
+          plan.stages > 1 ? std::clamp(plan.stages, least, most) : std::clamp(wanted, least, std::max(least, std::min(kMostStages, most)));
       plan.place = p_.bytes;
       p_.bytes += static_cast<std::size_t>(plan.stages) * plan.stage_bytes;
+      ++ring;
     }
+  }
+  /// There is no room for a stage more.
+  void end_early(Id loop, TileRingPlan& plan) {
+    plan.late = 0;
+    const std::vector<Id>& body = v_.at(loop).regions[0].body;
+    for (auto& [id, product] : p_.all)
+      if (std::ranges::find(body, id) != body.end()) product.late = false;
   }
 
   const Values& v_;

@@ -119,6 +119,7 @@ class Lowering : private Values {
   // ---- memory.cpp
   void load(Id id);
   void store(Id id);
+  bool store_pieces(Id pointer, Id value, Id mask);
   void random_words(Id id);
   void write_in_order(Id id);
   void atomic(Id id);
