@@ -48,11 +48,11 @@ extern "C" __global__ void __launch_bounds__(256) k_product(const Arguments_k_pr
   }
   keep_packed(v20);
    {
-    // Copied 1 iterations ahead.
+    // Copied 2 iterations ahead.
     __syncthreads();
     int stage = 0;
     #pragma unroll 1
-    for (int s = 0; s < 1; ++s) {
+    for (int s = 0; s < 2; ++s) {
       const long long later = 0ll + s * 64ll;
       if (later < n2) {
         const long long v19 = later;
@@ -79,14 +79,14 @@ extern "C" __global__ void __launch_bounds__(256) k_product(const Arguments_k_pr
       close_copies();
     }
     for (long long v19 = 0ll; v19 < n2; v19 += 64ll) {
-      wait_for_copies<0>();
+      wait_for_copies<1>();
       fence_tiles();
       __syncthreads();
        {
-        const long long later = v19 + 1 * 64ll;
+        const long long later = v19 + 2 * 64ll;
         if (later < n2) {
           const long long v19 = later;
-          const int into = (stage < 2 ? stage + 1 : stage - 2);
+          const int into = (stage < 2 ? stage + 2 : stage - 2);
           #pragma unroll
           for (int i = 0; i < 4; ++i) {
             const int e = i * 256 + static_cast<int>(threadIdx.x);
@@ -122,20 +122,43 @@ extern "C" __global__ void __launch_bounds__(256) k_product(const Arguments_k_pr
         close_products();
         await_products<1>();
       }
-      stage = stage == 2 ? 0 : stage + 1;
+      stage = stage == 3 ? 0 : stage + 1;
     }
   }
   await_products<0>();
   keep_packed(v20);
-  #pragma unroll
-  for (int r = 0; r < 2; ++r) {
-    const int row = r / 2 * 128 + r % 2 * 8 + tr;
+   {
+    const int q = (static_cast<int>(threadIdx.x) & 3);
+    const bool odd = (q & 1) != 0;
+    const bool high = (q & 2) != 0;
     #pragma unroll
-    for (int c = 0; c < 16; ++c) {
-      const int col = (c * 4 + tc) * 2;
-      if (row < bounded((n0 + (-v9)))) store_wide<2, 2, true>((out2 + ((v9 * n1) + v12) + row * n1 + col), v20[r][c], bounded((n1 + (-v12))) - col);
+    for (int r = 0; r < 2; ++r) {
+      const int row = r / 2 * 128 + r % 2 * 8 + tr;
+      #pragma unroll
+      for (int c = 0; c < 4; ++c) {
+        float given[8];
+        float x[8];
+        given[0] = high ? (odd ? v20[r][c * 4 + 3][0] : v20[r][c * 4 + 2][0]) : (odd ? v20[r][c * 4 + 1][0] : v20[r][c * 4 + 0][0]);
+        given[1] = high ? (odd ? v20[r][c * 4 + 3][1] : v20[r][c * 4 + 2][1]) : (odd ? v20[r][c * 4 + 1][1] : v20[r][c * 4 + 0][1]);
+        given[2] = exchanged(high ? (odd ? v20[r][c * 4 + 2][0] : v20[r][c * 4 + 3][0]) : (odd ? v20[r][c * 4 + 0][0] : v20[r][c * 4 + 1][0]), 1);
+        given[3] = exchanged(high ? (odd ? v20[r][c * 4 + 2][1] : v20[r][c * 4 + 3][1]) : (odd ? v20[r][c * 4 + 0][1] : v20[r][c * 4 + 1][1]), 1);
+        given[4] = exchanged(high ? (odd ? v20[r][c * 4 + 1][0] : v20[r][c * 4 + 0][0]) : (odd ? v20[r][c * 4 + 3][0] : v20[r][c * 4 + 2][0]), 2);
+        given[5] = exchanged(high ? (odd ? v20[r][c * 4 + 1][1] : v20[r][c * 4 + 0][1]) : (odd ? v20[r][c * 4 + 3][1] : v20[r][c * 4 + 2][1]), 2);
+        given[6] = exchanged(high ? (odd ? v20[r][c * 4 + 0][0] : v20[r][c * 4 + 1][0]) : (odd ? v20[r][c * 4 + 2][0] : v20[r][c * 4 + 3][0]), 3);
+        given[7] = exchanged(high ? (odd ? v20[r][c * 4 + 0][1] : v20[r][c * 4 + 1][1]) : (odd ? v20[r][c * 4 + 2][1] : v20[r][c * 4 + 3][1]), 3);
+        x[0] = high ? (odd ? given[6] : given[4]) : (odd ? given[2] : given[0]);
+        x[1] = high ? (odd ? given[7] : given[5]) : (odd ? given[3] : given[1]);
+        x[2] = high ? (odd ? given[4] : given[6]) : (odd ? given[0] : given[2]);
+        x[3] = high ? (odd ? given[5] : given[7]) : (odd ? given[1] : given[3]);
+        x[4] = high ? (odd ? given[2] : given[0]) : (odd ? given[6] : given[4]);
+        x[5] = high ? (odd ? given[3] : given[1]) : (odd ? given[7] : given[5]);
+        x[6] = high ? (odd ? given[0] : given[2]) : (odd ? given[4] : given[6]);
+        x[7] = high ? (odd ? given[1] : given[3]) : (odd ? given[5] : given[7]);
+        const int col = ((c * 4 + q) * 1 + (tc / 4)) * 8;
+        if (row < bounded((n0 + (-v9)))) store_wide<8, 8, true>((out2 + ((v9 * n1) + v12) + row * n1 + col), x, bounded((n1 + (-v12))) - col);
+      }
     }
   }
 }
-// 256 threads, cluster of 1, 99328 bytes shared
+// 256 threads, cluster of 1, 132096 bytes shared
 

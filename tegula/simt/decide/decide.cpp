@@ -126,13 +126,16 @@ class Regions {
   }
 
  private:
+  bool copies_tiles(const tile::Region& body) const {
+    return std::ranges::any_of(body.body, [&](Id one) { return d_.products.copied.contains(one); });
+  }
   void loop(Id id, const std::set<Id>& fetched) {
     const tile::Region& body = v_.at(id).regions[0];
     DeferredSums& deferred = d_.deferred[id];
     for (std::size_t k = 0; k < body.results.size(); ++k) deferred.push_back(deferrable(v_, body, k));
     RingPlan& ring = d_.rings[id];  // where the loop copies tiles ahead there is none: groups of copies would meet
     const bool one_stage = (v_.at(id).attribute & 255) == 1;  // RangeHints::num_stages: nothing is fetched ahead
-    if (fetched.empty() && !one_stage && !d_.products.rings.contains(id)) ring = plan_ring(v_, body);
+    if (fetched.empty() && !one_stage && !copies_tiles(body)) ring = plan_ring(v_, body);
     std::set<Id> within = fetched;
     for (const auto& [load, place] : ring.places) within.insert(load);
     visit(body, within);
