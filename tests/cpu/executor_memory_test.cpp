@@ -265,5 +265,19 @@ TEST(ExecutorMemory, TilesMoveHomeBeforeTheirMemoryIsOverwritten) {
                      {numbers(f32, 103), TestArgument::filled(f32, 100, [](std::size_t k) { return 1000.0 + static_cast<double>(k); })}));
 }
 
+/// Between a word and the store of its result, a number is taken out of a tile: it says where the store goes, or which instances store. The word cannot
+/// write there itself.
+TEST(ExecutorMemory, AStoreMayDependOnNumbersComputedAfterItsValue) {
+  for (const bool masked : {true, false}) {
+    Builder b("late");
+    const Value in = b.pointer("in", f32, false), out = b.pointer("out", f32, true), i = b.arange(0, 8), id = b.program_id(0);
+    const Value number = reduce(broadcast(id, {33}), 0, Reduction::Min);
+    const Value x = b.load(in + (id * 8 + i)) + 1;
+    if (masked) b.store(out + (id * 8 + i), x, broadcast(reshape(number < 1, {}), {8}));
+    else b.store(out + (reshape(number, {}) * 8 + i), x);
+    EXPECT_TRUE(agrees(b.finish(), {numbers(f32, 24), TestArgument::empty(f32, 24)}, {.grids = {{3, 1, 1}}})) << masked;
+  }
+}
+
 }  // namespace
 }  // namespace tegula::host

@@ -159,9 +159,10 @@ Form Compiler::change(Id id) {
   const std::string to = !wanted          ? ""
                          : writes.empty() ? "s" + std::to_string(result.scalar.slot) + " = "
                                           : "t" + std::to_string(writes[0]) + " = ";
-  emit(body_level(), change_scatter, step, std::move(reads), std::move(writes),
-       to + "atomic " + to_string(atomic) + " " + std::string(tegula::name(stored)) + to_string(shape))
-      .kind = Item::Kind::Scatter;
+  Item& item = emit(body_level(), change_scatter, step, std::move(reads), std::move(writes),
+                    to + "atomic " + to_string(atomic) + " " + std::string(tegula::name(stored)) + to_string(shape));
+  item.kind = Item::Kind::Scatter;
+  item.scalar = result.scalar.slot;
   return wanted && self.type.shape.empty() ? extended(result.scalar, compute) : result;
 }
 

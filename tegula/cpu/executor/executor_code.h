@@ -71,6 +71,7 @@ struct Form {
 struct Item {
   std::vector<std::byte> bytes;
   std::vector<int> reads, writes;  // tiles
+  int scalar = -1;  // slot of the scalar that the step computes
   int label = -1;  // the label this is
   int target = -1;  // the label a LoopStep or JumpStep goes to
   bool loop_begin = false, loop_end = false;

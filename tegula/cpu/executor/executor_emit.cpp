@@ -43,7 +43,7 @@ void Compiler::assign(const Scalar& to, const Scalar& from) {
   step.out = to.slot;
   step.a = slot_of(from);
   if (step.out == step.a) return;
-  emit(body_level(), copy_scalar, step, {}, {}, "s" + std::to_string(step.out) + " = s" + std::to_string(step.a));
+  emit(body_level(), copy_scalar, step, {}, {}, "s" + std::to_string(step.out) + " = s" + std::to_string(step.a)).scalar = step.out;
 }
 
 Scalar Compiler::scalar_step(Run run, const Scalar& a, const Scalar& b, const Scalar& c, const char* text) {
@@ -65,7 +65,8 @@ Scalar Compiler::scalar_step(Run run, const Scalar& a, const Scalar& b, const Sc
   const auto name = [](const Scalar& s, int slot) { return s.known ? std::to_string(s.value) : "s" + std::to_string(slot); };
   emit(result.level, run, step, {}, {},
        "s" + std::to_string(step.out) + " = " + text + " " + name(a, step.a) + " " + name(b, step.b) +
-           (c.known ? "" : " " + name(c, step.c)));
+           (c.known ? "" : " " + name(c, step.c)))
+      .scalar = step.out;
   return result;
 }
 

@@ -256,7 +256,8 @@ Form Compiler::reshaped(const Instruction& self) {
     BlockStep step = block(place, {}, {1});
     step.rows = step.fill_rows = &load_rows(self.type.pointer ? DType::i64 : self.type.dtype);
     step.tile = step.home = address_of(scalar.slot);
-    emit(body_level(), load_block, step, {view.tile}, {}, "s" + std::to_string(scalar.slot) + " = t" + std::to_string(view.tile));
+    emit(body_level(), load_block, step, {view.tile}, {}, "s" + std::to_string(scalar.slot) + " = t" + std::to_string(view.tile)).scalar =
+        scalar.slot;
     return extended(scalar, self.type.pointer ? DType::i64 : self.type.dtype);
   }
   if (old.kind == Kind::Affine) {

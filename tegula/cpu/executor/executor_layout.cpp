@@ -59,7 +59,7 @@ class Layout {
   }
 
   /// A store of the previous word's result: lets that word write to the store's destination. Nothing may come between that
-  /// sees the difference; stores through another pointer parameter do not overlap (a program has each output once).
+  /// sees the difference, or computes where the store goes; stores through another pointer parameter do not overlap (a program has each output once).
   void aim_stores() {
     std::vector<std::pair<int, Item>> aims;
     std::set<int> aimed;
@@ -85,10 +85,19 @@ class Layout {
     for (auto& [position, aim] : aims) items_.insert(items_.begin() + position, std::move(aim));
   }
 
+  /// True if the address or the bounds of the store are computed from this scalar.
+  static bool depends_on(const BlockStep& store, int scalar) {
+    if (scalar < 0) return false;
+    if (store.base == scalar) return true;
+    for (int i = 0; i < store.rank; ++i)
+      if (store.stride[i] == scalar || store.low[i] == scalar || store.high[i] == scalar || store.size[i] == scalar) return true;
+    return false;
+  }
+
   bool undisturbed(int producer, int store, int root) {
     for (int p = producer + 1; p < store; ++p) {
       const Item& between = item(p);
-      if (between.label >= 0 || between.target >= 0) return false;
+      if (between.label >= 0 || between.target >= 0 || depends_on(item(store).as<BlockStep>(), between.scalar)) return false;
       if (between.kind == Item::Kind::Store && root >= 0 && between.root >= 0 && between.root != root) continue;
       if (between.kind != Item::Kind::Other && between.kind != Item::Kind::Map) return false;
     }

@@ -118,7 +118,9 @@ Form Compiler::load(const Instruction& self) {
     step.fill = fill;
     const Strides strides = byte_strides(shape, size_of(compute));
     for (int i = 0; i < shape.rank(); ++i) step.tile_stride[i] = strides[i];
-    emit(body_level(), load_gather, step, std::move(reads), std::move(writes), text + " gathered").kind = Item::Kind::Gather;
+    Item& item = emit(body_level(), load_gather, step, std::move(reads), std::move(writes), text + " gathered");
+    item.kind = Item::Kind::Gather;
+    item.scalar = result.slot;
   } else {
     BlockStep step = block(pointer, box, shape);
     step.rows = &load_rows(stored), step.fill_rows = &load_rows(compute);
@@ -133,6 +135,7 @@ Form Compiler::load(const Instruction& self) {
     for (int i = 0; i < shape.rank(); ++i) step.tile_stride[i] = strides[i];
     Item& item = emit(body_level(), load_block, step, {}, std::move(writes), text + (masked ? " masked" : ""));
     item.kind = Item::Kind::Load;
+    item.scalar = result.slot;
     item.root = pointer.root;
   }
   if (!scalar) {

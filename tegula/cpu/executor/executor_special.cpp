@@ -30,7 +30,7 @@ Form Compiler::random(const Instruction& self) {
     step.index = slot_of(form.scalar);
     step.consecutive = 1;
     step.out = address_of(result.slot);
-    emit(body_level(), find_random(), step, {}, {}, "s" + std::to_string(result.slot) + " = random_bits");
+    emit(body_level(), find_random(), step, {}, {}, "s" + std::to_string(result.slot) + " = random_bits").scalar = result.slot;
     return extended(result, DType::i32);
   }
   const int out = new_tile(DType::i32, self.type.shape);

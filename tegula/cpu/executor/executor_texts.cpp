@@ -158,7 +158,7 @@ Form Compiler::inline_asm(const Instruction& self) {
   if (self.type.shape.empty()) {
     const Scalar result = fresh_scalar(body_level());
     step.out = address_of(result.slot);
-    emit(body_level(), run_fallback, step, std::move(reads), {}, "s" + std::to_string(result.slot) + " = inline_asm");
+    emit(body_level(), run_fallback, step, std::move(reads), {}, "s" + std::to_string(result.slot) + " = inline_asm").scalar = result.slot;
     return extended(result, self.type.dtype);
   }
   View out{new_tile(self.type.dtype, self.type.shape), dense_strides(self.type.shape)};

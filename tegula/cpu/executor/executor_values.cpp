@@ -234,7 +234,7 @@ Form Compiler::uniform_word(const Instruction& self) {
     step.advances[k] = 1;
     line += " s" + std::to_string(slot_of(x[k]));
   }
-  emit(level, table->run[(1u << x.size()) - 1], step, {}, {}, line);
+  emit(level, table->run[(1u << x.size()) - 1], step, {}, {}, line).scalar = result.slot;
   return extended(result, to);
 }
 
