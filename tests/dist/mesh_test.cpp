@@ -75,7 +75,7 @@ Trained fit(Trainer& trainer, const nn::Sequential& net, const Run& run) {
     out.losses.push_back(record.train_loss);
     out.tests.push_back(record.test_loss);
   }
-  for (const auto& [name, value] : state_dict(net)) out.state[name] = value.to_host();
+  for (const NamedTensor& one : state_dict(net)) out.state[one.name] = one.value.to_host();
   return out;
 }
 Trained alone(const Run& run = {}) {

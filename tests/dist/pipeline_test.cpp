@@ -130,7 +130,7 @@ struct Trained {
 };
 State state_of(const nn::Sequential& net) {
   State out;
-  for (const auto& [name, value] : state_dict(net)) out[name] = cast(value, f64).to_host<double>();
+  for (const NamedTensor& one : state_dict(net)) out[one.name] = cast(one.value, f64).to_host<double>();
   return out;
 }
 /// Training data: by default the last batch has 3 rows.

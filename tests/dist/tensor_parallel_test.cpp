@@ -252,7 +252,7 @@ TEST(TensorParallel, StateIsThatOfOneProcess) {
   save(whole, "whole.safetensors");
   const auto bits = [](const Gpt& gpt) {
     std::map<std::string, std::vector<float>> out;
-    for (const auto& [name, value] : state_dict(gpt)) out[name] = value.to_host();
+    for (const NamedTensor& one : state_dict(gpt)) out[one.name] = one.value.to_host();
     return out;
   };
   test::on_ranks<int>(3, [&](int rank) {

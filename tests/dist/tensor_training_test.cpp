@@ -38,7 +38,7 @@ Trained train_gpt(const dist::Group& data, const dist::Group& tensor, Steps step
   if (!from.empty()) trainer.resume(from);
   Trained out;
   for (const EpochRecord& record : trainer.fit(sentences(20))) out.losses.push_back(record.train_loss);
-  for (const auto& [name, value] : state_dict(gpt)) out.state[name] = value.to_host();
+  for (const NamedTensor& one : state_dict(gpt)) out.state[one.name] = one.value.to_host();
   return out;
 }
 void expect_alike(const Trained& a, const Trained& b) {
@@ -65,7 +65,7 @@ using Held = std::map<std::string, std::vector<float>>;
 template <class Net>
 Held held_by(const Net& net) {
   Held out;
-  for (const auto& [name, value] : state_dict(net)) out[name] = value.to_host();
+  for (const NamedTensor& one : state_dict(net)) out[one.name] = one.value.to_host();
   for (const Parameter& one : parameters(net)) {
     if (!one.cell->partition()) out["own " + one.name] = one.read().to_host();
   }
@@ -159,7 +159,7 @@ TEST(TensorParallel, PartsOfPartsAreGatheredWhereTheyAreRead) {
       for (const auto& [x, y] : data::Loader(all, {.batch = 10, .shard = {data.rank(), data.size()}}))
         out.losses.push_back(step(x, y).item<double>());
     }
-    for (const auto& [name, value] : state_dict(gpt)) out.state[name] = value.to_host();
+    for (const NamedTensor& one : state_dict(gpt)) out.state[one.name] = one.value.to_host();
     return out;
   };
   const Trained alone = run({}, {});
