@@ -1,6 +1,5 @@
 #include "tegula/compile/expression.h"
 
-#include <algorithm>
 #include <bit>
 #include <string>
 #include <utility>
@@ -12,13 +11,6 @@ namespace tegula::compile {
 namespace {
 
 using Kind = Expression::Word::Kind;
-
-/// True if the instruction takes the value so far and the next number, in either order.
-bool continues(const tile::Instruction& instruction, tile::Id value, tile::Id number) {
-  if (instruction.word != tile::Word::Max && instruction.word != tile::Word::Min) return false;
-  const auto& operands = instruction.operands;
-  return operands.size() == 2 && ((operands[0] == value && operands[1] == number) || (operands[0] == number && operands[1] == value));
-}
 
 }  // namespace
 
@@ -66,26 +58,10 @@ tile::Value emit(const Expression& expression, tile::Builder& builder, const til
   return places.is_empty() || last.shape() == places.shape() ? last : tile::broadcast(last, places.shape());
 }
 
-std::optional<runtime::Expression> behind_call(const Expression& expression) {
-  tile::Builder builder("behind");
-  std::vector<tile::Id> reads;  // the result, then numbers
-  const tile::Id result = emit(expression, builder, {}, 0, [&](const Expression::Word& word) {
-                            const tile::Value read = builder.scalar("x" + std::to_string(reads.size()), tile::compute_type(word.dtype));
-                            reads.push_back(read.id());
-                            return read;
-                          }).id();
-  runtime::Expression out;
-  tile::Id value = reads[0];
-  const auto size = static_cast<tile::Id>(builder.program().instructions.size());
-  for (tile::Id at = 0; at < size; ++at) {
-    if (std::ranges::find(reads, at) != reads.end()) continue;
-    const std::size_t next = out.words.size() + 1;
-    if (next >= reads.size() || !continues(builder.program()[at], value, reads[next])) return std::nullopt;
-    out.words.push_back(builder.program()[at].word);
-    value = at;
-  }
-  if (out.words.empty() || out.words.size() + 1 != reads.size() || result != value) return std::nullopt;
-  return out;
+bool append(runtime::Expression& to, const ElementwiseOp& op, DType dtype, std::span<const int> operands) {
+  if (op.has_check()) return false;
+  return runtime::append(to, operands, dtype,
+                         [&](tile::Builder& builder, std::span<const tile::Value> x) { return op.emit(builder, x, dtype); });
 }
 
 double number_of(const Expression& expression, std::span<const std::uint64_t> numbers) {

@@ -2,9 +2,9 @@
 // An expression: one value made of others by a few ops. Passes build expressions from items that need no step of their own:
 //   fold_indices     the prologue of a kernel's operand, which the kernel computes instead of reading it
 //   multiply_rows    the prologue and the epilogue of a product of few rows
-//   fold_epilogues   the epilogue of a library call
 //   simplify         numbers that the host computes from other numbers
-// The ops' own formulas print it on each machine: `emit` into a tile program (CPU and GPU), `behind_call` for a device's library, `number_of` on the host.
+// The ops' own formulas print it on each machine: `emit` into a tile program (CPU and GPU), `number_of` on the host. The epilogue of a library call has no
+// ops left: `append` prints them as words (runtime/expression.h).
 
 #include <cstdint>
 #include <functional>
@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tegula/graph/op.h"
-#include "tegula/runtime/call_description.h"
+#include "tegula/runtime/expression.h"
 
 namespace tegula::compile {
 
@@ -25,7 +25,7 @@ struct Expression {
       Memory,  // an element of an input
       Number,  // an input that is a number of the run
       Index,  // index * stride + offset, of the element's index
-      Result,  // the value of the product or call that the expression follows
+      Result,  // the value of the product that the expression follows
     } kind = Kind::Op;
     Ref<const Op> op;  // Op, Reduce
     std::vector<int> operands;  // Op, Reduce: earlier words
@@ -47,8 +47,8 @@ using ReadWord = std::function<tile::Value(const Expression::Word&)>;
 /// The expression's value at `places` (i64), in the shape of `places`; without places all words are scalars. `axis` is the one that Reduce words reduce.
 tile::Value emit(const Expression& expression, tile::Builder& builder, const tile::Value& places, int axis, const ReadWord& read);
 
-/// The expression as what a device computes behind a call; nothing if it is no chain of words that runtime::Expression has.
-std::optional<runtime::Expression> behind_call(const Expression& expression);
+/// Appends the words of an elementwise op to the epilogue of a call, of earlier values of that; false if they are not those of an epilogue.
+bool append(runtime::Expression& to, const ElementwiseOp& op, DType dtype, std::span<const int> operands);
 
 /// The value of an expression of numbers, in f64, rounded at each op to the op's dtype. `numbers` are f64, addressed by the words' inputs.
 double number_of(const Expression& expression, std::span<const std::uint64_t> numbers);

@@ -126,7 +126,6 @@ Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std:
               .rounds = node->results().empty() && is_narrow_float(node->dtype()),
               .precision = node->precision(),
               .origin = node->origin(),
-              .epilogue = {},
               .order = {}};
     if (is_leaf(*node)) {
       item.op = leaf_op();
@@ -251,6 +250,12 @@ std::vector<Spot> spots(const Graph& graph) {
   return out;
 }
 
+std::optional<runtime::Expression::Source> read_by_epilogue(const Item& item, std::size_t k) {
+  const std::vector<runtime::Expression::Source> reads = item.epilogue->reads();
+  const std::size_t own = item.inputs.size() - reads.size();
+  return k < own ? std::nullopt : std::optional(reads[k - own]);
+}
+
 std::string to_string(const Graph& graph) {
   std::string text;
   for (int i = 0; i < graph.size(); ++i) {
@@ -261,10 +266,8 @@ std::string to_string(const Graph& graph) {
     // A scalar's value is an argument of the run, not part of the graph.
     if (const std::string attributes = description(*item.op); !attributes.empty() && item.role() != Role::Scalar)
       text += " {" + attributes + "}";
-    if (item.epilogue.bias) text += " +bias";
-    if (item.epilogue.activation != runtime::Activation::None) text += " +activation";
-    if (item.epilogue.gradient != runtime::Activation::None) text += " *gradient";
-    if (item.epilogue.arithmetic == runtime::Arithmetic::TF32) text += " tf32";
+    if (!item.epilogue->is_empty()) text += " epilogue" + runtime::to_string(*item.epilogue);
+    if (item.arithmetic == runtime::Arithmetic::TF32) text += " tf32";
     if (item.prologue->input >= 0) text += " computes input " + std::to_string(item.prologue->input);
     text += " : " + std::string(name(item.dtype)) + tegula::to_string(item.shape);
     for (std::size_t k = 1; k < item.results.size(); ++k)

@@ -7,6 +7,7 @@
 #include "tegula/compile/expression.h"
 #include "tegula/core/rare.h"
 #include "tegula/graph/node.h"
+#include "tegula/runtime/call_description.h"
 
 namespace tegula::compile {
 
@@ -35,7 +36,9 @@ struct Item {
   Origin origin;
   int node = -1;                 // its place in Reading::order; -1 for what passes inserted
   int slot = -1;                 // Leaf: which leaf. Scalar: which constant
-  LibraryOp::Epilogue epilogue;  // Library: what was folded in
+  Rare<runtime::Expression> epilogue;  // Library: reads the inputs after the op's own
+  runtime::Arithmetic arithmetic = runtime::Arithmetic::Full;  // Library
+  bool keeps_nan = true;  // Library: false if its epilogue need not (only_answers.h)
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
   int seen = -1;                 // views and barriers, after materialize: the entry in Graph::seen
   Rare<Prologue> prologue;       // Kernel
@@ -110,6 +113,9 @@ Reading read(std::span<const Node* const> roots);
 
 /// The flat graph of a reading. `updates[i]` says that leaf `first` receives the value of root `second`.
 Graph flatten(const Reading& reading, std::span<const Node* const> outputs, std::span<const std::pair<const Node*, const Node*>> updates);
+
+/// How a call's epilogue reads input k; nothing of the op's own inputs.
+std::optional<runtime::Expression::Source> read_by_epilogue(const Item& item, std::size_t k);
 
 /// Bytes of a stored item.
 std::size_t bytes_of(const Item& item);

@@ -4,7 +4,6 @@
 #include "tegula/compile/passes/assign_precision.h"
 #include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/fold/fold_epilogues.h"
-#include "tegula/compile/passes/fold/fold_gradients.h"
 #include "tegula/compile/passes/fold/fold_indices.h"
 #include "tegula/compile/passes/fold/fold_scales.h"
 #include "tegula/compile/passes/fusion/fuse.h"
@@ -69,8 +68,7 @@ constexpr GraphPass kGraphPasses[] = {
      },
      "rows"},
     {"fold_scales", [](Graph& graph, const Setting&) { fold_scales(graph); }},
-    {"fold_epilogues", [](Graph& graph, const Setting& to) { fold_epilogues(graph, to.device, to.answers); }},
-    {"fold_gradients", [](Graph& graph, const Setting& to) { fold_gradients(graph, to.device); }, "epilogue"},
+    {"fold_epilogues", [](Graph& graph, const Setting& to) { fold_epilogues(graph, to.device, to.answers); }, "epilogue"},
     {"raise_slices", [](Graph& graph, const Setting&) { raise_slices(graph); }, "slices"},
     {"assign_layouts", [](Graph& graph, const Setting& to) { assign_layouts(graph, to.device); }, "layout"},
     {"sink_casts", [](Graph& graph, const Setting&) { sink_casts(graph); }, "casts"},

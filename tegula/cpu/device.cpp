@@ -67,7 +67,9 @@ class CpuDevice final : public runtime::Device {
   using Asked = runtime::CallDescription;
   using Made = std::unique_ptr<runtime::Call>;
   Made made(const runtime::Matmul& d, const Asked& asked) const {
-    return d.multiplies_codes() || d.gradient != runtime::Activation::None ? made(std::monostate(), asked) : make_matmul(d);
+    const runtime::Sums sums = runtime::sums_of(d.epilogue);
+    const bool reads_more = sums.tensor || !sums.rest.reads().empty();
+    return d.multiplies_codes() || reads_more ? made(std::monostate(), asked) : make_matmul(d);
   }
   Made made(const runtime::Convolution& d, const Asked&) const { return make_convolution(d); }
   Made made(const runtime::Pooling& d, const Asked&) const { return make_pooling(d); }

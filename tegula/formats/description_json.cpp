@@ -36,11 +36,19 @@ struct Writer {
       out[name] = layout_json(value);
     } else if constexpr (std::is_same_v<T, std::optional<runtime::Operand>>) {
       if (value) (*this)(name, *value);
+    } else if constexpr (std::is_same_v<T, tile::Word>) {
+      out[name] = std::string(tile::name(value));
     } else if constexpr (std::is_enum_v<T>) {
       out[name] = static_cast<int>(value);
-    } else if constexpr (std::is_same_v<T, std::vector<tile::Word>>) {
+    } else if constexpr (std::is_same_v<T, std::array<std::int32_t, 3>>) {
+      out[name] = value;
+    } else if constexpr (std::is_same_v<T, std::vector<runtime::Expression::Value>>) {
       out[name] = json::array();
-      for (const tile::Word word : value) out[name].push_back(std::string(tile::name(word)));
+      for (runtime::Expression::Value& one : value) {
+        Writer inner;
+        fields(inner, one);
+        out[name].push_back(std::move(inner.out));
+      }
     } else if constexpr (kHasFields<T>) {
       Writer inner;
       fields(inner, value);
@@ -55,6 +63,7 @@ struct Writer {
 struct Reader {
   const json& given;
   const JsonReader& reader;
+  std::int64_t earlier = 0;  // of a value of an expression: how many stand before it, which may be its operands
   template <class T>
   void operator()(const char* name, T& value) {
     if constexpr (std::is_same_v<T, std::optional<runtime::Operand>>) {
@@ -67,10 +76,17 @@ struct Reader {
     else if constexpr (std::is_same_v<T, double>) value = reader.real(one);
     else if constexpr (std::is_same_v<T, DType>) value = reader.dtype(one);
     else if constexpr (std::is_same_v<T, Layout>) value = layout_from_json(one, reader);
+    else if constexpr (std::is_same_v<T, tile::Word>) value = word_of(one);
     else if constexpr (std::is_enum_v<T>) value = static_cast<T>(reader.whole(one, 0, last_of(value)));
     else if constexpr (std::is_same_v<T, Dims>) value = reader.dims(one);
-    else if constexpr (std::is_same_v<T, std::vector<tile::Word>>) {
-      for (const json& word : reader.list(one)) value.push_back(word_of(word));
+    else if constexpr (std::is_same_v<T, std::array<std::int32_t, 3>>) {
+      const json& list = reader.list(one, value.size());
+      for (std::size_t k = 0; k < value.size(); ++k) value[k] = static_cast<std::int32_t>(reader.whole(list[k], -1, earlier - 1));
+    } else if constexpr (std::is_same_v<T, std::vector<runtime::Expression::Value>>) {
+      for (const json& written : reader.list(one)) {
+        Reader inner{written, reader, static_cast<std::int64_t>(value.size())};
+        fields(inner, value.emplace_back());
+      }
     } else if constexpr (kHasFields<T>) {
       Reader inner{one, reader};
       fields(inner, value);
@@ -83,7 +99,7 @@ struct Reader {
     reader.refuse("the word " + text, "one of the tile language");
   }
   static std::int64_t last_of(runtime::Arithmetic) { return static_cast<std::int64_t>(runtime::Arithmetic::TF32); }
-  static std::int64_t last_of(runtime::Activation) { return static_cast<std::int64_t>(runtime::Activation::Tanh); }
+  static std::int64_t last_of(runtime::Expression::Source) { return static_cast<std::int64_t>(runtime::Expression::Source::Number); }
   static std::int64_t last_of(runtime::Scale) { return static_cast<std::int64_t>(runtime::Scale::Factor); }
   static std::int64_t last_of(runtime::ConvolutionPass) { return static_cast<std::int64_t>(runtime::ConvolutionPass::BackwardWeight); }
   static std::int64_t last_of(runtime::Routine) { return static_cast<std::int64_t>(runtime::Routine::SVD); }

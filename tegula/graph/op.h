@@ -18,12 +18,11 @@ namespace tegula::tile {
 class Value;
 class Builder;
 enum class Reduction : std::uint8_t;
+enum class Word : std::uint8_t;
 }  // namespace tegula::tile
 namespace tegula::runtime {
 class Call;
 class Device;
-enum class Activation : std::uint8_t;
-enum class Arithmetic : std::uint8_t;
 struct CallDescription;
 }  // namespace tegula::runtime
 
@@ -122,10 +121,8 @@ class ElementwiseOp : public Op {
   virtual tile::Value emit(tile::Builder& builder, std::span<const tile::Value> x, DType dtype) const = 0;
   /// The formula over f64: the reference of the tests.
   virtual double reference(std::span<const double> x) const = 0;
-  /// The form in which a matmul or convolution may compute this op in its epilogue: Add (a bias or a whole tensor), an activation, or Multiply
-  /// (by a factor per channel, which goes into the weight). GeluTanhGradient is a function of (x, dy), where dy may be a matmul's result.
-  enum class Epilogue : std::uint8_t { None, Add, Multiply, Relu, Gelu, GeluTanh, Sigmoid, Tanh, GeluTanhGradient };
-  virtual Epilogue epilogue() const { return Epilogue::None; }
+  /// For an op of two inputs that is one word of the tile language, of its inputs in their order: that word. Passes know sums and products by it.
+  virtual std::optional<tile::Word> word() const { return std::nullopt; }
   /// Emits Assert: a program with it runs before state is changed.
   virtual bool has_check() const { return false; }
 };
@@ -212,15 +209,6 @@ class LibraryOp : public Op {
   virtual Effect effect() const { return Effect::None; }
   /// True if a late reader of the result should compute it again, instead of memory being held until then (passes/gather_anew.h).
   virtual bool makes_anew() const { return false; }
-  /// The operations that the compiler folded into the call, and the arithmetic it may multiply with.
-  struct Epilogue {
-    bool bias = false;  // input 2
-    bool addend = false;  // the last input: of the result's shape and layout, added before the activation
-    runtime::Activation activation{};
-    runtime::Arithmetic arithmetic{};
-    runtime::Activation gradient{};  // the result is multiplied by its derivative at the last input
-    bool folded() const { return bias || addend || activation != runtime::Activation{} || gradient != runtime::Activation{}; }
-  };
   /// How everything lies around a call.
   struct Setting {
     std::span<const Layout> inputs;
@@ -252,7 +240,7 @@ class LibraryOp : public Op {
   virtual bool takes_turns() const { return false; }
   /// (…, M, K) · (…, K, N): the compiler may multiply other forms of the operands.
   virtual bool multiplies_matrices() const { return false; }
-  virtual int bias_axis() const { return -1; }  // along which a bias of that size can be folded in; -1: none
+  virtual int bias_axis() const { return -1; }  // the axis of the channels of a result with an epilogue; -1: its call has none
   /// The axis of input 1 along which bias_axis() of the result runs, if a factor along it may as well be multiplied into input 1; or -1.
   virtual int weight_axis() const { return -1; }
   /// True if the result may use the memory of input 0 when nothing reads that input after the call.

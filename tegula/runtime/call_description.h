@@ -12,9 +12,9 @@
 #include "tegula/core/shape.h"
 #include "tegula/runtime/attention.h"
 #include "tegula/runtime/cuda_kernel.h"
+#include "tegula/runtime/expression.h"
 #include "tegula/runtime/matrix_routine.h"
 #include "tegula/runtime/operand.h"
-#include "tegula/tile/ir.h"
 
 namespace tegula::runtime {
 
@@ -22,28 +22,16 @@ namespace tegula::runtime {
 /// ignore it.
 enum class Arithmetic : std::uint8_t { Full, TF32 };
 
-enum class Activation : std::uint8_t { None, Relu, Gelu /* exact */, GeluTanh, Sigmoid, Tanh };
-
-/// The arithmetic applied to each element of a result before it is stored: words of the tile IR with two operands, in sequence. Each combines the value so far
-/// with a scalar of the run, which comes in a buffer of one element.
-struct Expression {
-  std::vector<tile::Word> words = {};
-  bool operator==(const Expression&) const = default;
-};
-
-/// C = activation(A · B + bias), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64). All of one dtype; or A and B quantised codes with factors, C any of the
-/// other dtypes but f64, without bias and activation, of two axes, K, N and the strides of A and B multiples of 16, B transposed.
+/// C = epilogue(A · B), f32/f64/f16/bf16 in and out, sums in f32 (f64 for f64). All of one dtype; or A and B quantised codes with factors, C any of the
+/// other dtypes but f64, without an epilogue, of two axes, K, N and the strides of A and B multiples of 16, B transposed.
 /// Layouts have the same rank >= 2: (batch…, M, K), (batch…, K, N), (batch…, M, N). Batch strides of a and b may be 0 (broadcast).
 /// In each of a, b and c one of the last two strides is 1 (or its size is 1) and the other is at least the size it spans.
 /// If the device prefers it, B lies in blocks of its last two axes, without batch axes.
-/// buffers: (a, b[, factor of a, factor of b][, bias][, x], c).
+/// buffers: (a, b[, factor of a, factor of b][, those that the epilogue reads…], c).
 struct Matmul {
   Operand a, b, c;
-  bool bias = false;  // (N), dense
-  Activation activation = Activation::None;
   Arithmetic arithmetic = Arithmetic::Full;
-  Activation gradient =
-      Activation::None;  // C is multiplied by the derivative of this at x, a tensor that lies as C does; without bias and activation
+  Expression epilogue = {};  // vectors by channel are dense (N)
   bool operator==(const Matmul&) const = default;
   /// Operands and result of one dtype.
   static Matmul of(DType dtype, const Layout& a, const Layout& b, const Layout& c) {
@@ -64,7 +52,7 @@ enum class ConvolutionPass : std::uint8_t { Forward, BackwardData, BackwardWeigh
 /// Cross-correlation over 1 to 3 spatial axes. input (N, C, spatial…), weight (K, C/groups, kernel…), output (N, K, spatial…):
 /// the shapes are always in this order, the strides say how each lies in memory (any dense permutation; the weight is row-major
 /// or, where the device wants that, channels-last or in blocks). Size: (input + low + high - dilation*(kernel-1) - 1) / stride + 1.
-/// buffers: Forward (input, weight[, bias][, numbers of `behind`…][, addend], output); BackwardData (output gradient, weight, input gradient); BackwardWeight (input,
+/// buffers: Forward (input, weight[, those that the epilogue reads…], output); BackwardData (output gradient, weight, input gradient); BackwardWeight (input,
 /// output gradient, weight gradient[, bias gradient]).
 /// Operands of one dtype.
 struct Convolution {
@@ -72,11 +60,9 @@ struct Convolution {
   Operand input, weight, output;
   Dims stride, dilation, pad_low, pad_high;
   std::int64_t groups = 1;
-  bool bias = false;  // Forward: (K) is added. BackwardWeight: the bias gradient (K) is a second output
-  bool addend = false;  // Forward: a tensor that lies as the output does is added, before the activation
-  Activation activation = Activation::None;  // Forward only: None or Relu
-  Expression behind = {};  // forward only: after the activation
-  bool keeps_nan = true;  // not where no gradient follows: activation and `behind` may then give a number for a NaN, as a library's own do
+  bool bias_gradient = false;  // BackwardWeight: a second output (K)
+  Expression epilogue = {};  // Forward: of the output's elements; vectors by channel are dense (K)
+  bool keeps_nan = true;  // false where no gradient follows: the epilogue may then give a number for a NaN, as a library's own do
   Arithmetic arithmetic = Arithmetic::Full;
   bool operator==(const Convolution&) const = default;
 

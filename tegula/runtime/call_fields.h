@@ -7,12 +7,16 @@
 
 namespace tegula::runtime {
 
-/// Words of the tile IR behind a call, and how a tensor lies in blocks: of devices whose calls have them.
-template <class Visit, class T>
-requires requires(T& d) { d.words; }
+template <class Visit, std::same_as<Expression> T>
 void fields(Visit& visit, T& d) {
-  visit("words", d.words);
+  visit("values", d.values);
 }
+template <class Visit, std::same_as<Expression::Value> T>
+void fields(Visit& visit, T& d) {
+  visit("source", d.source), visit("word", d.word), visit("operands", d.operands), visit("constant", d.constant);
+}
+
+/// How a tensor lies in blocks: of devices whose calls have them.
 template <class Visit, class T>
 requires requires(T& d) { d.axes, d.sizes, d.any; }
 void fields(Visit& visit, T& d) {
@@ -27,17 +31,15 @@ void fields(Visit& visit, T& d) {
 
 template <class Visit>
 void fields(Visit& visit, Matmul& d) {
-  visit("a", d.a), visit("b", d.b), visit("c", d.c), visit("bias", d.bias), visit("activation", d.activation);
-  visit("arithmetic", d.arithmetic), visit("gradient", d.gradient);
+  visit("a", d.a), visit("b", d.b), visit("c", d.c), visit("arithmetic", d.arithmetic), visit("epilogue", d.epilogue);
 }
 
 template <class Visit, std::same_as<Convolution> T>
 void fields(Visit& visit, T& d) {
   visit("pass", d.pass), visit("input", d.input), visit("weight", d.weight), visit("output", d.output);
   visit("stride", d.stride), visit("dilation", d.dilation), visit("pad_low", d.pad_low), visit("pad_high", d.pad_high);
-  visit("groups", d.groups), visit("bias", d.bias), visit("addend", d.addend), visit("activation", d.activation);
+  visit("groups", d.groups), visit("bias_gradient", d.bias_gradient), visit("epilogue", d.epilogue), visit("keeps_nan", d.keeps_nan);
   visit("arithmetic", d.arithmetic);
-  if constexpr (requires { d.behind; }) visit("behind", d.behind), visit("keeps_nan", d.keeps_nan);
 }
 
 /// A weight put into blocks.

@@ -66,12 +66,9 @@ void check(const Convolution& d) {
     if (d.output.layout.shape[axis + 2] != (room < 0 ? 0 : room / d.stride[axis] + 1))
       refuse(shapes, "an output of (input + padding - dilation * (kernel - 1) - 1) / stride + 1");
   }
-  if (d.activation != Activation::None && d.activation != Activation::Relu) refuse("an activation other than relu", "none or relu");
-  if (!d.behind.words.empty() && d.pass != ConvolutionPass::Forward)
-    refuse("an expression behind a gradient", "one behind the forward pass");
-  for (const tile::Word word : d.behind.words)
-    if (word != tile::Word::Max && word != tile::Word::Min)
-      refuse("the word " + std::string(tile::name(word)) + " behind it", "max or min");
+  Limits limits;
+  if (!d.epilogue.is_empty() && d.pass != ConvolutionPass::Forward) refuse("an epilogue of a gradient", "one of the forward pass");
+  if (!are_limits(sums_of(d.epilogue).rest, d.dtype(), limits)) refuse("an epilogue of other words", "sums, relu, max and min");
   if (d.weight.blocks && (d.weight.blocks.any || numel(d.weight.blocks.shape) != numel(d.weight.layout.shape)))
     refuse("blocks of " + to_string(d.weight.blocks.shape), "as many elements as the weight's " + to_string(d.weight.layout.shape));
 }

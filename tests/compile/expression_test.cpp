@@ -1,4 +1,4 @@
-// Expressions: what the ops' formulas give in a tile program, behind a call and on the host.
+// Expressions: what the ops' formulas give in a tile program, after a call and on the host.
 
 #include "tegula/compile/expression.h"
 
@@ -33,20 +33,40 @@ Expression limits() {
   return out;
 }
 
-TEST(Expression, AChainOfLimitsIsWordsBehindACall) {
-  const auto behind = behind_call(limits());
-  ASSERT_TRUE(behind.has_value());
-  EXPECT_EQ(behind->words, (std::vector{tile::Word::Max, tile::Word::Min}));
+/// The op as the epilogue of a call; `tensor`: it reads one before the result.
+runtime::Expression epilogue_of(const Tensor& y, bool tensor = false) {
+  runtime::Expression out;
+  std::vector<int> operands;
+  if (tensor) operands.push_back(out.read(runtime::Expression::Source::Tensor));
+  else out.values.push_back({.source = runtime::Expression::Source::Result});
+  operands.push_back(0);
+  EXPECT_TRUE(append(out, static_cast<const ElementwiseOp&>(y.node()->op()), y.dtype(), operands));
+  return out;
 }
 
-TEST(Expression, WhatIsNoChainOfWordsStaysBehindNoCall) {
-  Expression sum = limits();
-  const Tensor x = leaf({4});
-  sum.words.back().op = op_of(x + x);
-  EXPECT_FALSE(behind_call(sum).has_value());
-  Expression skips = limits();
-  skips.words.back().operands = {3, 0};  // the first maximum is read by nobody
-  EXPECT_FALSE(behind_call(skips).has_value());
+// What devices compare an epilogue with is what the ops print, in every dtype.
+TEST(Expression, OpsPrintTheEpiloguesThatLibrariesHave) {
+  for (const DType dtype : {f32, f64, f16, bf16}) {
+    const Tensor x = leaf({4}, dtype), dy = leaf({4}, dtype);
+    EXPECT_EQ(epilogue_of(relu(x)), runtime::relu(dtype));
+    EXPECT_EQ(epilogue_of(gelu(x)), runtime::gelu(dtype));
+    EXPECT_EQ(epilogue_of(gelu(x, Approximate::Tanh)), runtime::gelu_tanh(dtype));
+    EXPECT_EQ(epilogue_of(sigmoid(x)), runtime::sigmoid(dtype));
+    EXPECT_EQ(epilogue_of(tanh(x)), runtime::tanh(dtype));
+    const Tensor slope = vjp({gelu(x, Approximate::Tanh)}, {dy}, {x})[0];
+    ASSERT_EQ(slope.node()->op().name(), "gelu_tanh_gradient");
+    EXPECT_EQ(epilogue_of(slope, true), runtime::gelu_tanh_gradient(dtype));
+    EXPECT_FALSE(runtime::is_activation(epilogue_of(silu(x)), dtype));
+  }
+}
+
+TEST(Expression, SumsAndProductsAreKnownByTheirWord) {
+  const Tensor x = leaf({4}), y = leaf({4});
+  const auto word = [](const Tensor& z) { return static_cast<const ElementwiseOp&>(z.node()->op()).word(); };
+  EXPECT_EQ(word(x + y), tile::Word::Add);
+  EXPECT_EQ(word(x * y), tile::Word::Mul);
+  EXPECT_EQ(word(relu(x)), std::nullopt);
+  EXPECT_EQ(word(lerp(x, y, 0.5)), std::nullopt);
 }
 
 TEST(Expression, NumbersOfTheHostAreRoundedAtEachOp) {

@@ -145,9 +145,9 @@ TEST_F(PrecisionPass, EpiloguesFoldAsInF32) {
   const auto folded = [&](Precision precision) {
     Graph graph = assigned(step(net, batch, precision));
     fold_epilogues(graph, runtime::cpu());
-    std::vector<std::pair<bool, int>> all;
+    std::vector<runtime::Expression> all;
     for (const Item& item : graph.items) {
-      if (item.role() == Role::Library) all.emplace_back(item.epilogue.bias, static_cast<int>(item.epilogue.activation));
+      if (item.role() == Role::Library) all.push_back(*item.epilogue);
     }
     return all;
   };
@@ -162,8 +162,8 @@ TEST_F(PrecisionPass, Fp32ChangesNothingAndTf32OnlyTheArithmeticOfProducts) {
   EXPECT_EQ(to_string(exact), to_string(before));
   Graph tf32 = assigned(step(net, batch, Precision::tf32));
   for (Item& item : tf32.items) {
-    EXPECT_EQ(item.epilogue.arithmetic, is_product(item) ? runtime::Arithmetic::TF32 : runtime::Arithmetic::Full);
-    item.epilogue.arithmetic = runtime::Arithmetic::Full;
+    EXPECT_EQ(item.arithmetic, is_product(item) ? runtime::Arithmetic::TF32 : runtime::Arithmetic::Full);
+    item.arithmetic = runtime::Arithmetic::Full;
   }
   ASSERT_EQ(tf32.size(), exact.size());
   for (int i = 0; i < tf32.size(); ++i) EXPECT_EQ(tf32[i].dtype, exact[i].dtype);
@@ -220,7 +220,7 @@ TEST_F(PrecisionPass, AScopeCoversTheOpsCalledInItAndTheirGradients) {
   int half = 0, wide = 0;
   for (const Item& item : graph.items) {
     if (!is_product(item)) continue;
-    EXPECT_EQ(item.epilogue.arithmetic, runtime::Arithmetic::Full);
+    EXPECT_EQ(item.arithmetic, runtime::Arithmetic::Full);
     (item.dtype == bf16 ? half : wide)++;
   }
   EXPECT_EQ(half, 2);  // x first, its weight gradient

@@ -134,8 +134,7 @@ TEST(UnfoldCalls, AnEpilogueThatNoLibraryHasIsAStepOfTheCpusConvolution) {
   d.input = {f32, Layout::dense({2, 3, 5, 5})}, d.weight = {f32, Layout::dense({4, 3, 3, 3})},
   d.output = {f32, Layout::dense({2, 4, 5, 5})};
   d.stride = d.dilation = d.pad_low = d.pad_high = {1, 1};
-  d.bias = d.addend = true;
-  d.activation = runtime::Activation::Relu;
+  d.epilogue = runtime::expression_of({.channel = true, .tensor = true, .rest = runtime::relu(f32)});
   const auto call = cpu().make(d);
   ASSERT_NE(call->steps(), nullptr) << call->describe();
   const auto& steps = call->steps()->steps;
@@ -143,7 +142,7 @@ TEST(UnfoldCalls, AnEpilogueThatNoLibraryHasIsAStepOfTheCpusConvolution) {
   using runtime::StepOperand;
   EXPECT_EQ(steps[0].operands, (std::vector{StepOperand::reads(0), StepOperand::reads(1), StepOperand::reads(2), StepOperand::writes(4)}));
   EXPECT_EQ(steps[1].name, "epilogue");
-  EXPECT_EQ(steps[1].call->describe(), "add, relu");
+  EXPECT_EQ(steps[1].call->describe(), "add tensor, le 0, select 0");
   EXPECT_EQ(steps[1].operands, (std::vector{StepOperand::reads(3), StepOperand::updates(4)}));
 }
 
@@ -172,7 +171,7 @@ TEST(UnfoldCalls, StepsOfAStepTakeItsPlace) {
 
 TEST(UnfoldCalls, ACallRunsItsStepsWhereNoPlanDoes) {
   runtime::Matmul d = runtime::Matmul::of(f32, Layout::dense({2, 2}), Layout::dense({2, 2}), Layout::dense({2, 2}));
-  d.activation = runtime::Activation::Relu;
+  d.epilogue = runtime::relu(f32);
   SteppedDevice& device = SteppedDevice::get();
   const auto call = device.make(d);
   EXPECT_EQ(call->steps()->steps.size(), 3u);

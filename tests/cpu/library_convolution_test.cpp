@@ -13,7 +13,6 @@
 namespace tegula::host {
 namespace {
 
-using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 using test::describe;
@@ -79,10 +78,10 @@ TEST(Convolution, WhatIsPutIntoACallAndPackedWeightsMatchTheNaiveLoops) {
       o.n = std::min<std::int64_t>(o.n, 3);
     }
     o.addend = round % 2 == 1;
+    if (round % 4 >= 2) o.limits = {tile::Word::Max, tile::Word::Min};
+    if (round % 8 == 5) o.limits = {tile::Word::Min};
     Convolution d = describe(o, ConvolutionPass::Forward);
     d.keeps_nan = false;
-    if (round % 4 >= 2) d.behind.words = {tile::Word::Max, tile::Word::Min};
-    if (round % 8 == 5) d.behind.words = {tile::Word::Min};
     EXPECT_TRUE(runtime::cpu().takes(d));
     expect_packed(d, 1 + round % 2, packed);
     expect_packed(describe(o, ConvolutionPass::BackwardData), 1 + round % 2, packed);
@@ -94,10 +93,8 @@ TEST(Convolution, WhereNanIsKeptNothingMoreIsPutIntoACall) {
   Options o = square(2, 16, 5, 32, 3, 1, 1, 1);
   o.addend = true;
   EXPECT_FALSE(runtime::cpu().takes(describe(o, ConvolutionPass::Forward)));
-  o.addend = false;
-  Convolution d = describe(o, ConvolutionPass::Forward);
-  d.behind.words = {tile::Word::Max};
-  EXPECT_FALSE(runtime::cpu().takes(d));
+  o.addend = false, o.limits = {tile::Word::Max};
+  EXPECT_FALSE(runtime::cpu().takes(describe(o, ConvolutionPass::Forward)));
 }
 
 TEST(Convolution, BlocksOfAnotherWeightAreRefused) {
@@ -199,7 +196,7 @@ TEST_P(ConvolutionTest, SlicesAreReadAndWrittenWhereTheyLie) {
         expect_all_passes(o, 1);
         expect_all_passes(o, 2);
         for (const bool bias : {false, true}) {
-          o.bias = bias, o.activation = Activation::Relu;
+          o.bias = bias, o.relu = true;
           const Convolution d = describe(o, ConvolutionPass::Forward);
           test::expect_convolution(runtime::cpu(), d, candidates(d), 1 + static_cast<int>(bias));
         }
@@ -307,7 +304,7 @@ TEST(Convolution, ReluKeepsNan) {
                     .dilation = {1, 1},
                     .low = {1, 1},
                     .high = {1, 1},
-                    .activation = Activation::Relu};
+                    .relu = true};
     const Convolution d = describe(o, ConvolutionPass::Forward);
     Tensor x(f32, d.input.layout), w(f32, d.weight.layout), y(f32, d.output.layout);
     x.randomize(), w.randomize();
@@ -332,7 +329,7 @@ TEST(Convolution, WhatDoesNotFitIsRefused) {
   d.groups = 2;
   EXPECT_THROW(make_convolution(d), Error);
   d = describe(o, ConvolutionPass::Forward);
-  d.activation = Activation::Tanh;
+  d.epilogue = runtime::tanh(f32);
   EXPECT_THROW(make_convolution(d), Error);
 }
 

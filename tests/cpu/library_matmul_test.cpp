@@ -11,11 +11,9 @@
 namespace tegula::host {
 namespace {
 
-using runtime::Activation;
 using runtime::Matmul;
 using test::expect_matmul;
 using test::matrix;
-using test::reference_activation;
 using test::Tensor;
 using Order = test::MatrixOrder;
 
@@ -36,7 +34,7 @@ TEST_P(MatmulTest, LargeProductsMatchOnOneAndTwoThreads) {
       Matmul d{.a = {GetParam(), matrix({m, k}, of(0))},
                .b = {GetParam(), matrix({k, n}, of(1))},
                .c = {GetParam(), matrix({m, n}, of(2))},
-               .bias = true};
+               .epilogue = test::with_bias(true)};
       expect_matmul(runtime::cpu(), d, 1 + order % 2);
     }
   }
@@ -75,7 +73,7 @@ TEST_P(MatmulTest, AnEmptyInnerAxisGivesTheBiasAndEmptyResultsWriteNothing) {
                 {.a = {GetParam(), matrix({3, 0}, Order::Rows)},
                  .b = {GetParam(), matrix({0, 4}, Order::Rows)},
                  .c = {GetParam(), matrix({3, 4}, Order::Rows)},
-                 .bias = true},
+                 .epilogue = test::with_bias(true)},
                 1);
   expect_matmul(runtime::cpu(),
                 {.a = {GetParam(), matrix({3, 0}, Order::Rows)},
@@ -86,7 +84,7 @@ TEST_P(MatmulTest, AnEmptyInnerAxisGivesTheBiasAndEmptyResultsWriteNothing) {
                 {.a = {GetParam(), matrix({0, 5}, Order::Rows)},
                  .b = {GetParam(), matrix({5, 4}, Order::Rows)},
                  .c = {GetParam(), matrix({0, 4}, Order::Rows)},
-                 .bias = true},
+                 .epilogue = test::with_bias(true)},
                 2);
   expect_matmul(runtime::cpu(),
                 {.a = {GetParam(), matrix({0, 2, 5}, Order::Rows)},
@@ -116,20 +114,21 @@ TEST(Matmul, SameThreadCountGivesTheSameBits) {
 
 TEST(Matmul, ActivationsKeepNanAndSurviveLargeValues) {
   const float nan = std::numeric_limits<float>::quiet_NaN(), inf = std::numeric_limits<float>::infinity();
-  for (int activation = 1; activation <= 5; ++activation) {
+  const std::vector<runtime::Expression> activations = test::activations_of(f32);
+  for (std::size_t activation = 1; activation <= 5; ++activation) {
     Matmul d{.a = {f32, matrix({1, 1}, Order::Rows)},
              .b = {f32, matrix({1, 6}, Order::Rows)},
              .c = {f32, matrix({1, 6}, Order::Rows)},
-             .activation = static_cast<Activation>(activation)};
+             .epilogue = activations[activation]};
     float one = 1, x[] = {nan, 1000, -1000, inf, -0.0f, 1e-20f}, y[6];
     std::array<void*, 3> buffers{&one, x, y};
     const auto call = make_matmul(d);
     const auto scratch = allocate_host(call->scratch_bytes());
     call->run(buffers, {.scratch = scratch->data()});
     EXPECT_TRUE(std::isnan(y[0])) << activation;
-    for (int i = 1; i < 3; ++i) EXPECT_NEAR(y[i], reference_activation(x[i], d.activation), 1e-4) << activation;
+    for (int i = 1; i < 3; ++i) EXPECT_NEAR(y[i], test::evaluate(d.epilogue, x[i]), 1e-4) << activation;
     EXPECT_EQ(y[3], activation <= 3 ? inf : 1.0f) << activation;
-    EXPECT_NEAR(y[5], reference_activation(x[5], d.activation), 1e-6) << activation;
+    EXPECT_NEAR(y[5], test::evaluate(d.epilogue, x[5]), 1e-6) << activation;
   }
 }
 

@@ -68,8 +68,7 @@ TEST_F(CudaConvolutionSteps, CopiesComeAheadOfTheEngineAndAnEpilogueBehindIt) {
   Convolution d = described(ConvolutionPass::Forward);
   d.weight.layout = Layout::dense(d.weight.layout.shape);
   d.input.layout = Layout::dense(d.input.layout.shape);
-  d.bias = d.addend = true;
-  d.activation = runtime::Activation::Relu;
+  d.epilogue = runtime::expression_of({.channel = true, .tensor = true, .rest = runtime::relu(d.dtype())});
   EXPECT_EQ(steps_of(d), (Steps{"copy of the input r0 wt0", "copy of the weight r1 wt1", "engine rt0 rt1 w4", "epilogue r2 r3 u4"}));
 }
 
@@ -81,7 +80,7 @@ TEST_F(CudaConvolutionSteps, AResultInAnotherOrderIsCopiedBehindTheEngine) {
 
 TEST_F(CudaConvolutionSteps, TheGradientOfABiasIsAStep) {
   Convolution d = described(ConvolutionPass::BackwardWeight);
-  d.bias = true;
+  d.bias_gradient = true;
   EXPECT_EQ(steps_of(d), (Steps{"engine r0 w2 r1", "bias gradient r1 w3"}));
 }
 

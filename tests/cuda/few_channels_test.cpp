@@ -10,7 +10,6 @@
 namespace tegula::gpu {
 namespace {
 
-using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 using test::ConvolutionOptions;
@@ -47,7 +46,7 @@ void check(const Case& one, ConvolutionPass pass, Variants which) {
   }
   o.input = o.output = o.weight = test::Memory::ChannelsLast;
   o.arithmetic = runtime::Arithmetic::TF32;
-  if (pass == ConvolutionPass::Forward) o.bias = true, o.activation = Activation::Relu;
+  if (pass == ConvolutionPass::Forward) o.bias = true, o.relu = true;
   if (which == Variants::RowMajorWeight) o.weight = test::Memory::ChannelsFirst;
   const Convolution d = test::describe(o, pass);
   const auto variants = few_channels_kernels(d, Card());

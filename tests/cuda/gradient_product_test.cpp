@@ -12,7 +12,6 @@
 namespace tegula::gpu {
 namespace {
 
-using runtime::Activation;
 using runtime::Matmul;
 using test::matrix;
 using test::MatrixOrder;
@@ -33,7 +32,7 @@ TEST_P(GpuGradientProduct, IsTheProductTimesTheDerivative) {
   Matmul d{.a = {dtype, matrix({256, 64}, MatrixOrder::Rows)},
            .b = {dtype, matrix({64, 192}, MatrixOrder::Rows)},
            .c = {dtype, matrix({256, 192}, MatrixOrder::Rows)},
-           .gradient = Activation::GeluTanh};
+           .epilogue = runtime::gelu_tanh_gradient(dtype)};
   Tensor a(dtype, d.a.layout), b(dtype, d.b.layout), x(dtype, d.c.layout), got(dtype, d.c.layout), expected(dtype, d.c.layout);
   a.randomize(), b.randomize(), x.randomize();
   const auto call = cuda().make(d);
@@ -51,7 +50,7 @@ TEST_P(GpuGradientProduct, SmallOnesAreNotPreferredAndNothingIsMeasured) {
   const Matmul d{.a = {GetParam(), matrix({64, 64}, MatrixOrder::Rows)},
                  .b = {GetParam(), matrix({64, 64}, MatrixOrder::Rows)},
                  .c = {GetParam(), matrix({64, 64}, MatrixOrder::Rows)},
-                 .gradient = Activation::GeluTanh};
+                 .epilogue = runtime::gelu_tanh_gradient(GetParam())};
   EXPECT_FALSE(cuda().takes(d));
 }
 

@@ -199,15 +199,14 @@ TEST(SplitProduct, EveryCutIsTheNaiveSum) {
       const runtime::Matmul d{.a = {f32, matrix({2, m, k}, of(0))},
                               .b = {f32, matrix({2, k, n}, of(1))},
                               .c = {f32, matrix({2, m, n}, of(2))},
-                              .bias = order % 2 == 0,
-                              .activation = order % 3 == 0 ? runtime::Activation::Relu : runtime::Activation::None};
+                              .epilogue = test::with_bias(order % 2 == 0, order % 3 == 0 ? runtime::relu(f32) : runtime::Expression())};
       const BlasProduct p = blas_product(d);
       const SplitChoice choice{.tile_m = round % 2 ? 64 : 32, .parts = 1 << round % 4};
       ++round;
       std::vector<float> a = numbers(static_cast<std::size_t>(2 * m * k)), b = numbers(static_cast<std::size_t>(2 * k * n)),
                          bias = numbers(static_cast<std::size_t>(n)), c(static_cast<std::size_t>(2 * m * n), 77);
       std::vector<void*> pointers{p.swapped ? b.data() : a.data(), p.swapped ? a.data() : b.data()};
-      if (d.bias) pointers.push_back(bias.data());
+      if (order % 2 == 0) pointers.push_back(bias.data());
       pointers.push_back(c.data());
       emulate(split_product_kernel(d, p, choice), pointers, choice.parts, std::size_t{48} << 10);
       for (std::int64_t batch = 0; batch < 2; ++batch) {
@@ -217,9 +216,9 @@ TEST(SplitProduct, EveryCutIsTheNaiveSum) {
               return static_cast<double>(
                   x[static_cast<std::size_t>(batch * layout.strides[0] + r * layout.strides[1] + col * layout.strides[2])]);
             };
-            double sum = d.bias ? static_cast<double>(bias[static_cast<std::size_t>(j)]) : 0;
+            double sum = order % 2 == 0 ? static_cast<double>(bias[static_cast<std::size_t>(j)]) : 0;
             for (std::int64_t l = 0; l < k; ++l) sum += at(a, d.a.layout, i, l) * at(b, d.b.layout, l, j);
-            if (d.activation == runtime::Activation::Relu) sum = std::max(sum, 0.0);
+            if (order % 3 == 0) sum = std::max(sum, 0.0);
             ASSERT_NEAR(at(c, d.c.layout, i, j), sum, 1e-4) << choice.text() << " order " << order << " of " << m << "x" << n << "x" << k;
           }
         }

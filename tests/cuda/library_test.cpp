@@ -14,7 +14,6 @@
 namespace tegula::gpu {
 namespace {
 
-using runtime::Activation;
 using runtime::Arithmetic;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
@@ -61,15 +60,14 @@ TEST_P(GpuMatmul, RandomShapesInEveryOrientationMatchTheNaiveLoop) {
 }
 
 TEST_P(GpuMatmul, EveryEpilogueMatches) {
-  for (int activation = 0; activation <= 5; ++activation) {
+  for (const runtime::Expression& activation : test::activations_of(GetParam())) {
     for (const bool bias : {false, true}) {
       for (const MatrixOrder order : {MatrixOrder::Rows, MatrixOrder::Columns}) {
         test::expect_matmul(cuda(),
                             {.a = {GetParam(), matrix({64, 72}, MatrixOrder::Rows)},
                              .b = {GetParam(), matrix({72, 48}, MatrixOrder::Columns)},
                              .c = {GetParam(), matrix({64, 48}, order)},
-                             .bias = bias,
-                             .activation = static_cast<Activation>(activation)},
+                             .epilogue = test::with_bias(bias, activation)},
                             1);
       }
     }
@@ -85,7 +83,7 @@ TEST_P(GpuMatmul, LargeProductsMatchInFullPrecision) {
                           {.a = {GetParam(), matrix({m, k}, of(0))},
                            .b = {GetParam(), matrix({k, n}, of(1))},
                            .c = {GetParam(), matrix({m, n}, of(2))},
-                           .bias = true},
+                           .epilogue = test::with_bias(true)},
                           1);
     }
   }
@@ -99,8 +97,8 @@ TEST_P(GpuMatmul, ProductsOfMiddleSizeMatch) {
                           {.a = {GetParam(), matrix({m, k}, MatrixOrder::Columns)},
                            .b = {GetParam(), matrix({k, n}, order)},
                            .c = {GetParam(), matrix({m, n}, MatrixOrder::Rows)},
-                           .bias = order == MatrixOrder::Columns,
-                           .arithmetic = Arithmetic::TF32},
+                           .arithmetic = Arithmetic::TF32,
+                           .epilogue = test::with_bias(order == MatrixOrder::Columns)},
                           1);
     }
   }
@@ -113,8 +111,7 @@ TEST_P(GpuMatmul, BatchesInSeveralAxesWithBroadcastOperandsMatch) {
                           {.a = {GetParam(), matrix({3, 5, 16, 24}, MatrixOrder::Rows, 8, broadcast_a)},
                            .b = {GetParam(), matrix({3, 5, 24, 8}, MatrixOrder::Rows, 0, broadcast_b)},
                            .c = {GetParam(), matrix({3, 5, 16, 8}, MatrixOrder::Rows, 8)},
-                           .bias = true,
-                           .activation = Activation::Relu},
+                           .epilogue = test::with_bias(true, runtime::relu(GetParam()))},
                           1);
       // (batch, head) of attention: the heads lie between the rows
       const Layout a{{2, 4, 16, 8}, {16 * 32, 8, 32, 1}}, b{{2, 4, 8, 16}, {16 * 32, 8, 1, 32}};
@@ -129,7 +126,7 @@ TEST_P(GpuMatmul, EmptyAxes) {
                       {.a = {GetParam(), matrix({3, 0}, rows)},
                        .b = {GetParam(), matrix({0, 4}, rows)},
                        .c = {GetParam(), matrix({3, 4}, rows)},
-                       .bias = true},
+                       .epilogue = test::with_bias(true)},
                       1);
   test::expect_matmul(cuda(),
                       {.a = {GetParam(), matrix({3, 0}, rows)},
@@ -140,7 +137,7 @@ TEST_P(GpuMatmul, EmptyAxes) {
                       {.a = {GetParam(), matrix({0, 5}, rows)},
                        .b = {GetParam(), matrix({5, 4}, rows)},
                        .c = {GetParam(), matrix({0, 4}, rows)},
-                       .bias = true},
+                       .epilogue = test::with_bias(true)},
                       1);
   test::expect_matmul(
       cuda(),
@@ -189,8 +186,10 @@ using GpuLibrary = OnGpu;
 INSTANTIATE_TEST_SUITE_P(F32, GpuLibrary, testing::Values(f32), dtype_name);
 
 TEST_P(GpuLibrary, OperandsMayBeginAnywhere) {
-  const Matmul d{
-      .a = {f32, Layout::dense({64, 32})}, .b = {f32, Layout::dense({32, 16})}, .c = {f32, Layout::dense({64, 16})}, .bias = true};
+  const Matmul d{.a = {f32, Layout::dense({64, 32})},
+                 .b = {f32, Layout::dense({32, 16})},
+                 .c = {f32, Layout::dense({64, 16})},
+                 .epilogue = test::with_bias(true)};
   const auto product = cuda().make(d);
   const std::vector inputs{numbers(64 * 32), numbers(32 * 16), numbers(16)};
   const auto expected = shifted_result(*product, inputs, 64 * 16, 0);
@@ -241,27 +240,28 @@ TEST_P(GpuLibrary, ProductsOfCodesCarryBothFactors) {
 TEST_P(GpuLibrary, ActivationsKeepNanAndSurviveLargeValues) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
   const std::array values{nan, 1000.0, -1000.0, inf, -0.0, 1e-20};
-  for (int activation = 1; activation <= 5; ++activation) {
+  const std::vector<runtime::Expression> activations = test::activations_of(f32);
+  for (std::size_t activation = 1; activation <= 5; ++activation) {
     const Matmul d{.a = {f32, matrix({1, 1}, MatrixOrder::Rows)},
                    .b = {f32, matrix({1, 6}, MatrixOrder::Rows)},
                    .c = {f32, matrix({1, 6}, MatrixOrder::Rows)},
-                   .activation = static_cast<Activation>(activation)};
+                   .epilogue = activations[activation]};
     Tensor one(f32, d.a.layout), x(f32, d.b.layout), y(f32, d.c.layout);
     one.set({0, 0}, 1);
     for (int i = 0; i < 6; ++i) x.set({0, i}, values[static_cast<std::size_t>(i)]);
     const auto call = cuda().make(d);
     ASSERT_TRUE(test::run_guarded(cuda(), *call, {&one, &x, &y}, 1));
     EXPECT_TRUE(std::isnan(y({0, 0}))) << call->describe() << activation;
-    for (int i = 1; i < 3; ++i) EXPECT_NEAR(y({0, i}), test::reference_activation(x({0, i}), d.activation), 1e-4) << activation;
+    for (int i = 1; i < 3; ++i) EXPECT_NEAR(y({0, i}), test::evaluate(d.epilogue, x({0, i})), 1e-4) << activation;
     EXPECT_EQ(y({0, 3}), activation <= 3 ? inf : 1.0) << activation;
-    EXPECT_NEAR(y({0, 5}), test::reference_activation(x({0, 5}), d.activation), 1e-6) << activation;
+    EXPECT_NEAR(y({0, 5}), test::evaluate(d.epilogue, x({0, 5})), 1e-6) << activation;
   }
 }
 
 TEST_P(GpuLibrary, ReluOfAConvolutionKeepsNan) {
   for (const DType dtype : {f32, f16, bf16}) {
     ConvolutionOptions o = square(2, 16, 8, 32, 3, 1, 1, 1);
-    o.dtype = dtype, o.activation = Activation::Relu;
+    o.dtype = dtype, o.relu = true;
     if (dtype != f32) o.input = o.output = Memory::ChannelsLast;
     const Convolution d = test::describe(o, ConvolutionPass::Forward);
     Tensor x(dtype, d.input.layout), w(dtype, d.weight.layout), bias(dtype, Layout::dense({32})), y(dtype, d.output.layout);
@@ -308,7 +308,7 @@ TEST_P(GpuLibrary, CallsCanBeRecorded) {
   const Matmul d{.a = {f32, Layout::dense({64, 32})},
                  .b = {f32, Layout::dense({32, 48})},
                  .c = {f32, Layout::dense({64, 48})},
-                 .activation = Activation::Sigmoid};
+                 .epilogue = runtime::sigmoid(f32)};
   const Convolution c = test::describe(square(4, 8, 12, 16, 3, 1, 1, 1), ConvolutionPass::BackwardWeight);
   const auto product = device.make(d);
   const auto convolution = device.make(c);
@@ -389,7 +389,7 @@ TEST_P(GpuConvolution, PaddedMoreOnOneSideMatches) {  // cuDNN's engine 6 does n
 TEST_P(GpuConvolution, DilatedAndStridedMatches) {  // cuDNN's engine 7 does not
   for (const auto order : {Memory::ChannelsFirst, Memory::ChannelsLast}) {
     ConvolutionOptions o{.c = 6, .k = 8, .in = {3}, .kernel = {2}, .stride = {3}, .dilation = {2}, .low = {1}, .high = {1}};
-    o.dtype = GetParam(), o.input = o.output = order, o.activation = Activation::Relu;
+    o.dtype = GetParam(), o.input = o.output = order, o.relu = true;
     expect_all_passes(o);
     o.in = {17}, o.bias = true;
     expect_all_passes(o);
@@ -403,7 +403,7 @@ TEST_P(GpuConvolution, LayersOfRealNetworksMatch) {
     for (ConvolutionOptions o : {square(17, 1, 14, 12, 3, 1, 1, 1), square(16, 12, 10, 24, 6, 2, 2, 2), square(2, 3, 20, 64, 7, 2, 3, 3),
                                  square(2, 64, 7, 64, 3, 1, 1, 1), square(8, 64, 8, 96, 1, 1, 0, 0), square(2, 32, 9, 48, 1, 2, 0, 0),
                                  square(2, 16, 12, 16, 3, 2, 0, 1), square(2, 16, 12, 16, 4, 1, 1, 2)}) {
-      o.dtype = GetParam(), o.input = o.output = order, o.activation = Activation::Relu;
+      o.dtype = GetParam(), o.input = o.output = order, o.relu = true;
       expect_all_passes(o);
     }
   }
@@ -411,7 +411,7 @@ TEST_P(GpuConvolution, LayersOfRealNetworksMatch) {
 
 TEST_P(GpuConvolution, ImagesOfFewChannelsInStepsMatch) {  // which may be folded
   for (ConvolutionOptions o : {square(2, 3, 20, 64, 7, 2, 3, 3), square(3, 1, 17, 16, 4, 3, 1, 2)}) {
-    o.dtype = GetParam(), o.input = o.output = Memory::ChannelsLast, o.bias = true, o.activation = Activation::Relu;
+    o.dtype = GetParam(), o.input = o.output = Memory::ChannelsLast, o.bias = true, o.relu = true;
     expect_all_passes(o);
   }
 }
@@ -421,12 +421,12 @@ TEST_P(GpuConvolution, ChannelsLastThroughoutWithEveryEpilogueMatches) {
                                square(2, 64, 7, 64, 3, 1, 1, 1), square(2, 64, 7, 256, 1, 1, 0, 0), square(3, 5, 9, 7, 3, 2, 1, 1)}) {
     o.dtype = GetParam(), o.input = o.output = o.weight = Memory::ChannelsLast, o.arithmetic = Arithmetic::TF32;
     expect_all_passes(o);
-    o.activation = Activation::Relu;
+    o.relu = true;
     expect_all_passes(o);
     if (GetParam() == f64) continue;
     o.addend = true;
     expect_all_passes(o);
-    o.bias = false, o.activation = Activation::None;
+    o.bias = false, o.relu = false;
     expect_all_passes(o);
   }
 }

@@ -23,9 +23,8 @@ class Case {
     d_ = {.a = {f32, matrix({2, m, k}, of(0))},
           .b = {f32, matrix({2, k, n}, of(1))},
           .c = {f32, matrix({2, m, n}, of(2))},
-          .bias = bias,
-          .activation = bias ? runtime::Activation::Relu : runtime::Activation::None,
-          .arithmetic = runtime::Arithmetic::TF32};
+          .arithmetic = runtime::Arithmetic::TF32,
+          .epilogue = bias ? test::with_bias(true, runtime::relu(f32)) : runtime::Expression()};
     p_ = blas_product(d_);
   }
 
@@ -42,7 +41,7 @@ class Case {
     };
     std::vector<float> a = numbers(2 * m_ * k_), b = numbers(2 * k_ * n_), bias = numbers(n_), c(static_cast<std::size_t>(2 * m_ * n_), 77);
     std::vector<void*> pointers{p_.swapped ? b.data() : a.data(), p_.swapped ? a.data() : b.data()};
-    if (d_.bias) pointers.push_back(bias.data());
+    if (!d_.epilogue.is_empty()) pointers.push_back(bias.data());
     pointers.push_back(c.data());
     emulate(split_product_kernel(d_, p_, choice), pointers, choice.parts);
     const auto at = [](const std::vector<float>& x, const Layout& layout, std::int64_t batch, std::int64_t row, std::int64_t column) {
@@ -51,9 +50,9 @@ class Case {
     for (std::int64_t batch = 0; batch < 2; ++batch) {
       for (std::int64_t i = 0; i < m_; ++i) {
         for (std::int64_t j = 0; j < n_; ++j) {
-          float sum = d_.bias ? bias[static_cast<std::size_t>(j)] : 0;
+          float sum = !d_.epilogue.is_empty() ? bias[static_cast<std::size_t>(j)] : 0;
           for (std::int64_t l = 0; l < k_; ++l) sum += at(a, d_.a.layout, batch, i, l) * at(b, d_.b.layout, batch, l, j);
-          if (d_.bias) sum = std::max(sum, 0.0f);
+          if (!d_.epilogue.is_empty()) sum = std::max(sum, 0.0f);
           ASSERT_EQ(at(c, d_.c.layout, batch, i, j), sum)
               << choice.text() << " of " << m_ << "x" << n_ << "x" << k_ << " at " << i << ", " << j;
         }

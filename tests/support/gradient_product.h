@@ -1,5 +1,5 @@
 #pragma once
-// Products times a derivative (runtime::Matmul::gradient) as the library's plain product and a naive loop.
+// Products times a derivative (runtime::gelu_tanh_gradient) as the library's plain product and a naive loop.
 
 #include <array>
 #include <cmath>
@@ -13,7 +13,7 @@ class GradientProduct final : public runtime::Call {
  public:
   GradientProduct(runtime::Device& device, const runtime::Matmul& d) : d_(d) {
     runtime::Matmul plain = d;
-    plain.gradient = runtime::Activation::None;
+    plain.epilogue = {};
     product_ = device.make(plain);
   }
 

@@ -110,11 +110,22 @@ inline double tolerance(DType dtype, runtime::Arithmetic arithmetic, double term
 /// The tensor, with this layout over the axes of the blocks, in blocks as the device packs it; unchanged where there are none.
 Tensor in_blocks(runtime::Device& device, const Tensor& weight, const Layout& over_axes, const runtime::Blocked& blocks, int threads);
 
+// Epilogues
+/// A bias, and what is made of the sum.
+inline runtime::Expression with_bias(bool bias, const runtime::Expression& rest = {}) {
+  return runtime::expression_of({.channel = bias, .rest = rest});
+}
+/// Nothing, and the activations that libraries have.
+std::vector<runtime::Expression> activations_of(DType dtype);
+/// Numbers of an expression with limits: the k-th.
+inline double limit(std::size_t k) { return k % 2 == 0 ? -0.25 : 0.5; }
+/// The expression's value in f64, of what it reads in order.
+double evaluate(const runtime::Expression& expression, double result, std::span<const double> reads = {});
+
 // Matmul
 enum class MatrixOrder { Rows, Columns };
 /// A matrix with batch axes; `gap` elements lie unused behind each row (or column), `broadcast` gives batch strides of 0.
 Layout matrix(const Shape& shape, MatrixOrder order, std::int64_t gap = 0, bool broadcast = false);
-double reference_activation(double x, runtime::Activation activation);
 runtime::Matmul random_matmul(DType dtype, int largest);
 void expect_matmul(runtime::Device& device, const runtime::Matmul& description, int threads);
 
@@ -128,8 +139,9 @@ struct ConvolutionOptions {
   DType dtype = f32;
   Memory input = Memory::ChannelsFirst, output = Memory::ChannelsFirst, weight = Memory::ChannelsFirst;
   std::int64_t input_room = 0, output_room = 0;  // further channels of the tensors they are parts of
-  bool bias = false, addend = false;
-  runtime::Activation activation = runtime::Activation::None;
+  bool bias = false, addend = false;  // the addend, and what follows: of the forward pass
+  bool relu = false;
+  std::vector<tile::Word> limits;  // Max, Min: with limit(k)
   runtime::Arithmetic arithmetic = runtime::Arithmetic::Full;
 };
 /// A square image and kernel with a bias.

@@ -7,9 +7,9 @@
 
 namespace tegula::test {
 
-using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
+using Source = runtime::Expression::Source;
 
 Layout activations(const Shape& shape, Memory order, std::int64_t room) {
   Layout layout{shape, Dims::filled(shape.rank(), 1)};
@@ -27,6 +27,19 @@ Layout activations(const Shape& shape, Memory order, std::int64_t room) {
   return layout;
 }
 
+namespace {
+
+runtime::Expression epilogue_of(const ConvolutionOptions& o) {
+  runtime::Expression rest = o.relu ? runtime::relu(o.dtype) : runtime::Expression();
+  for (const tile::Word word : o.limits) {
+    const int number = rest.read(runtime::Expression::Source::Number);
+    rest.values.push_back({.word = word, .operands = {number - 1, number, -1}});
+  }
+  return runtime::expression_of({.channel = o.bias, .tensor = o.addend, .rest = rest});
+}
+
+}  // namespace
+
 Convolution describe(const ConvolutionOptions& o, ConvolutionPass pass) {
   Shape x{o.n, o.c}, w{o.k, o.c / o.groups}, y{o.n, o.k};
   for (int i = 0; i < o.in.rank(); ++i) {
@@ -43,9 +56,8 @@ Convolution describe(const ConvolutionOptions& o, ConvolutionPass pass) {
           .pad_low = o.low,
           .pad_high = o.high,
           .groups = o.groups,
-          .bias = pass == ConvolutionPass::BackwardData ? false : o.bias,
-          .addend = pass == ConvolutionPass::Forward && o.addend,
-          .activation = pass == ConvolutionPass::Forward ? o.activation : Activation::None,
+          .bias_gradient = pass == ConvolutionPass::BackwardWeight && o.bias,
+          .epilogue = pass == ConvolutionPass::Forward ? epilogue_of(o) : runtime::Expression(),
           .arithmetic = o.arithmetic};
 }
 
@@ -81,13 +93,9 @@ void for_each_product(const Convolution& d, F&& visit) {
 std::string text(const Convolution& d) {
   return to_string(d.input.layout.shape) + to_string(d.input.layout.strides) + " * " + to_string(d.weight.layout.shape) + " -> " +
          to_string(d.output.layout.strides) + " stride " + to_string(d.stride) + " dilation " + to_string(d.dilation) + " pad " +
-         to_string(d.pad_low) + to_string(d.pad_high) + " groups " + std::to_string(d.groups) + " bias " + std::to_string(d.bias) +
-         " addend " + std::to_string(d.addend) + " limits " + std::to_string(d.behind.words.size()) + " blocks " +
-         to_string(d.weight.blocks.sizes);
+         to_string(d.pad_low) + to_string(d.pad_high) + " groups " + std::to_string(d.groups) + " bias gradient " +
+         std::to_string(d.bias_gradient) + " epilogue" + runtime::to_string(d.epilogue) + " blocks " + to_string(d.weight.blocks.sizes);
 }
-
-/// The number of the k-th word behind.
-double limit(std::size_t k) { return k % 2 == 0 ? -0.25 : 0.5; }
 
 /// The results in f64, in row-major order of the result's shape.
 std::vector<double> reference(const Convolution& d, const Tensor& x, const Tensor& w, const Tensor& y, const Tensor& bias) {
@@ -109,11 +117,11 @@ std::vector<double> reference(const Convolution& d, const Tensor& x, const Tenso
   if (d.pass == ConvolutionPass::Forward) {
     y.for_each([&](const Dims& o) {
       double& value = result[at(o)];
-      if (d.bias) value += bias({o[1]});
-      if (d.addend) value += y(o);
-      if (d.activation == Activation::Relu) value = std::max(value, 0.0);
-      for (std::size_t k = 0; k < d.behind.words.size(); ++k)
-        value = d.behind.words[k] == tile::Word::Max ? std::max(value, limit(k)) : std::min(value, limit(k));
+      std::vector<double> reads;
+      std::size_t numbers = 0;
+      for (const auto source : d.epilogue.reads())
+        reads.push_back(source == Source::Channel ? bias({o[1]}) : source == Source::Tensor ? y(o) : limit(numbers++));
+      value = evaluate(d.epilogue, value, reads);
     });
   }
   return result;
@@ -137,7 +145,11 @@ void expect_convolution(runtime::Device& device, const Convolution& d, const std
                                                                  : weights;
 
   std::deque<Tensor> numbers;
-  for (std::size_t k = 0; k < d.behind.words.size(); ++k) numbers.emplace_back(d.dtype(), Layout::dense({1})).set({0}, limit(k));
+  for (const auto source : d.epilogue.reads())
+    if (source == Source::Number) {
+      const double number = limit(numbers.size());
+      numbers.emplace_back(d.dtype(), Layout::dense({1})).set({0}, number);
+    }
   Tensor weight = in_blocks(device, w, Layout::dense(d.weight.blocks.shape), d.weight.blocks, threads);
 
   for (const auto& call : calls) {
@@ -146,9 +158,10 @@ void expect_convolution(runtime::Device& device, const Convolution& d, const std
     if (d.pass == ConvolutionPass::Forward) tensors = {&x, &weight};
     else if (d.pass == ConvolutionPass::BackwardData) tensors = {&y, &weight, &result};
     else tensors = {&x, &y, &result};
-    if (d.bias) tensors.push_back(d.pass == ConvolutionPass::Forward ? &bias : &bias_gradient);
-    for (Tensor& number : numbers) tensors.push_back(&number);
-    if (d.addend) tensors.push_back(&y);
+    if (d.bias_gradient) tensors.push_back(&bias_gradient);
+    std::size_t next = 0;
+    for (const auto source : d.epilogue.reads())
+      tensors.push_back(source == Source::Channel ? &bias : source == Source::Tensor ? &y : &numbers[next++]);
     if (d.pass == ConvolutionPass::Forward) tensors.push_back(&result);
     const std::string what = call->describe() + ' ' + text(d) + " threads " + std::to_string(threads);
     ASSERT_TRUE(run_guarded(device, *call, tensors, threads)) << "wrote behind its scratch: " << what;
@@ -160,7 +173,7 @@ void expect_convolution(runtime::Device& device, const Convolution& d, const std
       worst = std::isnan(error) || worst < error ? error : worst;
     });
     EXPECT_LE(worst, tolerance(d.dtype(), d.arithmetic, terms)) << what;
-    if (d.pass != ConvolutionPass::BackwardWeight || !d.bias) continue;
+    if (!d.bias_gradient) continue;
     for (std::int64_t k = 0; k < d.output.layout.shape[1]; ++k) {
       EXPECT_NEAR(bias_gradient({k}), expected_bias[static_cast<std::size_t>(k)], tolerance(d.dtype(), d.arithmetic, terms)) << what;
     }
@@ -191,7 +204,7 @@ ConvolutionOptions any_convolution(DType dtype) {
   if (o.input != Memory::Reversed && pick(0, 3) == 0) o.input_room = pick(1, 9);
   if (o.output != Memory::Reversed && pick(0, 3) == 0) o.output_room = pick(1, 9);
   o.bias = pick(0, 1) == 1;
-  o.activation = pick(0, 1) ? Activation::Relu : Activation::None;
+  o.relu = pick(0, 1) == 1;
   return o;
 }
 

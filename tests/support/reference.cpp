@@ -240,7 +240,7 @@ Reference::Values Reference::elementwise(const Node& node) const {
     if (held == node.dtype()) continue;
     // The addend in a product's epilogue is stored as a half, too.
     double scale = std::fabs(out[n]);
-    if (op.epilogue() == ElementwiseOp::Epilogue::Add) {
+    if (op.word() == tile::Word::Add) {
       for (const double each : x) scale = std::max(scale, representable(each, held) ? 0 : std::fabs(each));
     }
     if (scale > std::fabs(out[n]) || !representable(out[n], held)) out[n] = rounded(out[n], held, 0, scale);

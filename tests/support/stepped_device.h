@@ -39,17 +39,18 @@ class SteppedDevice final : public test::QueuedDevice {
  public:
   std::unique_ptr<runtime::Call> make(const runtime::CallDescription& d) override {
     const auto* const product = std::get_if<runtime::Matmul>(&d);
-    if (!product || product->dtype() != f32 || product->bias || !product->a.layout.is_dense() || !product->c.layout.is_dense())
+    if (!product || product->dtype() != f32 || runtime::sums_of(product->epilogue).channel || !product->a.layout.is_dense() ||
+        !product->c.layout.is_dense())
       return QueuedDevice::make(d);
     runtime::Matmul plain = *product;
-    if (has_epilogues) plain.activation = runtime::Activation::None;
+    if (has_epilogues) plain.epilogue = {};
     const auto bytes = static_cast<std::size_t>(numel(plain.a.layout.shape)) * 4;
     const auto there = runtime::StepOperand::temporary(0, runtime::Access::Writes),
                back = runtime::StepOperand::temporary(0, runtime::Access::Reads);
     runtime::CallSteps steps{.temporaries = {bytes}, .steps = {}};
     steps.steps.push_back({"copy of the input", wrap(std::make_unique<CopyCall>(bytes)), {runtime::StepOperand::reads(0), there}});
     steps.steps.push_back({"", QueuedDevice::make(plain), {back, runtime::StepOperand::reads(1), runtime::StepOperand::writes(2)}});
-    if (product->activation != plain.activation)
+    if (product->epilogue != plain.epilogue)
       steps.steps.push_back(
           {"epilogue", wrap(std::make_unique<ReluCall>(numel(plain.c.layout.shape))), {runtime::StepOperand::updates(2)}});
     return runtime::call_of(std::move(steps), 3);

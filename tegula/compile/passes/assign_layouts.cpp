@@ -90,7 +90,8 @@ class Layouts {
     layouts.reserve(item.inputs.size());
     for (int input : item.inputs) layouts.push_back(access_of(out, input).layout);
     std::uint32_t mask = item.as<LibraryOp>().channels_last(device_, layouts, item.shape, item.dtype);
-    if (item.epilogue.addend && mask >> 31) mask |= 1u << (item.inputs.size() - 1);
+    for (std::size_t k = 0; mask >> 31 && !item.epilogue->is_empty() && k < item.inputs.size(); ++k)
+      if (read_by_epilogue(item, k) == runtime::Expression::Source::Tensor) mask |= 1u << k;
     for (std::size_t k = 0; mask != 0 && k < item.inputs.size(); ++k) {
       int& input = item.inputs[k];
       if (!(mask >> k & 1u) || !order_matters(out[input].shape) || lies_channels_last(out, input)) continue;

@@ -54,7 +54,7 @@ class Chooser {
 
   /// True if operand `k` is the addend of a matmul's epilogue, which must have the matmul's dtype.
   bool is_bias(const Item& item, std::size_t k) const {
-    if (item.inputs.size() != 2 || item.as<ElementwiseOp>().epilogue() != ElementwiseOp::Epilogue::Add) return false;
+    if (item.inputs.size() != 2 || item.as<ElementwiseOp>().word() != tile::Word::Add) return false;
     const Item& addend = graph_[item.inputs[k]];
     return ends_call(item.inputs[1 - k]) && is_view(addend) && repeats(graph_, addend);
   }
@@ -130,12 +130,14 @@ class Chooser {
     return item.role() == Role::Elementwise && continues_call(item);
   }
   bool continues_call(const Item& item) const {
-    const auto kind = item.as<ElementwiseOp>().epilogue();
-    if (kind == ElementwiseOp::Epilogue::None || kind == ElementwiseOp::Epilogue::Multiply ||
-        kind == ElementwiseOp::Epilogue::GeluTanhGradient)
-      return false;
-    if (kind == ElementwiseOp::Epilogue::Add) return is_bias(item, 0) || is_bias(item, 1);
-    return ends_call(item.inputs[0]);
+    if (item.inputs.size() == 1) return ends_call(item.inputs[0]) && is_activation(item);
+    return is_bias(item, 0) || is_bias(item, 1);
+  }
+
+  static bool is_activation(const Item& item) {
+    runtime::Expression epilogue{{{.source = runtime::Expression::Source::Result}}};
+    const int result = 0;
+    return append(epilogue, item.as<ElementwiseOp>(), item.dtype, {&result, 1}) && runtime::is_activation(epilogue, item.dtype);
   }
 
   const Graph& graph_;
@@ -182,7 +184,7 @@ class Caster {
     }
     const bool product = item.op->numerics() == Numerics::TensorCore;
     if (product && item.dtype == f32 && (item.precision == Precision::tf32 || chooser_.is_tf32(i))) {
-      item.epilogue.arithmetic = runtime::Arithmetic::TF32;
+      item.arithmetic = runtime::Arithmetic::TF32;
     }
   }
 
@@ -245,7 +247,7 @@ std::string arithmetic_of(const Item& item) {
   const std::string type(name(tile::compute_type(item.dtype)));
   if (item.role() != Role::Library || item.op->numerics() != Numerics::TensorCore) return type;
   if (item.precision == Precision::fp8 && item.as<LibraryOp>().multiplies_matrices()) return "e4m3, sums " + type;
-  const bool tf32 = item.epilogue.arithmetic == runtime::Arithmetic::TF32;
+  const bool tf32 = item.arithmetic == runtime::Arithmetic::TF32;
   return (tf32 ? "tf32" : std::string(name(item.dtype))) + ", sums " + type;
 }
 

@@ -154,7 +154,6 @@ std::optional<Graph> cut_steady(Graph& graph) {
             .dtype = item.dtype,
             .origin = item.origin,
             .slot = static_cast<int>(graph.leaves.size()) - 1,
-            .epilogue = {},
             .order = {}};
   }
   if (once.outputs.empty()) return std::nullopt;

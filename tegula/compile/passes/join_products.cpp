@@ -76,7 +76,7 @@ class Decisions {
 
   static bool is_sum(const Item& item) {
     if (item.role() != Role::Elementwise || !is_float(item.dtype) || item.inputs.size() < 2) return false;
-    return is_add_n(item) || item.as<ElementwiseOp>().epilogue() == ElementwiseOp::Epilogue::Add;
+    return is_add_n(item) || item.as<ElementwiseOp>().word() == tile::Word::Add;
   }
 
   template <class TermOf>

@@ -232,15 +232,15 @@ class Materializer {
   void fix_library(Item& item) {
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
       int& input = item.inputs[k];
-      const bool is_last = k + 1 == item.inputs.size(), is_bias = item.epilogue.bias && k == 2, is_addend = item.epilogue.addend && is_last;
-      const bool is_factor = item.epilogue.gradient != runtime::Activation::None && is_last;  // whatever its shape
-      const bool fits = is_bias     ? layout(input).is_dense()
-                        : is_addend ? lies_as(layout(input), layout_of(item))
-                        : is_factor ? lies_as(layout(input), Layout::dense(layout(input).shape))
+      const auto read = read_by_epilogue(item, k);
+      const bool is_beside = read == runtime::Expression::Source::Tensor, is_reshaped = is_beside && layout(input).shape != item.shape;
+      const bool fits = is_reshaped ? lies_as(layout(input), Layout::dense(layout(input).shape))
+                        : is_beside ? lies_as(layout(input), layout_of(item))
+                        : read      ? layout(input).is_dense()
                                     : item.as<LibraryOp>().accepts(device_, static_cast<int>(k), layout(input));
       if (is_memory(input) && fits) continue;
       Item copied = inserted(copy_op(), {input}, out()[input]);
-      if (is_addend) copied.order = item.order;
+      if (is_beside && !is_reshaped) copied.order = item.order;
       if (out()[input].role() == Role::Scalar) copied.dtype = item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype);
       input = rewriter_.add(std::move(copied));
     }

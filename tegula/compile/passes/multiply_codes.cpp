@@ -95,7 +95,7 @@ class Encoder {
   void encode(int i, Item& item) {
     if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return;
     if (item.precision != Precision::fp8 || item.dtype == f64) return;
-    if (item.epilogue.folded()) return;
+    if (!item.epilogue->is_empty()) return;
     const std::vector<int>& inputs = from_[i].inputs;
     const std::int64_t k = from_[inputs[0]].shape[1];
     if (item.shape[0] == 0 || item.shape[1] == 0 || k == 0 || k % kMultiple != 0 || item.shape[1] % kMultiple != 0) return;

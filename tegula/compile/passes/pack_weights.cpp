@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "tegula/compile/description.h"
-#include "tegula/compile/folded_call.h"
+#include "tegula/compile/packed_call.h"
 #include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
@@ -116,7 +116,7 @@ void pack_weights(Graph& graph, const runtime::Device& device) {
       pack.shape = {runtime::elements(blocks)};
       known->second = rewriter.add(std::move(pack));
     }
-    item.op = folded_call(item.op, {.blocks = blocks, .weight = graph[old].shape});
+    item.op = packed_call(item.op, blocks, graph[old].shape);
     item.inputs[1] = known->second;
   });
   graph = rewriter.finish();

@@ -15,7 +15,6 @@ inline Item inserted(Ref<const Op> op, std::vector<int> inputs, const Item& like
           .dtype = like.dtype,
           .precision = like.precision,
           .origin = like.origin,
-          .epilogue = {},
           .order = {}};
 }
 

@@ -218,20 +218,21 @@ class Storer {
     return call.role() == Role::Library && call.as<LibraryOp>().takes_slice(device_, which, slice);
   }
 
+  static bool reads_tensor(const runtime::Expression& epilogue) {
+    return std::ranges::any_of(epilogue.values, [](const auto& value) { return value.source == runtime::Expression::Source::Tensor; });
+  }
+
   /// True if the call that computes the value writes it there as fast as to memory of its own.
   bool stores(int value, const SlicePlace& slice) const {
     const Item& call = graph_[producer_of(graph_, value)];
-    if (call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None) return false;  // which lie as the result does
+    if (reads_tensor(*call.epilogue)) return false;  // which lies as the result does
     const int result = result_of(graph_, value);
     return takes_slice(call, LibraryOp::kResult - result, slice);
   }
 
   /// True if the call reads it there as its input k as fast as from memory of its own.
   bool reads(const Item& call, std::size_t k, const SlicePlace& slice) const {
-    const bool is_last = k + 1 == call.inputs.size();
-    const bool is_beside =
-        (call.epilogue.bias && k == 2) || (is_last && (call.epilogue.addend || call.epilogue.gradient != runtime::Activation::None));
-    return !is_beside && takes_slice(call, static_cast<int>(k), slice);
+    return !read_by_epilogue(call, k) && takes_slice(call, static_cast<int>(k), slice);
   }
 
   /// The same axes stay the inner ones, and so many of the innermost elements side by side.

@@ -42,7 +42,7 @@ LibraryCall library_call(const Graph& graph, int i, std::span<const Layout> inpu
   const std::vector<Layout> results = layouts_of_results(graph, i, values);
   const LibraryOp::Setting setting{.inputs = inputs, .results = results, .dtype = item.dtype, .unwanted = unwanted};
   LibraryCall call;
-  runtime::CallDescription description = description_of(op, setting, item.epilogue);
+  runtime::CallDescription description = description_of(item, setting);
   const auto* const by_host = description ? dynamic_cast<const ByHost*>(&op) : nullptr;
   if (by_host && device.candidates(description).empty()) call.bound = by_host->by_host(device, setting);
   else if (description) call.description = std::move(description);

@@ -48,12 +48,15 @@ class Meaning {
     append(words_, *item.op);
     append(words_, item.shape);
     append(words_, item.order);
-    const auto& e = item.epilogue;
     for (const std::uint64_t word :
          {static_cast<std::uint64_t>(item.dtype), std::uint64_t{item.rounds}, static_cast<std::uint64_t>(item.precision),
-          std::uint64_t{e.bias}, std::uint64_t{e.addend}, static_cast<std::uint64_t>(e.activation),
-          static_cast<std::uint64_t>(e.arithmetic), static_cast<std::uint64_t>(e.gradient)})
+          static_cast<std::uint64_t>(item.arithmetic), std::uint64_t{item.keeps_nan}, std::uint64_t{item.epilogue->values.size()}})
       words_.push_back(word);
+    for (const runtime::Expression::Value& value : item.epilogue->values) {
+      words_.push_back(static_cast<std::uint64_t>(value.source) << 8 | static_cast<std::uint64_t>(value.word));
+      for (const std::int32_t operand : value.operands) words_.push_back(static_cast<std::uint64_t>(operand));
+      words_.push_back(std::bit_cast<std::uint64_t>(value.constant));
+    }
     if (item.role() == Role::Leaf) {
       const std::uint64_t identity = identities_.leaves[static_cast<std::size_t>(item.slot)];
       if (identity == 0) return false;

@@ -6,24 +6,23 @@
 namespace tegula::host {
 namespace {
 
-using runtime::Activation;
 using runtime::Candidate;
 using runtime::Convolution;
 using runtime::Matmul;
 
 std::vector<Candidate> ways(const Matmul& d) {
-  if (d.multiplies_codes() || d.gradient != Activation::None) return {};
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
+  if (d.multiplies_codes() || sums.tensor || !(sums.rest.is_empty() || runtime::is_activation(sums.rest, d.dtype()))) return {};
   return matmul_candidates(d);
 }
 
-/// True if the addend and the expression are free in oneDNN's kernel. A NaN need not pass through those. In training an addend and the ops after it are better left to
+/// True if the epilogue is free in oneDNN's kernel. A NaN need not pass through an addend and limits. In training an addend and the ops after it are better left to
 /// the program that makes the gradient's mask.
 bool fits_into(const Convolution& d) {
-  const bool more = d.addend || !d.behind.words.empty();
-  if (more && (d.keeps_nan || d.dtype() != f32 || d.pass != runtime::ConvolutionPass::Forward)) return false;
-  for (const tile::Word word : d.behind.words)
-    if (word != tile::Word::Max && word != tile::Word::Min) return false;
-  return d.activation == Activation::None || (d.activation == Activation::Relu && d.pass == runtime::ConvolutionPass::Forward);
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
+  runtime::Limits limits;
+  if (!runtime::are_limits(sums.rest, d.dtype(), limits)) return false;
+  return !(sums.tensor || !limits.words.empty()) || (!d.keeps_nan && d.dtype() == f32);
 }
 
 std::vector<Candidate> ways(const Convolution& d) {

@@ -12,7 +12,6 @@
 namespace tegula::host {
 namespace {
 
-using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 
@@ -29,7 +28,7 @@ std::unique_ptr<runtime::Call> widened_convolution(Convolution d) {
     case ConvolutionPass::BackwardData: buffers = {output, weight, input}; break;
     case ConvolutionPass::BackwardWeight: buffers = {input, output, weight}; break;
   }
-  if (d.bias) buffers.push_back(bias);
+  if (has_bias(d)) buffers.push_back(bias);
   if (d.pass == ConvolutionPass::Forward) buffers.push_back(output);
   d.input.layout = widened_layout(d.input.layout), d.output.layout = widened_layout(d.output.layout);
   return make_widened(make_convolution(d), dtype, buffers);
@@ -114,6 +113,9 @@ std::string to_string(const Convolution& d) {
   return kPasses[static_cast<int>(d.pass)] + sizes(d.input.layout.shape) + " * " + sizes(d.weight.layout.shape);
 }
 
+bool has_bias(const Convolution& d) { return d.bias_gradient || runtime::sums_of(d.epilogue).channel; }
+bool has_relu(const Convolution& d) { return runtime::sums_of(d.epilogue).rest == runtime::relu(d.dtype()); }
+
 bool onednn_suits(const Convolution& d) {
   if (d.pass != ConvolutionPass::BackwardWeight) return true;
   const Geometry g(d);
@@ -125,11 +127,14 @@ bool is_half_convolution(const Convolution& d) { return is_half(d.dtype()); }
 bool onednn_loses(const Convolution& d) { return image_gradient(d) || !onednn_suits(d); }
 bool always(const Convolution&) { return true; }
 bool has_blocks(const Convolution& d) { return static_cast<bool>(d.weight.blocks); }
-/// True if oneDNN computes the convolution; it then also takes the addend and the expression.
+/// True if oneDNN computes the convolution; it then also takes addends and limits.
 bool onednn_wins(const Convolution& d) {
   return !is_half_convolution(d) && !is_patchwork(d) && !lanes_suit(d) && !planes_suit(d) && !pointwise_suits(d) && !onednn_loses(d);
 }
-bool is_followed(const Convolution& d) { return (d.addend || !d.behind.words.empty()) && !onednn_wins(d); }
+bool is_followed(const Convolution& d) {
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
+  return (sums.tensor || !(sums.rest.is_empty() || has_relu(d))) && !onednn_wins(d);
+}
 
 constexpr Way<Convolution> kWays[] = {
     {has_blocks, make_onednn_convolution},

@@ -45,6 +45,10 @@ std::int64_t pixel_distance(std::int64_t n, std::int64_t channels, const Axes3& 
 /// blocks of eight none. Measured on Zen 4 (16 x 64 x 32 x 32, 8 groups, 3 x 3): forward 3.8 and 2.1 ms, gradients 2.7 and 1.9, 4.8 and 2.2.
 bool wants_blocks(const Geometry& geometry);
 
+/// The epilogues that our own kernels have: a bias (of a weight's gradient its second result), and a relu.
+bool has_bias(const runtime::Convolution& description);
+bool has_relu(const runtime::Convolution& description);
+
 /// Throws Error unless shapes, strides and sizes agree.
 void check(const runtime::Convolution& description);
 

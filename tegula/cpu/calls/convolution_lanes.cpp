@@ -15,7 +15,6 @@
 namespace tegula::host {
 namespace {
 
-using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 
@@ -129,7 +128,7 @@ class LaneSums : public runtime::Call {
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     const auto* source = static_cast<const float*>(buffers[0]);
     const auto* weight = static_cast<const float*>(buffers[1]);
-    const auto* bias = description_.bias ? static_cast<const float*>(buffers[2]) : nullptr;
+    const auto* bias = bias_ ? static_cast<const float*>(buffers[2]) : nullptr;
     auto* result = static_cast<float*>(buffers.back());
     const std::int64_t blocks = (g_.n + lanes_ - 1) / lanes_;
     const std::int64_t source_image = description_.pass == ConvolutionPass::Forward ? g_.input.n : g_.output.n;
@@ -158,7 +157,7 @@ class LaneSums : public runtime::Call {
                      .out = stage,
                      .output_stride = stage_channel_stride(chunk) * lanes_,
                      .bias = bias,
-                     .relu = description_.activation == Activation::Relu});
+                     .relu = relu_});
           }
           scatter_lanes(stage, chunks_[chunk].runs, images, result + b * lanes_ * result_image, result_image);
         }
@@ -287,6 +286,7 @@ class LaneSums : public runtime::Call {
   }
 
   Convolution description_;
+  bool bias_ = has_bias(description_), relu_ = has_relu(description_);
   Geometry g_;
   std::int64_t lanes_;
   int most_threads_;
@@ -339,7 +339,7 @@ class LaneGradient : public runtime::Call {
     const auto* input = static_cast<const float*>(buffers[0]);
     const auto* gradient = static_cast<const float*>(buffers[1]);
     auto* result = static_cast<float*>(buffers[2]);
-    auto* bias = description_.bias ? static_cast<float*>(buffers[3]) : nullptr;
+    auto* bias = bias_ ? static_cast<float*>(buffers[3]) : nullptr;
     float* space = static_cast<float*>(options.scratch);
     const std::int64_t blocks = (g_.n + lanes_ - 1) / lanes_, input_image = g_.input.n, output_image = g_.output.n;
     int taken = 1;
@@ -389,6 +389,7 @@ class LaneGradient : public runtime::Call {
   std::int64_t per_thread() const { return aligned(sums_ + g_.k) + (input_.positions + output_.positions) * lanes_; }
 
   Convolution description_;
+  bool bias_ = description_.bias_gradient;
   Geometry g_;
   std::int64_t lanes_;
   int most_threads_;

@@ -44,17 +44,16 @@ class PatchConvolution : public runtime::Call {
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
     const int threads = std::clamp(options.threads, 1, most_threads_);
     T* space = static_cast<T*>(options.scratch);
-    const bool bias = description_.bias;
     switch (description_.pass) {
       case ConvolutionPass::Forward:
         return forward(static_cast<const T*>(buffers[0]), static_cast<const T*>(buffers[1]),
-                       bias ? static_cast<const T*>(buffers[2]) : nullptr, static_cast<T*>(buffers[bias ? 3 : 2]), space, threads);
+                       bias_ ? static_cast<const T*>(buffers[2]) : nullptr, static_cast<T*>(buffers[bias_ ? 3 : 2]), space, threads);
       case ConvolutionPass::BackwardData:
         return backward_data(static_cast<const T*>(buffers[0]), static_cast<const T*>(buffers[1]), static_cast<T*>(buffers[2]), space,
                              threads);
       case ConvolutionPass::BackwardWeight:
         return backward_weight(static_cast<const T*>(buffers[0]), static_cast<const T*>(buffers[1]), static_cast<T*>(buffers[2]),
-                               bias ? static_cast<T*>(buffers[3]) : nullptr, space, threads);
+                               bias_ ? static_cast<T*>(buffers[3]) : nullptr, space, threads);
     }
   }
 
@@ -147,7 +146,7 @@ class PatchConvolution : public runtime::Call {
                      .b_row = columns,
                      .c = s.values,
                      .c_row = columns,
-                     .epilogue = {.row_bias = bias ? bias + group * outputs : nullptr, .activation = description_.activation}},
+                     .epilogue = {.row_bias = bias ? bias + group * outputs : nullptr, .relu = relu_}},
              s.gemm);
         T* to = y + image * g_.output.n + group * outputs * g_.output.c;
         for_each_output(lines, [&](std::int64_t at, std::int64_t dense) { to[at] = s.values[dense]; });
@@ -246,6 +245,7 @@ class PatchConvolution : public runtime::Call {
   }
 
   runtime::Convolution description_;
+  bool bias_ = has_bias(description_), relu_ = has_relu(description_);
   Geometry g_;
   int most_threads_;
   std::int64_t rows_ = 0;  // rows of the matrix of patches: channels of a group x taps

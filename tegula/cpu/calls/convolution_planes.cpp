@@ -13,7 +13,6 @@
 namespace tegula::host {
 namespace {
 
-using runtime::Activation;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
 
@@ -123,7 +122,7 @@ class PlaneConvolution : public runtime::Call {
 
   void slide(std::span<void* const> buffers, Range channels, float* padded) const {
     const auto *source = static_cast<const float*>(buffers[0]), *weight = static_cast<const float*>(buffers[1]);
-    const auto* bias = description_.bias ? static_cast<const float*>(buffers[2]) : nullptr;
+    const auto* bias = bias_ ? static_cast<const float*>(buffers[2]) : nullptr;
     auto* result = static_cast<float*>(buffers.back());
     const bool backward = description_.pass == ConvolutionPass::BackwardData;
     const Strides5 &from = backward ? g_.output : g_.input, &to = backward ? g_.input : g_.output;
@@ -136,7 +135,7 @@ class PlaneConvolution : public runtime::Call {
                   .lines = &results_,
                   .to = result + plane_of(to, n, c),
                   .bias = bias ? bias[c] : 0.0f,
-                  .relu = description_.activation == Activation::Relu});
+                  .relu = relu_});
       }
     }
   }
@@ -144,7 +143,7 @@ class PlaneConvolution : public runtime::Call {
   void add_up(std::span<void* const> buffers, Range channels, float* padded) const {
     const auto *input = static_cast<const float*>(buffers[0]), *dy = static_cast<const float*>(buffers[1]);
     auto* gradient = static_cast<float*>(buffers[2]);
-    auto* bias = description_.bias ? static_cast<float*>(buffers[3]) : nullptr;
+    auto* bias = bias_ ? static_cast<float*>(buffers[3]) : nullptr;
     std::fill(gradient + channels.begin * g_.taps(), gradient + channels.end * g_.taps(), 0.0f);
     if (bias) std::fill(bias + channels.begin, bias + channels.end, 0.0f);
     for (std::int64_t n = 0; n < g_.n; ++n) {
@@ -161,6 +160,7 @@ class PlaneConvolution : public runtime::Call {
   }
 
   Convolution description_;
+  bool bias_ = has_bias(description_), relu_ = has_relu(description_);
   Geometry g_;
   Planes planes_;
   LinePairs padding_, results_;

@@ -75,9 +75,9 @@ std::unique_ptr<runtime::Call> make_pointwise_convolution(const Convolution& d) 
                                                                           : runtime::Matmul::of(d.dtype(), transposed(x), y, transposed(w));
   runtime::CallSteps steps;
   steps.steps.push_back({"", make_matmul(product), {StepOperand::reads(0), StepOperand::reads(1), StepOperand::writes(2)}});
-  if (d.bias)
+  if (d.bias_gradient)
     steps.steps.push_back({"bias gradient", std::make_unique<BiasGradient>(g, row), {StepOperand::reads(1), StepOperand::writes(3)}});
-  return runtime::call_of(std::move(steps), d.bias ? 4 : 3);
+  return runtime::call_of(std::move(steps), d.bias_gradient ? 4 : 3);
 }
 
 }  // namespace tegula::host

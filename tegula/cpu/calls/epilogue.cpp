@@ -1,9 +1,8 @@
-// Bias and activation on rows of a finished product, and the conversions between f32 and the half types.
+// Bias, relu and expressions on rows of a finished product, and the conversions between f32 and the half types.
 
 #include "tegula/cpu/calls/epilogue.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "tegula/cpu/simd/vector_targets.h"  // before Highway
 
@@ -12,50 +11,10 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
-#include <hwy/contrib/math/math-inl.h>  // after highway.h
-
 HWY_BEFORE_NAMESPACE();
 namespace tegula::host::HWY_NAMESPACE {
 namespace {  // other files use some of these names too
 namespace hn = hwy::HWY_NAMESPACE;
-using runtime::Activation;
-
-/// erf to 2 ulp of f32: the rational approximation that Eigen and XLA use, odd in x, on [-4, 4] (beyond, erf is ±1 in f32).
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V erf(D d, V x) {
-  x = hn::Max(hn::Set(d, -4.0f), hn::Min(x, hn::Set(d, 4.0f)));
-  const V square = hn::Mul(x, x);
-  const auto polynomial = [&](auto... coefficients) HWY_ATTR {
-    V value = hn::Zero(d);
-    ((value = hn::MulAdd(value, square, hn::Set(d, coefficients))), ...);
-    return value;
-  };
-  const V above = polynomial(-2.72614225801306e-10f, 2.77068142495902e-08f, -2.10102402082508e-06f, -5.69250639462346e-05f,
-                             -7.34990630326855e-04f, -2.95459980854025e-03f, -1.60960333262415e-02f);
-  const V below =
-      polynomial(-1.45660718464996e-05f, -2.13374055278905e-04f, -1.68282697438203e-03f, -7.37332916720468e-03f, -1.42647390514189e-02f);
-  return hn::Div(hn::Mul(x, above), below);
-}
-
-template <class D, class V = hn::Vec<D>>
-HWY_INLINE V activate(D d, V x, Activation activation) {
-  const V half = hn::Set(d, 0.5f), one = hn::Set(d, 1.0f);
-  V y = x;
-  switch (activation) {
-    case Activation::None: return x;
-    case Activation::Relu: return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(d)), x);  // NaN stays NaN
-    case Activation::Gelu: y = hn::Mul(hn::Mul(half, x), hn::Add(one, erf(d, hn::Mul(x, hn::Set(d, 0.70710678f))))); break;
-    case Activation::GeluTanh: {
-      const V cubic = hn::Mul(x, hn::MulAdd(hn::Mul(x, x), hn::Set(d, 0.044715f * 0.79788456f), hn::Set(d, 0.79788456f)));
-      y = hn::Mul(hn::Mul(half, x), hn::Add(one, hn::Tanh(d, cubic)));
-      break;
-    }
-    case Activation::Sigmoid: y = hn::Div(one, hn::Add(one, hn::Exp(d, hn::Min(hn::Neg(x), hn::Set(d, 88.0f))))); break;
-    case Activation::Tanh: y = hn::Tanh(d, x); break;
-  }
-  return hn::IfThenElse(hn::IsNaN(x), x, y);  // clamps inside the approximations may drop a NaN
-}
-
 void epilogue_f32(const Epilogue<float>& e, float* c, std::int64_t rows, std::int64_t columns, std::int64_t c_row) {
   const hn::ScalableTag<float> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
@@ -67,7 +26,8 @@ void epilogue_f32(const Epilogue<float>& e, float* c, std::int64_t rows, std::in
       auto x = hn::MaskedLoad(mask, d, row + j);
       if (e.column_bias) x = hn::Add(x, hn::MaskedLoad(mask, d, e.column_bias + j));
       if (e.row_bias) x = hn::Add(x, row_bias);
-      hn::BlendedStore(activate(d, x, e.activation), mask, d, row + j);
+      if (e.relu) x = hn::IfThenZeroElse(hn::Le(x, hn::Zero(d)), x);  // NaN stays NaN
+      hn::BlendedStore(x, mask, d, row + j);
     }
   }
 }
@@ -140,36 +100,34 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace tegula::host {
 namespace {
-using runtime::Activation;
 HWY_EXPORT(epilogue_f32);
 HWY_EXPORT(widen_bf16);
 HWY_EXPORT(narrow_bf16);
 HWY_EXPORT(widen_f16);
 HWY_EXPORT(narrow_f16);
 
-double activate(double x, Activation activation) {
-  switch (activation) {
-    case Activation::None: return x;
-    case Activation::Relu: return x < 0 ? 0 : x;
-    case Activation::Gelu: return 0.5 * x * (1 + std::erf(x * 0.70710678118654752440));
-    case Activation::GeluTanh: return 0.5 * x * (1 + std::tanh(0.79788456080286535588 * (x + 0.044715 * x * x * x)));
-    case Activation::Sigmoid: return 1 / (1 + std::exp(-x));
-    default: return std::tanh(x);
-  }
+template <class T>
+void apply_rest(const Epilogue<T>& e, T* c, std::int64_t rows, std::int64_t columns, std::int64_t c_row) {
+  if (!e.rest) return;
+  for (std::int64_t i = 0; i < rows; ++i) e.rest->run(c + i * c_row, columns, {});
 }
+
 }  // namespace
 
 void apply_epilogue(const Epilogue<float>& e, float* c, std::int64_t rows, std::int64_t columns, std::int64_t c_row) {
-  HWY_DYNAMIC_DISPATCH(epilogue_f32)(e, c, rows, columns, c_row);
+  if (e.column_bias || e.row_bias || e.relu) HWY_DYNAMIC_DISPATCH(epilogue_f32)(e, c, rows, columns, c_row);
+  apply_rest(e, c, rows, columns, c_row);
 }
 
 void apply_epilogue(const Epilogue<double>& e, double* c, std::int64_t rows, std::int64_t columns, std::int64_t c_row) {
   for (std::int64_t i = 0; i < rows; ++i) {
     for (std::int64_t j = 0; j < columns; ++j) {
       double& x = c[i * c_row + j];
-      x = activate(x + (e.column_bias ? e.column_bias[j] : 0) + (e.row_bias ? e.row_bias[i] : 0), e.activation);
+      x += (e.column_bias ? e.column_bias[j] : 0) + (e.row_bias ? e.row_bias[i] : 0);
+      if (e.relu) x = x <= 0 ? 0 : x;
     }
   }
+  apply_rest(e, c, rows, columns, c_row);
 }
 
 void widen(DType dtype, const void* from, float* to, std::int64_t count) {

@@ -1,21 +1,23 @@
 #pragma once
-// The epilogue of a product: bias and activation; and conversion of f16 and bf16 from and to f32.
+// The epilogue of a product; and conversion of f16 and bf16 from and to f32.
 
 #include <cstdint>
 
 #include "tegula/core/dtype.h"
+#include "tegula/cpu/calls/row_words.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula::host {
 
-/// First bias, then activation.
+/// First the biases, then relu, then the rest.
 template <class T>
 struct Epilogue {
   const T* column_bias = nullptr;  // (columns)
   const T* row_bias = nullptr;     // (rows)
-  runtime::Activation activation = runtime::Activation::None;
+  bool relu = false;
+  const RowWords* rest = nullptr;  // which reads nothing else
 
-  bool empty() const { return !column_bias && !row_bias && activation == runtime::Activation::None; }
+  bool empty() const { return !column_bias && !row_bias && !relu && !rest; }
 };
 
 /// c (rows, columns) in place; rows are contiguous and c_row elements apart.

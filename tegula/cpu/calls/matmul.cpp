@@ -18,7 +18,6 @@
 
 namespace tegula::host {
 namespace {
-using runtime::Activation;
 
 /// A matrix in memory: element (i, j) at i*row + j*column.
 struct Matrix {
@@ -199,10 +198,12 @@ class MatmulCall : public runtime::Call {
  public:
   explicit MatmulCall(const runtime::Matmul& d)
       : dtype_(d.dtype()),
-        bias_(d.bias),
-        activation_(d.activation),
+        bias_(runtime::sums_of(d.epilogue).channel),
         product_(normalize(d)),
         most_threads_(library_threads()) {
+    const runtime::Expression rest = runtime::sums_of(d.epilogue).rest;
+    relu_ = rest == runtime::relu(dtype_);
+    if (!relu_ && !rest.is_empty()) rest_.emplace(rest, tile::compute_type(dtype_));
     if (d.b.blocks) product_.panel = d.b.blocks.sizes[0];
     onednn_ = dtype_ != f64 && prefers_onednn(product_);
     const std::size_t element = dtype_ == f64 ? 8 : 4;
@@ -249,7 +250,7 @@ class MatmulCall : public runtime::Call {
 
   template <class T>
   Operands<T> operands(const T* a, const T* b, const T* bias, T* c) const {
-    Epilogue<T> epilogue{.activation = activation_};
+    Epilogue<T> epilogue{.relu = relu_, .rest = rest_ ? &*rest_ : nullptr};
     if (bias) (product_.transposed ? epilogue.row_bias : epilogue.column_bias) = bias;
     return {a, b, c, epilogue};
   }
@@ -344,7 +345,8 @@ class MatmulCall : public runtime::Call {
 
   DType dtype_;
   bool bias_;
-  Activation activation_;
+  bool relu_ = false;
+  std::optional<RowWords> rest_;
   Product product_;
   int most_threads_;
   bool onednn_ = false;

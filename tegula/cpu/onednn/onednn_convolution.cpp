@@ -76,8 +76,26 @@ struct Description {
   }
 };
 
+/// The epilogue in oneDNN's terms, and the buffers of what it reads.
+struct PostOps {
+  bool bias = false, addend = false;
+  runtime::Limits limits;
+
+  explicit PostOps(const Convolution& d) {
+    const runtime::Sums sums = runtime::sums_of(d.epilogue);
+    bias = sums.channel || d.bias_gradient, addend = sums.tensor;
+    runtime::are_limits(sums.rest, d.dtype(), limits);  // checked
+  }
+  int addend_buffer() const { return bias ? 3 : 2; }
+  int first_number() const { return addend_buffer() + (addend ? 1 : 0); }
+  int output_buffer() const { return first_number() + static_cast<int>(limits.words.size()); }
+  bool is_followed() const { return addend || !limits.words.empty(); }
+};
+
+/// True if oneDNN's kernel computes more than the convolution and its bias.
 bool is_within(const Convolution& d) {
-  return d.addend || !d.behind.words.empty() || (d.activation == runtime::Activation::Relu && !d.keeps_nan);
+  const PostOps epilogue(d);
+  return epilogue.is_followed() || (epilogue.limits.relu && !d.keeps_nan);
 }
 
 memory::desc number(const Description& d) { return d.plain(memory::dims(d.output.size(), 1)); }
@@ -85,14 +103,15 @@ memory::desc number(const Description& d) { return d.plain(memory::dims(d.output
 /// The post-ops of the convolution (addend, expression), in the order in which they are computed.
 dnnl::post_ops post_ops(const Description& d, const Convolution& convolution, const memory::desc& result) {
   dnnl::post_ops ops;
-  if (convolution.addend && result != d.user_output) throw dnnl::error(dnnl_unimplemented, "an addend in another order");
-  if (convolution.addend) ops.append_binary(dnnl::algorithm::binary_add, result);
+  const PostOps epilogue(convolution);
+  if (epilogue.addend && result != d.user_output) throw dnnl::error(dnnl_unimplemented, "an addend in another order");
+  if (epilogue.addend) ops.append_binary(dnnl::algorithm::binary_add, result);
 #if DNNL_VERSION_MAJOR >= 3
-  if (convolution.activation == runtime::Activation::Relu) ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
+  if (epilogue.limits.relu) ops.append_eltwise(dnnl::algorithm::eltwise_relu, 0, 0);
 #else
-  if (convolution.activation == runtime::Activation::Relu) ops.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
+  if (epilogue.limits.relu) ops.append_eltwise(1, dnnl::algorithm::eltwise_relu, 0, 0);
 #endif
-  for (const tile::Word word : convolution.behind.words)
+  for (const tile::Word word : epilogue.limits.words)
     ops.append_binary(word == tile::Word::Max ? dnnl::algorithm::binary_max : dnnl::algorithm::binary_min, number(d));
   return ops;
 }
@@ -100,7 +119,7 @@ dnnl::post_ops post_ops(const Description& d, const Convolution& convolution, co
 /// The primitive descriptor of one pass; throws dnnl::error when there is no implementation.
 dnnl::primitive_desc_base describe_pass(const Description& d, const Convolution& convolution, Activations activations) {
   const ConvolutionPass pass = convolution.pass;
-  const bool with_bias = convolution.bias;
+  const bool with_bias = PostOps(convolution).bias;
   constexpr auto kAlgorithm = dnnl::algorithm::convolution_direct;
   const auto kind = dnnl::prop_kind::forward_training;
   const auto type = memory::data_type::f32;
@@ -157,21 +176,20 @@ Activations choose_activations(const Convolution& description) {
 
 /// `weight`: the layout in which it comes.
 std::vector<OneDnnTensor> tensors(const Convolution& description, const Description& d, const memory::desc& weight) {
-  const bool bias = description.bias;
+  const PostOps epilogue(description);
   const std::int64_t input = 4 * description.input.layout.strides[0],
                      output = 4 * description.output.layout.strides[0];  // bytes of an image
-  const int numbers = static_cast<int>(description.behind.words.size()), others = (bias ? 1 : 0) + numbers + (description.addend ? 1 : 0);
-  const int ahead = (description.addend ? 1 : 0) + (description.activation == runtime::Activation::Relu ? 1 : 0);
+  const int numbers = static_cast<int>(epilogue.limits.words.size()), ahead = (epilogue.addend ? 1 : 0) + (epilogue.limits.relu ? 1 : 0);
   const auto of_post_op = [](int index) { return DNNL_ARG_ATTR_MULTIPLE_POST_OP(index) | DNNL_ARG_SRC_1; };
   std::vector<OneDnnTensor> list;
   switch (description.pass) {
     case ConvolutionPass::Forward:
       list = {{DNNL_ARG_SRC, 0, false, input, d.user_input},
               {DNNL_ARG_WEIGHTS, 1, false, 0, weight},
-              {DNNL_ARG_DST, 2 + others, true, output, d.user_output}};
-      if (bias) list.push_back({DNNL_ARG_BIAS, 2, false, 0, d.user_bias});
-      for (int k = 0; k < numbers; ++k) list.push_back({of_post_op(ahead + k), 2 + (bias ? 1 : 0) + k, false, 0, number(d)});
-      if (description.addend) list.push_back({of_post_op(0), 1 + others, false, output, d.user_output});
+              {DNNL_ARG_DST, epilogue.output_buffer(), true, output, d.user_output}};
+      if (epilogue.bias) list.push_back({DNNL_ARG_BIAS, 2, false, 0, d.user_bias});
+      for (int k = 0; k < numbers; ++k) list.push_back({of_post_op(ahead + k), epilogue.first_number() + k, false, 0, number(d)});
+      if (epilogue.addend) list.push_back({of_post_op(0), epilogue.addend_buffer(), false, output, d.user_output});
       break;
     case ConvolutionPass::BackwardData:
       list = {{DNNL_ARG_DIFF_DST, 0, false, output, d.user_output},
@@ -182,7 +200,7 @@ std::vector<OneDnnTensor> tensors(const Convolution& description, const Descript
       list = {{DNNL_ARG_SRC, 0, false, input, d.user_input},
               {DNNL_ARG_DIFF_DST, 1, false, output, d.user_output},
               {DNNL_ARG_DIFF_WEIGHTS, 2, true, 0, d.user_weight}};
-      if (bias) list.push_back({DNNL_ARG_DIFF_BIAS, 3, true, 0, d.user_bias});
+      if (epilogue.bias) list.push_back({DNNL_ARG_DIFF_BIAS, 3, true, 0, d.user_bias});
       break;
   }
   return list;
@@ -218,13 +236,12 @@ class OneDnnConvolution : public runtime::Call {
   bool is_product() const { return primitive_.has("gemm") || primitive_.has("x64:gemm"); }  // as the processor is
 
   void run(std::span<void* const> buffers, const runtime::RunOptions& options) const override {
-    if (description_.activation != runtime::Activation::Relu || !description_.keeps_nan)
-      return primitive_.run(buffers, options.scratch, options.threads);
+    if (!relu_ || !description_.keeps_nan) return primitive_.run(buffers, options.scratch, options.threads);
     // Not as oneDNN's post-op: that one turns NaN into 0 and so hides a network that has diverged.
     auto* y = static_cast<float*>(buffers.back());
     const auto relu = [this, y](std::int64_t begin, std::int64_t end) {
-      apply_epilogue(Epilogue<float>{.activation = runtime::Activation::Relu}, y + begin * image_.count * image_.distance,
-                     (end - begin) * image_.count, image_.length, image_.distance);
+      apply_epilogue(Epilogue<float>{.relu = true}, y + begin * image_.count * image_.distance, (end - begin) * image_.count, image_.length,
+                     image_.distance);
     };
     if (description_.output.layout.shape[0] == units_) return primitive_.run(buffers, options.scratch, options.threads, relu);
     primitive_.run(buffers, options.scratch, options.threads);
@@ -250,6 +267,7 @@ class OneDnnConvolution : public runtime::Call {
   }
 
   Convolution description_;
+  bool relu_ = has_relu(description_);
   OneDnnPrimitive primitive_;
   MemoryRows image_;  // the output's rows: of one image, or of all if images are not apart
   std::int64_t units_ = 1;  // number of such images
@@ -273,7 +291,7 @@ runtime::Blocked onednn_weight_blocks(const Convolution& d) {
   auto call = make_fast(d);
   if (!call) {  // it is followed
     Convolution runs = d;
-    runs.addend = false, runs.behind = {}, runs.activation = runtime::Activation::None;
+    runs.epilogue = runtime::expression_of({.channel = has_bias(d)});
     call = make_fast(runs);
   }
   if (!call) return {};
@@ -283,7 +301,7 @@ runtime::Blocked onednn_weight_blocks(const Convolution& d) {
 
 std::unique_ptr<runtime::Call> make_onednn_convolution(const Convolution& d) {
   if (auto call = make_fast(d)) return call;
-  if (d.addend || !d.behind.words.empty()) return make_followed_convolution(d);
+  if (PostOps(d).is_followed()) return make_followed_convolution(d);
   if (is_within(d)) {
     Convolution kept = d;
     kept.keeps_nan = true;

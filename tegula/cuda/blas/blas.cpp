@@ -72,25 +72,25 @@ const BlasLt& blas_lt(Context& context) {
 
 namespace {
 
-using runtime::Activation;
 using runtime::Arithmetic;
 
-/// cuBLASLt's GELU is the tanh form, in f32 at best. Nothing where it has no such epilogue, or a bias runs along the wrong axis.
+/// Nothing where cuBLASLt has no such epilogue, or a bias runs along the wrong axis.
 std::optional<cublasLtEpilogue_t> epilogue_of(const runtime::Matmul& d, const BlasProduct& p) {
-  if (d.bias && !p.swapped) return std::nullopt;
-  switch (d.activation) {
-    case Activation::None: return d.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-    case Activation::Relu: return d.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-    case Activation::GeluTanh:
-      if (d.dtype() == f64) return std::nullopt;
-      return d.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-    default: return std::nullopt;
-  }
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
+  if (sums.tensor || (sums.channel && !p.swapped)) return std::nullopt;
+  if (sums.rest.is_empty()) return sums.channel ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  if (sums.rest == runtime::relu(d.dtype())) return sums.channel ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+  if (fuses_activation(sums.rest, d.dtype())) return sums.channel ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  return std::nullopt;
 }
 
 class MatmulCall : public runtime::Call {
  public:
-  MatmulCall(Context& context, const runtime::Matmul& d) : context_(context), d_(d), product_(blas_product(d)) {
+  MatmulCall(Context& context, const runtime::Matmul& d)
+      : context_(context),
+        d_(d),
+        bias_(runtime::sums_of(d.epilogue).channel),
+        product_(blas_product(d)) {
     if (product_.empty()) return;
     if (product_.k > 0) prepare();
     if (!aligned_ && !split_) direct_.emplace(context, direct_matmul_kernel(d));
@@ -123,10 +123,10 @@ class MatmulCall : public runtime::Call {
   using Choice = cublasLtMatmulHeuristicResult_t;
 
   void queue(std::span<void* const> buffers, void* scratch) const {
-    void* const bias = d_.bias && !after_ ? buffers[2] : nullptr;
+    void* const bias = bias_ && !after_ ? buffers[2] : nullptr;
     void* const c = buffers.back();
     if (split_ && is_aligned({buffers[0], buffers[1], c})) return run_split(*split_, buffers, bias, c);
-    if (direct_) return d_.bias ? direct_->launch({buffers[0], buffers[1], bias, c}) : direct_->launch({buffers[0], buffers[1], c});
+    if (direct_) return bias_ ? direct_->launch({buffers[0], buffers[1], bias, c}) : direct_->launch({buffers[0], buffers[1], c});
     const auto element = static_cast<std::int64_t>(size_of(d_.dtype()));
     for (const auto& offset : product_.offsets) {
       char* const a = static_cast<char*>(buffers[0]) + offset.a * element;
@@ -137,9 +137,9 @@ class MatmulCall : public runtime::Call {
 
   void prepare() {
     if (const auto epilogue = epilogue_of(d_, product_)) choose(*epilogue);
-    if (!aligned_ && !split_ && (d_.bias || d_.activation != Activation::None)) {
+    if (!aligned_ && !split_ && !d_.epilogue.is_empty()) {
       choose(CUBLASLT_EPILOGUE_DEFAULT);
-      if (aligned_) after_ = epilogue_kernel({d_.dtype(), d_.c.layout, d_.bias ? d_.c.layout.shape.rank() - 1 : -1, false, d_.activation});
+      if (aligned_) after_ = epilogue_kernel({d_.dtype(), d_.c.layout, d_.c.layout.shape.rank() - 1, runtime::sums_of(d_.epilogue)});
     }
   }
 
@@ -236,7 +236,7 @@ class MatmulCall : public runtime::Call {
       for (const SplitChoice& choice : choices) kernels.push_back(split(choice));
       const auto try_all = [&](std::size_t count, const auto& run) {
         return fastest(context_, count, [&](std::size_t i, int repetition) {
-          run(i, std::array<void*, 2>{buffers(repetition, 0), buffers(repetition, 1)}, d_.bias ? buffers(repetition, 3) : nullptr,
+          run(i, std::array<void*, 2>{buffers(repetition, 0), buffers(repetition, 1)}, bias_ ? buffers(repetition, 3) : nullptr,
               buffers(repetition, 2));
         });
       };
@@ -283,6 +283,7 @@ class MatmulCall : public runtime::Call {
 
   Context& context_;
   runtime::Matmul d_;
+  bool bias_;
   BlasProduct product_;
   LtForm form_;
   mutable std::unique_ptr<LtProblem> problem_;  // when it is first needed
@@ -296,12 +297,12 @@ class MatmulCall : public runtime::Call {
 
 }  // namespace
 
-bool fuses_activation(DType dtype, Activation activation) {
-  return dtype != f64 && (activation == Activation::Relu || activation == Activation::GeluTanh);
+bool fuses_activation(const runtime::Expression& rest, DType dtype) {
+  return dtype != f64 && (rest == runtime::relu(dtype) || rest == runtime::gelu_tanh(dtype));
 }
 
 void request_matmul(Context& context, const runtime::Matmul& description) {
-  if (description.gradient != Activation::None) return;
+  if (description.epilogue == runtime::gelu_tanh_gradient(description.dtype())) return;
   const BlasProduct product = blas_product(description);
   if (product.empty() || product.k == 0 || !is_measured(product)) return;
   const auto epilogue = epilogue_of(description, product);
@@ -313,14 +314,15 @@ void request_matmul(Context& context, const runtime::Matmul& description) {
 std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description) {
   context.enter();
   if (description.multiplies_codes()) return make_matmul_e4m3(context, description);
-  if (description.gradient != Activation::None) return make_gradient_matmul(context, description);
+  if (description.epilogue == runtime::gelu_tanh_gradient(description.dtype())) return make_gradient_matmul(context, description);
   auto product = std::make_unique<MatmulCall>(context, description);
   const std::optional<PlainKernel> epilogue = product->epilogue();
   if (!epilogue) return product;
   using runtime::StepOperand;
-  const int c = description.bias ? 3 : 2;
+  const bool bias = runtime::sums_of(description.epilogue).channel;
+  const int c = bias ? 3 : 2;
   std::vector<StepOperand> behind;
-  if (description.bias) behind.push_back(StepOperand::reads(2));
+  if (bias) behind.push_back(StepOperand::reads(2));
   behind.push_back(StepOperand::updates(c));
   runtime::CallSteps steps;
   steps.steps.push_back({"", std::move(product), {StepOperand::reads(0), StepOperand::reads(1), StepOperand::writes(c)}});

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tegula/cuda/driver/context.h"
+#include "tegula/runtime/expression.h"
 
 namespace tegula::gpu {
 
@@ -38,5 +39,8 @@ struct BlasLt {
 
 /// The one of this card. Makes the context current, and notes the version (brought_code.h).
 const BlasLt& blas_lt(Context& context);
+
+/// True if cuBLASLt has what is made of a sum (runtime::Sums::rest): relu, and gelu's tanh form, which it computes in f32 at best.
+bool fuses_activation(const runtime::Expression& rest, DType dtype);
 
 }  // namespace tegula::gpu

@@ -12,12 +12,10 @@
 namespace tegula::gpu {
 namespace {
 
-using runtime::Activation;
-
 /// Nothing where cuBLASLt has no such epilogue. Its sums of columns beside the derivative are left alone: with them it takes three times as
 /// long as without (an H200, cuBLASLt 13.1).
 std::optional<LtForm> gradient_form(const runtime::Matmul& d, const BlasProduct& p) {
-  const bool fits = !d.bias && d.activation == Activation::None && d.gradient == Activation::GeluTanh && d.dtype() != f64;
+  const bool fits = d.epilogue == runtime::gelu_tanh_gradient(d.dtype()) && d.dtype() != f64;
   if (!fits || p.empty() || p.k == 0 || p.batch != 1 || p.offsets.size() != 1) return std::nullopt;
   LtForm form = form_of(d, CUBLASLT_EPILOGUE_DGELU);
   form.aux_leading = p.result.leading;
@@ -47,7 +45,7 @@ bool prefers_gradient(Context& context, const runtime::Matmul& d) {
   const auto form = gradient_form(d, p);
   if (!form || p.operations() < costs().measured_gradient || !is_measured(p) || is_recording(context)) return false;
   runtime::Matmul plain = d;
-  plain.gradient = Activation::None;
+  plain.epilogue = {};
   const auto with = microseconds(context, *form, p, d);
   const auto without = with ? microseconds(context, form_of(plain, CUBLASLT_EPILOGUE_DEFAULT), p, plain) : std::nullopt;
   if (!without) return false;

@@ -26,7 +26,6 @@ namespace tegula::gpu {
 namespace {
 
 using runtime::Access;
-using runtime::Activation;
 using runtime::CallSteps;
 using runtime::Convolution;
 using runtime::ConvolutionPass;
@@ -89,13 +88,12 @@ class ConvolutionChoice {
     if (few_) add_few(out);
     else if (plan_) add_engine(out);
     else add_direct(out);
-    if (d_.bias && d_.pass == ConvolutionPass::BackwardWeight)
-      add_kernel(out, "bias gradient", bias_gradient_kernel(d_), {StepOperand::reads(1), StepOperand::writes(3)});
+    if (d_.bias_gradient) add_kernel(out, "bias gradient", bias_gradient_kernel(d_), {StepOperand::reads(1), StepOperand::writes(3)});
     return out;
   }
 
   /// How many buffers the call has.
-  std::size_t buffers() const { return 3 + (d_.bias ? 1u : 0u) + (d_.addend ? 1u : 0u); }
+  std::size_t buffers() const { return 3 + (d_.bias_gradient ? 1u : 0u) + d_.epilogue.reads().size(); }
 
  private:
   void use_few(const FewChannels& few) {
@@ -133,8 +131,8 @@ class ConvolutionChoice {
       const std::array tensors{&d_.input.layout, &d_.weight.layout, &d_.output.layout};
       for (std::size_t i = 0; i < 3; ++i) sizes[static_cast<std::size_t>(buffer_of(i))] = bytes(*tensors[i]);
       const std::size_t bias = size_of(d_.dtype()) * static_cast<std::size_t>(d_.weight.layout.shape[0]);
-      if (d_.bias) sizes[d_.pass == ConvolutionPass::Forward ? 2 : 3] = bias;
-      if (d_.addend) sizes[sizes.size() - 2] = bytes(d_.output.layout);
+      if (sums_.channel || d_.bias_gradient) sizes[sums_.channel ? 2 : 3] = bias;
+      if (sums_.tensor) sizes[sizes.size() - 2] = bytes(d_.output.layout);
       const RotatingBuffers memory(context_, sizes);
       const auto call = runtime::call_of(steps(), sizes.size());
       const auto scratch = allocate(context_, std::max<std::size_t>(call->scratch_bytes(), 256));
@@ -250,7 +248,7 @@ class ConvolutionChoice {
       const DnnGraph graph = convolution_graph(dnn, d_, problem, false);
       const auto plans = graph.plans(workspace_bound(d_), kCandidates);
       const auto best = try_all(plans, problem, attempt);
-      const double moved = static_cast<double>(extent_bytes(d_.dtype(), d_.output.layout)) * (d_.addend ? 3 : 2);
+      const double moved = static_cast<double>(extent_bytes(d_.dtype(), d_.output.layout)) * (sums_.tensor ? 3 : 2);
       return best ? best->microseconds + 1e6 * (costs().epilogue_seconds + moved / costs().call_bytes_per_second) : 1e30;
     } catch (const Error&) { return 1e30; }
   }
@@ -260,11 +258,11 @@ class ConvolutionChoice {
       const auto bytes = [&](const Layout& layout) { return extent_bytes(d_.dtype(), layout); };
       const RotatingBuffers buffers(
           context_, {bytes(problem.input), bytes(problem.weight), bytes(problem.output),
-                     size_of(d_.dtype()) * static_cast<std::size_t>(problem.output.shape[1]), d_.addend ? bytes(problem.output) : 1});
+                     size_of(d_.dtype()) * static_cast<std::size_t>(problem.output.shape[1]), sums_.tensor ? bytes(problem.output) : 1});
       std::size_t workspace = 0;
       for (const DnnPlan& plan : plans) workspace = std::max(workspace, plan.workspace());
       const auto scratch = allocate(context_, std::max<std::size_t>(workspace, 256));
-      const bool bias = attempt.fused && d_.bias, addend = attempt.fused && d_.addend;
+      const bool bias = attempt.fused && sums_.channel, addend = attempt.fused && sums_.tensor;
       return fastest(context_, plans.size(), [&](std::size_t i, int repetition) {
         gpu::run(plans[i],
                  {.input = buffers(repetition, 0),
@@ -315,7 +313,7 @@ class ConvolutionChoice {
     const bool forward = d_.pass == ConvolutionPass::Forward, sums = few_->sum.has_value();
     std::vector<StepOperand> operands{StepOperand::reads(0), StepOperand::reads(1)};
     std::vector<AlignedTensor> tensors{tensor(forward || result_ == 1 ? 0 : 2), tensor(result_ == 1 ? 2 : 1)};
-    if (d_.bias && forward) operands.push_back(bias()), tensors.push_back({});
+    if (sums_.channel) operands.push_back(bias()), tensors.push_back({});
     const StepOperand parts = sums ? temporary(to, few_->scratch) : described(result_);
     operands.push_back(parts), tensors.push_back(sums ? AlignedTensor{} : tensor(result_));
     const std::string text = "kernel for few channels, " + few_->name + ": " + key_of(d_, attempt_);
@@ -340,7 +338,7 @@ class ConvolutionChoice {
       if (i != result_)
         add_kernel(to, std::string(folds(i) ? "fold" : "copy") + " of the " + kNames[i], staging(i), {described(i), staged});
     }
-    const bool with_bias = attempt_.fused && d_.bias, with_addend = attempt_.fused && d_.addend;
+    const bool with_bias = attempt_.fused && sums_.channel, with_addend = attempt_.fused && sums_.tensor;
     if (with_bias) add_bias(to, operands, tensors);
     if (with_addend) operands.push_back(addend()), tensors.push_back({extent_bytes(d_.dtype(), d_.output.layout)});
     const StepOperand result = operands[result_];
@@ -350,7 +348,7 @@ class ConvolutionChoice {
     if (result.kind == StepOperand::Kind::Temporary)
       add_kernel(to, std::string(folds(result_) ? "unfolding" : "copy") + " of the " + kNames[result_], staging(result_),
                  {read(result), described(result_)});
-    if (has_epilogue(d_) && !attempt_.fused) add_epilogue(to, {d_.dtype(), d_.output.layout, d_.bias ? 1 : -1, d_.addend, d_.activation});
+    if (has_epilogue(d_) && !attempt_.fused) add_epilogue(to, sums_);
   }
   // For each of the outputs that became one.
   void add_bias(CallSteps& to, std::vector<StepOperand>& operands, std::vector<AlignedTensor>& tensors) const {
@@ -368,21 +366,21 @@ class ConvolutionChoice {
   /// Adds the direct convolution. Its kernel adds the bias and, unless an addend comes before it, applies the activation.
   void add_direct(CallSteps& to) const {
     Convolution d = d_;
-    if (d_.addend) d.activation = Activation::None;
+    if (sums_.tensor) d.epilogue = runtime::expression_of({.channel = sums_.channel});
     std::vector<StepOperand> operands{StepOperand::reads(0), StepOperand::reads(1)};
-    if (d_.bias && d_.pass == ConvolutionPass::Forward) operands.push_back(bias());
+    if (sums_.channel) operands.push_back(bias());
     operands.push_back(described(result_));
     auto kernel = kernel_call(context_, direct_convolution_kernel(d), kName, "plain kernel: " + key_of(d_, attempt_));
     to.steps.push_back({"", std::move(kernel), std::move(operands)});
-    if (d_.addend) add_epilogue(to, {d_.dtype(), d_.output.layout, -1, true, d_.activation});
+    if (sums_.tensor) add_epilogue(to, {.tensor = true, .rest = sums_.rest});
   }
 
-  void add_epilogue(CallSteps& to, const PlainEpilogue& epilogue) const {
+  void add_epilogue(CallSteps& to, const runtime::Sums& sums) const {
     std::vector<StepOperand> operands;
-    if (epilogue.axis >= 0) operands.push_back(bias());
-    if (epilogue.addend) operands.push_back(addend());
+    if (sums.channel) operands.push_back(bias());
+    if (sums.tensor) operands.push_back(addend());
     operands.push_back(StepOperand::updates(buffer_of(2)));
-    add_kernel(to, "epilogue", epilogue_kernel(epilogue), std::move(operands));
+    add_kernel(to, "epilogue", epilogue_kernel({d_.dtype(), d_.output.layout, 1, sums}), std::move(operands));
   }
 
   bool folds(std::size_t operand) const { return operand != 2 && !attempt_.fold.empty(); }
@@ -403,6 +401,7 @@ class ConvolutionChoice {
 
   Context& context_;
   Convolution d_;
+  runtime::Sums sums_ = runtime::sums_of(d_.epilogue);
   DnnAttempt attempt_;
   std::size_t result_ = 2;  // which of (input, weight, output)
   std::shared_ptr<const ChosenEngine> plan_;

@@ -9,7 +9,6 @@
 namespace tegula::gpu {
 namespace {
 
-using runtime::Activation;
 using runtime::Arithmetic;
 using runtime::Convolution;
 
@@ -54,7 +53,7 @@ class Builder {
         output_(tensor(ConvolutionTensor::Output, p.output)) {}
 
   DnnGraph build(bool fused) {
-    const bool epilogue = fused && (d_.bias || d_.addend || d_.activation == Activation::Relu);
+    const bool epilogue = fused && !d_.epilogue.is_empty();
     const DnnDescriptor& result = epilogue ? between() : output_;
     add_convolution(result);
     if (epilogue) add_epilogue(result);
@@ -126,15 +125,16 @@ class Builder {
 
   // In the order that most engines know: addend, bias, activation.
   void add_epilogue(const DnnDescriptor& convolved) {
-    const bool relu = d_.activation == Activation::Relu;
+    const runtime::Sums sums = runtime::sums_of(d_.epilogue);
+    const bool relu = !sums.rest.is_empty();
     const DnnDescriptor* last = &convolved;
     const auto add_to_last = [&](const DnnDescriptor& addend, bool is_final) {
       const DnnDescriptor& sum = is_final ? output_ : between();
       add_pointwise(CUDNN_POINTWISE_ADD, *last, &addend, sum);
       last = &sum;
     };
-    if (d_.addend) add_to_last(tensor(ConvolutionTensor::Addend, p_.output), !d_.bias && !relu);
-    if (d_.bias) {
+    if (sums.tensor) add_to_last(tensor(ConvolutionTensor::Addend, p_.output), !sums.channel && !relu);
+    if (sums.channel) {
       Shape shape = Dims::filled(p_.output.shape.rank(), 1);
       shape[1] = p_.output.shape[1];
       add_to_last(tensor(ConvolutionTensor::Bias, ordered(shape, ChannelOrder::Last)), !relu);

@@ -162,9 +162,7 @@ std::vector<DnnVariant> dnn_variants(const Convolution& d) {
   return variants;
 }
 
-bool has_epilogue(const Convolution& d) {
-  return d.pass == ConvolutionPass::Forward && (d.bias || d.addend || d.activation != runtime::Activation::None);
-}
+bool has_epilogue(const Convolution& d) { return d.pass == ConvolutionPass::Forward && !d.epilogue.is_empty(); }
 
 namespace {
 
@@ -197,7 +195,8 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
   const DnnProblem plain = dnn_problem(d, {best});
   const bool refused = has_refused_padding(d, plain);
   if (!refused) {
-    if (has_epilogue(d) && (!d.addend || lies_ordered(d.output.layout, best))) attempts.push_back({best, false, true});
+    if (has_epilogue(d) && (!runtime::sums_of(d.epilogue).tensor || lies_ordered(d.output.layout, best)))
+      attempts.push_back({best, false, true});
     attempts.push_back({best, false, false});
   }
   const DnnProblem padded = dnn_problem(d, {best, true});
@@ -226,16 +225,18 @@ std::string key_of(const Convolution& d, const DnnAttempt& attempt) {
   if (!attempt.slices && has_slices(d, attempt.order)) key += ", copies of slices";
   if (attempt.channels > 0) key += ", " + std::to_string(attempt.channels) + " channels";
   if (!attempt.fold.empty()) key += ", folded " + to_string(attempt.fold);
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
   if (attempt.fused)
-    key += std::string(d.bias ? ", bias" : "") + (d.addend ? ", addend" : "") + (d.activation == runtime::Activation::Relu ? ", relu" : "");
+    key += std::string(sums.channel || d.bias_gradient ? ", bias" : "") + (sums.tensor ? ", addend" : "") +
+           (sums.rest.is_empty() ? "" : ", relu");
   return key;
 }
 
 void check_convolution(const Convolution& d) {
   runtime::check(d);
-  const bool forward = d.pass == ConvolutionPass::Forward;
-  if ((d.addend || d.activation != runtime::Activation::None) && !forward)
-    throw Error({.op = "convolution", .got = "an addend or an activation", .expected = "them after the forward pass"});
+  const runtime::Expression rest = runtime::sums_of(d.epilogue).rest;
+  if (!rest.is_empty() && rest != runtime::relu(d.dtype()))
+    throw Error({.op = "convolution", .got = "an epilogue" + runtime::to_string(rest), .expected = "sums and relu"});
 }
 
 }  // namespace tegula::gpu

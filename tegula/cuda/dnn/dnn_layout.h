@@ -44,7 +44,7 @@ struct DnnVariant {
 /// them cost a copy and may be worth it.
 std::vector<DnnVariant> dnn_variants(const runtime::Convolution& description);
 
-/// True if the forward pass has a bias, an addend or an activation.
+/// True if the forward pass has an epilogue.
 bool has_epilogue(const runtime::Convolution& description);
 
 /// True if tensor cores compute the products.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tegula/cuda/blas/blas.h"
 #include "tegula/cuda/blas/blas_gradient.h"
 #include "tegula/cuda/fourier/fourier.h"
 #include "tegula/cuda/handwritten/library.h"
@@ -12,19 +13,26 @@
 namespace tegula::gpu {
 namespace {
 
-using runtime::Activation;
 using runtime::Candidate;
 using runtime::Convolution;
 using runtime::Matmul;
 
 constexpr int kFirstWithE4m3 = 89;  // architecture
 
+/// True if cuBLASLt has what is made of the sums, or computes it in little more time than the product (a derivative).
+bool takes_epilogue(Context& context, const Matmul& d) {
+  if (d.epilogue == runtime::gelu_tanh_gradient(d.dtype())) return prefers_gradient(context, d);
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
+  return !sums.tensor && (sums.rest.is_empty() || fuses_activation(sums.rest, d.dtype()));
+}
+
 std::vector<Candidate> ways(Context& context, const Matmul& d) {
   if (d.multiplies_codes()) return std::vector<Candidate>(context.card.architecture >= kFirstWithE4m3 ? 1 : 0, {d});
-  Matmul plain = d;
-  plain.activation = plain.gradient = Activation::None;
-  if (d.activation != Activation::None && !fuses_activation(d.dtype(), d.activation)) return {{plain}};
-  if (d.gradient != Activation::None && !prefers_gradient(context, d)) return {{plain}};
+  if (!takes_epilogue(context, d)) {
+    Matmul plain = d;
+    plain.epilogue = {};
+    return {{plain}};
+  }
   const bool small = programs_are_faster(d);
   if (!is_half(d.dtype())) return {{d, {}, small}};
   const Price price = price_product(d.in(f32), context.card);
@@ -33,10 +41,9 @@ std::vector<Candidate> ways(Context& context, const Matmul& d) {
 
 std::vector<Candidate> ways(Context&, const Convolution& d) {
   Convolution best = d;
-  const bool forward = d.pass == runtime::ConvolutionPass::Forward;
-  if (!forward || d.activation != Activation::Relu || !fuses_activation(d.dtype(), d.activation)) best.activation = Activation::None;
-  best.addend = d.addend && forward && is_half(d.dtype());
-  best.behind = {};
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
+  const bool relu = d.dtype() != f64 && sums.rest == runtime::relu(d.dtype());
+  if ((sums.tensor && !is_half(d.dtype())) || !(relu || sums.rest.is_empty())) best.epilogue = {};
   Convolution as_it_lies = best;
   if (d.dtype() != f64)
     best.input.layout = Layout::channels_last(d.input.layout.shape), best.weight.layout = Layout::channels_last(d.weight.layout.shape),

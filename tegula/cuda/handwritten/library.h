@@ -21,7 +21,5 @@ std::unique_ptr<runtime::Call> make_grouped_sum(Context& context, const runtime:
 /// Whether cuDNN is there and has the attention, in halves, without scores in memory.
 bool attends(Context& context, const runtime::Attention& description);
 std::unique_ptr<runtime::Call> make_attention(Context& context, const runtime::Attention& description);
-/// Whether cuBLASLt and cuDNN have the activation as an epilogue. The others are run as a kernel behind the call.
-bool fuses_activation(DType dtype, runtime::Activation activation);
 
 }  // namespace tegula::gpu

@@ -12,7 +12,6 @@
 namespace tegula::gpu {
 namespace {
 
-using runtime::Activation;
 using runtime::ConvolutionPass;
 using runtime::Pooling;
 using runtime::PoolingKind;
@@ -97,15 +96,16 @@ PlainKernel direct_convolution_kernel(const runtime::Convolution& d) {
   source.define("BATCH", x.shape[0]);
   source.define("CHANNELS_IN", x.shape[1]);
   source.define("CHANNELS_OUT", y.shape[1]);
-  source.define("BIAS", d.bias);
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
+  source.define("BIAS", sums.channel || d.bias_gradient);
   source.add(kForEachTap);
-  activation_function(source, d.activation);
+  activation_function(source, sums.rest);
   const std::string tap = offset_text(w, kTap);
   const std::string input_from = renamed(x, kInput, {{1, "(first + c)"}}), output_k = renamed(y, kOutput, {{1, "k"}});
   switch (d.pass) {
     case ConvolutionPass::Forward:
       source.add(kConvolutionForward, {{"COORDINATES", thread_coordinates(y, kOutput)},
-                                       {"BIAS", d.bias ? ", const Element* bias" : ""},
+                                       {"BIAS", sums.channel ? ", const Element* bias" : ""},
                                        {"INPUT_FROM", input_from},
                                        {"TAP", tap},
                                        {"OUTPUT", output_k}});
@@ -146,10 +146,11 @@ PlainKernel direct_matmul_kernel(const runtime::Matmul& d) {
   };
   PlainSource source(d.dtype(), {d.a.layout, d.b.layout, d.c.layout});
   source.define("INNER", d.a.layout.shape[rank - 1]);
-  source.define("BIAS", d.bias);
-  activation_function(source, d.activation);
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
+  source.define("BIAS", sums.channel);
+  activation_function(source, sums.rest);
   source.add(kMatmul, {{"COORDINATES", thread_coordinates(d.c.layout, names)},
-                       {"BIAS", d.bias ? ", const Element* bias" : ""},
+                       {"BIAS", sums.channel ? ", const Element* bias" : ""},
                        {"A", renamed(batched(d.a.layout), names, {{rank - 1, "inner"}})},
                        {"B", renamed(batched(d.b.layout), names, {{rank - 2, "inner"}})},
                        {"C", offset_text(d.c.layout, names)}});
@@ -160,12 +161,12 @@ PlainKernel epilogue_kernel(const PlainEpilogue& e) {
   Names names;
   for (int i = 0; i < e.layout.shape.rank(); ++i) names.push_back("i" + std::to_string(i));
   PlainSource source(e.dtype, {e.layout});
-  activation_function(source, e.activation);
-  std::string terms = e.axis >= 0 ? " + load(bias + " + names[static_cast<std::size_t>(e.axis)] + ")" : "";
-  if (e.addend) terms += " + load(addend + (at - c))";
+  activation_function(source, e.sums.rest);
+  std::string terms = e.sums.channel ? " + load(bias + " + names[static_cast<std::size_t>(e.axis)] + ")" : "";
+  if (e.sums.tensor) terms += " + load(addend + (at - c))";
   source.add(kEpilogue,
              {{"COORDINATES", thread_coordinates(e.layout, names)},
-              {"PARAMETER", std::string(e.axis >= 0 ? "const Element* bias, " : "") + (e.addend ? "const Element* addend, " : "")},
+              {"PARAMETER", std::string(e.sums.channel ? "const Element* bias, " : "") + (e.sums.tensor ? "const Element* addend, " : "")},
               {"OFFSET", offset_text(e.layout, names)},
               {"TERMS", terms}});
   return per_element(source, "epilogue", numel(e.layout.shape));

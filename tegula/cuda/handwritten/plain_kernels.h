@@ -28,7 +28,7 @@ constexpr std::size_t align_scratch(std::size_t bytes) { return (bytes + 255) / 
 /// (input) -> output; backward: (input, output gradient) or (output gradient) -> input gradient. No atomics: the same bits every time.
 PlainKernel pooling_kernel(const runtime::Pooling& description);
 
-/// The sum as it is written, with bias and activation: one thread for each element of the result (of C, output or input gradient), one block
+/// The sum as it is written, with the epilogue but for a tensor: one thread for each element of the result (of C, output or input gradient), one block
 /// for each element of a weight gradient. Arguments as in runtime::Call::run; the bias gradient is a kernel of its own.
 PlainKernel direct_matmul_kernel(const runtime::Matmul& description);
 PlainKernel direct_convolution_kernel(const runtime::Convolution& description);
@@ -36,13 +36,12 @@ PlainKernel direct_convolution_kernel(const runtime::Convolution& description);
 /// (output gradient) -> bias gradient (K): sums over everything but the channels.
 PlainKernel bias_gradient_kernel(const runtime::Convolution& description);
 
-/// C = activation(C + bias + addend) in place: ([bias, ][addend, ]C); the bias runs along `axis`, the addend lies as C does.
+/// The epilogue of C in place: ([vector by channel, ][tensor, ]C); channels run along `axis`, the tensor lies as C does.
 struct PlainEpilogue {
   DType dtype = DType::f32;
   Layout layout;
-  int axis = -1;  // -1: no bias
-  bool addend = false;
-  runtime::Activation activation = runtime::Activation::None;
+  int axis = 0;
+  runtime::Sums sums;
 };
 PlainKernel epilogue_kernel(const PlainEpilogue& epilogue);
 

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+
+#include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/cuda/handwritten/plain_source.cuh.h"
 
 namespace tegula::gpu {
@@ -42,18 +45,34 @@ std::string element_type(DType dtype) {
          "__device__ inline void store(Element* p, Sum value) { asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(*p) : \"f\"(value)); }\n";
 }
 
-using runtime::Activation;
-
-std::string activation_text(Activation activation) {
-  switch (activation) {
-    case Activation::Relu: return "value <= Sum(0) ? Sum(0) : value";  // NaN stays
-    case Activation::Gelu: return "Sum(0.5) * value * (Sum(1) + erf(value * Sum(0.70710678118654752)))";
-    case Activation::GeluTanh:
-      return "Sum(0.5) * value * (Sum(1) + tanh(Sum(0.79788456080286536) * (value + Sum(0.044715) * value * value * value)))";
-    case Activation::Sigmoid: return "Sum(1) / (Sum(1) + exp(-value))";
-    case Activation::Tanh: return "tanh(value)";
-    default: return "value";
+/// A value of an expression in C++, as an operand where it is not all.
+std::string value_text(const runtime::Expression& e, std::size_t at, bool whole) {
+  using tile::Word;
+  const runtime::Expression::Value& value = e.values[at];
+  if (value.source == runtime::Expression::Source::Result) return "value";
+  if (value.source == runtime::Expression::Source::Constant) return "Sum(" + number_text(value.constant) + ")";
+  const auto operand = [&](int k, bool alone = false) {
+    return value_text(e, static_cast<std::size_t>(value.operands[static_cast<std::size_t>(k)]), alone);
+  };
+  const auto infix = [&](const char* sign) { return operand(0) + " " + sign + " " + operand(1); };
+  std::string text;
+  switch (value.word) {
+    case Word::Erf: return "erf(" + operand(0, true) + ")";
+    case Word::Tanh: return "tanh(" + operand(0, true) + ")";
+    case Word::Sigmoid: text = "Sum(1) / (Sum(1) + exp(-" + operand(0) + "))"; break;
+    case Word::Neg: text = "-" + operand(0); break;
+    case Word::Add: text = infix("+"); break;
+    case Word::Sub: text = infix("-"); break;
+    case Word::Mul: text = infix("*"); break;
+    case Word::Div: text = infix("/"); break;
+    case Word::Lt: text = infix("<"); break;
+    case Word::Le: text = infix("<="); break;
+    case Word::Select: text = operand(0, true) + " ? " + operand(1) + " : " + operand(2); break;
+    default:
+      throw Error(
+          {.op = "epilogue", .got = "the word " + std::string(tile::name(value.word)), .expected = "one of the library's activations"});
   }
+  return whole ? text : "(" + text + ")";
 }
 
 /// One more than the largest number that counting or addressing the elements needs.
@@ -90,8 +109,9 @@ void PlainSource::add(std::string text, const std::vector<std::pair<std::string,
 
 std::string tensor_core_product() { return kTensorCoreProduct; }
 
-void activation_function(PlainSource& source, Activation activation) {
-  source.add("__device__ Sum activation(Sum value) { return " + activation_text(activation) + "; }\n");
+void activation_function(PlainSource& source, const runtime::Expression& rest) {
+  const std::string text = rest.is_empty() ? "value" : value_text(rest, rest.values.size() - 1, true);
+  source.add("__device__ Sum activation(Sum value) { return " + text + "; }\n");
 }
 
 std::string offset_text(const Layout& layout, const std::vector<std::string>& names) {

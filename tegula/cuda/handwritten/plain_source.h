@@ -32,8 +32,8 @@ class PlainSource {
 ///   stands for is free as long as a and b agree. The tests bring their own product for the CPU.
 std::string tensor_core_product();
 
-/// Defines activation(Sum).
-void activation_function(PlainSource& source, runtime::Activation activation);
+/// Defines activation(Sum): what is made of a sum (runtime::Sums::rest), which reads nothing else.
+void activation_function(PlainSource& source, const runtime::Expression& rest);
 
 /// "n * 192 + c": where an element lies. Axes of size 1 are left out.
 std::string offset_text(const Layout& layout, const std::vector<std::string>& names);

@@ -107,10 +107,11 @@ void add_product(PlainSource& source, const runtime::Matmul& d, const BlasProduc
   define_operand(source, "LEFT", p.left, p.left.transposed);
   define_operand(source, "RIGHT", p.right, !p.right.transposed);
   source.define("RESULT_LEADING", p.result.leading), source.define("RESULT_BATCH", p.result.batch_stride);
-  source.define("BIAS", d.bias), source.define("BIAS_ALONG_M", p.swapped);
-  activation_function(source, d.activation);
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
+  source.define("BIAS", sums.channel), source.define("BIAS_ALONG_M", p.swapped);
+  activation_function(source, sums.rest);
   const std::vector<std::pair<std::string, std::string>> table{
-      {"ATTRIBUTES", attributes}, {"BIAS", d.bias ? ", const float* bias" : ""}, {"ADDED", d.bias ? ", bias" : ""}};
+      {"ATTRIBUTES", attributes}, {"BIAS", sums.channel ? ", const float* bias" : ""}, {"ADDED", sums.channel ? ", bias" : ""}};
   source.add(kStore, table);
   source.add(kernel, table);
 }

@@ -13,8 +13,7 @@ namespace formula {
 struct Relu {
   static constexpr OpInfo info{"relu", "max(x, 0)", Operands::Numbers};
   static constexpr auto zeros = Zeros::AbsorbPoles;
-  static constexpr auto epilogue = ElementwiseOp::Epilogue::Relu;
-  static auto forward(Numeric auto x) { return where(x <= 0.0, 0.0, x); }
+  static auto forward(Numeric auto x) { return known::relu(x); }
   template <Numeric T>
   static auto pullback(T, T y, T dy) {  // by y, so that x need not be kept
     return where(y <= 0.0, 0.0, dy);
@@ -55,21 +54,15 @@ struct Celu {
 
 struct Gelu {
   static constexpr OpInfo info{"gelu", "x * Phi(x), the Gaussian error linear unit"};
-  static constexpr auto epilogue = ElementwiseOp::Epilogue::Gelu;
-  static auto forward(Numeric auto x) { return 0.5 * x * (1.0 + erf(x * (1.0 / std::numbers::sqrt2))); }
+  static auto forward(Numeric auto x) { return known::gelu(x); }
 };
 
 struct GeluTanh {
   static constexpr OpInfo info{"gelu_tanh", "0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x³)))"};
-  static constexpr auto epilogue = ElementwiseOp::Epilogue::GeluTanh;
-  static constexpr auto gradient_epilogue = ElementwiseOp::Epilogue::GeluTanhGradient;
-  static constexpr double kSqrt2OverPi = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
-  static auto forward(Numeric auto x) { return 0.5 * x * (1.0 + tanh(kSqrt2OverPi * (x + 0.044715 * x * x * x))); }
+  static auto forward(Numeric auto x) { return known::gelu_tanh(x); }
   template <Numeric T>
   static auto derivative(T x, T) {
-    const T u = minimum(maximum(x, -30.0), 30.0);  // beyond, tanh is 1; the square of x may overflow
-    const T t = tanh(kSqrt2OverPi * (u + 0.044715 * u * u * u));
-    return 0.5 * (1.0 + t) + 0.5 * u * ((1.0 - t * t) * (kSqrt2OverPi * (1.0 + (3.0 * 0.044715) * u * u)));
+    return known::gelu_tanh_slope(x);
   }
 };
 
@@ -119,7 +112,7 @@ struct Hardtanh {
   static constexpr auto zeros = Zeros::AbsorbPoles;
   static constexpr int inputs = 1;
   template <Numeric T>
-  static auto forward(T x, T low, T high) {  // two words, which calls take behind themselves
+  static auto forward(T x, T low, T high) {  // two words, which calls have as limits
     return minimum(T(maximum(x, low)), high);
   }
   template <Numeric T>

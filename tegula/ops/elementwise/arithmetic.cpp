@@ -13,7 +13,6 @@ namespace formula {
 
 struct Add {
   static constexpr OpInfo info{"add", "a + b", Operands::Numbers};
-  static constexpr auto epilogue = ElementwiseOp::Epilogue::Add;
   template <Numeric T>
   static auto forward(T a, T b) {
     return a + b;
@@ -30,7 +29,6 @@ struct Subtract {
 
 struct Multiply {
   static constexpr OpInfo info{"multiply", "a * b", Operands::Numbers};
-  static constexpr auto epilogue = ElementwiseOp::Epilogue::Multiply;
   template <Numeric T>
   static auto forward(T a, T b) {
     return a * b;

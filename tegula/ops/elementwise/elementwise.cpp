@@ -71,6 +71,22 @@ tile::Program traced(const Emitted& formula) {
 
 }  // namespace
 
+std::optional<Word> single_word(const Emitted& formula) {
+  const tile::Program program = traced(formula);
+  std::optional<Word> found;
+  for (const tile::Id id : program.body.body) {
+    const auto& instruction = program[id];
+    if (!tile::is_elementwise(instruction.word)) continue;
+    if (found || instruction.operands.size() != formula.count) return std::nullopt;
+    for (std::size_t k = 0; k < formula.count; ++k) {
+      const auto& from = program[instruction.operands[k]];
+      if (from.word != Word::Parameter || from.attribute != static_cast<std::int64_t>(k)) return std::nullopt;
+    }
+    found = instruction.word;
+  }
+  return found;
+}
+
 std::uint32_t used_inputs(const Emitted& formula) {
   const tile::Program program = traced(formula);
   std::uint32_t mask = 0;

@@ -10,8 +10,6 @@
 //   static Tensor vjp(Input<i>, x…, y, dy)            the gradient of input i as other ops
 //   static constexpr int inputs = 1                   further operands are parameters: numbers without a gradient
 //   static constexpr auto zeros = Zeros::AbsorbAll    it chooses: an operand with gradient 0 gives none, whatever it holds (graph/autodiff/absorb.h)
-//   static constexpr auto epilogue = ElementwiseOp::Epilogue::Relu;
-//   static constexpr auto gradient_epilogue = …        the same for its gradient
 // The op is one node. Its gradient with respect to an input is one node, too: the derivative of the formula in the direction dy, by Dual, so that
 // elements left out by a `where` stay out, whatever they hold. Gradients of that node are primitives of the graph.
 
@@ -133,6 +131,8 @@ struct Emitted {
   bool condition_first;
   tile::Value (*emit)(std::span<const tile::Value>);
 };
+/// The word that the formula is, of its inputs in their order; nothing if there are several, or none.
+std::optional<tile::Word> single_word(const Emitted& formula);
 /// Which inputs the emitted words really use, as a mask.
 std::uint32_t used_inputs(const Emitted& formula);
 /// True if the result is 0 where the last input is, for all values of the others: it is only selected, and multiplied by constants of the formula.
@@ -222,10 +222,6 @@ class ElementwiseGradient final : public ElementwiseOp {
       int input = I;
       a("input", input);
     }
-  }
-  Epilogue epilogue() const override {
-    if constexpr (requires { F::gradient_epilogue; }) return F::gradient_epilogue;
-    else return Epilogue::None;
   }
   tile::Value emit(tile::Builder&, std::span<const tile::Value> x, DType) const override { return emit_all(spread(x)); }
   double reference(std::span<const double> x) const override { return formula::input_gradient<F, I>(spread(x)); }
@@ -321,9 +317,14 @@ class Elementwise final : public ElementwiseOp {
     return static_cast<double>(formula::call<F>(values));
   }
   Zeros gradient_zeros() const override { return formula::zeros_of<F>(); }
-  Epilogue epilogue() const override {
-    if constexpr (requires { F::epilogue; }) return F::epilogue;
-    else return Epilogue::None;
+  std::optional<tile::Word> word() const override {
+    if constexpr (kArity != 2 || F::info.operands != formula::Operands::Numbers) {
+      return std::nullopt;
+    } else {
+      static const std::optional<tile::Word> found =
+          formula::single_word({kArity, false, +[](std::span<const tile::Value> x) { return formula::call<F>(std::array{x[0], x[1]}); }});
+      return found;
+    }
   }
   std::vector<Tensor> gradient([[maybe_unused]] const Node& y, [[maybe_unused]] const Tensor& dy,
                                [[maybe_unused]] const std::vector<bool>& wanted) const override {

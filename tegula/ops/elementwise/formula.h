@@ -1,6 +1,6 @@
 #pragma once
 // The vocabulary of formulas. A formula is written once, generic over its value type, and the type decides its meaning:
-//   double            the reference of the tests                     this file
+//   double            the reference of the tests                     this file; what libraries' formulas need: tile/formulas.h
 //   tile::Value       words of the tile IR                           formula_value.h
 //   Dual<T>           value and derivative, forward mode             dual.h
 //   Tensor            primitives of the graph (second derivatives)   the public ops themselves
@@ -15,12 +15,13 @@
 #include <numbers>
 
 #include "tegula/graph/op.h"
+#include "tegula/tile/formulas.h"
 
 namespace tegula::formula {
 
-using std::erf, std::lgamma, std::floor, std::ceil, std::trunc, std::pow, std::atan2, std::fmod, std::isnan, std::isinf;
 using std::exp, std::exp2, std::expm1, std::log, std::log2, std::log1p, std::sqrt;
-using std::sin, std::cos, std::tan, std::asin, std::acos, std::atan, std::sinh, std::cosh, std::tanh, std::asinh, std::acosh, std::atanh;
+using std::lgamma, std::floor, std::ceil, std::trunc, std::pow, std::atan2, std::fmod, std::isnan, std::isinf;
+using std::sin, std::cos, std::tan, std::asin, std::acos, std::atan, std::sinh, std::cosh, std::asinh, std::acosh, std::atanh;
 
 inline constexpr double kPi = std::numbers::pi;
 inline constexpr double kLn2 = std::numbers::ln2;
@@ -33,9 +34,6 @@ inline double rsqrt(double x) { return 1.0 / std::sqrt(x); }
 inline double round(double x) { return std::nearbyint(x); }
 inline double sign(double x) { return static_cast<double>((x > 0) - (x < 0)); }
 inline double sigmoid(double x) { return x >= 0 ? 1.0 / (1.0 + std::exp(-x)) : std::exp(x) / (1.0 + std::exp(x)); }
-inline double minimum(double a, double b) { return a != a || a < b ? a : b; }
-inline double maximum(double a, double b) { return a != a || a > b ? a : b; }
-inline double where(bool condition, double a, double b) { return condition ? a : b; }
 double erfinv(double x);
 double digamma(double x);
 

@@ -1,5 +1,5 @@
 #pragma once
-// The vocabulary over tile values: each function emits one word.
+// The vocabulary over tile values: each function emits one word. A few stand in tile/formulas.h.
 
 #include "tegula/ops/elementwise/formula.h"
 #include "tegula/tile/builder.h"
@@ -27,11 +27,9 @@ inline Value acos(Value x) { return unary(Word::Acos, x); }
 inline Value atan(Value x) { return unary(Word::Atan, x); }
 inline Value sinh(Value x) { return unary(Word::Sinh, x); }
 inline Value cosh(Value x) { return unary(Word::Cosh, x); }
-inline Value tanh(Value x) { return unary(Word::Tanh, x); }
 inline Value asinh(Value x) { return unary(Word::Asinh, x); }
 inline Value acosh(Value x) { return unary(Word::Acosh, x); }
 inline Value atanh(Value x) { return unary(Word::Atanh, x); }
-inline Value erf(Value x) { return unary(Word::Erf, x); }
 inline Value erfinv(Value x) { return unary(Word::Erfinv, x); }
 inline Value sigmoid(Value x) { return unary(Word::Sigmoid, x); }
 inline Value lgamma(Value x) { return unary(Word::Lgamma, x); }
@@ -46,8 +44,6 @@ inline Value isnan(Value x) { return unary(Word::IsNan, x); }
 inline Value isinf(Value x) { return unary(Word::IsInf, x); }
 
 // clang-format off: one word a line
-template <class A, class B> requires tile::Operands<A, B> Value minimum(A a, B b) { return binary_lifted(Word::Min, a, b); }
-template <class A, class B> requires tile::Operands<A, B> Value maximum(A a, B b) { return binary_lifted(Word::Max, a, b); }
 template <class A, class B> requires tile::Operands<A, B> Value pow(A a, B b) { return binary_lifted(Word::Pow, a, b); }
 template <class A, class B> requires tile::Operands<A, B> Value atan2(A a, B b) { return binary_lifted(Word::Atan2, a, b); }
 template <class A, class B> requires tile::Operands<A, B> Value fmod(A a, B b) { return binary_lifted(Word::Rem, a, b); }
@@ -58,12 +54,5 @@ inline Value bitwise_xor(Value a, Value b) { return binary(Word::Xor, a, b); }
 inline Value left_shift(Value a, Value b) { return binary(Word::Shl, a, b); }
 inline Value right_shift(Value a, Value b) { return binary(Word::Shr, a, b); }
 inline Value multiply_add(Value a, Value b, Value c) { return tile::fma(a, b, c); }
-
-template <class A, class B>
-requires tile::Operands<A, B>
-Value where(Value condition, A a, B b) {
-  if constexpr (std::same_as<A, Value>) return select(condition, a, tile::lift(b, a));
-  else return select(condition, tile::lift(a, b), b);
-}
 
 }  // namespace tegula::formula

@@ -145,7 +145,6 @@ struct Cosh {
 
 struct Tanh {
   static constexpr OpInfo info{"tanh", "hyperbolic tangent"};
-  static constexpr auto epilogue = ElementwiseOp::Epilogue::Tanh;
   static auto forward(Numeric auto x) { return tanh(x); }
   template <Numeric T>
   static auto derivative(T, T y) {
@@ -209,7 +208,6 @@ struct Digamma {
 
 struct Sigmoid {
   static constexpr OpInfo info{"sigmoid", "1 / (1 + exp(-x))"};
-  static constexpr auto epilogue = ElementwiseOp::Epilogue::Sigmoid;
   static auto forward(Numeric auto x) { return sigmoid(x); }
   template <Numeric T>
   static auto derivative(T, T y) {

@@ -120,8 +120,7 @@ bool worth_staging(const TileUse& use) {
 }
 
 bool programs_are_faster(const runtime::Matmul& d) {
-  const bool plain =
-      !d.bias && d.activation == runtime::Activation::None && d.gradient == runtime::Activation::None && !d.multiplies_codes();
+  const bool plain = d.epilogue.is_empty() && !d.multiplies_codes();
   const std::int64_t results = numel(d.c.layout.shape), terms = d.a.layout.shape.back();
   return plain && results > 0 && terms > 0 &&
          static_cast<double>(results * terms) <= (terms <= 128 ? costs().few_terms_product : costs().many_terms_product);

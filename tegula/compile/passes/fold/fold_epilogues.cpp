@@ -3,39 +3,9 @@
 #include <optional>
 
 #include "tegula/compile/description.h"
-#include "tegula/compile/folded_call.h"
 #include "tegula/compile/passes/materialize.h"
 
 namespace tegula::compile {
-namespace {
-
-using runtime::Activation;
-using Kind = ElementwiseOp::Epilogue;
-
-Activation activation_of(Kind kind) {
-  switch (kind) {
-    case Kind::Relu: return Activation::Relu;
-    case Kind::Gelu: return Activation::Gelu;
-    case Kind::GeluTanh: return Activation::GeluTanh;
-    case Kind::Sigmoid: return Activation::Sigmoid;
-    case Kind::Tanh: return Activation::Tanh;
-    default: return Activation::None;
-  }
-}
-
-// True if the device supports the call with its epilogue.
-bool takes(const Graph& graph, const Item& call, const runtime::Device& device) {
-  return call.as<LibraryOp>().bias_axis() >= 0 && device.takes(description_of(graph, call, device));
-}
-
-// True if the addend lies in memory with the result's dtype and size, so that a call can add it.
-bool is_addend(const Graph& graph, int addend, const Item& result) {
-  const Item& base = graph[access_of(graph, addend).base];
-  if (base.role() == Role::Scalar || base.role() == Role::Index || base.dtype != result.dtype) return false;
-  return graph[addend].shape == result.shape && numel(base.shape) == numel(result.shape);
-}
-
-}  // namespace
 
 std::optional<int> channel_vector(const Graph& graph, int item, int axis, const Shape& result) {
   const Access access = access_of(graph, item);
@@ -54,102 +24,126 @@ std::optional<int> channel_vector(const Graph& graph, int item, int axis, const 
 
 namespace {
 
-// A call into which something is put.
-Item merged_call(const Graph& graph, const Item& call, const Item& last, const runtime::Device& device, bool answers) {
-  Item merged = call;
-  merged.origin = last.origin;
-  if (!answers) return merged;
-  const runtime::CallDescription description = description_of(graph, call, device);
-  const auto* const convolution = std::get_if<runtime::Convolution>(&description);
-  if (convolution && convolution->keeps_nan) merged.op = folded_call(merged.op, {.keeps_nan = false});
-  return merged;
-}
+using ValueSource = runtime::Expression::Source;
 
-// Limits, and what else is a chain of words with numbers: the call has it.
-bool fold_numbers(Graph& graph, int i, const std::vector<int>& uses, const runtime::Device& device) {
-  const Item& item = graph[i];
-  if (item.inputs.size() < 2) return false;
-  const int producer = item.inputs[0];
-  const Item& call = graph[producer];
-  const bool fits = call.role() == Role::Library && call.results.empty() && call.dtype == item.dtype && call.shape == item.shape &&
-                    uses[static_cast<std::size_t>(producer)] == 1 && call.as<LibraryOp>().bias_axis() >= 0;
-  if (!fits) return false;
-  const Expression expression = expression_behind(graph, item, producer);
-  auto behind = expression.is_empty() ? std::nullopt : behind_call(expression);
-  if (!behind) return false;
-  Item merged = merged_call(graph, call, item, device, true);
-  merged.op = folded_call(merged.op, {.behind = *std::move(behind)});
-  const auto end = merged.inputs.end() - (call.epilogue.addend ? 1 : 0);
-  merged.inputs.insert(end, item.inputs.begin() + 1, item.inputs.end());
-  if (!device.takes(description_of(graph, merged, device))) return false;
-  graph[i] = std::move(merged);
-  return true;
-}
+class Folder {
+ public:
+  Folder(Graph& graph, const runtime::Device& device, bool answers)
+      : graph_(graph),
+        device_(device),
+        answers_(answers),
+        uses_(count_uses(graph)) {}
 
-// An activation of views of a call that nothing else reads: the call has it, and the item is the last of the views.
-bool fold_below_views(Graph& graph, int i, const std::vector<int>& uses, const runtime::Device& device, bool answers) {
-  const Item& item = graph[i];
-  const Activation activation = activation_of(item.as<ElementwiseOp>().epilogue());
-  if (activation == Activation::None || item.inputs.size() != 1 || graph[item.inputs[0]].role() != Role::View) return false;
-  int producer = item.inputs[0];
-  for (; graph[producer].role() == Role::View; producer = graph[producer].inputs[0]) {
-    const bool adds = numel(graph[producer].shape) != numel(graph[graph[producer].inputs[0]].shape);
-    if (uses[static_cast<std::size_t>(producer)] != 1 || adds) return false;
+  void run() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (graph_[i].role() != Role::Elementwise) continue;
+      for (std::size_t k = 0; k < graph_[i].inputs.size(); ++k)
+        if (fold(i, k)) break;
+    }
+    remove_dead(graph_);
   }
-  const Item& library = graph[producer];
-  const bool fits = library.role() == Role::Library && library.results.empty() && library.epilogue.activation == Activation::None &&
-                    library.dtype == item.dtype && uses[static_cast<std::size_t>(producer)] == 1;
-  if (!fits) return false;
-  Item merged = merged_call(graph, library, item, device, answers);
-  merged.epilogue.activation = activation;
-  if (!takes(graph, merged, device)) return false;
-  graph[producer] = std::move(merged);
-  const Item& view = graph[item.inputs[0]];
-  graph[i].op = view.op, graph[i].inputs = view.inputs;
-  return true;
-}
+
+ private:
+  bool used_once(int i) const { return uses_[static_cast<std::size_t>(i)] == 1; }
+
+  /// Puts item i, which reads a call as input k, into the call's epilogue. The call takes the place of the item, so that its number (and all who use it)
+  /// stay valid; with views between the two, the place of the first view, and each view that of what follows it.
+  bool fold(int i, std::size_t k) {
+    const Item& item = graph_[i];
+    std::vector<int> places{i};  // the item's, then those of the views from the last to the first
+    int producer = item.inputs[k];
+    for (; graph_[producer].role() == Role::View; producer = graph_[producer].inputs[0]) {
+      if (!used_once(producer) || numel(graph_[producer].shape) != numel(graph_[graph_[producer].inputs[0]].shape)) return false;
+      places.push_back(producer);
+    }
+    const Item& call = graph_[producer];
+    const bool fits = call.role() == Role::Library && call.results.empty() && call.as<LibraryOp>().bias_axis() >= 0 &&
+                      call.dtype == item.dtype && used_once(producer);
+    if (!fits) return false;
+    std::optional<Item> merged = with_epilogue(call, item, k, places.back(), item.inputs[k]);
+    if (!merged) return false;
+    for (std::size_t at = 0; at + 1 < places.size(); ++at) {
+      Item& place = graph_[places[at]];
+      const Item& view = graph_[places[at + 1]];
+      place.op = view.op, place.shape = view.shape, place.inputs = {places[at + 1]};
+    }
+    graph_[places.back()] = std::move(*merged);
+    return true;
+  }
+
+  /// The call with the item in its epilogue, if it can stand at `place` and the device takes it. `value`: what the item reads of the call, perhaps through views.
+  std::optional<Item> with_epilogue(const Item& call, const Item& item, std::size_t k, int place, int value) const {
+    const bool direct = graph_[value].role() == Role::Library;
+    Item merged = call;
+    merged.origin = item.origin;
+    merged.keeps_nan = call.keeps_nan && !answers_;
+    runtime::Expression& epilogue = merged.epilogue.edit();
+    const int result = epilogue.is_empty() ? 0 : static_cast<int>(epilogue.values.size()) - 1;
+    if (epilogue.is_empty()) epilogue.values.push_back({.source = ValueSource::Result});
+    std::vector<int> operands;
+    for (std::size_t j = 0; j < item.inputs.size(); ++j) {
+      if (j == k) {
+        operands.push_back(result);
+        continue;
+      }
+      int input = item.inputs[j];
+      const std::optional<ValueSource> source = direct ? source_of(call, input) : beside_view(call, value, input);
+      if (!source || input >= place) return std::nullopt;
+      operands.push_back(epilogue.read(*source));
+      merged.inputs.push_back(input);
+    }
+    if (!append(epilogue, item.as<ElementwiseOp>(), item.dtype, operands)) return std::nullopt;
+    if (!device_.takes(description_of(graph_, merged, device_))) return std::nullopt;
+    return merged;
+  }
+
+  /// How an epilogue of the call may read the item; a vector by channel is then the item below its views.
+  std::optional<ValueSource> source_of(const Item& call, int& item) const {
+    const Item& read = graph_[item];
+    if (read.dtype != call.dtype) return std::nullopt;
+    if (read.role() == Role::Scalar && read.shape.rank() == 0) return ValueSource::Number;
+    if (const auto vector = channel_vector(graph_, item, call.as<LibraryOp>().bias_axis(), call.shape)) {
+      if (graph_[*vector].dtype != call.dtype) return std::nullopt;
+      item = *vector;
+      return ValueSource::Channel;
+    }
+    const Item& base = graph_[access_of(graph_, item).base];
+    const bool in_memory = base.role() != Role::Scalar && base.role() != Role::Index && base.dtype == call.dtype;
+    const bool whole = read.shape == call.shape && numel(base.shape) == numel(call.shape);
+    if (!in_memory || !whole) return std::nullopt;
+    return !call.as<LibraryOp>().multiplies_matrices() || lies_in_rows(call, item, item) ? std::optional(ValueSource::Tensor)
+                                                                                         : std::nullopt;
+  }
+
+  /// The same for an item of the shape of a view of the call: the elements of both are counted in one order.
+  std::optional<ValueSource> beside_view(const Item& call, int view, int item) const {
+    const Role base = graph_[access_of(graph_, item).base].role();
+    const bool in_memory = base != Role::Scalar && base != Role::Index && graph_[item].dtype == call.dtype;
+    if (!in_memory || !call.as<LibraryOp>().multiplies_matrices() || graph_[item].shape != graph_[view].shape) return std::nullopt;
+    return lies_in_rows(call, view, item) ? std::optional(ValueSource::Tensor) : std::nullopt;
+  }
+
+  /// True if the call's result, its view and the item are row-major and need no copy: a product reads aligned memory beside its result.
+  bool lies_in_rows(const Item& call, int view, int item) const {
+    const auto in_rows = [&](int i) {
+      const Layout layout = access_of(graph_, i).layout;
+      return layout.is_dense() && layout.offset == 0;
+    };
+    for (std::size_t k = 0; k < 2; ++k) {
+      const Layout layout = access_of(graph_, call.inputs[k]).layout;
+      if (layout.offset != 0 || !call.as<LibraryOp>().accepts(device_, static_cast<int>(k), layout)) return false;
+    }
+    return call.order.empty() && in_rows(view) && in_rows(item);
+  }
+
+  Graph& graph_;
+  const runtime::Device& device_;
+  bool answers_;
+  std::vector<int> uses_;
+};
 
 }  // namespace
 
-// The sum or activation takes the library item's place, so that its number (and all who use it) stay valid.
-void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers) {
-  const std::vector<int> uses = count_uses(graph);
-  for (int i = 0; i < graph.size(); ++i) {
-    Item& item = graph[i];
-    if (item.role() != Role::Elementwise) continue;
-    if (answers && fold_numbers(graph, i, uses, device)) continue;
-    const Kind kind = item.as<ElementwiseOp>().epilogue();
-    if (kind == Kind::None || kind == Kind::Multiply || kind == Kind::GeluTanhGradient) continue;
-    if (fold_below_views(graph, i, uses, device, answers)) continue;
-    for (std::size_t k = 0; k < item.inputs.size(); ++k) {
-      const int producer = item.inputs[k];
-      const Item& library = graph[producer];
-      if (library.role() != Role::Library || library.epilogue.activation != Activation::None || library.dtype != item.dtype) continue;
-      if (uses[static_cast<std::size_t>(producer)] != 1) continue;
-      Item merged = merged_call(graph, library, item, device, answers);
-      if (kind == Kind::Add) {
-        if (item.inputs.size() != 2) continue;
-        const int other = item.inputs[1 - k];
-        const auto bias = channel_vector(graph, other, library.as<LibraryOp>().bias_axis(), library.shape);
-        if (bias && !library.epilogue.bias && graph[*bias].dtype == library.dtype) {
-          merged.inputs.insert(merged.inputs.begin() + 2, *bias);
-          merged.epilogue.bias = true;
-        } else if (!library.epilogue.addend && is_addend(graph, other, library)) {
-          merged.inputs.push_back(other);
-          merged.epilogue.addend = true;
-          if (!takes(graph, merged, device)) continue;
-        } else {
-          continue;
-        }
-      } else {
-        merged.epilogue.activation = activation_of(kind);
-        if (!takes(graph, merged, device)) continue;
-      }
-      graph[i] = std::move(merged);
-      break;
-    }
-  }
-  remove_dead(graph);
-}
+void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers) { Folder(graph, device, answers).run(); }
 
 }  // namespace tegula::compile

@@ -1,5 +1,5 @@
 #pragma once
-// Folds elementwise work that follows a library call into the call's epilogue.
+// Elementwise items become the epilogue of the matmul or convolution before them.
 
 #include <optional>
 
@@ -8,11 +8,11 @@
 
 namespace tegula::compile {
 
-/// Bias, residual sum and activation become part of the matmul or convolution before them; in functions that only answer, limits (`clamp`, `relu6`) as well:
-/// an `Expression` of tile words with scalars, which the device accepts or not.
+/// Elementwise items after a matmul or convolution become its epilogue if the device takes the call with it (`runtime/expression.h`): biases, sums
+/// with other tensors, activations, limits, the derivative of gelu.
 ///
-/// Before layout and fusion, which would otherwise claim the elementwise items. `answers`: the graph is inference only (only_answers.h); then the call need
-/// not propagate NaN (Convolution::keeps_nan).
+/// Views between the two come after the call then. Before layout and fusion, which would otherwise claim the items. `answers`: the graph is
+/// inference only (only_answers.h); then an epilogue need not propagate NaN.
 void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers = false);
 
 /// The vector (as long as `axis` of `result`) behind an item of that shape that varies along that axis only.

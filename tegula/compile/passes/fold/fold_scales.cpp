@@ -10,8 +10,6 @@
 namespace tegula::compile {
 namespace {
 
-using Kind = ElementwiseOp::Epilogue;
-
 /// A vector along one axis of a larger shape.
 class AlongAxis final : public ViewOp {
  public:
@@ -41,9 +39,9 @@ class Folder {
   Graph run() {
     rewriter_.each([this](int i, Item& item) {
       if (item.role() != Role::Elementwise || item.inputs.size() != 2) return;
-      const Kind kind = item.as<ElementwiseOp>().epilogue();
-      if (kind == Kind::Multiply) fold_factor(i, item);
-      else if (kind == Kind::Add) fit_addend(i, item);
+      const std::optional<tile::Word> word = item.as<ElementwiseOp>().word();
+      if (word == tile::Word::Mul) fold_factor(i, item);
+      else if (word == tile::Word::Add) fit_addend(i, item);
     });
     return rewriter_.finish();
   }
@@ -78,7 +76,7 @@ class Folder {
     const Item& item = from_[i];
     if (uses_[static_cast<std::size_t>(i)] != 1) return {};
     if (item.role() == Role::Library) return {i};
-    if (item.role() != Role::Elementwise || item.inputs.size() != 2 || item.as<ElementwiseOp>().epilogue() != Kind::Add) return {};
+    if (item.role() != Role::Elementwise || item.inputs.size() != 2 || item.as<ElementwiseOp>().word() != tile::Word::Add) return {};
     for (std::size_t k = 0; k < 2; ++k) {
       const int call = item.inputs[k], other = item.inputs[1 - k];
       const Item& library = from_[call];
@@ -98,7 +96,7 @@ class Folder {
       const Item& call = from_[found.call];
       if (call.dtype != product.dtype) continue;
       const auto& op = call.as<LibraryOp>();
-      const bool plain = !call.epilogue.folded();
+      const bool plain = call.epilogue->is_empty();
       if (op.weight_axis() < 0 || !plain || !is_steady(factor) || !is_steady(call.inputs[1])) continue;
       const auto vector = channel_vector(from_, factor, op.bias_axis(), call.shape);
       if (!vector) continue;

@@ -59,7 +59,7 @@ class Finder {
     if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return false;
     if (item.precision == Precision::fp8 || !item.order.empty() || item.inputs.size() != 2) return false;
     const std::int64_t m = item.shape[0], n = item.shape[1], k = from_[item.inputs[0]].shape.back();
-    const bool plain = !item.epilogue.folded();
+    const bool plain = item.epilogue->is_empty();
     return plain && is_float(item.dtype) && from_[item.inputs[0]].dtype == item.dtype && from_[item.inputs[1]].dtype == item.dtype &&
            m > 0 && m <= kFewRows && n * k >= kSmallestWeight && is_memory(item.inputs[0]) && is_memory(item.inputs[1]);
   }
@@ -270,7 +270,7 @@ void multiply_rows(Graph& graph, const runtime::Device& device) {
   const auto become_part = [&](Item& item, int end, int result) {
     item.op = Ref<const Op>(new PartOp(result));
     item.inputs = {producers.at(end)};
-    item.epilogue = {};
+    item.epilogue = {}, item.arithmetic = runtime::Arithmetic::Full;
   };
   rewriter.each(inserters.order(), [&](int i, Item& item) {
     if (const auto result = results.find(i); result != results.end()) become_part(item, result->second.first, result->second.second);

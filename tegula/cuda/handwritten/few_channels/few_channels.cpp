@@ -14,7 +14,8 @@ using runtime::Convolution;
 using runtime::ConvolutionPass;
 
 bool suits(const Convolution& d) {
-  if (d.dtype() != f32 || d.arithmetic != runtime::Arithmetic::TF32 || d.groups != 1 || d.addend || d.input.layout.shape.rank() != 4)
+  if (d.dtype() != f32 || d.arithmetic != runtime::Arithmetic::TF32 || d.groups != 1 || runtime::sums_of(d.epilogue).tensor ||
+      d.input.layout.shape.rank() != 4)
     return false;
   for (const Layout* layout : {&d.input.layout, &d.weight.layout, &d.output.layout}) {
     const bool any_order =
@@ -47,7 +48,7 @@ PlainSource few_channels_source(const Convolution& d, const ImageSizes& s) {
                                                          {"DILATION_W", d.dilation[1]},
                                                          {"LOW_H", d.pad_low[0]},
                                                          {"LOW_W", d.pad_low[1]},
-                                                         {"BIAS", d.bias}};
+                                                         {"BIAS", runtime::sums_of(d.epilogue).channel || d.bias_gradient}};
   for (const auto& [name, value] : values) source.define(name, value);
   source.add(tensor_core_product());
   source.add(kFewChannelsWords);

@@ -28,10 +28,11 @@ FewChannels over_depth(const Convolution& d, const ImageSizes& s, std::int64_t d
   source.define("DEPTH", depth);
   source.define("STEPS", divide_up(depth, 16));
   source.define("TAPS_W", divide_up(s.kernel[1], d.stride[1]));
-  activation_function(source, d.activation);
+  const runtime::Sums sums = runtime::sums_of(d.epilogue);
+  activation_function(source, sums.rest);
   std::string loop = kDepthLoop;
   loop.replace(loop.find("@TERMS@"), 7, terms);
-  source.add(text, {{"LOOP", loop}, {"UNROLL", unroll}, {"BIAS", d.bias ? ", const float* bias" : ""}});
+  source.add(text, {{"LOOP", loop}, {"UNROLL", unroll}, {"BIAS", sums.channel ? ", const float* bias" : ""}});
   const std::string name = std::to_string(16 * rows) + " pixels, depth in " + std::to_string(split);
   return {name, {"convolution", source.text(), divide_up(tiles(rows), warps / split), static_cast<int>(32 * warps), 0}, {}, 0};
 }
