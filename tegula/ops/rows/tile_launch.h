@@ -69,13 +69,13 @@ class TileRows : public LanguageLaunch<RowKernel> {
   TileRows(KernelContext& context, std::string name, std::int64_t rows, std::int64_t columns)
       : LanguageLaunch(context, std::move(name), rows, columns) {}
 
-  Tile row() const { return said(launch_.row()); }  // (R, 1)
-  Tile column() const { return said(launch_.column()); }  // (1, C)
+  Tile row() const { return row_; }  // (R, 1)
+  Tile column() const { return column_; }  // (1, C)
   Shape tile() const { return {launch_.tile_rows(), launch_.tile_columns()}; }
   /// The parts of the tile inside the domain.
-  Mask row_mask() const { return mask_of(launch_.row_mask()); }
-  Mask column_mask() const { return mask_of(launch_.column_mask()); }
-  Mask mask() const { return both(row_mask(), column_mask()); }
+  Mask row_mask() const { return row_mask_; }
+  Mask column_mask() const { return column_mask_; }
+  Mask mask() const { return both(row_mask_, column_mask_); }
 
   void launch() {
     trace_.finish();
@@ -84,6 +84,10 @@ class TileRows : public LanguageLaunch<RowKernel> {
 
  private:
   static Mask mask_of(tile::Value mask) { return mask.is_empty() ? Mask() : Mask(said(mask)); }
+
+  // Made outside of all loops: a loop's words may only use tiles from outside, not values.
+  Tile row_ = said(launch_.row()), column_ = said(launch_.column());
+  Mask row_mask_ = mask_of(launch_.row_mask()), column_mask_ = mask_of(launch_.column_mask());
 };
 
 }  // namespace tegula::ops
