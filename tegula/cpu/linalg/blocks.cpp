@@ -232,37 +232,36 @@ void Products<T>::run(Gemm<T> g) const {
   });
 }
 
+namespace {
+
+template <class T>
+Gemm<T> problem(std::int64_t m, std::int64_t n, std::int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c) {
+  return {.m = m,
+          .n = n,
+          .k = k,
+          .a = a.data,
+          .a_row = a.row,
+          .a_column = a.column,
+          .b = b.data,
+          .b_row = b.row,
+          .b_column = b.column,
+          .c = c.data,
+          .c_row = c.row};
+}
+
+}  // namespace
+
 template <class T>
 void Products<T>::assign(std::int64_t m, std::int64_t n, std::int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c) const {
   if (m == 0 || n == 0) return;
-  run({.m = m,
-       .n = n,
-       .k = k,
-       .a = a.data,
-       .a_row = a.row,
-       .a_column = a.column,
-       .b = b.data,
-       .b_row = b.row,
-       .b_column = b.column,
-       .c = c.data,
-       .c_row = c.row});
+  run(problem(m, n, k, a, b, c));
 }
 template <class T>
 void Products<T>::subtract(std::int64_t m, std::int64_t n, std::int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c) const {
   if (m == 0 || n == 0 || k == 0) return;
-  run({.m = m,
-       .n = n,
-       .k = k,
-       .a = a.data,
-       .a_row = a.row,
-       .a_column = a.column,
-       .b = b.data,
-       .b_row = b.row,
-       .b_column = b.column,
-       .c = c.data,
-       .c_row = c.row,
-       .accumulate = true,
-       .subtract = true});
+  Gemm<T> g = problem(m, n, k, a, b, c);
+  g.accumulate = g.subtract = true;
+  run(g);
 }
 
 template <class T>
