@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tegula/simt/kernel/visit.h"
+#include "tegula/simt/passes/ahead_loop.h"
 
 namespace tegula::simt {
 
@@ -34,24 +35,16 @@ const Expression& plain(const Expression& pointer) {
   return is_said ? plain(pointer.operands[0]) : pointer;
 }
 
-class Fetcher {
+class Fetcher : AheadLoop {
  public:
-  Fetcher(const Kernel& kernel, For loop) : loop_(std::move(loop)), ring_(*loop_.program->fetches), threads_(kernel.threads()) {
-    const auto own = loop_.body.begin() + static_cast<std::ptrdiff_t>(loop_.program->own);
-    carried_.assign(std::make_move_iterator(own), std::make_move_iterator(loop_.body.end()));
-    loop_.body.erase(own, loop_.body.end());
-    find_addresses();
+  Fetcher(const Kernel& kernel, For loop) : AheadLoop(std::move(loop)), ring_(*loop_.program->fetches), threads_(kernel.threads()) {
+    find_addresses(ring_.addresses);
   }
 
   /// In place of the loop.
   void put(Block& out) {
     out.push_back(UseRing{ring_.layout});
-    for (const Ring::Fetched& one : ring_.loads)  // what was written before has arrived
-      for (const Statement& statement : loop_.body)
-        if (const auto* touch = statement.as<Touch>(); touch && touch->pointer == one.pointer && !touch->writes) {
-          out.push_back(*touch);
-          break;
-        }
+    for (const Ring::Fetched& one : ring_.loads) touch(one.pointer, out);
     Block block;
     block.push_back(OpenRing{});
     begin(block);
@@ -61,10 +54,7 @@ class Fetcher {
     continue_(body);
     if (!ring_.waits_first) body.push_back(WaitForCopies{unfinished});
     for (const Ring::Fetched& one : ring_.loads) read_from_ring(one);
-    std::ranges::move(loop_.body, std::back_inserter(body));
-    body.push_back(Assign{.target = "stage", .value = choose(binary("stage", "==", ring_.stages - 1), 0, Expression("stage") + 1)});
-    std::ranges::move(carried_, std::back_inserter(body));
-    loop_.body = std::move(body);
+    close(std::move(body), ring_.stages);
     loop_.program->ring = ring_.layout;
     loop_.program->fetches = {};
     block.push_back(std::move(loop_));
@@ -73,19 +63,6 @@ class Fetcher {
 
  private:
   bool two_ways() const { return std::ranges::any_of(ring_.loads, &Ring::Fetched::further); }
-
-  // ---- What the copies of a later iteration are computed from.
-  void find_addresses() {
-    for (const Ring::Address& one : ring_.addresses) {
-      for (const Statement& statement : loop_.body) {
-        const auto* const declare = statement.as<Declare>();
-        if (!declare || !(declare->what.name == one.value)) continue;
-        if (one.where.line() != 0) addresses_.push_back(Origin{one.where});
-        addresses_.push_back(*declare);
-        break;
-      }
-    }
-  }
 
   // ---- Copies.
   /// The place in shared memory of the thread's own vector.
@@ -141,10 +118,6 @@ class Fetcher {
     out.push_back(std::move(branch));
     out.push_back(CloseCopies{});
   }
-  Statement let(Name name, Expression value) const {
-    return Declare{.what = {name, loop_.type, {}}, .value = std::move(value), .constant = true};
-  }
-
   /// The copies that begin before the loop.
   void begin(Block& out) {
     const bool further = two_ways();
@@ -176,11 +149,8 @@ class Fetcher {
     }
   }
 
-  For loop_;
   const Ring ring_;
   std::int64_t threads_;
-  Block carried_;  // statements of the loop that carry its values on
-  Block addresses_;
 };
 
 bool fetches(const Block& block) {

@@ -4,18 +4,16 @@
 #include <utility>
 
 #include "tegula/simt/kernel/visit.h"
+#include "tegula/simt/passes/ahead_loop.h"
 
 namespace tegula::simt {
 
 namespace {
 
-class Fetcher {
+class Fetcher : AheadLoop {
  public:
-  explicit Fetcher(For loop) : loop_(std::move(loop)), tiles_(*loop_.program->tiles) {
-    const auto own = loop_.body.begin() + static_cast<std::ptrdiff_t>(loop_.program->own);
-    carried_.assign(std::make_move_iterator(own), std::make_move_iterator(loop_.body.end()));
-    loop_.body.erase(own, loop_.body.end());
-    find_addresses();
+  explicit Fetcher(For loop) : AheadLoop(std::move(loop)), tiles_(*loop_.program->tiles) {
+    find_addresses(tiles_.addresses);
     for (Statement& statement : loop_.body)
       if (is_ahead(statement)) copies_.push_back(*statement.as<CopyTile>());
     std::erase_if(loop_.body, is_ahead);
@@ -23,12 +21,7 @@ class Fetcher {
 
   /// In place of the loop.
   void put(Block& out) {
-    for (const CopyTile& copy : copies_)  // what was written before has arrived
-      for (const Statement& statement : loop_.body)
-        if (const auto* touch = statement.as<Touch>(); touch && touch->pointer == copy.pointer && !touch->writes) {
-          out.push_back(*touch);
-          break;
-        }
+    for (const CopyTile& copy : copies_) touch(copy.pointer, out);
     const int ahead = tiles_.stages - 1 - tiles_.late, behind = tiles_.stages - ahead;
     Block block;
     block.push_back(Note{"Copied " + std::to_string(ahead) + " iterations ahead."});
@@ -44,10 +37,7 @@ class Fetcher {
     Block next{let("later", Expression(loop_.name) + Expression(ahead) * loop_.step)};
     fetch(next, group(choose(Expression("stage") < behind, Expression("stage") + ahead, Expression("stage") - behind)));
     body.push_back(Scope{std::move(next)});
-    std::ranges::move(loop_.body, std::back_inserter(body));
-    body.push_back(Assign{.target = "stage", .value = choose(binary("stage", "==", tiles_.stages - 1), 0, Expression("stage") + 1)});
-    std::ranges::move(carried_, std::back_inserter(body));
-    loop_.body = std::move(body);
+    close(std::move(body), tiles_.stages);
     loop_.program->tiles = {};
     block.push_back(std::move(loop_));
     out.push_back(Scope{std::move(block)});
@@ -57,20 +47,6 @@ class Fetcher {
   static bool is_ahead(const Statement& statement) {
     const auto* const copy = statement.as<CopyTile>();
     return copy && copy->ahead;
-  }
-  void find_addresses() {
-    for (const Ring::Address& one : tiles_.addresses) {
-      for (const Statement& statement : loop_.body) {
-        const auto* const declare = statement.as<Declare>();
-        if (!declare || !(declare->what.name == one.value)) continue;
-        if (one.where.line() != 0) addresses_.push_back(Origin{one.where});
-        addresses_.push_back(*declare);
-        break;
-      }
-    }
-  }
-  Statement let(Name name, Expression value) const {
-    return Declare{.what = {name, loop_.type, {}}, .value = std::move(value), .constant = true};
   }
   /// Starts the copies for the iteration `later`, into the stage.
   void fetch(Block& out, const Expression& stage) const {
@@ -83,10 +59,7 @@ class Fetcher {
     out.push_back(CloseCopies{});
   }
 
-  For loop_;
   const For::Tiles tiles_;
-  Block carried_;  // statements of the loop that carry its values on
-  Block addresses_;  // what copies are reached by
   std::vector<CopyTile> copies_;
 };
 
