@@ -17,9 +17,9 @@
 #include <iostream>
 #include <map>
 #include <new>
-#include <regex>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -68,17 +68,26 @@ std::string read(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The kernels of a unit behind its prelude: each begins with the struct of its arguments.
+/// The lines that are code.
+std::string without_comments(const std::string& text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    if (end > at + 1 && text.compare(at, 2, "//") != 0) out += text.substr(at, end - at);
+    at = end;
+  }
+  return out;
+}
+
+/// The kernels of a unit behind its prelude: each is the struct of its arguments and its function, behind the functions of its own that stand before.
 std::vector<std::string> kernels_of(const std::string& body) {
-  static const std::regex head("\nstruct Arguments_");
-  std::vector<std::size_t> begins;
-  for (std::sregex_iterator at(body.begin(), body.end(), head), end; at != end; ++at)
-    begins.push_back(static_cast<std::size_t>(at->position() + 1));
+  constexpr std::string_view kStruct = "\nstruct Arguments_", kFunction = "\nextern \"C\" __global__", kEnd = "\n}\n";
   std::vector<std::string> kernels;
-  for (std::size_t i = 0; i < begins.size(); ++i) {
-    std::string text = body.substr(begins[i], i + 1 < begins.size() ? begins[i + 1] - begins[i] : std::string::npos);
-    while (!text.empty() && text.back() == '\n') text.pop_back();
-    kernels.push_back(text + "\n");
+  for (std::size_t from = 0, at = body.find(kStruct); at != std::string::npos; at = body.find(kStruct, from)) {
+    const std::size_t function = body.find(kFunction, at), close = body.find(kEnd, function);
+    const std::size_t end = close == std::string::npos ? body.size() : close + kEnd.size();
+    kernels.push_back(without_comments(body.substr(from, at + 1 - from)) + body.substr(at + 1, end - at - 1));
+    from = end;
   }
   return kernels;
 }
