@@ -1,5 +1,6 @@
 #include "tegula/core/warning.h"
 
+#include <atomic>
 #include <cstdio>
 #include <mutex>
 #include <unordered_set>
@@ -12,6 +13,7 @@ struct State {
   std::mutex mutex;
   WarningHandler handler;
   std::unordered_set<std::size_t> said;  // hashes of name and text: a few bytes, however long the sentences
+  std::atomic<Shown> other_warn = nullptr, other_show_text = nullptr;  // forward_warnings
 };
 State& state() {
   static auto* instance = new State;  // warnings may come while the process ends
@@ -32,7 +34,13 @@ void set_warning_handler(WarningHandler handler) {
   state().said.clear();
 }
 
+void forward_warnings(Shown warn, Shown show_text) {
+  state().other_warn = warn;
+  state().other_show_text = show_text;
+}
+
 void warn(const std::string& name, const std::string& text) {
+  if (const Shown other = state().other_warn) return other(name, text);
   WarningHandler handler;
   {
     const std::scoped_lock lock(state().mutex);
@@ -43,6 +51,7 @@ void warn(const std::string& name, const std::string& text) {
 }
 
 void show_text(const std::string& name, const std::string& text) {
+  if (const Shown other = state().other_show_text) return other(name, text);
   WarningHandler handler;
   {
     const std::scoped_lock lock(state().mutex);

@@ -18,5 +18,8 @@ void set_warning_handler(WarningHandler handler);
 void warn(const std::string& name, const std::string& text);
 /// Shows output that the user requested (a stage of TEGULA_PRINT) through the same handler, every time.
 void show_text(const std::string& name, const std::string& text);
+/// Both go to another copy of the library in this process, which knows the program's handler: libtegula_cuda.so has these functions a second time.
+using Shown = void (*)(const std::string& name, const std::string& text);
+void forward_warnings(Shown warn, Shown show_text);
 
 }  // namespace tegula

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -12,12 +13,19 @@
 
 namespace tegula {
 
+/// `for (auto& [name, value] : state_dict(net))` takes the first two apart.
 struct NamedTensor {
   std::string name;  // "conv1.weight"
   Tensor value;
   std::string from = {};    // its name in the file, or before renamed(), where that is another
   std::string change = {};  // how its numbers lie here otherwise than in the file: "(H, W, in, out) to (out, in, H, W)"
 };
+template <size_t I, class State>
+requires std::is_same_v<std::remove_cvref_t<State>, NamedTensor>
+decltype(auto) get(State&& state) {
+  if constexpr (I == 0) return (std::forward<State>(state).name);
+  else return (std::forward<State>(state).value);
+}
 /// Parameters and buffers by name, in the order of the fields. A snapshot: tensors never change.
 using StateDict = std::vector<NamedTensor>;
 
@@ -100,3 +108,14 @@ LoadReport load(T& module, const char* path, Strict strict = Strict::Yes, Line w
 }
 
 }  // namespace tegula
+
+template <>
+struct std::tuple_size<tegula::NamedTensor> : std::integral_constant<std::size_t, 2> {};
+template <>
+struct std::tuple_element<0, tegula::NamedTensor> {
+  using type = std::string;
+};
+template <>
+struct std::tuple_element<1, tegula::NamedTensor> {
+  using type = tegula::Tensor;
+};

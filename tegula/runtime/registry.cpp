@@ -96,7 +96,10 @@ const runtime::CudaLibrary& load() {
   using Entry = const runtime::CudaLibrary*(int);
   auto* entry = reinterpret_cast<Entry*>(dlsym(handle, "tegula_cuda_library"));
   const runtime::CudaLibrary* library = entry ? entry(TEGULA_INTERFACE) : nullptr;
-  if (library) return *library;
+  if (library) {
+    library->forward_warnings(warn, show_text);
+    return *library;
+  }
   throw Error({.op = "cuda",
                .got = std::string("a ") + kFileName + " of another version of Tegula",
                .expected = "interface " + std::to_string(TEGULA_INTERFACE),

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "tegula/core/line.h"
+#include "tegula/core/warning.h"
 
 namespace tegula::runtime {
 class Device;
@@ -64,6 +65,8 @@ struct CudaLibrary {
   Device& (*open)(int index);
   /// The findings of a device that is open.
   DeviceFindings& (*findings)(int index);
+  /// Sends its warnings and texts to the program's handler (core/warning.h).
+  void (*forward_warnings)(Shown warn, Shown show_text);
 };
 
 }  // namespace tegula::runtime

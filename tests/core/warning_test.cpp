@@ -35,6 +35,17 @@ TEST(Warning, TheHandlerGetsEachDistinctOneOnceAndNothingIsPrinted) {
   EXPECT_EQ(testing::internal::GetCapturedStderr(), "");
 }
 
+TEST(Warning, GoesToAnotherCopyOfTheLibraryThatKnowsTheHandler) {
+  static std::vector<std::string> said;
+  forward_warnings([](const std::string& name, const std::string& text) { said.push_back("warned " + name + " " + text); },
+                   [](const std::string& name, const std::string& text) { said.push_back("shown " + name + " " + text); });
+  warn("a", "b");
+  warn("a", "b");
+  show_text("c", "d");
+  forward_warnings(nullptr, nullptr);
+  EXPECT_EQ(said, (std::vector<std::string>{"warned a b", "warned a b", "shown c d"})) << "the other copy drops what it has said";
+}
+
 TEST(Warning, WhatWasAskedForComesEveryTime) {
   testing::internal::CaptureStderr();
   show_text("print.plan", "one\ntwo\n");

@@ -17,8 +17,8 @@ struct Net {
 
 std::vector<float> all_values(const Net& net) {
   std::vector<float> values;
-  for (const NamedTensor& entry : state_dict(net))
-    for (float value : entry.value.to_host()) values.push_back(value);
+  for (const auto& [name, value] : state_dict(net))
+    for (float number : value.to_host()) values.push_back(number);
   return values;
 }
 

@@ -6,29 +6,31 @@
 
 #include "tegula/runtime/registry.h"
 #include "tests/support/emulated_queue.h"
+#include "tests/support/test_device.h"
 
 namespace tegula::test {
+
+void choose_test_device() {
+  const char* name = std::getenv("TEGULA_TEST_DEVICE");
+  if (!name) return;
+  if (std::string_view(name) == "queued" ||
+      std::string_view(name) == "communicating") {  // with ranks (tests/dist/ranks.h), each has its own
+    static QueuedDevice& queued = QueuedDevice::create();
+    set_default_device(queued);
+  } else if (std::string_view(name) == "emulated") {
+    set_default_device(gpu::emulated_device());
+  } else if (std::string_view(name) == "emulated-queue") {
+    set_default_device(EmulatedQueue::create());
+  } else {
+    set_default_device(device(name));
+  }
+}
+
 namespace {
 
 class ChosenDevice final : public ::testing::Environment {
  public:
-  void SetUp() override {
-    const char* name = std::getenv("TEGULA_TEST_DEVICE");
-    if (!name) return;
-    if (std::string_view(name) == "queued") {
-      static QueuedDevice& queued = QueuedDevice::create();
-      set_default_device(queued);
-    } else if (std::string_view(name) == "communicating") {  // with ranks (tests/dist/ranks.h), each has its own
-      static QueuedDevice& queued = QueuedDevice::create();
-      set_default_device(queued);
-    } else if (std::string_view(name) == "emulated") {
-      set_default_device(gpu::emulated_device());
-    } else if (std::string_view(name) == "emulated-queue") {
-      set_default_device(EmulatedQueue::create());
-    } else {
-      set_default_device(device(name));
-    }
-  }
+  void SetUp() override { choose_test_device(); }
 };
 
 [[maybe_unused]] const auto* const environment = ::testing::AddGlobalTestEnvironment(new ChosenDevice);

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "tegula/core/error.h"
+#include "tegula/core/warning.h"
 #include "tegula/cuda/driver/device.h"
 #include "tegula/runtime/registry.h"
 
@@ -19,6 +20,7 @@ const tegula::runtime::CudaLibrary* tegula_cuda_library(int interface) {
             }
           },
       .open = [](int index) -> tegula::Device& { return tegula::gpu::open_device(index); },
-      .findings = [](int index) -> tegula::runtime::DeviceFindings& { return tegula::gpu::findings_of_device(index); }};
+      .findings = [](int index) -> tegula::runtime::DeviceFindings& { return tegula::gpu::findings_of_device(index); },
+      .forward_warnings = tegula::forward_warnings};
   return interface == TEGULA_INTERFACE ? &library : nullptr;
 }

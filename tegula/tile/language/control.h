@@ -13,8 +13,9 @@ namespace tegula::tile {
 /// for (auto k : range(begin, end, step)): the body is recorded once; k is an i64 scalar. What the body assigns to variables declared before it goes from
 /// iteration to iteration. Ordinary C++ variables change once, not in each iteration. break and return are Errors. step is at least 1; a number below 0 counts
 /// down: range(5, -1, -1) is 5, 4, …, 0.
-/// Triton's hints of a loop. num_stages of 1: a GPU's kernel fetches nothing ahead; of other numbers, and without one, the generator decides how far it fetches.
-/// The others are wishes that no generator needs: it unrolls, orders and multiplies as it finds best, and the values are the same.
+/// Triton's hints of a loop. num_stages of 1: a GPU's kernel fetches nothing ahead; 2 to 255: so many tiles of a product on tensor cores are in shared memory at
+/// once, where they have room; without one, and of loads for other words, the generator decides how far it fetches. The others are wishes that no generator needs:
+/// it unrolls, orders and multiplies as it finds best. The values are the same whatever the hints.
 struct RangeHints {
   int num_stages = 0, loop_unroll_factor = 0;
   bool disallow_acc_multi_buffer = false, flatten = false, warp_specialize = false, disable_licm = false;
