@@ -23,6 +23,9 @@ __device__ inline float quotient(float x, float s) {
   return holds ? fmaf(fmaf(-q, s, x), inverse, q) : q;
 }
 
+// Of two that are both there.
+template <class T> __device__ inline T chosen(bool first, T a, T b) { return first ? a : b; }
+
 // NaN wins.
 template <class T> __device__ inline T smaller(T a, T b) { return b < a ? b : a; }
 template <class T> __device__ inline T larger(T a, T b) { return a < b ? b : a; }

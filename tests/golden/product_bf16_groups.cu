@@ -138,22 +138,22 @@ extern "C" __global__ void __launch_bounds__(256) k_product(const Arguments_k_pr
       for (int c = 0; c < 4; ++c) {
         float given[8];
         float x[8];
-        given[0] = high ? (odd ? v20[r][c * 4 + 3][0] : v20[r][c * 4 + 2][0]) : (odd ? v20[r][c * 4 + 1][0] : v20[r][c * 4 + 0][0]);
-        given[1] = high ? (odd ? v20[r][c * 4 + 3][1] : v20[r][c * 4 + 2][1]) : (odd ? v20[r][c * 4 + 1][1] : v20[r][c * 4 + 0][1]);
-        given[2] = exchanged(high ? (odd ? v20[r][c * 4 + 2][0] : v20[r][c * 4 + 3][0]) : (odd ? v20[r][c * 4 + 0][0] : v20[r][c * 4 + 1][0]), 1);
-        given[3] = exchanged(high ? (odd ? v20[r][c * 4 + 2][1] : v20[r][c * 4 + 3][1]) : (odd ? v20[r][c * 4 + 0][1] : v20[r][c * 4 + 1][1]), 1);
-        given[4] = exchanged(high ? (odd ? v20[r][c * 4 + 1][0] : v20[r][c * 4 + 0][0]) : (odd ? v20[r][c * 4 + 3][0] : v20[r][c * 4 + 2][0]), 2);
-        given[5] = exchanged(high ? (odd ? v20[r][c * 4 + 1][1] : v20[r][c * 4 + 0][1]) : (odd ? v20[r][c * 4 + 3][1] : v20[r][c * 4 + 2][1]), 2);
-        given[6] = exchanged(high ? (odd ? v20[r][c * 4 + 0][0] : v20[r][c * 4 + 1][0]) : (odd ? v20[r][c * 4 + 2][0] : v20[r][c * 4 + 3][0]), 3);
-        given[7] = exchanged(high ? (odd ? v20[r][c * 4 + 0][1] : v20[r][c * 4 + 1][1]) : (odd ? v20[r][c * 4 + 2][1] : v20[r][c * 4 + 3][1]), 3);
-        x[0] = high ? (odd ? given[6] : given[4]) : (odd ? given[2] : given[0]);
-        x[1] = high ? (odd ? given[7] : given[5]) : (odd ? given[3] : given[1]);
-        x[2] = high ? (odd ? given[4] : given[6]) : (odd ? given[0] : given[2]);
-        x[3] = high ? (odd ? given[5] : given[7]) : (odd ? given[1] : given[3]);
-        x[4] = high ? (odd ? given[2] : given[0]) : (odd ? given[6] : given[4]);
-        x[5] = high ? (odd ? given[3] : given[1]) : (odd ? given[7] : given[5]);
-        x[6] = high ? (odd ? given[0] : given[2]) : (odd ? given[4] : given[6]);
-        x[7] = high ? (odd ? given[1] : given[3]) : (odd ? given[5] : given[7]);
+        given[0] = chosen(high, chosen(odd, v20[r][c * 4 + 3][0], v20[r][c * 4 + 2][0]), chosen(odd, v20[r][c * 4 + 1][0], v20[r][c * 4 + 0][0]));
+        given[1] = chosen(high, chosen(odd, v20[r][c * 4 + 3][1], v20[r][c * 4 + 2][1]), chosen(odd, v20[r][c * 4 + 1][1], v20[r][c * 4 + 0][1]));
+        given[2] = exchanged(chosen(high, chosen(odd, v20[r][c * 4 + 2][0], v20[r][c * 4 + 3][0]), chosen(odd, v20[r][c * 4 + 0][0], v20[r][c * 4 + 1][0])), 1);
+        given[3] = exchanged(chosen(high, chosen(odd, v20[r][c * 4 + 2][1], v20[r][c * 4 + 3][1]), chosen(odd, v20[r][c * 4 + 0][1], v20[r][c * 4 + 1][1])), 1);
+        given[4] = exchanged(chosen(high, chosen(odd, v20[r][c * 4 + 1][0], v20[r][c * 4 + 0][0]), chosen(odd, v20[r][c * 4 + 3][0], v20[r][c * 4 + 2][0])), 2);
+        given[5] = exchanged(chosen(high, chosen(odd, v20[r][c * 4 + 1][1], v20[r][c * 4 + 0][1]), chosen(odd, v20[r][c * 4 + 3][1], v20[r][c * 4 + 2][1])), 2);
+        given[6] = exchanged(chosen(high, chosen(odd, v20[r][c * 4 + 0][0], v20[r][c * 4 + 1][0]), chosen(odd, v20[r][c * 4 + 2][0], v20[r][c * 4 + 3][0])), 3);
+        given[7] = exchanged(chosen(high, chosen(odd, v20[r][c * 4 + 0][1], v20[r][c * 4 + 1][1]), chosen(odd, v20[r][c * 4 + 2][1], v20[r][c * 4 + 3][1])), 3);
+        x[0] = chosen(high, chosen(odd, given[6], given[4]), chosen(odd, given[2], given[0]));
+        x[1] = chosen(high, chosen(odd, given[7], given[5]), chosen(odd, given[3], given[1]));
+        x[2] = chosen(high, chosen(odd, given[4], given[6]), chosen(odd, given[0], given[2]));
+        x[3] = chosen(high, chosen(odd, given[5], given[7]), chosen(odd, given[1], given[3]));
+        x[4] = chosen(high, chosen(odd, given[2], given[0]), chosen(odd, given[6], given[4]));
+        x[5] = chosen(high, chosen(odd, given[3], given[1]), chosen(odd, given[7], given[5]));
+        x[6] = chosen(high, chosen(odd, given[0], given[2]), chosen(odd, given[4], given[6]));
+        x[7] = chosen(high, chosen(odd, given[1], given[3]), chosen(odd, given[5], given[7]));
         const int col = ((c * 4 + q) * 1 + (tc / 4)) * 8;
         if (row < bounded((n0 + (-v9)))) store_wide<8, 8, true>((out2 + ((v9 * n1) + v12) + row * n1 + col), x, bounded((n1 + (-v12))) - col);
       }

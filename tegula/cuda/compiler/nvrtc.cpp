@@ -110,7 +110,7 @@ std::string target_of(int architecture) { return "sm_" + std::to_string(architec
 
 std::vector<std::string> cubin_options(int architecture, int version, Products products) {
   std::vector<std::string> options = options_for(target_of(architecture), version, products);
-  // The kernels of a unit side by side; the code does not depend on how many at once.
+  // The kernels of a unit side by side. The code does not depend on how many at once, but it is not the code of one alone: see store_pieces.
   if (version >= 13000) options.emplace_back("--split-compile=0");
   return options;
 }

@@ -203,10 +203,11 @@ bool Lowering::store_pieces(Id pointer, Id value, Id mask) {
     return false;
   const simt::Type number = simt::computed(DType::f32), boolean = simt::computed(DType::boolean), whole = simt::computed(DType::i32);
   const auto bit = [](int mask_of) { return simt::binary(simt::group(simt::binary("q", "&", mask_of)), "!=", 0); };
-  /// That of four numbers whose place is the thread's in its row of four, exclusive or `by`.
+  /// That of four numbers whose place is the thread's in its row of four, exclusive or `by`. All are read: of ?: within ?: the compiler would choose a place
+  /// to read, and keep the tile in local memory for it (NVRTC 13.0 with --split-compile), where wgmma waits for each of its sums.
   const auto own_of = [](int by, auto&& at) {
-    const auto two = [&](int first) { return simt::group(simt::choose("odd", at((first + 1) ^ by), at(first ^ by))); };
-    return simt::choose("high", two(2), two(0));
+    const auto two = [&](int first) { return simt::call("chosen", "odd", at((first + 1) ^ by), at(first ^ by)); };
+    return simt::call("chosen", "high", two(2), two(0));
   };
   within({}, [&] {
     let(whole, "q", simt::group(simt::binary(simt::thread_index(), "&", 3)));

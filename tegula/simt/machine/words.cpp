@@ -18,6 +18,7 @@ template <class T>
 constexpr Function kOfAll[] = {
     entry<[](T x) { return prelude::sign_of(x); }>("sign_of"),
     entry<[](T x) { return prelude::magnitude(x); }>("magnitude"),
+    entry<[](bool first, T a, T b) { return prelude::chosen(first, a, b); }>("chosen"),
     entry<[](T a, T b) { return prelude::smaller(a, b); }>("smaller"),
     entry<[](T a, T b) { return prelude::larger(a, b); }>("larger"),
     entry<[](T x) { return prelude::is_nan(x); }>("is_nan"),

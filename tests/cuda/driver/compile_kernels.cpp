@@ -1,7 +1,8 @@
 // compile_kernels FOLDER [RESULTS]: compiles the sources that tests/cuda/driver/fake_nvrtc.cpp has kept in FOLDER, each distinct kernel once, with the
 // options that the library has for it, in as many processes as there are processors ($TEGULA_COMPILERS). Compiled sources are noted in the file RESULTS under
 // a hash of everything they depend on, and are not compiled again. Sources that do not compile are left in FOLDER/failed with the compiler's log.
-// Exit status: 0 when all compile, 77 without NVRTC.
+// What ptxas says of kernels that lose time (as C7514: products that wait for each other) is reported, too.
+// Exit status: 0 when all compile without such remarks, 77 without NVRTC.
 
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -12,6 +13,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
@@ -138,7 +140,29 @@ std::vector<char> compile(const Unit& unit) {
   return compile_cubin(source, unit[0]->architecture, unit[0]->products);
 }
 
-/// Reports on units as lines: "done KEY NAME REGISTERS STACK", "failed NUMBER", "time SECONDS NUMBER".
+/// What the compiler writes to this process's stderr: remarks of ptxas come there, and not into the log.
+class Remarks {
+ public:
+  Remarks() {
+    if (file_ == nullptr || dup2(fileno(file_), STDERR_FILENO) < 0) throw std::runtime_error("no file for remarks");
+  }
+  /// Lines since the last call that tell of lost time.
+  std::vector<std::string> take() {
+    std::vector<std::string> lines;
+    std::fseek(file_, read_, SEEK_SET);
+    char line[4096];
+    while (std::fgets(line, sizeof line, file_))
+      if (std::string_view(line).find("Performance Loss") != std::string_view::npos) lines.emplace_back(line, std::strcspn(line, "\n"));
+    read_ = std::ftell(file_);
+    return lines;
+  }
+
+ private:
+  std::FILE* file_ = std::tmpfile();
+  long read_ = 0;
+};
+
+/// Reports on units as lines: "done KEY NAME REGISTERS STACK", "failed NUMBER", "slow REMARK", "time SECONDS NUMBER".
 class Worker {
  public:
   Worker(fs::path folder, int version, int out) : folder_(std::move(folder)), version_(version), out_(out) {}
@@ -157,6 +181,9 @@ class Worker {
   bool try_compile(const Unit& unit) {
     try {
       const std::vector<char> cubin = compile(unit);
+      const std::vector<std::string> remarks = remarks_.take();
+      for (const std::string& remark : remarks) say("slow " + remark);
+      if (!remarks.empty()) return true;  // not noted: it is said again the next time
       const auto figures = cubin_figures(cubin.data());
       for (const Text* text : unit) {
         Result result{.name = "?"};
@@ -190,6 +217,7 @@ class Worker {
   fs::path folder_;
   int version_, out_;
   std::string log_;
+  Remarks remarks_;
 };
 
 /// Starts `count` processes that share the units; returns a descriptor to read their output from.
@@ -211,7 +239,7 @@ int start(const std::vector<Unit>& units, const fs::path& folder, int version, i
 
 struct Report {
   std::map<std::string, Result> compiled;  // by key
-  std::vector<std::string> failed;
+  std::vector<std::string> failed, slow;
   std::vector<std::pair<double, std::size_t>> times;  // seconds, unit
 };
 
@@ -225,6 +253,8 @@ void take(const std::string& line, Report& report) {
     report.compiled[key] = result;
   } else if (kind == "failed") {
     report.failed.emplace_back(line.substr(7));
+  } else if (kind == "slow") {
+    report.slow.emplace_back(line.substr(5));
   } else if (kind == "time") {
     report.times.emplace_back();
     words >> report.times.back().first >> report.times.back().second;
@@ -259,6 +289,7 @@ void print(const Report& report, const std::vector<Text>& texts, const std::vect
   for (std::size_t i = 0; i < std::min<std::size_t>(results.size(), 5) && results[i].stack_bytes > 0; ++i)
     std::printf("  %d bytes, %d registers: %s\n", results[i].stack_bytes, results[i].registers, results[i].name.c_str());
   for (const std::string& path : report.failed) std::printf("does not compile: %s (and .log)\n", path.c_str());
+  for (const std::string& remark : report.slow) std::printf("%s\n", remark.c_str());
 }
 
 int compile_all(const fs::path& folder, const fs::path& results) {
@@ -296,7 +327,7 @@ int compile_all(const fs::path& folder, const fs::path& results) {
   print(report, texts, units, version);
   if (died || report.times.size() != units.size()) std::printf("a process ended before its work did\n");
   const bool whole = !died && report.times.size() == units.size() && !texts.empty();
-  return whole && report.failed.empty() ? 0 : 1;
+  return whole && report.failed.empty() && report.slow.empty() ? 0 : 1;
 }
 
 }  // namespace
