@@ -106,11 +106,17 @@ std::optional<Shape> broadcast(const Shape& a, const Shape& b);
 /// An axis in [-rank, rank) as one in [0, rank), or nothing when it is outside.
 std::optional<int> normalize_axis(std::int64_t axis, int rank);
 
+/// The order of an image's axes: channels ahead of the spatial axes, (N, C, spatial…) as in PyTorch, or behind them, (N, spatial…, C) as in TensorFlow.
+enum class AxisOrder : std::uint8_t { NCHW, NHWC };
+
 /// The layout of a tensor in its buffer: element index i is at offset + Σ i[d]*strides[d]. Strides may be 0 or negative.
 struct Layout {
   Shape shape;
   Strides strides;
   std::int64_t offset = 0;
+
+  /// What layers and pooling are told about their images: {.layout = Layout::NHWC}.
+  static constexpr AxisOrder NCHW = AxisOrder::NCHW, NHWC = AxisOrder::NHWC;
 
   static Layout dense(const Shape& shape) { return {shape, dense_strides(shape), 0}; }
   /// Dense in the order (axis 0, axes 2…, axis 1): channels innermost, of images (N, C, spatial…) and weights.

@@ -20,11 +20,18 @@ void require_groups(std::string_view layer, std::int64_t in, std::int64_t out, s
                .where = origin_at(where).where});
 }
 
-/// Channels lie behind the batch, ahead of the spatial axes; x may have no batch axis.
-void require_channels(std::string_view layer, const Tensor& x, int axes, std::int64_t expected, const Line& where) {
+/// Channels lie behind the batch, ahead of the spatial axes or behind them; x may have no batch axis.
+void require_channels(std::string_view layer, const Tensor& x, int axes, AxisOrder layout, std::int64_t expected, const Line& where) {
   const Shape& shape = x.shape(where);
-  const int axis = shape.rank() - axes - 1;
-  if (axis < 0 || axis > 1 || shape[axis] == expected) return;  // the op speaks of other ranks
+  const int first = shape.rank() - axes - 1, axis = layout == Layout::NHWC ? shape.rank() - 1 : first;
+  if (first < 0 || first > 1 || shape[axis] == expected) return;  // the op speaks of other ranks
+  if (layout == Layout::NHWC) {
+    throw Error({.op = std::string(layer),
+                 .got = "an input of shape " + to_string(shape),
+                 .expected = std::to_string(expected) + " channels in axis " + std::to_string(axis),
+                 .advice = shape[first] == expected ? "without .layout = Layout::NHWC channels come ahead of the spatial axes" : "",
+                 .where = origin_at(where).where});
+  }
   std::string order;
   for (int i = 0; i < shape.rank(); ++i) order += (i > 0 ? ", " : "") + std::to_string(i < axis ? i : i == axis ? shape.rank() - 1 : i - 1);
   throw Error({.op = std::string(layer),
@@ -49,7 +56,11 @@ Shape weight_shape(std::string_view layer, int axes, std::int64_t first, std::in
 template <int Axes>
 Convolution<Axes>::Convolution(std::int64_t in_channels, std::int64_t out_channels, const PerAxis& kernel_size, const ConvOptions& options,
                                Line where)
-    : options_{.stride = options.stride, .padding = options.padding, .dilation = options.dilation, .groups = options.groups} {
+    : options_{.stride = options.stride,
+               .padding = options.padding,
+               .dilation = options.dilation,
+               .groups = options.groups,
+               .layout = options.layout} {
   constexpr std::string_view name = kConv[Axes - 1];
   In frame(name, where);
   require_groups(name, in_channels, out_channels, options.groups, where);
@@ -68,7 +79,7 @@ Tensor Convolution<Axes>::with_weight(Arg x, const Tensor& weight) const {
   In frame(kConv[Axes - 1], x.loc);
   const Tensor input = x.tensor(kConv[Axes - 1]);
   require_dtype(kConv[Axes - 1], input, weight.dtype(), x.loc);
-  require_channels(kConv[Axes - 1], input, Axes, weight.shape()[1] * options_.groups, x.loc);
+  require_channels(kConv[Axes - 1], input, Axes, options_.layout, weight.shape()[1] * options_.groups, x.loc);
   if constexpr (Axes == 1) return bias.defined() ? conv1d(x, weight, bias, options_) : conv1d(x, weight, options_);
   if constexpr (Axes == 2) return bias.defined() ? conv2d(x, weight, bias, options_) : conv2d(x, weight, options_);
   if constexpr (Axes == 3) return bias.defined() ? conv3d(x, weight, bias, options_) : conv3d(x, weight, options_);
@@ -86,7 +97,8 @@ ConvolutionTranspose<Axes>::ConvolutionTranspose(std::int64_t in_channels, std::
                .padding = options.padding,
                .output_padding = options.output_padding,
                .groups = options.groups,
-               .dilation = options.dilation} {
+               .dilation = options.dilation,
+               .layout = options.layout} {
   constexpr std::string_view name = kConvTranspose[Axes - 1];
   In frame(name, where);
   require_groups(name, in_channels, out_channels, options.groups, where);

@@ -13,6 +13,7 @@ struct ConvOptions {
   std::int64_t groups = 1;
   bool bias = true;
   DType dtype = f32;
+  AxisOrder layout = Layout::NCHW;  // NHWC: x (N, spatial…, in) -> (N, spatial'…, out); the weight's axes are the same
 };
 /// x (N, in, spatial…) -> (N, out, spatial'…) over `Axes` spatial axes: ops/products/convolution.h has the formulas.
 /// weight and bias begin uniform in ±1/sqrt(fan_in).
@@ -44,6 +45,7 @@ struct ConvTransposeOptions {
   PerAxis dilation = 1;
   bool bias = true;
   DType dtype = f32;
+  AxisOrder layout = Layout::NCHW;
 };
 /// x (N, in, spatial…) -> (N, out, spatial'…), spatial' = (spatial - 1)*stride - 2*padding + dilation*(window-1) + output_padding + 1.
 template <int Axes>

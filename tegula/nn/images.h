@@ -13,6 +13,7 @@ struct Upsample {
   ScaleFactor scale_factor = {};
   Interpolation mode = Interpolation::Nearest;
   bool align_corners = false;
+  AxisOrder layout = Layout::NCHW;
   Tensor operator()(Arg x) const;
   void visit(Visitor&, const Path&) {}
 };

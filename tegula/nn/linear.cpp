@@ -13,6 +13,7 @@
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/image_axes.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
 
@@ -109,7 +110,8 @@ void Embedding::visit(Visitor& visitor, const Path& path) {
 
 Tensor Flatten::operator()(Arg x) const {
   In frame("Flatten", x.loc);
-  return flatten(x, start_dim, end_dim);
+  const Tensor given = x.tensor("Flatten");
+  return flatten(Arg(ops::channels_first(given, given.rank() - 2, layout, x.loc), x.loc), start_dim, end_dim);
 }
 
 Tensor Unflatten::operator()(Arg x) const {

@@ -62,10 +62,13 @@ struct Identity {
   Tensor operator()(Arg x) const;
 };
 
-/// Axes start_dim … end_dim become one; by default all but the batch.
+/// Axes start_dim … end_dim become one; by default all but the batch. With `.layout = Layout::NHWC`, x (N, spatial…, C), its elements come in the order
+/// (C, spatial…) nevertheless: the weights of a Linear layer behind it are the same in both layouts (io/keras puts Keras' into it). start_dim and end_dim
+/// count the axes of (N, C, spatial…).
 struct Flatten {
   int start_dim = 1;
   int end_dim = -1;
+  AxisOrder layout = Layout::NCHW;
   Tensor operator()(Arg x) const;
   void visit(Visitor&, const Path&) {}
 };

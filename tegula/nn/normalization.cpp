@@ -15,6 +15,7 @@
 #include "tegula/ops/rows/label.h"
 #include "tegula/ops/rows/normalization.h"
 #include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/image_axes.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
 
@@ -76,7 +77,8 @@ BatchNormResult batch_norm_over(const dist::Group& group, const Tensor& given, c
 template <int Axes>
 BatchNorm<Axes>::BatchNorm(std::int64_t num_features, const BatchNormOptions& options, Line where)
     : eps_(options.eps),
-      momentum_(options.momentum) {
+      momentum_(options.momentum),
+      layout_(options.layout) {
   constexpr std::string_view name = kBatchNorm[Axes - 1];
   In frame(name, where);
   require_positive(name, {{"num_features", num_features}}, where);
@@ -96,13 +98,15 @@ template <int Axes>
 Tensor BatchNorm<Axes>::operator()(Arg x) {
   constexpr std::string_view name = kBatchNorm[Axes - 1];
   In frame(name, x.loc);
-  const Tensor input = x.tensor(name);
-  require_rank(name, input, Axes, Axes == 1, x.loc);
+  const Tensor given = x.tensor(name);
+  require_rank(name, given, Axes, Axes == 1, x.loc);
+  const AxisOrder order = given.rank() > 2 ? layout_ : Layout::NCHW;  // (N, C) is the same in both
+  const Tensor input = ops::channels_first(given, Axes, order, x.loc);
   const std::int64_t features = weight.defined() ? weight.shape()[0] : running_mean.defined() ? running_mean.shape()[0] : input.shape()[1];
   require_features(name, input, 1, features, "channels", x.loc);
   const NormOptions options{.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_};
   const bool learns = training && !frozen;
-  if (!learns && running_mean.defined()) return batch_norm(input, running_mean, running_var, options);
+  if (!learns && running_mean.defined()) return ops::channels_as(batch_norm(input, running_mean, running_var, options), Axes, order, x.loc);
   const bool of_all = training && group.size() > 1;
   const BatchNormResult result = of_all ? batch_norm_over(group, input, options, x.loc) : batch_norm_training(input, options);
   if (learns && running_mean.defined()) {
@@ -111,7 +115,7 @@ Tensor BatchNorm<Axes>::operator()(Arg x) {
     running_mean = lerp(running_mean, result.mean, share);
     running_var = lerp(running_var, result.variance, share);
   }
-  return result.y;
+  return ops::channels_as(result.y, Axes, order, x.loc);
 }
 
 template <int Axes>
@@ -179,7 +183,8 @@ void RMSNorm::visit(Visitor& visitor, const Path& path) {
 
 GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const GroupNormOptions& options, Line where)
     : groups_(num_groups),
-      eps_(options.eps) {
+      eps_(options.eps),
+      layout_(options.layout) {
   In frame("GroupNorm", where);
   require_positive("GroupNorm", {{"num_groups", num_groups}, {"num_channels", num_channels}}, where);
   if (num_channels % num_groups != 0) {
@@ -196,7 +201,11 @@ GroupNorm::GroupNorm(std::int64_t num_groups, std::int64_t num_channels, const G
 
 Tensor GroupNorm::operator()(Arg x) const {
   In frame("GroupNorm", x.loc);
-  return group_norm(x, groups_, {.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_});
+  const Tensor given = x.tensor("GroupNorm");
+  const int axes = given.rank() - 2;
+  const Tensor y = group_norm(Arg(ops::channels_first(given, axes, layout_, x.loc), x.loc), groups_,
+                              {.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_});
+  return ops::channels_as(y, axes, layout_, x.loc);
 }
 
 void GroupNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor, path, {{"weight", &weight}, {"bias", &bias}}); }
@@ -204,7 +213,8 @@ void GroupNorm::visit(Visitor& visitor, const Path& path) { visit_fields(visitor
 template <int Axes>
 InstanceNorm<Axes>::InstanceNorm(std::int64_t num_features, const InstanceNormOptions& options, Line where)
     : features_(num_features),
-      eps_(options.eps) {
+      eps_(options.eps),
+      layout_(options.layout) {
   constexpr std::string_view name = kInstanceNorm[Axes - 1];
   In frame(name, where);
   require_positive(name, {{"num_features", num_features}}, where);
@@ -218,10 +228,12 @@ template <int Axes>
 Tensor InstanceNorm<Axes>::operator()(Arg x) const {
   constexpr std::string_view name = kInstanceNorm[Axes - 1];
   In frame(name, x.loc);
-  const Tensor input = x.tensor(name);
-  require_rank(name, input, Axes, false, x.loc);
+  const Tensor given = x.tensor(name);
+  require_rank(name, given, Axes, false, x.loc);
+  const Tensor input = ops::channels_first(given, Axes, layout_, x.loc);
   require_features(name, input, 1, features_, "channels", x.loc);
-  return instance_norm(input, {.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_});
+  return ops::channels_as(instance_norm(input, {.weight = value_or_empty(weight), .bias = value_or_empty(bias), .eps = eps_}), Axes,
+                          layout_, x.loc);
 }
 
 template <int Axes>

@@ -13,6 +13,7 @@ struct BatchNormOptions {
   bool affine = true;                    // weight and bias
   bool track_running_stats = true;       // without: the batch's statistics in evaluation too
   DType dtype = f32;
+  AxisOrder layout = Layout::NCHW;       // NHWC: x (N, spatial…, C)
 };
 /// x (N, C, spatial…) with `Axes` spatial axes (BatchNorm1d: (N, C) too), each channel normalised by the statistics of the batch in
 /// training and by the running ones in evaluation (Ioffe and Szegedy, 2015). The running variance is unbiased, as in PyTorch.
@@ -34,6 +35,7 @@ class BatchNorm {
  private:
   double eps_;
   std::optional<double> momentum_;
+  AxisOrder layout_;
 };
 using BatchNorm1d = BatchNorm<1>;
 using BatchNorm2d = BatchNorm<2>;
@@ -95,6 +97,7 @@ struct GroupNormOptions {
   double eps = 1e-5;
   bool affine = true;
   DType dtype = f32;
+  AxisOrder layout = Layout::NCHW;  // NHWC: x (N, …, C)
 };
 /// x (N, C, …), the channels in groups (Wu and He, 2018).
 class GroupNorm {
@@ -108,12 +111,14 @@ class GroupNorm {
  private:
   std::int64_t groups_;
   double eps_;
+  AxisOrder layout_;
 };
 
 struct InstanceNormOptions {
   double eps = 1e-5;
   bool affine = false;  // PyTorch's default
   DType dtype = f32;
+  AxisOrder layout = Layout::NCHW;  // NHWC: x (N, spatial…, C)
 };
 /// x (N, C, spatial…), each channel of each sample over its spatial axes (Ulyanov et al., 2016). No running statistics.
 template <int Axes>
@@ -128,6 +133,7 @@ class InstanceNorm {
  private:
   std::int64_t features_;
   double eps_;
+  AxisOrder layout_;
 };
 using InstanceNorm1d = InstanceNorm<1>;
 using InstanceNorm2d = InstanceNorm<2>;

@@ -1,6 +1,7 @@
 #include "tegula/nn/pooling.h"
 
 #include "tegula/graph/frame.h"
+#include "tegula/ops/shape/image_axes.h"
 
 namespace tegula::nn {
 
@@ -26,18 +27,20 @@ template <int Axes>
 Tensor AdaptiveAvgPool<Axes>::operator()(Arg x) const {
   constexpr std::string_view names[] = {"AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d"};
   In frame(names[Axes - 1], x.loc);
-  if constexpr (Axes == 1) return adaptive_avg_pool1d(x, output_size);
-  if constexpr (Axes == 2) return adaptive_avg_pool2d(x, output_size);
-  if constexpr (Axes == 3) return adaptive_avg_pool3d(x, output_size);
+  const Arg input(ops::channels_first(x.tensor(names[Axes - 1]), Axes, layout, x.loc), x.loc);
+  if constexpr (Axes == 1) return ops::channels_as(adaptive_avg_pool1d(input, output_size), Axes, layout, x.loc);
+  if constexpr (Axes == 2) return ops::channels_as(adaptive_avg_pool2d(input, output_size), Axes, layout, x.loc);
+  if constexpr (Axes == 3) return ops::channels_as(adaptive_avg_pool3d(input, output_size), Axes, layout, x.loc);
 }
 
 template <int Axes>
 Tensor AdaptiveMaxPool<Axes>::operator()(Arg x) const {
   constexpr std::string_view names[] = {"AdaptiveMaxPool1d", "AdaptiveMaxPool2d", "AdaptiveMaxPool3d"};
   In frame(names[Axes - 1], x.loc);
-  if constexpr (Axes == 1) return adaptive_max_pool1d(x, output_size);
-  if constexpr (Axes == 2) return adaptive_max_pool2d(x, output_size);
-  if constexpr (Axes == 3) return adaptive_max_pool3d(x, output_size);
+  const Arg input(ops::channels_first(x.tensor(names[Axes - 1]), Axes, layout, x.loc), x.loc);
+  if constexpr (Axes == 1) return ops::channels_as(adaptive_max_pool1d(input, output_size), Axes, layout, x.loc);
+  if constexpr (Axes == 2) return ops::channels_as(adaptive_max_pool2d(input, output_size), Axes, layout, x.loc);
+  if constexpr (Axes == 3) return ops::channels_as(adaptive_max_pool3d(input, output_size), Axes, layout, x.loc);
 }
 
 template struct MaxPool<1>;

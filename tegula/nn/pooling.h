@@ -34,6 +34,7 @@ using AvgPool3d = AvgPool<3>;
 template <int Axes>
 struct AdaptiveAvgPool {
   PerAxis output_size;
+  AxisOrder layout = Layout::NCHW;
   Tensor operator()(Arg x) const;
   void visit(Visitor&, const Path&) {}
 };
@@ -44,6 +45,7 @@ using AdaptiveAvgPool3d = AdaptiveAvgPool<3>;
 template <int Axes>
 struct AdaptiveMaxPool {
   PerAxis output_size;
+  AxisOrder layout = Layout::NCHW;
   Tensor operator()(Arg x) const;
   void visit(Visitor&, const Path&) {}
 };

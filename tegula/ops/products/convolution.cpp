@@ -15,6 +15,7 @@
 #include "tegula/ops/products/depthwise.h"
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/shape/axes.h"
+#include "tegula/ops/shape/image_axes.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula {
@@ -288,16 +289,17 @@ namespace {
 Tensor convolve(std::string_view op, int axes, const Arg& input, const Arg& matrix, const Arg* bias, const ConvolutionOptions& options) {
   const In frame(op, input.loc);
   const auto& where = input.loc;
-  const ops::ConvolutionProblem p = ops::convolution_problem(op, axes, input, matrix, options);
+  const Arg x(ops::channels_first(input.tensor(op), axes, options.layout, where), where);
+  const ops::ConvolutionProblem p = ops::convolution_problem(op, axes, x, matrix, options);
   const Tensor y = with_bias(op, make_node(p.library, {p.x, p.weight}, p.shape, p.x.dtype(), where), bias, where);
-  return p.batched ? y : without_batch(y, where);
+  return ops::channels_as(p.batched ? y : without_batch(y, where), axes, options.layout, where);
 }
 
 Tensor convolve_transposed(std::string_view op, int axes, const Arg& input, const Arg& matrix, const Arg* bias,
                            const ConvolutionTransposeOptions& options) {
   const In frame(op, input.loc);
   const auto& where = input.loc;
-  auto [x, weight, batched] = operands(op, axes, input, matrix);
+  auto [x, weight, batched] = operands(op, axes, Arg(ops::channels_first(input.tensor(op), axes, options.layout, where), where), matrix);
   const std::int64_t groups = options.groups;
   if (groups < 1 || x.shape()[1] != weight.shape()[0] || weight.shape()[0] % groups != 0) {
     refuse(op, x, weight,
@@ -339,7 +341,7 @@ Tensor convolve_transposed(std::string_view op, int axes, const Arg& input, cons
   Tensor y = convolution_node(ConvolutionPass::BackwardData, window, groups, x, weight, shape, where);
   y = ops::embed(y, Dims::filled(y.rank(), 0), Dims::filled(y.rank(), 1), whole, 0, where);
   y = with_bias(op, y, bias, where);
-  return batched ? y : without_batch(y, where);
+  return ops::channels_as(batched ? y : without_batch(y, where), axes, options.layout, where);
 }
 
 }  // namespace

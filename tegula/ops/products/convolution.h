@@ -11,11 +11,13 @@ struct ConvolutionOptions {
   Padding padding = 0;
   PerAxis dilation = 1;
   std::int64_t groups = 1;
+  AxisOrder layout = Layout::NCHW;  // of x and the result; the weight's axes are the same in both
 };
 
 /// x (N, I, spatial…), weight (O, I/groups, window…), bias (O) -> (N, O, spatial'…), float dtypes (promoted to one).
 /// y[n, o, p] = bias[o] + Σ_{i, q} x[n, i, p*stride + q*dilation - low] * weight[o, i, q], zero outside of x.
 /// spatial' = floor((spatial + low + high - dilation*(window-1) - 1) / stride) + 1; Same: ceil(spatial / stride).
+/// With `.layout = Layout::NHWC` x is (N, spatial…, I) and the result (N, spatial'…, O).
 /// Without a batch, (I, spatial…), the result has none. Throws Error for wrong ranks, channels that do not fit, a window larger than the input.
 Tensor conv1d(Arg x, Arg weight, const ConvolutionOptions& options = {});
 Tensor conv1d(Arg x, Arg weight, Arg bias, const ConvolutionOptions& options = {});
@@ -30,6 +32,7 @@ struct ConvolutionTransposeOptions {
   PerAxis output_padding = 0;  // elements added at the end of the output, fewer than the stride (or the dilation)
   std::int64_t groups = 1;
   PerAxis dilation = 1;
+  AxisOrder layout = Layout::NCHW;
 };
 
 /// The gradient of a convolution with respect to its input, as a layer (Zeiler et al., "Deconvolutional networks", 2010).

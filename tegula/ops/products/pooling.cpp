@@ -14,6 +14,7 @@
 #include "tegula/ops/op_families.h"
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/image_axes.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
@@ -300,14 +301,14 @@ Window reaching(const Window& window, const Shape& x, const Shape& y) {
 
 Tensor max_pool(std::string_view op, int axes, const Arg& arg, const PerAxis& size, const MaxPoolOptions& options) {
   const In frame(op, arg.loc);
-  auto [x, batched] = input_of(op, axes, arg);
+  auto [x, batched] = input_of(op, axes, Arg(ops::channels_first(arg.tensor(op), axes, options.layout, arg.loc), arg.loc));
   const Dims sizes = size.expand(axes, 1, op, "window", arg.loc);
   Window window = make_window(spatial(x.shape()), sizes, options.stride.given() ? options.stride : PerAxis(sizes), options.padding,
                               options.dilation, op, arg.loc);
   window.ceil = options.ceil_mode;
   const Shape shape = pooled_shape(op, x, window, options.padding.rule(), arg.loc);
   const Tensor y = pooling_node(PoolingKind::Max, false, reaching(window, x.shape(), shape), {x}, shape, arg.loc);
-  return batched ? y : without_batch(y, arg.loc);
+  return ops::channels_as(batched ? y : without_batch(y, arg.loc), axes, options.layout, arg.loc);
 }
 
 // With ceil_mode PyTorch divides by the part of the window inside the padded input; the device divides by the window.
@@ -328,7 +329,7 @@ Tensor overhang(const Tensor& y, const Window& window, const Shape& x, const Lin
 
 Tensor avg_pool(std::string_view op, int axes, const Arg& arg, const PerAxis& size, const AveragePoolOptions& options) {
   const In frame(op, arg.loc);
-  auto [x, batched] = input_of(op, axes, arg);
+  auto [x, batched] = input_of(op, axes, Arg(ops::channels_first(arg.tensor(op), axes, options.layout, arg.loc), arg.loc));
   const Dims sizes = size.expand(axes, 1, op, "window", arg.loc);
   Window window =
       make_window(spatial(x.shape()), sizes, options.stride.given() ? options.stride : PerAxis(sizes), options.padding, 1, op, arg.loc);
@@ -337,7 +338,7 @@ Tensor avg_pool(std::string_view op, int axes, const Arg& arg, const PerAxis& si
   const auto kind = options.count_include_pad ? PoolingKind::AverageWithPadding : PoolingKind::AverageWithoutPadding;
   Tensor y = pooling_node(kind, false, reaching(window, x.shape(), shape), {x}, shape, arg.loc);
   if (options.count_include_pad && options.ceil_mode) y = overhang(y, window, x.shape(), arg.loc);
-  return batched ? y : without_batch(y, arg.loc);
+  return ops::channels_as(batched ? y : without_batch(y, arg.loc), axes, options.layout, arg.loc);
 }
 
 enum class Statistic : std::uint8_t { Mean, Max };

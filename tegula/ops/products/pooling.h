@@ -11,9 +11,11 @@ struct MaxPoolOptions {
   Padding padding = 0;  // with -inf; at most half the window
   PerAxis dilation = 1;
   bool ceil_mode = false;  // round the output size up: the last window may reach outside
+  AxisOrder layout = Layout::NCHW;
 };
 
-/// x (N, C, spatial…) or (C, spatial…) -> the maximum of each window, float dtypes. Sizes as for convolution.
+/// x (N, C, spatial…) or (C, spatial…) -> the maximum of each window, float dtypes. Sizes as for convolution. With `.layout = Layout::NHWC`
+/// x and the result are (N, spatial…, C) or (spatial…, C).
 /// The gradient goes to the first maximum of a window; a NaN counts as the maximum.
 Tensor max_pool1d(Arg x, const PerAxis& window, const MaxPoolOptions& options = {});
 Tensor max_pool2d(Arg x, const PerAxis& window, const MaxPoolOptions& options = {});
@@ -24,9 +26,10 @@ struct AveragePoolOptions {
   Padding padding = 0;  // with zeros; at most half the window
   bool ceil_mode = false;
   bool count_include_pad = true;  // divide by the window, also where it covers padding; else by the elements inside
+  AxisOrder layout = Layout::NCHW;
 };
 
-/// x (N, C, spatial…) or (C, spatial…) -> the mean of each window, float dtypes.
+/// x (N, C, spatial…) or (C, spatial…) -> the mean of each window, float dtypes. Layouts as for max_pool.
 Tensor avg_pool1d(Arg x, const PerAxis& window, const AveragePoolOptions& options = {});
 Tensor avg_pool2d(Arg x, const PerAxis& window, const AveragePoolOptions& options = {});
 Tensor avg_pool3d(Arg x, const PerAxis& window, const AveragePoolOptions& options = {});
