@@ -39,6 +39,7 @@
 #include "tegula/ops/elementwise/activation.h"  // relu, gelu, …
 #include "tegula/ops/elementwise/arithmetic.h"  // + - * / pow abs minimum clamp …
 #include "tegula/ops/elementwise/compare.h"  // == < isclose …
+#include "tegula/ops/elementwise/int4.h"  // pack_int4 unpack_int4
 #include "tegula/ops/elementwise/logic.h"  // && & where cast
 #include "tegula/ops/elementwise/math.h"  // exp log sqrt tanh erf …
 
@@ -49,6 +50,7 @@
 #include "tegula/ops/rows/sort.h"  // sort argsort topk
 #include "tegula/ops/shape/index.h"  // take gather scatter index one_hot masked_fill
 #include "tegula/ops/shape/join.h"  // concat stack split unbind pad repeat roll tril diag
+#include "tegula/ops/shape/selecting.h"  // nonzero masked_select compress unique scatter_reduce
 #include "tegula/ops/shape/shape.h"  // reshape flatten permute transpose slice expand
 
 // Ops that combine elements.
@@ -61,6 +63,7 @@
 #include "tegula/ops/rows/scan.h"  // cumsum cumprod
 
 // Ops of networks.
+#include "tegula/ops/branch.h"  // cond while_loop
 #include "tegula/ops/debug_print.h"  // debug_print: a value in the middle of a jit
 #include "tegula/ops/dropout.h"
 #include "tegula/ops/images/boxes.h"  // box_iou box_convert encode_boxes nms

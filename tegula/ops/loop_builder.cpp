@@ -300,6 +300,10 @@ Tensor LoopBuilder::stack_of(const Tensor& inside) const {
   return found == slices_.end() ? Tensor() : Tensor(found->outside);
 }
 
+bool LoopBuilder::assigns() const {
+  return std::ranges::any_of(trace_->cells(), [](const Trace::CellUse& use) { return use.written; });
+}
+
 bool LoopBuilder::varies(const Tensor& x) const {
   std::unordered_set<const Node*> changing, seen;
   std::uint64_t oldest = ~std::uint64_t{0};

@@ -23,6 +23,8 @@ class LoopBuilder {
   void take_slice(const Tensor& inside, const Tensor& stack);
   /// The stack whose slice it is, or none.
   Tensor stack_of(const Tensor& inside) const;
+  /// True if the body has assigned a Variable so far.
+  bool assigns() const;
   /// True if the value differs from step to step, as far as its ops tell.
   bool varies(const Tensor& x) const;
 

@@ -121,6 +121,7 @@ std::vector<OpCase> declared_cases() {
                       reduce_cases,
                       scan_cases,
                       index_cases,
+                      selecting_cases,
                       sort_cases,
                       matmul_cases,
                       convolution_cases,

@@ -1,6 +1,7 @@
 // Elements by number: gathered and scattered.
 
 #include <limits>
+#include <optional>
 
 #include "tegula/onnx/ops/common.h"
 #include "tegula/ops/creation.h"
@@ -10,12 +11,11 @@
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/join.h"
+#include "tegula/ops/shape/selecting.h"
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula::onnx {
 namespace {
-
-constexpr std::int64_t kMostPairs = std::int64_t{1} << 26;  // elements of a scatter by comparing all places with all indices
 
 /// Indices (…, k) of the first k axes of `sizes` as places in those axes flattened, with an offset for each of the leading `batches`. Where one is out of range the
 /// place is none, so that the lookup says so.
@@ -62,30 +62,15 @@ Results gathered_nd(const Call& call) {
   return take(reshape(x, flat_front(x.shape(), front)), places(indices, x.shape(), batches), 0);
 }
 
-enum class Scatter : std::uint8_t { None, Add, Mul, Min, Max };
-
-Scatter scatter_of(const Call& call) {
+/// Nothing where an update replaces what is there.
+std::optional<ScatterReduction> reduction_of(const Call& call) {
   const std::string kind = call.text("reduction", "none");
-  if (kind == "none") return Scatter::None;
-  if (kind == "add") return Scatter::Add;
-  if (kind == "mul") return Scatter::Mul;
-  if (kind == "min") return Scatter::Min;
-  if (kind == "max") return Scatter::Max;
+  if (kind == "none") return std::nullopt;
+  if (kind == "add") return ScatterReduction::Sum;
+  if (kind == "mul") return ScatterReduction::Product;
+  if (kind == "min") return ScatterReduction::Minimum;
+  if (kind == "max") return ScatterReduction::Maximum;
   call.refuse("reduction " + kind, "none, add, mul, min or max");
-}
-
-/// x (D, R) with updates (M, R) combined into rows index (M, R), each place compared with each index.
-Tensor combined(const Call& call, const Tensor& x, const Tensor& index, const Tensor& updates, Scatter kind) {
-  const std::int64_t d = x.size(0), m = index.size(0), r = x.size(1);
-  if (d * m > kMostPairs / std::max<std::int64_t>(r, 1))
-    call.refuse("a scatter by " + call.text("reduction") + " of " + std::to_string(m * r) + " into " + std::to_string(d * r) + " elements",
-                "one of fewer, or none or add");
-  if (m == 0) return x;
-  const Tensor is_here = expand(unsqueeze(index, 0), {d, m, r}) == iota({d, m, r}, 0);
-  const Tensor parts = expand(unsqueeze(updates, 0), {d, m, r});
-  if (kind == Scatter::Mul) return x * cast(prod(where(is_here, parts, 1), 1), x.dtype());
-  const Tensor own = expand(unsqueeze(x, 1), {d, m, r}), seen = where(is_here, parts, own);
-  return kind == Scatter::Max ? maximum(x, max(seen, 1)) : minimum(x, min(seen, 1));
 }
 
 Results scattered_nd(const Call& call) {
@@ -96,11 +81,11 @@ Results scattered_nd(const Call& call) {
   const Tensor rows = reshape(x, {numel(x.shape(), 0, front), rest}), values = reshape(updates, {count, rest});
   const Tensor place = reshape(places(indices, x.shape(), 0), {count});
   const Tensor wide = expand(unsqueeze(place, 1), {count, rest});
-  const Scatter kind = scatter_of(call);
+  const auto reduction = reduction_of(call);
   Tensor out;
-  if (kind == Scatter::None) out = scatter(rows, 0, wide, values);
-  else if (kind == Scatter::Add) out = index_add(rows, 0, place, values);
-  else out = combined(call, rows, wide, values, kind);
+  if (!reduction) out = scatter(rows, 0, wide, values);
+  else if (reduction == ScatterReduction::Sum) out = index_add(rows, 0, place, values);
+  else out = scatter_reduce(rows, 0, wide, values, *reduction);
   return reshape(out, x.shape());
 }
 
@@ -108,22 +93,8 @@ Results scattered_elements(const Call& call) {
   const Tensor x = call[0], updates = call[2];
   const int axis = call.axis(call.integer("axis", 0), x.rank());
   const Tensor raw = cast(call[1], i64);
-  const Scatter kind = scatter_of(call);
-  if (kind == Scatter::None) return scatter(x, axis, raw, updates);
-  if (kind == Scatter::Add) return scatter_add(x, axis, raw, updates);
-  // As rows: the axis in front, the others flattened. Where the index is smaller than x, places without an update have an index that is none.
-  Tensor index = where(raw < 0, raw + x.size(axis), raw), values = updates;
-  std::vector<PadWidth> widths(static_cast<std::size_t>(x.rank()));
-  for (int i = 0; i < x.rank(); ++i)
-    if (i != axis) widths[static_cast<std::size_t>(i)].high = x.size(i) - index.size(i);
-  index = pad(index, widths, {.value = -1});
-  values = pad(values, widths);
-  const auto as_rows = [&](const Tensor& t) {
-    const Tensor front = movedim(t, axis, 0);
-    return reshape(front, {t.size(axis), numel(front.shape(), 1, front.rank())});
-  };
-  const Tensor out = combined(call, as_rows(x), as_rows(index), as_rows(values), kind);
-  return movedim(reshape(out, movedim(x, axis, 0).shape()), 0, axis);
+  const auto reduction = reduction_of(call);
+  return reduction ? scatter_reduce(x, axis, raw, updates, *reduction) : scatter(x, axis, raw, updates);
 }
 
 Results hot(const Call& call) {
