@@ -52,8 +52,9 @@ FOLDERS = {
     "tile/passes": ["tile"],
 }
 # floor 5: what people run; floor 6: the command line
-RULES |= {room: USER_ROOMS for room in ("train", "models", "serve", "formats", "bench")}
-CORE = USER_ROOMS + ["train", "models", "serve", "formats", "bench"]
+RULES |= {room: USER_ROOMS for room in ("train", "models", "serve", "formats", "bench", "functional")}
+CORE = USER_ROOMS + ["train", "models", "serve", "formats", "bench", "functional"]
+RULES["functional"] = USER_ROOMS + ["formats"]  # finds an op by its name and its attributes, as graph files do
 # The library tegula_text: what knows texts, which nothing in the library tegula includes. A folder within a room may be a room of its own.
 RULES["models/text"] = CORE + ["text"]
 # The library tegula_onnx: models in files of ONNX.

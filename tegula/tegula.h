@@ -26,6 +26,8 @@
 #include "tegula/compile/jit.h"  // jit
 #include "tegula/formats/graph_file.h"  // save_graph, load_graph
 #include "tegula/formats/plan_file.h"  // save_plan, load_plan
+#include "tegula/functional/derivatives.h"  // jvp, jacobian, hessian
+#include "tegula/functional/vmap.h"  // vmap
 #include "tegula/graph/autodiff/grad.h"  // grad, value_and_grad, vjp, stop_gradient, custom_function, checkpoint
 #include "tegula/graph/evaluate.h"  // eval(a, b, …)
 #include "tegula/graph/frame.h"  // In frame("MyLayer", x.loc)
