@@ -74,7 +74,7 @@ tegula_need(pthreads libc6-dev TARGET Threads::Threads)
 
 # Without these the readers of their files say which package is missing. A static library that was built with them needs them at every link.
 set(tegula_optional "")
-foreach(optional "jpeg jpeglib.h jpeg libjpeg-dev" "zip zip.h zip libzip-dev")
+foreach(optional "jpeg jpeglib.h jpeg libjpeg-dev" "zip zip.h zip libzip-dev" "expat expat.h expat libexpat1-dev")
   string(REPLACE " " ";" optional "${optional}")
   list(GET optional 0 tegula_name)
   set(tegula_missing_before ${tegula_missing})

@@ -68,7 +68,7 @@ FRONT_PAGES = ("tegula.h", "models.h", "dist.h", "tile.h", "bench.h", "text.h", 
 
 # What the front pages keep away from their users, for their compile time.
 HEAVY = {"iostream", "sstream", "fstream", "ranges", "chrono", "random", "filesystem", "thread", "mutex", "future", "regex"}
-HEAVY_FILES = re.compile(r"nlohmann/|hwy/|dnnl|^zlib\.h|^png\.h|jpeglib|^zip\.h")
+HEAVY_FILES = re.compile(r"nlohmann/|hwy/|dnnl|^zlib\.h|^png\.h|jpeglib|^zip\.h|^expat\.h")
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tegula/core/error.h"
+#include "tegula/data/objects/voc.h"
 #include "tegula/io/jpeg.h"
 #include "tegula/io/npy.h"
 
@@ -30,5 +31,6 @@ int main() {
   const bool jpeg = says("libjpeg-dev", [] { tegula::io::parse_jpeg({}, "x.jpg"); });
   const bool read = says("libzip-dev", [] { tegula::io::parse_npz({}, "x.npz"); });
   const bool write = says("libzip-dev", [] { tegula::io::write_npz("x.npz", {}); });
-  return jpeg && read && write ? 0 : 1;
+  const bool voc = says("libexpat1-dev", [] { tegula::data::parse_voc({}, "x.xml"); });
+  return jpeg && read && write && voc ? 0 : 1;
 }
