@@ -13,8 +13,14 @@
 #include "app/suggest.h"
 #include "app/train_log.h"
 #include "tegula/core/error.h"
+#include "tegula/data/augment.h"
+#include "tegula/data/cifar.h"
 #include "tegula/data/digits.h"
+#include "tegula/data/image_folder.h"
+#include "tegula/data/loader.h"
 #include "tegula/data/mnist.h"
+#include "tegula/data/split.h"
+#include "tegula/io/file.h"
 
 namespace tegula::app {
 namespace {
@@ -36,6 +42,26 @@ std::string names() {
 bool is_file(const std::string& path) {
   struct stat status{};
   return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
+}
+
+std::pair<data::ArrayDataset, data::ArrayDataset> arrays_of(const std::pair<data::LabelledImages, data::LabelledImages>& sets) {
+  return {sets.first, sets.second};
+}
+
+/// folder/train/class/*.png and folder/test, or as many of each as --limit says, drawn at random.
+std::pair<data::ArrayDataset, data::ArrayDataset> pictures_of_classes(const DataChoice& choice, const Shape& input) {
+  const auto read = [&](const std::string& folder) {
+    const data::ImageFolder set(folder, {.colours = data::Colours::Rgb, .size = {input[1], input[2]}});
+    std::vector<std::int64_t> rows = data::range(0, set.size());
+    if (choice.limit > 0 && choice.limit < set.size()) {
+      const double share = static_cast<double>(choice.limit) / static_cast<double>(set.size());
+      rows = data::split(set.size(), {share, 1 - share}, {.strata = set.labels()})[0];
+    }
+    data::Loader loader(data::subset(set, rows), {.batch = static_cast<std::int64_t>(rows.size())});
+    const data::Batch all = *loader.next();
+    return data::ArrayDataset(all.x, all.y);
+  };
+  return {read(choice.folder + "/train"), read(choice.folder + "/test")};
 }
 
 /// Takes the whole text for one number that `fits`, or reports the text and the expectation. CLI11's own checks accept nan, and numbers that
@@ -74,7 +100,10 @@ Check not_empty(const std::string& complaint) {
 }
 
 void add_options(Command& command, DataChoice& choice) {
-  command.option("--data", choice.folder, "folder of the MNIST files (idx, plain or .gz); without it the program draws digits")
+  command
+      .option("--data", choice.folder,
+              "folder of the files of MNIST (idx, plain or .gz), or of CIFAR-10 (binary, or train/class/*.png and test); without it the "
+              "program draws digits")
       .check(not_empty())
       .type("DIR");
   command.option("--limit", choice.limit, "use only the first N images of each set").check(positive()).type("N");
@@ -82,12 +111,20 @@ void add_options(Command& command, DataChoice& choice) {
 
 Sets read_sets(const DataChoice& choice, const Shape& input) {
   Sets sets;
+  const bool is_coloured = !input.empty() && input[0] == 3;
+  if (choice.folder.empty() && is_coloured) {
+    throw Error({.op = "tegula",
+                 .got = "a model of coloured images " + to_string(input) + " without any",
+                 .expected = "--data FOLDER: data_batch_1.bin … of CIFAR-10, or train/class/*.png and test/class/*.png"});
+  }
   if (choice.folder.empty()) {
     const auto count = [&](std::int64_t all) { return choice.limit > 0 ? std::min(choice.limit, all) : all; };
     sets.train = data::draw_digits(count(kDrawnTrain), kTrainSeed);
     sets.test = data::draw_digits(count(kDrawnTest), kTestSeed);
   } else {
-    const auto [train, test] = data::mnist(choice.folder);
+    const auto [train, test] = !is_coloured                              ? arrays_of(data::mnist(choice.folder))
+                               : io::is_folder(choice.folder + "/train") ? pictures_of_classes(choice, input)
+                                                                         : arrays_of(data::cifar10(choice.folder));
     sets.train = train;
     sets.test = test;
     if (choice.limit > 0) {
@@ -103,6 +140,8 @@ Sets read_sets(const DataChoice& choice, const Shape& input) {
                  .expected = to_string(expected) + ", what this model takes",
                  .advice = "choose a model for this size"});
   }
+  sets.changed = sets.train;
+  if (is_coloured) sets.changed = data::augmented(sets.train, data::RandomCrop{.padding = 4}, data::RandomFlip{});
   sets.description =
       format("%lld training and %lld test images, %s", static_cast<long long>(sets.train.size()), static_cast<long long>(sets.test.size()),
              choice.folder.empty() ? "drawn by the program" : choice.folder.c_str());

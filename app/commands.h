@@ -43,13 +43,14 @@ void add_device_option(Command& command);
 
 /// Which images to use.
 struct DataChoice {
-  std::string folder;      // of the MNIST files; empty: digits drawn by the program
+  std::string folder;      // of the files of MNIST or CIFAR; empty: digits drawn by the program
   std::int64_t limit = 0;  // images of each set; 0: all
 };
 void add_options(Command& command, DataChoice& choice);
 
 struct Sets {
   data::ArrayDataset train, test;
+  data::AnyDataset changed;  // the training images with random changes, where those suit them: moved and mirrored colours
   std::string description;  // "60000 + 10000 images from data/mnist"
 };
 /// Throws Error also when the images are not of shape `input`.

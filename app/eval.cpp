@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "app/commands.h"
+#include "app/objects/objects.h"
 #include "app/onnx_model.h"
 #include "app/own/images.h"
 #include "app/own/tables.h"
@@ -13,6 +14,8 @@
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/models/image_classifier.h"
+#include "tegula/models/images/detection.h"
+#include "tegula/models/images/segmentation.h"
 #include "tegula/models/table.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/metrics.h"
@@ -38,6 +41,8 @@ void run(const EvalChoice& choice) {
   const std::string kind = from_onnx ? "" : kind_of_model(choice.file);
   if (kind == models::kTableKind) return evaluate_table(choice.file, own_data(choice, "TABLE"));
   if (kind == models::kImagesKind) return evaluate_folder(choice.file, own_data(choice, "FOLDER"));
+  if (kind == models::kSegmentationKind) return evaluate_masks(choice.file, choice.data.folder);
+  if (kind == models::kDetectionKind) return evaluate_boxes(choice.file, choice.data.folder);
   models::Model model = from_onnx ? onnx_image_model(choice.file, choice.scale) : models::load(choice.file);
   const data::ArrayDataset test = read_sets(choice.data, model.input).test;
   Evaluator evaluator(model.net, {.loss = cross_entropy});

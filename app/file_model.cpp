@@ -9,6 +9,8 @@
 #include "app/own/training.h"
 #include "tegula/io/file.h"
 #include "tegula/models/image_classifier.h"
+#include "tegula/models/images/detection.h"
+#include "tegula/models/images/segmentation.h"
 #include "tegula/models/registry.h"
 #include "tegula/models/table.h"
 #include "tegula/models/text/bert.h"
@@ -82,6 +84,14 @@ std::optional<FileModel> model_in(const std::string& path, std::int64_t batch, s
     auto model = std::make_shared<models::NamedImageClassifier>(models::load_image_classifier(path));
     const std::int64_t size = model->net->options().size;
     return file_model(kind, model, *model->net, zeros({batch, 3, size, size}));
+  }
+  if (kind == models::kSegmentationKind) {
+    auto model = std::make_shared<models::NamedUNet>(models::load_unet(path));
+    return file_model(kind, model, *model->net, zeros({batch, model->net->in, model->size, model->size}));
+  }
+  if (kind == models::kDetectionKind) {
+    auto model = std::make_shared<models::NamedDetector>(models::load_detector(path));
+    return file_model(kind, model, *model->net, zeros({batch, model->net->in, model->size, model->size}));
   }
   if (kind.starts_with("translation-")) {
     auto model = std::make_shared<models::Translator>(models::Translator::load(path));

@@ -6,13 +6,18 @@
 
 #include "app/commands.h"
 #include "app/images.h"
+#include "app/objects/objects.h"
 #include "app/onnx_model.h"
 #include "app/own/images.h"
 #include "app/own/tables.h"
 #include "app/own/training.h"
 #include "app/text/classify.h"
 #include "tegula/core/error.h"
+#include "tegula/data/image_folder.h"
+#include "tegula/io/jpeg.h"
 #include "tegula/models/image_classifier.h"
+#include "tegula/models/images/detection.h"
+#include "tegula/models/images/segmentation.h"
 #include "tegula/models/table.h"
 
 namespace tegula::app {
@@ -24,6 +29,7 @@ struct PredictChoice {
   std::int64_t count = 6, classes = 2;
   bool draw = true;
   double scale = 1;
+  std::string found = ".";
 };
 
 HostArray first(HostArray images, std::int64_t count) {
@@ -31,19 +37,27 @@ HostArray first(HostArray images, std::int64_t count) {
   return images;
 }
 
+/// A picture (1, 3, side, side).
+HostArray coloured(const std::string& path, std::int64_t side) {
+  HostArray image = data::resize(data::to_image(io::read_picture(path), data::Colours::Rgb), side, side);
+  image.shape.insert(0, 1);
+  return image;
+}
+
 void run(const PredictChoice& choice) {
   const bool from_onnx = is_onnx(choice.file);
   const std::string kind = from_onnx ? "" : kind_of_model(choice.file);
   if (kind == models::kTableKind) return predict_tables(choice.file, choice.inputs);
   if (kind == models::kImagesKind) return predict_pictures(choice.file, choice.inputs, choice.classes);
+  if (kind == models::kSegmentationKind) return predict_masks(choice.file, choice.inputs, choice.found);
+  if (kind == models::kDetectionKind) return predict_boxes(choice.file, choice.inputs, choice.found);
   models::Model model = from_onnx ? onnx_image_model(choice.file, choice.scale) : models::load(choice.file);
-  if (model.input.rank() != 3 || model.input[0] != 1 || model.input[1] != model.input[2]) {
-    throw Error({.op = "tegula predict",
-                 .got = model.name + ", which takes " + to_string(model.input),
-                 .expected = "a model of square gray images"});
+  if (model.input.rank() != 3 || (model.input[0] != 1 && model.input[0] != 3) || model.input[1] != model.input[2]) {
+    throw Error(
+        {.op = "tegula predict", .got = model.name + ", which takes " + to_string(model.input), .expected = "a model of square images"});
   }
   for (const std::string& path : choice.inputs) {
-    const HostArray images = first(read_images(path, model.input[1]), choice.count);
+    const HostArray images = model.input[0] == 3 ? coloured(path, model.input[1]) : first(read_images(path, model.input[1]), choice.count);
     if (images.size() == 0) continue;
     const auto guesses = classify(model, images);
     if (choice.draw) std::printf("%s", draw(images, guesses).c_str());
@@ -73,6 +87,10 @@ void add_predict(Command& app) {
   command.option("--scale", choice->scale, "of an ONNX model: what a white pixel is, 255 for one that takes bytes")
       .shows_default()
       .type("S");
+  command.option("--found", choice->found, "of masks and boxes: the folder for the pictures that they are drawn into, NAME.found.png")
+      .check(not_empty())
+      .shows_default()
+      .type("FOLDER");
   command.flag("!--no-pictures", choice->draw, "print the results only");
   add_device_option(command);
   command.runs([choice] { run(*choice); });

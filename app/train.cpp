@@ -7,6 +7,8 @@
 
 #include "app/commands.h"
 #include "app/fit.h"
+#include "app/objects/generative.h"
+#include "app/objects/objects.h"
 #include "app/progress.h"
 #include "app/ranks.h"
 #include "app/text/classify.h"
@@ -175,7 +177,7 @@ void run(TrainChoice choice) {
     std::optional<TimelineRecorder> recorder;
     if (!choice.timeline.empty()) recorder.emplace(choice.timeline, ranks);
     keep_log(trainer, log);
-    history = fit(trainer, sets.train, sets.test, "tegula train", lr);
+    history = fit(trainer, sets.changed, sets.test, "tegula train", lr);
     if (recorder) exchanges = told_by(*recorder, choice.timeline);
   }
   std::printf("%s", exchanges.c_str());
@@ -246,6 +248,10 @@ void add_train(Command& app) {
   command.runs([choice] { run(*choice); });
   add_train_table(command);
   add_train_images(command);
+  add_train_unet(command);
+  add_train_detector(command);
+  add_train_gan(command);
+  add_train_vae(command);
   add_train_text(command);
   add_train_translate(command);
   add_train_bert(command);

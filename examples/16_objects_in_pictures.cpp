@@ -17,9 +17,6 @@ constexpr std::int64_t kSide = 64;
 
 // ---- Segmentation: a class for each pixel.
 
-/// Scores (N, classes, H, W) as rows of pixels (N * H * W, classes), which cross_entropy and the metrics take.
-static Tensor by_pixel(const Tensor& scores) { return reshape(movedim(scores, 1, -1), {-1, scores.size(1)}); }
-
 static double segmentation_lesson(std::int64_t pictures, std::int64_t epochs) {
   const data::Scenes train = data::draw_scenes(pictures, 1), test = data::draw_scenes(200, 2);
   manual_seed(0);
@@ -29,13 +26,11 @@ static double segmentation_lesson(std::int64_t pictures, std::int64_t epochs) {
   };
   models::UNet net{.in = 1, .classes = 2, .width = 8, .depth = 2};
   optim::Adam adam(parameters(net), {.lr = 3e-3});
-  const Loss loss([](const Tensor& scores, const Tensor& masks) { return cross_entropy(scores, masks); });
-  Trainer trainer(net, adam, loss, {.epochs = epochs, .batch = 16, .schedule = optim::OneCycleLR{3e-3, epochs * (pictures / 16)}});
+  // cross_entropy, of each pixel's scores and its class.
+  Trainer trainer(net, adam, pixel_loss(), {.epochs = epochs, .batch = 16, .schedule = optim::OneCycleLR{3e-3, epochs * (pictures / 16)}});
   trainer.fit(set(train), set(test));
 
-  metrics::ConfusionMatrix matrix({"ground", "stroke"});
-  const Tensor scores = net(from_array(test.images));
-  matrix.add(by_pixel(scores), reshape(cast(from_array(test.masks) > 0, i64), {-1}));
+  const metrics::ConfusionMatrix matrix = metrics::measure_pixels(net, set(test), {"ground", "stroke"});
   std::printf("segmentation: IoU of strokes %.3f, mean IoU %.3f, dice %.3f\n", matrix.iou(1), matrix.mean_iou(), matrix.f1(1));
   return matrix.iou(1);
 }
@@ -48,39 +43,21 @@ static double detection_lesson(std::int64_t pictures, std::int64_t epochs) {
   models::SingleShotDetector net{.classes = 10, .in = 1};
   optim::Adam adam(parameters(net), {.lr = 3e-3});
   // The loss gets what stands behind the picture in a sample: boxes, classes, and the mask, which it leaves alone.
-  const Loss loss(
-      [&](const Tensor& output, const std::vector<Tensor>& targets) { return net.loss(output, targets[0], targets[1], kSide, kSide); });
-  Trainer trainer(net, adam, loss,
+  Trainer trainer(net, adam, detection_loss(net, kSide, kSide),
                   {.epochs = epochs, .batch = 32, .schedule = optim::OneCycleLR{4e-3, epochs * (pictures / 32)}, .inputs = 1});
   trainer.fit(train);
 
-  eval(net);
-  auto find = jit([&](const Tensor& images) {
-    const models::Found found = net.found(net(images), kSide, kSide);
-    return std::vector<Tensor>{found.boxes, found.scores, found.classes, found.count};
-  });
-  metrics::MeanAveragePrecision map;
-  const auto found = find(from_array(test.images));
-  const Tensor boxes = from_array(test.boxes), classes = from_array(test.classes);
-  const auto counts = found[3].to_host<std::int64_t>();
-  for (std::int64_t i = 0; i < test.size(); ++i) {
-    const auto here = static_cast<std::int64_t>(counts[std::size_t(i)]);
-    const std::int64_t objects = sum(cast(select(classes, 0, i) >= 0, i64)).item<std::int64_t>();
-    const auto first = [&](const Tensor& x, std::int64_t count) { return slice(select(x, 0, i), 0, {0, count}); };
-    map.add({first(found[0], here), first(found[1], here), first(found[2], here)}, {first(boxes, objects), first(classes, objects)});
-  }
-  std::printf("detection of digits:\n%s", map.result().print().c_str());
+  const auto result = metrics::measure_boxes(net, test).result();
+  std::printf("detection of digits:\n%s", result.print().c_str());
 
   // The first picture with three digits found, as a file: each class has its colour.
-  std::int64_t shown = 0;
-  while (shown + 1 < test.size() && counts[std::size_t(shown)] != 3) ++shown;
-  const auto corners = select(found[0], 0, shown).to_host<double>();
-  const auto kinds = select(found[2], 0, shown).to_host<std::int64_t>();
+  std::vector<models::FoundObject> objects;
+  std::int64_t shown = -1;
+  while (objects.size() != 3 && shown + 1 < test.size()) objects = models::found_objects(net, test.get(++shown)[0]);
   std::vector<io::DrawnBox> drawn;
-  for (std::size_t k = 0; k < std::size_t(counts[std::size_t(shown)]); ++k)
-    drawn.push_back({{corners[4 * k], corners[4 * k + 1], corners[4 * k + 2], corners[4 * k + 3]}, kinds[k]});
+  for (const models::FoundObject& object : objects) drawn.push_back({object.corners, object.of_class});
   io::write_png("objects.png", io::draw_boxes(test.get(shown)[0], drawn));
-  return map.result().map50;
+  return result.map50;
 }
 
 int main(int argc, char** argv) {

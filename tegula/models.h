@@ -2,13 +2,22 @@
 // Ready models of images and tables. Models of words are in tegula/text.h.
 #include "tegula/tegula.h"
 
+#include "tegula/data/objects/object_folder.h"  // data::ObjectFolder, data::MaskFolder: pictures with labels
+#include "tegula/data/objects/padded.h"         // data::padded: batches of pictures of unequal sizes
+#include "tegula/data/objects/placement.h"      // data::RandomPlacement: one change for image, boxes and mask
+#include "tegula/data/objects/voc.h"            // data::read_voc
+#include "tegula/io/draw_mask.h"                // io::draw_mask
 #include "tegula/models/airbench.h"          // models::Airbench
+#include "tegula/models/cifar.h"             // models::ResNet20
 #include "tegula/models/image_classifier.h"  // models::ImageClassifier: pictures of one's own
 #include "tegula/models/images/convnext.h"      // models::ConvNextTiny
 #include "tegula/models/images/densenet.h"      // models::DenseNet
+#include "tegula/models/images/detection.h"     // models::NamedDetector, models::anchor_sizes
 #include "tegula/models/images/detector.h"      // models::SingleShotDetector
 #include "tegula/models/images/efficientnet.h"  // models::EfficientNetB0
+#include "tegula/models/images/generative.h"    // models::Gan, models::PictureVae
 #include "tegula/models/images/mobilenet.h"     // models::MobileNetV2
+#include "tegula/models/images/segmentation.h"  // models::NamedUNet
 #include "tegula/models/images/unet.h"          // models::UNet
 #include "tegula/models/images/vgg.h"           // models::Vgg
 #include "tegula/models/images/vit.h"           // models::VisionTransformer
@@ -16,3 +25,5 @@
 #include "tegula/models/registry.h"          // models::make, models::load: by name, and in files
 #include "tegula/models/resnet.h"            // models::ResNet18, 34, 50, 101
 #include "tegula/models/table.h"             // models::TableModel: tables of one's own
+#include "tegula/train/metrics_of_samples.h"  // metrics::frechet_distance
+#include "tegula/train/objects.h"  // metrics::measure_pixels, metrics::measure_boxes, pixel_loss, detection_loss

@@ -97,15 +97,6 @@ void print_matrix(models::ImageClassifier& net, const std::vector<std::string>& 
               100 * matrix.accuracy(), matrix.macro_f1(), printable(matrix.print()).c_str());
 }
 
-/// FOLDER/train and FOLDER/val (or valid, validation, test), where data sets come so; else nothing.
-std::optional<std::pair<std::string, std::string>> own_parts(const std::string& folder) {
-  if (!io::is_folder(folder + "/train")) return {};
-  for (const char* name : {"/val", "/valid", "/validation", "/test"}) {
-    if (io::is_folder(folder + name)) return std::pair(folder + "/train", folder + name);
-  }
-  return {};
-}
-
 void run_train_images(ImagesChoice& choice) {
   OwnTraining& training = choice.training;
   refuse_ranks(kTrainImages, "pictures of one's own are trained on by one process");

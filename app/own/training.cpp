@@ -110,6 +110,14 @@ std::string kind_of_model(const std::string& path) {
   return found == metadata.end() ? "" : found->second;
 }
 
+std::optional<std::pair<std::string, std::string>> own_parts(const std::string& folder) {
+  if (!io::is_folder(folder + "/train")) return {};
+  for (const char* name : {"/val", "/valid", "/validation", "/test"}) {
+    if (io::is_folder(folder + name)) return std::pair(folder + "/train", folder + name);
+  }
+  return {};
+}
+
 std::string joined(const std::vector<std::string>& names) {
   std::string out;
   for (const std::string& name : names) out += (out.empty() ? "" : ", ") + printable(name);

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/commands.h"
@@ -54,6 +56,9 @@ void draw_curve(const std::string& path, const History& history, const std::stri
 
 /// "tegula.model" of a file: "table", "images", …; empty for another file.
 std::string kind_of_model(const std::string& path);
+
+/// FOLDER/train and FOLDER/val (or valid, validation, test), where data sets come so; else nothing.
+std::optional<std::pair<std::string, std::string>> own_parts(const std::string& folder);
 
 /// Names as a terminal may show them: "cat, dog".
 std::string joined(const std::vector<std::string>& names);

@@ -32,10 +32,16 @@ std::vector<Guess> classify(models::Model& model, const HostArray& images) {
 
 std::string draw(const HostArray& images, std::span<const Guess> guesses, std::span<const std::int64_t> truth) {
   const auto height = images.shape[images.shape.rank() - 2], width = images.shape.back();
+  const auto plane = static_cast<std::size_t>(height * width), channels = static_cast<std::size_t>(images.shape[1]);
+  const auto values = images.values<float>();
+  std::vector<float> gray(guesses.size() * plane);
+  for (std::size_t i = 0; i < gray.size(); ++i) {
+    for (std::size_t c = 0; c < channels; ++c)
+      gray[i] += values[(i / plane * channels + c) * plane + i % plane] / static_cast<float>(channels);
+  }
   std::vector<Picture> pictures;
   for (std::size_t i = 0; i < guesses.size(); ++i) {
-    const auto pixels =
-        images.values<float>().subspan(i * static_cast<std::size_t>(height * width), static_cast<std::size_t>(height * width));
+    const auto pixels = std::span<const float>(gray).subspan(i * plane, plane);
     std::string caption = format("%lld (%.1f %%)", static_cast<long long>(guesses[i].best), 100 * guesses[i].best_probability);
     if (i < truth.size()) {
       caption += truth[i] == guesses[i].best ? " right" : format(" wrong, is %lld", static_cast<long long>(truth[i]));

@@ -19,7 +19,7 @@ struct Guess {
 /// The two most probable classes of each image (N, …).
 std::vector<Guess> classify(models::Model& model, const HostArray& images);
 
-/// The images (N, 1, H, W) drawn with guess and probability; with the truth where it is known.
+/// The images (N, C, H, W), of coloured ones the mean of their channels, drawn with guess and probability; with the truth where it is known.
 std::string draw(const HostArray& images, std::span<const Guess> guesses, std::span<const std::int64_t> truth = {});
 
 /// Half blocks, or ASCII when the environment says the terminal cannot show them (TERM=dumb, TEGULA_ASCII).

@@ -6,9 +6,12 @@
 #include <utility>
 
 #include "app/commands.h"
+#include "app/objects/generative.h"
+#include "app/own/training.h"
 #include "app/progress.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/io/file.h"
 #include "tegula/models/text/language_model.h"
 #include "tegula/text/lines.h"
 
@@ -22,6 +25,7 @@ struct GenerateChoice {
   std::int64_t samples = 1, batch = 16;
   std::uint64_t seed = 0;
   bool shows_prompt = true, says_speed = true;
+  std::string pictures = "pictures.png";
 };
 
 void show(std::string_view piece) {
@@ -59,6 +63,11 @@ void say_speed(const std::vector<models::Written>& texts) {
 }
 
 void run_generate(GenerateChoice choice) {
+  if (io::is_there(choice.file) && !io::is_folder(choice.file) && choice.file.ends_with(".safetensors") &&
+      makes_pictures(kind_of_model(choice.file))) {
+    manual_seed(choice.seed);
+    return generate_pictures(choice.file, choice.samples, choice.pictures);
+  }
   const std::vector<std::string> prompts = prompts_of(choice);
   const models::LanguageModel model = models::load_language_model(choice.file, choice.tokenizer);
   models::TextWriter write(model);
@@ -97,11 +106,12 @@ void run_generate(GenerateChoice choice) {
 void add_generate(Command& app) {
   auto choice = std::make_shared<GenerateChoice>();
   models::WriteOptions& o = choice->options;
-  Command command = app.command("generate", "text from a language model, token by token");
+  Command command = app.command("generate", "text from a language model, token by token; or pictures of a GAN or VAE");
   command.last_counts();
   command
       .option("file,--model", choice->file,
-              "a model of tegula train gpt or char-lstm, a folder of Hugging Face's (gpt2, llama), a GGUF file, or a .bin of llama2.c")
+              "a model of tegula train gpt, char-lstm, gan or vae, a folder of Hugging Face's (gpt2, llama), a GGUF file, or a .bin of "
+              "llama2.c")
       .required()
       .type("FILE");
   command.option("--tokenizer", choice->tokenizer, "instead of the model's own; a .bin needs one").check(not_empty()).type("TOKENIZER");
@@ -130,7 +140,8 @@ void add_generate(Command& app) {
       .repeats()
       .check(not_empty("got an empty text, expected some"))
       .type("TEXT");
-  command.option("--samples", choice->samples, "texts for each prompt").check(positive()).shows_default().type("N");
+  command.option("--samples", choice->samples, "texts for each prompt, or pictures").check(positive()).shows_default().type("N");
+  command.option("--pictures", choice->pictures, "the file for pictures of a GAN or VAE").check(not_empty()).shows_default().type("FILE");
   command.option("--seed", choice->seed, "the same seed gives the same text").check(any_count()).shows_default().type("S");
   command.flag("!--no-prompt", choice->shows_prompt, "without the prompt in front of the text");
   command.flag("!--no-speed", choice->says_speed, "without the line about tokens and time (on stderr)");

@@ -5,23 +5,11 @@
 #include <string>
 
 #include "tegula/core/error.h"
+#include "tegula/io/class_colours.h"
 
 namespace tegula::io {
 namespace {
 
-using Colour = std::array<std::uint8_t, 3>;
-constexpr std::array<Colour, 12> kColours{{{230, 25, 75},
-                                           {60, 180, 75},
-                                           {255, 225, 25},
-                                           {0, 130, 200},
-                                           {245, 130, 48},
-                                           {145, 30, 180},
-                                           {70, 240, 240},
-                                           {240, 50, 230},
-                                           {210, 245, 60},
-                                           {250, 190, 212},
-                                           {0, 128, 128},
-                                           {170, 110, 40}}};
 constexpr std::int64_t kLine = 2;
 
 }  // namespace
@@ -55,11 +43,11 @@ HostArray draw_boxes(const HostArray& picture, std::span<const DrawnBox> boxes, 
     };
     const std::int64_t left = place(box.corners[0], width), top = place(box.corners[1], height), right = place(box.corners[2], width),
                        bottom = place(box.corners[3], height);
-    const auto number = static_cast<std::uint64_t>(box.of_class) % kColours.size();
+    const Colour& colour = class_colour(box.of_class);
     for (std::int64_t y = top; y <= bottom; ++y) {
       for (std::int64_t x = left; x <= right; ++x) {
         const bool is_line = y - top < kLine || bottom - y < kLine || x - left < kLine || right - x < kLine;
-        if (is_line) std::ranges::copy(kColours[number], pixels.begin() + (y * width + x) * 3);
+        if (is_line) std::ranges::copy(colour, pixels.begin() + (y * width + x) * 3);
       }
     }
   }

@@ -1,6 +1,7 @@
 #include "tegula/models/registry.h"
 
 #include "tegula/core/error.h"
+#include "tegula/models/cifar.h"
 #include "tegula/models/description.h"
 #include "tegula/models/mnist.h"
 #include "tegula/nn/state.h"
@@ -21,6 +22,7 @@ std::span<const Entry> all() {
       {"mnist-mlp", "784-128-10 with ReLU", {1, 28, 28}, build<MnistMlp>, {}, 1e-2},
       {"mnist-cnn", "convolutions 3x3x12, 6x6x24 /2, 6x6x32 /2, dense 200", {1, 28, 28}, build<MnistCnn>, {.dropout = 0.4}, 4e-3},
       {"lenet5", "LeNet-5 with ReLU and max pooling", {1, 28, 28}, build<LeNet5>, {}, 6e-3},
+      {"resnet20", "residual net of 20 layers for CIFAR's 32 x 32 colours", {3, 32, 32}, build<ResNet20>, {}, 1e-2},
   };
   return entries;
 }

@@ -440,7 +440,8 @@ TEST(App, SaysWhatIsWrong) {
   fails({"bench", "nonsense"}, 2, "tegula bench: no command nonsense");
   fails({"train", "gtp", "input.txt"}, 2, "tegula train: no model or command gtp; did you mean gpt?\nThere are mnist-mlp, ");
   fails({"summary", "lenet-5"}, 1,
-        "the model lenet-5, which is no file, expected a model file, or one of mnist-mlp, mnist-cnn, lenet5\n  hint: did you mean lenet5?");
+        "the model lenet-5, which is no file, expected a model file, or one of mnist-mlp, mnist-cnn, lenet5, resnet20\n  hint: did you "
+        "mean lenet5?");
   fails({"generate"}, 2, "tegula generate: --model is required\n");
   fails({}, 2, "tegula: got no command, expected one\nThere are train, ");
   fails({"train", "lenet5", "--epoch", "2"}, 2, "tegula train: unknown option --epoch; did you mean --epochs?\n");

@@ -4,6 +4,7 @@
 
 #include "tegula/data/idx.h"
 #include "tegula/io/pytorch.h"
+#include "tegula/models/cifar.h"
 #include "tegula/tegula.h"
 #include "tests/io/files.h"
 
@@ -30,39 +31,6 @@ struct BurnNet {
   Tensor operator()(Tensor x) {
     x = norm1(relu(conv3(relu(conv2(relu(conv1(x)))))));
     return norm2(fc2(relu(fc1(reshape(x, {x.shape()[0], -1})))));
-  }
-};
-
-/// A block of ResNet for CIFAR (He et al., 2016, section 4.2): where the number of maps grows the shortcut is every second pixel, between maps of zeros.
-struct CifarBlock {
-  CifarBlock(std::int64_t in, std::int64_t out)
-      : conv1(in, out, 3, {.stride = out / in, .padding = 1, .bias = false}),
-        conv2(out, out, 3, {.padding = 1, .bias = false}),
-        bn1(out),
-        bn2(out),
-        more(out - in) {}
-  Tensor operator()(const Tensor& x) {
-    const Tensor y = bn2(conv2(relu(bn1(conv1(x)))));
-    if (more == 0) return relu(y + x);
-    const Tensor half = slice(slice(x, 2, {.step = 2}), 3, {.step = 2});
-    return relu(y + pad(half, {{0, 0}, {more / 2, more / 2}, {0, 0}, {0, 0}}));
-  }
-  nn::Conv2d conv1, conv2;
-  nn::BatchNorm2d bn1, bn2;
-  std::int64_t more;
-  static constexpr auto fields = nn::fields<&CifarBlock::conv1, &CifarBlock::bn1, &CifarBlock::conv2, &CifarBlock::bn2>;
-};
-
-struct ResNet20 {
-  nn::Conv2d conv1{3, 16, 3, {.padding = 1, .bias = false}};
-  nn::BatchNorm2d bn1{16};
-  std::vector<CifarBlock> layer1{{16, 16}, {16, 16}, {16, 16}}, layer2{{16, 32}, {32, 32}, {32, 32}}, layer3{{32, 64}, {64, 64}, {64, 64}};
-  nn::Linear linear{64, 10};
-  Tensor operator()(Tensor x) {
-    x = relu(bn1(conv1(x)));
-    for (auto* blocks : {&layer1, &layer2, &layer3})
-      for (CifarBlock& block : *blocks) x = block(x);
-    return linear(global_avg_pool(x));
   }
 };
 
@@ -102,7 +70,7 @@ TEST(PyTorchFiles, AResNetOfCifarIsAsGoodAsPublished) {
   const std::string path = testing::shared_data() + "/models/resnet-cifar10/resnet20-12fca82f.th",
                     pictures = testing::shared_data() + "/cifar10-lossless-subset/train_first4000.bin";
   if (testing::shared_data().empty() || !io::is_there(path) || !io::is_there(pictures)) GTEST_SKIP() << "no ../shared/data/models";
-  ResNet20 net;
+  tegula::models::ResNet20 net;
   const LoadReport report = load(net, renamed(load_state(path), {{"module.*", "*"}}), Strict::No);
   EXPECT_TRUE(report.unexpected.empty()) << report.text();
   for (const std::string& name : report.missing) EXPECT_TRUE(name.ends_with("num_batches_tracked")) << name;  // older than that buffer
@@ -113,10 +81,9 @@ TEST(PyTorchFiles, AResNetOfCifarIsAsGoodAsPublished) {
   ASSERT_EQ(bytes.size(), static_cast<std::size_t>(kPictures * kBytes));
   const Tensor all =
       from_array(HostArray::from(std::span(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size()), {kPictures, kBytes}));
-  const Tensor mean = tensor({0.485F, 0.456F, 0.406F}, {3, 1, 1}), deviation = tensor({0.229F, 0.224F, 0.225F}, {3, 1, 1});
   auto right = jit([&](const Tensor& rows) {
     const Tensor labels = cast(select(rows, 1, 0), i64), pixels = cast(slice(rows, 1, {1, kBytes}), f32) * (1 / 255.F);
-    const Tensor scores = net((reshape(pixels, {-1, 3, 32, 32}) - mean) / deviation);
+    const Tensor scores = net(reshape(pixels, {-1, 3, 32, 32}));
     return sum(cast(argmax(scores, 1) == labels, i64));
   });
   std::int64_t count = 0;

@@ -22,7 +22,6 @@
 namespace tegula::models {
 namespace {
 
-constexpr std::int64_t kStride = 8;
 constexpr BoxCoding kCoding{{5, 5, 2.5, 2.5}};
 
 /// (N, sizes * width, H, W) -> (N, H * W * sizes, width).
@@ -32,16 +31,18 @@ Tensor by_anchor(const Tensor& x, std::int64_t width) {
 
 }  // namespace
 
-nn::Sequential SingleShotDetector::layers(std::int64_t in, std::int64_t width) {
+nn::Sequential SingleShotDetector::layers(std::int64_t in, std::int64_t width, std::int64_t stages) {
   nn::Sequential out;
   std::int64_t from = in;
-  for (const std::int64_t to : {width, 2 * width, 4 * width}) {
+  for (std::int64_t stage = 0; stage < stages; ++stage) {
+    const std::int64_t to = width << stage;
     out.push_back(convolution_norm(from, to, {}, nn::Layer(relu)));
     out.push_back(nn::MaxPool2d{2});
     from = to;
   }
-  out.push_back(convolution_norm(from, 8 * width, {}, nn::Layer(relu)));
-  out.push_back(convolution_norm(8 * width, 8 * width, {}, nn::Layer(relu)));
+  const std::int64_t last = width << stages;
+  out.push_back(convolution_norm(from, last, {}, nn::Layer(relu)));
+  out.push_back(convolution_norm(last, last, {}, nn::Layer(relu)));
   return out;
 }
 
@@ -52,17 +53,19 @@ nn::Conv2d SingleShotDetector::scorer(std::int64_t in, std::int64_t out) {
 }
 
 Tensor SingleShotDetector::operator()(Tensor x) {
-  if (x.rank() != 4 || x.size(1) != in || x.size(2) % kStride != 0 || x.size(3) % kStride != 0) {
+  const std::int64_t stride = std::int64_t{1} << stages;
+  if (x.rank() != 4 || x.size(1) != in || x.size(2) % stride != 0 || x.size(3) % stride != 0) {
     throw Error({.op = "SingleShotDetector",
                  .got = "shape " + to_string(x.shape()),
-                 .expected = "(N, " + std::to_string(in) + ", H, W), H and W multiples of 8"});
+                 .expected = "(N, " + std::to_string(in) + ", H, W), H and W multiples of " + std::to_string(stride)});
   }
   const Tensor map = body(x);
   return concat({by_anchor(scores(map), classes), by_anchor(codes(map), 4)}, -1);
 }
 
 Tensor SingleShotDetector::anchors(std::int64_t height, std::int64_t across) const {
-  return anchor_boxes(height / kStride, across / kStride, static_cast<double>(kStride), sizes);
+  const std::int64_t stride = std::int64_t{1} << stages;
+  return anchor_boxes(height / stride, across / stride, static_cast<double>(stride), sizes);
 }
 
 Tensor SingleShotDetector::loss(Arg output_arg, Arg boxes_arg, Arg of_arg, std::int64_t height, std::int64_t across) const {

@@ -22,14 +22,15 @@ struct Found {
   Tensor count;    // (N) i64
 };
 
-/// After Liu et al., "SSD: single shot multibox detector" (2016), with one map of an eighth of the size and the focal loss of Lin et al. (2017): each
-/// anchor has a score for each class and four numbers that move its box. H and W are multiples of 8.
+/// After Liu et al., "SSD: single shot multibox detector" (2016), with one map of 1 / 2^stages of the size and the focal loss of Lin et al. (2017): each
+/// anchor has a score for each class and four numbers that move its box. H and W are multiples of 2^stages.
 struct SingleShotDetector {
   std::int64_t classes, in = 3, width = 16;
   std::vector<std::array<double, 2>> sizes{{12, 22}, {20, 22}, {16, 28}, {28, 28}};  // widths and heights of anchors, in pixels
-  nn::Sequential body = layers(in, width);
-  nn::Conv2d scores = scorer(8 * width, static_cast<std::int64_t>(sizes.size()) * classes);
-  nn::Conv2d codes{8 * width, static_cast<std::int64_t>(sizes.size()) * 4, 3, {.padding = 1}};
+  std::int64_t stages = 3;
+  nn::Sequential body = layers(in, width, stages);
+  nn::Conv2d scores = scorer(width << stages, static_cast<std::int64_t>(sizes.size()) * classes);
+  nn::Conv2d codes{width << stages, static_cast<std::int64_t>(sizes.size()) * 4, 3, {.padding = 1}};
 
   /// (N, anchors, classes + 4): scores before the sigmoid, and codes (encode_boxes).
   Tensor operator()(Tensor x);
@@ -40,7 +41,7 @@ struct SingleShotDetector {
   /// What an output found.
   Found found(Arg output, std::int64_t height, std::int64_t width, const FoundOptions& options = {}) const;
 
-  static nn::Sequential layers(std::int64_t in, std::int64_t width);
+  static nn::Sequential layers(std::int64_t in, std::int64_t width, std::int64_t stages);
   static nn::Conv2d scorer(std::int64_t in, std::int64_t out);
 };
 
