@@ -144,7 +144,7 @@ StateDict bert_state(const StateDict& hugging_face, std::string_view prefix) {
   for (const NamedTensor& one : hugging_face) {
     std::string_view name = one.name;
     constexpr std::string_view kBert = "bert.";
-    const bool of_head = name.starts_with("cls.") || name.starts_with("classifier.");
+    const bool of_head = name.starts_with("cls.") || name.starts_with("classifier.") || name.starts_with("qa_outputs.");
     if (name.starts_with(kBert)) name.remove_prefix(kBert.size());
     if (name == "embeddings.position_ids" || name.starts_with("cls.predictions.decoder.") || name.starts_with("cls.seq_relationship."))
       continue;
