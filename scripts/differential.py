@@ -26,13 +26,15 @@ except ImportError:
 
 import differential_attention
 import differential_images
+import differential_linalg
 import differential_networks
 import differential_programs
+import differential_rows
 import differential_sequences
 import differential_shapes
 from differential_cases import ELEMENTWISE, NAMES, TORCH, Draw
 
-CASES = {**ELEMENTWISE, **differential_shapes.CASES, **differential_networks.CASES, **differential_images.CASES, **differential_attention.CASES,
+CASES = {**ELEMENTWISE, **differential_shapes.CASES, **differential_networks.CASES, **differential_images.CASES, **differential_attention.CASES, **differential_linalg.CASES, **differential_rows.CASES,
          **differential_sequences.CASES, **differential_programs.CASES}
 # Functions that hold much between them, and programs of such.
 FAMILIES = {
@@ -44,6 +46,11 @@ FAMILIES = {
     "image": ["interpolate", "grid_sample", "affine_grid", "unfold", "fold", "program.image", "program.image", "program.image"],
     "linear": ["einsum", "matmul", "program.linear", "program.linear", "program.linear"],
     "wide": ["program.wide"],
+    "linalg": ["solve", "inverse", "det", "slogdet", "lu", "lu_solve", "cholesky", "cholesky_solve", "triangular_solve", "qr", "lstsq", "eigh", "eigvalsh", "eig", "svd", "svdvals",
+               "pinv", "matrix_rank", "matrix_norm", "cond", "trace", "kron", "matrix_power", "matrix_exp"],
+    "signal": ["fft", "ifft", "rfft", "irfft", "stft", "istft", "window", "convolve"],
+    "rows": ["segment_sum", "segment_mean", "segment_max", "segment_softmax", "segment_take", "sparse_matmul", "sparse_csr", "embedding_bag"],
+    "boxes": ["box_iou", "box_convert", "box_area", "clip_boxes", "encode_boxes", "decode_boxes", "nms", "roi_align", "roi_pool", "sigmoid_focal_loss", "dice_loss"],
 }
 MODES = ["plain", "jit", "vars"]
 VIEWS = {"strided": ["transposed", "strided", "flipped", "wide"], "mostly dense": ["dense", "dense", "transposed", "strided", "flipped"]}

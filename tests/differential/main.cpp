@@ -231,8 +231,8 @@ json answer(const Registry& registry, const json& one) {
 int main(int argc, char** argv) {
   using namespace differential;
   Registry registry;
-  for (const auto add : {add_elementwise, add_movement, add_reductions, add_networks, add_images, add_losses, add_layers, add_training,
-                         add_attention, add_sequences, add_programs})
+  for (const auto add : {add_elementwise, add_movement, add_reductions, add_networks, add_images, add_linalg, add_losses, add_layers,
+                         add_training, add_attention, add_sequences, add_programs})
     add(registry);
   if (argc > 1 && std::strcmp(argv[1], "--list") == 0) {
     for (const auto& [name, _] : registry) std::printf("%s\n", name.c_str());

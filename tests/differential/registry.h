@@ -40,6 +40,7 @@ void add_movement(Registry& registry);
 void add_reductions(Registry& registry);
 void add_networks(Registry& registry);
 void add_images(Registry& registry);
+void add_linalg(Registry& registry);
 void add_losses(Registry& registry);
 void add_layers(Registry& registry);
 void add_training(Registry& registry);

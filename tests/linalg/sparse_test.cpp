@@ -24,6 +24,8 @@ TEST(Segments, SumsMeansAndSoftmaxAreThoseOfTheLines) {
         const Tensor expected = matmul(member, x), counts = sum(member, 1, Keep::Yes);
         EXPECT_LT(apart(segment_sum(x, s), expected), 1e-12) << rows << " " << count;
         EXPECT_LT(apart(segment_mean(x, s), expected / maximum(counts, 1.0)), 1e-12);
+        const Tensor nodes = draw({rows, width});
+        EXPECT_EQ(segment_take(nodes, s).to_host<double>(), take(nodes, index, 0).to_host<double>());
         const Tensor share = segment_softmax(x, s);
         if (count == 0) continue;
         EXPECT_LT(apart(share, exp(x) / take(matmul(member, exp(x)), index, 0)), 1e-12);
@@ -48,10 +50,16 @@ TEST(Segments, EveryDtypeAndMoreAxes) {
     EXPECT_EQ(y.dtype(), dtype);
     EXPECT_EQ(cast(select(y, 0, 2), f64).to_host<double>(), (std::vector<double>{12, 14, 16, 18, 20, 22})) << name(dtype);
     EXPECT_EQ(most(select(y, 0, 3)), 0);
+    if (is_float(dtype))
+      EXPECT_EQ(cast(select(segment_max(x, s), 0, 2), f64).to_host<double>(), (std::vector<double>{12, 13, 14, 15, 16, 17}));
+    const Tensor back = segment_take(y, s);
+    EXPECT_EQ(back.dtype(), dtype);
+    EXPECT_EQ(apart(cast(back, f64), cast(take(y, index, 0), f64)), 0) << name(dtype);
   }
   EXPECT_HAS_MESSAGE(segments(tensor<std::int64_t>({0, 4}), 4).order.to_host<std::int64_t>(), "index 4");
   EXPECT_HAS_MESSAGE(segment_sum(draw({3, 2}), s), "segment_sum: got shape (3, 2)");
   EXPECT_HAS_MESSAGE(segment_max(ones({4}, i64), s), "expected a float dtype");
+  EXPECT_HAS_MESSAGE(segment_take(draw({5, 2}), s), "segment_take: got shape (5, 2), expected (4, …)");
 }
 
 TEST(Segments, GradientsOfFirstAndSecondOrder) {
@@ -61,6 +69,8 @@ TEST(Segments, GradientsOfFirstAndSecondOrder) {
   check_gradients([&](const In& in) { return weighed(square(segment_mean(in[0], s))); }, {x});
   check_gradients([&](const In& in) { return weighed(square(segment_softmax(in[0], s))); }, {x});
   check_gradients([&](const In& in) { return weighed(square(slice(segment_max(in[0], s), 0, {0, 3}))); }, {x});
+  check_gradients([&](const In& in) { return weighed(square(segment_take(in[0], s))); }, {draw({4, 3})});
+  check_gradients([&](const In& in) { return sum(sin(grad(weighed(square(segment_take(in[0], s))), in[0]))); }, {draw({4, 3})});
   check_gradients([&](const In& in) { return sum(sin(grad(weighed(square(segment_sum(in[0], s))), in[0]))); }, {x});
 }
 

@@ -38,8 +38,8 @@ Tensor norm_of(const Tensor& x, MatrixNorm norm) {
   switch (norm) {
     case MatrixNorm::Frobenius: return sqrt(sum(x * x, {-1, -2}));
     case MatrixNorm::Nuclear: return sum(svdvals(x), -1);
-    case MatrixNorm::Two: return max(svdvals(x), -1);
-    case MatrixNorm::MinusTwo: return min(svdvals(x), -1);
+    case MatrixNorm::Two: return select(svdvals(x), -1, 0);  // they descend
+    case MatrixNorm::MinusTwo: return select(svdvals(x), -1, -1);
     case MatrixNorm::One: return max(sum(abs(x), -2), -1);
     case MatrixNorm::Infinity: return max(sum(abs(x), -1), -1);
   }
@@ -121,7 +121,7 @@ Tensor cond(Arg of_a, MatrixNorm norm) {
   const bool by_values = norm == MatrixNorm::Two || norm == MatrixNorm::MinusTwo;
   const Matrix a = ops::matrix_of("cond", of_a, by_values ? Extents2::Any : Extents2::Square);
   if (!by_values) return a.back(norm_of(a.x, norm) * norm_of(inverse(a.x), norm));
-  const Tensor values = svdvals(a.x), most = max(values, -1), least = min(values, -1);
+  const Tensor values = svdvals(a.x), most = select(values, -1, 0), least = select(values, -1, -1);
   return a.back(norm == MatrixNorm::Two ? most / least : least / most);
 }
 

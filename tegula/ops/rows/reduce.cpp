@@ -6,6 +6,7 @@
 #include "tegula/graph/frame.h"
 #include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
@@ -69,10 +70,10 @@ class ExtremeOp final : public AxesReduceOp {
   }
 
  private:
-  /// y, computed from the elements that it is compared with. If y is known and x must be computed again, other kernels do that, whose sums
-  /// may have another order: the extreme is then computed again, too. In one plan both are one item.
+  /// y, computed from the elements that it is compared with. If y is computed before and x must be computed again, other kernels (or another routine of LAPACK) do
+  /// that, whose results may differ by a rounding: the extreme is then computed again, too. In one plan both are one item.
   static Tensor beside(const Node& y) {
-    if (!y.has_value() || y.input(0).has_value()) return Tensor(Ref<Node>(const_cast<Node*>(&y)));
+    if (y.input(0).has_value() || Trace::current()) return Tensor(Ref<Node>(const_cast<Node*>(&y)));
     return make_node(y.op_ref(), {Tensor(y.inputs()[0])}, y.shape(), y.dtype(), y.origin().where);
   }
 };

@@ -92,8 +92,8 @@ class GroupedMaxOp final : public KernelOp {
     const Value inside = RowKernel::both(kernel.row_mask(), begin >= 0 && end <= count && begin < end);
     const Value length = tile::select(inside, end - begin, zero);
     const Value longest = tile::reshape(tile::reduce(length, 0, tile::Reduction::Max), {});
-    const Value none =
-        b.full({kernel.tile_rows(), kernel.tile_columns()}, -std::numeric_limits<double>::infinity(), context.output().dtype);
+    const Value none = b.full({kernel.tile_rows(), kernel.tile_columns()}, -std::numeric_limits<double>::infinity(),
+                              tile::compute_type(context.output().dtype));
     const auto found = b.for_(zero, longest, one, {none}, [&](Value k, std::span<const Value> carried) -> std::vector<Value> {
       const Value here = RowKernel::both(inside, k < length), line = b.load(index + (begin + k), here);
       const Value known = here && line >= 0 && line < height;

@@ -3,6 +3,7 @@
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
+#include "tegula/graph/trace.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
@@ -39,6 +40,12 @@ ops::GroupedMatrix lines_of(const Segments& s) {
   return {{s.starts, s.order, {}}, {starts, s.index, {}}, s.index, each};
 }
 
+/// The row of each line, of rows (rows, width).
+Tensor rows_of_lines(const Segments& s, const Tensor& rows, const Line& where) {
+  const ops::GroupedMatrix m = lines_of(s);
+  return ops::grouped_sum({m.there, m.here, m.columns, m.rows}, rows, {}, where);
+}
+
 /// x (count, …) with its other axes as one.
 Tensor flat(std::string_view op, const Arg& of_x, std::int64_t count) {
   const Tensor x = of_x.tensor(op);
@@ -66,9 +73,12 @@ Tensor greatest(const Segments& s, const Tensor& x, const Line& where) {
   return custom_function(
       "segment_max", [&](const std::vector<Tensor>& in) { return ops::grouped_max({s.starts, s.order, {}}, in[0], where); },
       [=](const std::vector<Tensor>& in, const Tensor& y, const Tensor& dy) {
-        const Tensor chosen = cast(in[0] == take(y, s.index, 0), in[0].dtype());
+        // If y is computed before and the lines must be computed again, they may differ by a rounding: so is the greatest.
+        const bool again = !in[0].node()->has_value() && !Trace::current();
+        const Tensor most = again ? ops::grouped_max({s.starts, s.order, {}}, in[0], where) : y;
+        const Tensor chosen = cast(in[0] == rows_of_lines(s, most, where), in[0].dtype());
         const Tensor share = dy / maximum(ops::grouped_sum(lines_of(s), chosen, {}, where), 1.0);
-        return std::vector<Tensor>{chosen * take(share, s.index, 0)};
+        return std::vector<Tensor>{chosen * rows_of_lines(s, share, where)};
       },
       {x}, where);
 }
@@ -103,8 +113,17 @@ Tensor segment_softmax(Arg of_x, const Segments& s) {
   const Tensor x = floats("segment_softmax", of_x.tensor("segment_softmax"), of_x.loc),
                lines = flat("segment_softmax", of_x, s.index.size(0));
   const Tensor most = stop_gradient(ops::grouped_max({s.starts, s.order, {}}, lines, of_x.loc));
-  const Tensor e = exp(lines - take(where(isinf(most), 0.0, most), s.index, 0));
-  return reshape(e / take(ops::grouped_sum(lines_of(s), e, {}, of_x.loc), s.index, 0), x.shape());
+  const Tensor e = exp(lines - rows_of_lines(s, where(isinf(most), 0.0, most), of_x.loc));
+  return reshape(e / rows_of_lines(s, ops::grouped_sum(lines_of(s), e, {}, of_x.loc), of_x.loc), x.shape());
+}
+
+Tensor segment_take(Arg of_x, const Segments& s) {
+  const In frame("segment_take", of_x.loc);
+  const Tensor x = of_x.tensor("segment_take");
+  if (x.rank() < 1 || x.size(0) != s.rows)
+    ops::refuse("segment_take", "shape " + to_string(x.shape()), "(" + std::to_string(s.rows) + ", …), one for each row of the segments",
+                of_x.loc);
+  return with_rows(rows_of_lines(s, reshape(x, {s.rows, numel(x.shape(), 1, x.rank())}), of_x.loc), x, s.index.size(0));
 }
 
 SparseMatrix sparse_coo(Arg of_row, Arg of_column, Arg of_values, std::int64_t rows, std::int64_t columns) {

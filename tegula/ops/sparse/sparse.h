@@ -22,6 +22,8 @@ Segments segments(Arg index, std::int64_t rows);
 Tensor segment_sum(Arg x, const Segments& segments);
 Tensor segment_mean(Arg x, const Segments& segments);
 Tensor segment_max(Arg x, const Segments& segments);
+/// x (rows, …) -> (count, …): each line's row, as take(x, segments.index, 0). Its gradient is a segment_sum, which sorts nothing.
+Tensor segment_take(Arg x, const Segments& segments);
 /// x (count, …) -> (count, …): exp(x) divided by the sum of those of its row.
 Tensor segment_softmax(Arg x, const Segments& segments);
 

@@ -1,0 +1,113 @@
+// Linear algebra, transforms and a message-passing net: milliseconds a call, f32. bench_linalg [PREFIX…], names as bench/peers/linalg_torch.py prints them.
+// On $TEGULA_BENCH_DEVICE (cuda). The message-passing net: 10,000 nodes, 80,000 edges, two layers of 64 features, one step of training.
+
+#include <cstdlib>
+
+#include "bench/measure.h"
+#include "tegula/runtime/measure.h"
+#include "tegula/tegula.h"
+
+using namespace tegula;
+
+namespace {
+
+int count;
+char** names;
+
+bool on_cpu() { return default_device().number() == 0; }
+
+void row(const std::string& name, const std::function<void()>& f) {
+  if (!bench::selected(count, names, name)) return;
+  const runtime::MeasureOptions options{.seconds = 1.0, .batches = 5, .warm_up = 2};
+  bench::report(name, 1e3 * runtime::measure(default_device(), f, options).median, "ms");
+}
+
+Tensor made(const Tensor& x) {
+  eval(x);
+  return x;
+}
+
+void factors(const std::string& size, const Shape& shape) {
+  const Tensor a = made(normal(shape)), s = made(matmul(a, transpose(a)) + static_cast<double>(shape.back()) * eye(shape.back()));
+  const Tensor b = made(normal(shape));
+  const auto each = [&](const std::string& name, auto f) {
+    auto compiled = jit(f);
+    row(name + "." + size, [&] { compiled(); });
+  };
+  each("lu", [&] { return lu_factor(a).packed; });
+  each("cholesky", [&] { return cholesky(s); });
+  each("solve", [&] { return solve(s, b); });
+  each("qr", [&] {
+    const auto [q, r] = qr(a);
+    return std::vector<Tensor>{q, r};
+  });
+  each("eigh", [&] {
+    const auto [values, vectors] = eigh(s);
+    return std::vector<Tensor>{values, vectors};
+  });
+  each("svd", [&] {
+    const auto [u, d, v] = svd(a);
+    return std::vector<Tensor>{u, d, v};
+  });
+}
+
+void transforms() {
+  const auto each = [&](const std::string& name, const Shape& shape, auto f) {
+    const Tensor x = made(normal(shape));
+    auto compiled = jit([&] { return f(x); });
+    row(name, [&] { compiled(); });
+  };
+  each("rfft.4096x4096", {4096, 4096}, [](const Tensor& x) { return rfft(x); });
+  each("fft.1000x1000", {1000, 1000, 2}, [](const Tensor& x) { return fft(x); });
+  each("fft.1048576", {1 << 20, 2}, [](const Tensor& x) { return fft(x); });
+  each("rfft2.64x512x512", {64, 512, 512}, [](const Tensor& x) { return rfft(x, {.axes = {-2, -1}}); });
+  each("stft.16x160000", {16, 160000}, [](const Tensor& x) { return stft(x, {.size = 400, .hop = 160}); });
+}
+
+/// Messages along edges, which depend on both ends; a node takes the mean of what comes in.
+struct Layer {
+  nn::Linear sent{64, 64}, received{64, 64, {.bias = false}}, own{64, 64}, update{64, 64, {.bias = false}};
+  Tensor operator()(const Tensor& h, const Segments& from, const Segments& to) const {
+    const Tensor message = relu(segment_take(sent(h), from) + segment_take(received(h), to));
+    return relu(own(h) + update(segment_mean(message, to)));
+  }
+};
+struct MessagePassing {
+  Layer first, second;
+  nn::Linear score{64, 10};
+  Tensor operator()(const Tensor& h, const Segments& from, const Segments& to) const { return score(second(first(h, from, to), from, to)); }
+};
+
+void message_passing() {
+  constexpr std::int64_t kNodes = 10000, kEdges = 80000;
+  const Tensor h = made(normal({kNodes, 64})), labels = made(randint(0, 10, {kNodes}));
+  const auto ends = [&] {
+    const Segments s = segments(randint(0, kNodes, {kEdges}), kNodes);
+    eval(s.starts, s.order, s.index);
+    return s;
+  };
+  const Segments from = ends(), to = ends();
+  MessagePassing net;
+  optim::SGD sgd(parameters(net), {.lr = 0.01});
+  auto step = jit([&] {
+    const Tensor loss = cross_entropy(net(h, from, to), labels);
+    sgd.step(grad(loss, parameters(net)));
+    return loss;
+  });
+  row("messages.80000x64", [&] { step(); });
+  const Tensor lines = made(normal({kEdges, 64}));
+  auto sums = jit([&] { return segment_sum(lines, to); });
+  row("segment_sum.80000x64", [&] { sums(); });
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  count = argc, names = argv;
+  bench::choose_device();
+  factors("64x1000", {1000, 64, 64});
+  factors("512", {512, 512});
+  factors(on_cpu() ? "1024" : "4096", on_cpu() ? Shape{1024, 1024} : Shape{4096, 4096});
+  transforms();
+  message_passing();
+}
