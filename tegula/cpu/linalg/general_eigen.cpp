@@ -74,7 +74,7 @@ class QRAlgorithm {
     for (; l > 0; --l) {
       T s = std::abs(h(l - 1, l - 1)) + std::abs(h(l, l));
       if (s == T(0)) s = norm_;
-      if (!(std::abs(h(l, l - 1)) >= eps_ * s)) break;
+      if (!(std::abs(h(l, l - 1)) > eps_ * s)) break;
     }
     return l;
   }
