@@ -271,8 +271,14 @@ std::unique_ptr<runtime::Recording> recorded(Context& context, const std::functi
   context.enter();  // `work` may have left another device current
   CUgraph graph = capture.end();
   if (!graph) return nullptr;
-  const unsigned long long flags = finish(graph);
-  begin_early(graph, capture.early_);
+  unsigned long long flags = 0;
+  try {
+    flags = finish(graph);
+    begin_early(graph, capture.early_);
+  } catch (const Error&) {  // a library has allocated memory: the driver refuses to change such a graph
+    cuGraphDestroy(graph);
+    return nullptr;
+  }
   CUgraphExec executable = nullptr;
   const CUresult result = cuGraphInstantiate(&executable, graph, flags);
   cuGraphDestroy(graph);

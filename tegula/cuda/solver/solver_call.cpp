@@ -50,15 +50,15 @@ class RoutineCall final : public runtime::Call {
     const std::string text = "#define BATCH " + std::to_string(d.batch) + "LL\n#define ROWS " + std::to_string(d.rows) +
                              "LL\n#define COUNT " + std::to_string(d.least()) + "LL\ntypedef " + (at_once_ ? "int" : "long long") +
                              " Pivot;\n";
-    const auto kernel = [&](const char* name, std::size_t length) {
-      return PlainKernel{name, text + "#define LENGTH " + std::to_string(length) + "LL\n" + kSolver, divide_up(d.batch, std::int64_t{128}),
-                         128};
+    const auto kernel = [&](const char* name, std::size_t length, std::int64_t blocks) {
+      return PlainKernel{name, text + "#define LENGTH " + std::to_string(length) + "LL\n" + kSolver, blocks, 128};
     };
+    const std::int64_t few = divide_up(d.batch, std::int64_t{128});
     if (at_once_)
-      address_.emplace_back(context,
-                            kernel("matrix_pointers", parts_.bytes[d.routine == Routine::LU || d.routine == Routine::Cholesky ? 1 : 0]));
-    if (at_once_ && d.routine == Routine::TriangularSolve) address_.emplace_back(context, kernel("matrix_pointers", parts_.bytes[2]));
-    if (d.routine == Routine::LU) order_.emplace_back(context, kernel("row_order", 0));
+      address_.emplace_back(
+          context, kernel("matrix_pointers", parts_.bytes[d.routine == Routine::LU || d.routine == Routine::Cholesky ? 1 : 0], few));
+    if (at_once_ && d.routine == Routine::TriangularSolve) address_.emplace_back(context, kernel("matrix_pointers", parts_.bytes[2], few));
+    if (d.routine == Routine::LU) order_.emplace_back(context, kernel("row_order", 0, d.batch));
   }
 
   std::size_t scratch_bytes() const override { return scratch_; }
