@@ -8,6 +8,7 @@
 #include "app/commands.h"
 #include "app/file_info.h"
 #include "app/progress.h"
+#include "tegula/bench/power.h"
 #include "tegula/core/text.h"
 #include "tegula/dist/transport/environment.h"
 #include "tegula/runtime/device.h"
@@ -28,6 +29,13 @@ void describe(Device& device) {
   if (p.bytes_per_second > 0) line("bandwidth", quantity(p.bytes_per_second) + "B/s");
   for (const auto& [name, rate] : {std::pair("fp32", p.f32), {"tf32", p.tf32}, {"bf16", p.bf16}, {"fp16", p.f16}, {"fp8", p.fp8}}) {
     if (rate > 0) line(name, "at most " + quantity(rate) + "FLOP/s");
+  }
+  if (const auto state = card_state(device)) {
+    line("power", format("%.0f W of at most %.0f W", state->watts, state->limit_watts));
+    line("temperature", format("%.0f °C", state->celsius));
+    line("in use", format("%.0f %% of the time, %.1f GiB of the memory", 100 * state->busy, state->memory_used / (1 << 30)));
+  } else if (const auto joules = joules_of(device)) {
+    line("energy", quantity(*joules) + "J on the counter");
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "app/bench/bench.h"
 #include "app/commands.h"
+#include "tegula/bench/power.h"
 #include "tegula/compile/jit.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/evaluate.h"
@@ -32,8 +33,11 @@ struct Mlp {
   Tensor operator()(const Tensor& x) { return head(relu(second(relu(first(x))))); }
 };
 
-/// Seconds of one step with plain gradient descent: forward, backward, update.
-double step_seconds(Device& device, std::int64_t width, const MlpChoice& choice) {
+/// Of one step with plain gradient descent: forward, backward, update.
+struct StepCost {
+  double seconds, joules;  // NaN where there is no counter
+};
+StepCost step_cost(Device& device, std::int64_t width, const MlpChoice& choice) {
   Mlp net{width};
   optim::SGD sgd(parameters(net), {.lr = 1e-3});
   const Tensor x = normal({choice.batch, kPixels}), labels = randint(0, kClasses, {choice.batch});
@@ -43,7 +47,9 @@ double step_seconds(Device& device, std::int64_t width, const MlpChoice& choice)
     sgd.step(grad(loss, sgd.parameters()));
     return loss;
   });
-  return runtime::measure(device, [&] { step(); }, choice.measuring()).median;
+  const auto run_step = [&] { step(); };
+  const double seconds = runtime::measure(device, run_step, choice.measuring()).median;
+  return {seconds, joules_a_call(device, run_step, choice.quick ? 0.1 : 1.0)};
 }
 
 void run(MlpChoice choice) {
@@ -55,6 +61,7 @@ void run(MlpChoice choice) {
                         {"parameters", "parameters", 11, 0},
                         {"seconds", "step µs", 11, 1, 1e6},
                         {"epoch", "epoch s", 9, 3},
+                        {"joules", "epoch J", 9, 1},
                         {"flops", "GFLOP/s", 9, 1, 1e-9},
                         {"share", "% of peak", 9, 1, 100},
                         {"speedup", "times the CPU", 13, 2}});
@@ -65,7 +72,7 @@ void run(MlpChoice choice) {
     set_default_device(*device);
     for (std::size_t i = 0; i < choice.hidden.size(); ++i) {
       const std::int64_t h = choice.hidden[i];
-      const double seconds = step_seconds(*device, h, choice);
+      const auto [seconds, joules] = step_cost(*device, h, choice);
       if (device == &cpu()) on_cpu[i] = seconds;
       const auto weights = static_cast<double>(kPixels * h + h * h + h * kClasses);
       // Forward, gradient of the weights, gradient of the inputs; the first layer's input needs none.
@@ -73,8 +80,8 @@ void run(MlpChoice choice) {
       const double rate = operations / seconds;
       const std::string network = "784-" + std::to_string(h) + "-" + std::to_string(h) + "-10";
       report.add({device->name(), network, static_cast<double>(h), weights + static_cast<double>(2 * h + kClasses), seconds,
-                  seconds * kImages / static_cast<double>(choice.batch), rate, share_of(rate, device->properties().f32),
-                  on_cpu[i] / seconds});
+                  seconds * kImages / static_cast<double>(choice.batch), joules * kImages / static_cast<double>(choice.batch), rate,
+                  share_of(rate, device->properties().f32), on_cpu[i] / seconds});
     }
   }
   finish(choice, report,
@@ -90,7 +97,8 @@ void run(MlpChoice choice) {
 
 void add_bench_mlp(Command& bench) {
   auto choice = std::make_shared<MlpChoice>();
-  Command command = bench.command("mlp", "training time of multi-layer perceptrons over their size, on each device");
+  Command command =
+      bench.command("mlp", "training time, and energy where it is counted, of multi-layer perceptrons over their size, on each device");
   add_options(command, *choice, WithPrecision::No);
   command.option("--hidden", choice->hidden, "widths of the two hidden layers, as in 64,256").commas().check(positive()).type("N");
   command.option("--batch", choice->batch, "images per step").check(positive()).shows_default().type("N");
