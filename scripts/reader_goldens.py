@@ -91,6 +91,8 @@ def gguf(scratch):
     from gguf.quants import dequantize, quantize
 
     types, random = package.GGMLQuantizationType, np.random.RandomState(0)
+    large = {types.Q2_K: slice(80, 84), types.Q3_K: slice(108, 110), types.Q4_K: slice(0, 4), types.Q5_K: slice(0, 4),
+             types.Q6_K: slice(208, 210), types.IQ4_XS: slice(0, 2)}  # where the scales in f16 lie
 
     def write(path, add):
         writer = package.GGUFWriter(path, "test")
@@ -105,20 +107,22 @@ def gguf(scratch):
         writer.add_tensor("f32", numbers[:, :5].copy())
         writer.add_tensor("f16", numbers[:, :6].astype("f2"))
         packed = {types.BF16: quantize(numbers[:, :6], types.BF16)}
-        packed |= {kind: quantize(numbers[:, :64], kind) for kind in (types.Q8_0, types.Q4_0)}
-        for kind, width, scales in ((types.Q4_K, 144, slice(0, 4)), (types.Q6_K, 210, slice(208, 210))):  # which the package does not write
-            packed[kind] = random.randint(0, 256, (2, width)).astype("u1")
+        packed |= {kind: quantize(numbers[:, :64], kind) for kind in (types.Q8_0, types.Q4_0, types.Q4_1, types.Q5_0, types.Q5_1)}
+        for kind, scales in {**large, types.IQ4_NL: slice(0, 2)}.items():  # which the package does not write
+            packed[kind] = random.randint(0, 256, (2, package.GGML_QUANT_SIZES[kind][1])).astype("u1")
             packed[kind][:, scales] = random.uniform(0.001, 0.01, (2, 2)).astype("f2").view("u1").reshape(2, 4)[:, : scales.stop - scales.start]
         for kind, data in packed.items():
             name = "bf16" if kind == types.BF16 else kind.name
             writer.add_tensor(name, data, raw_dtype=kind)
             writer.add_tensor("expected " + name, dequantize(data, kind).astype("f4"))
+        eight = np.concatenate([np.array([0.5], "f4").view("u1"), np.arange(256).astype("u1"), np.zeros(32, "u1")])[None]
+        writer.add_tensor("Q8_K", eight, raw_dtype=types.Q8_K)  # which the package does not unpack
         writer.add_tensor("i32", np.arange(6, dtype="i4").reshape(2, 3))
 
     def seed(writer):
         writer.add_tensor("a", np.arange(6, dtype="f4").reshape(2, 3))
-        for kind, width in ((types.Q8_0, 34), (types.Q4_0, 18), (types.Q4_K, 144), (types.Q6_K, 210)):
-            writer.add_tensor(kind.name, random.randint(0, 256, (1, width)).astype("u1"), raw_dtype=kind)
+        for kind in (types.Q4_0, types.Q4_1, types.Q5_0, types.Q5_1, types.Q8_0, types.Q8_K, types.IQ4_NL, *large):
+            writer.add_tensor(kind.name, random.randint(0, 256, (1, package.GGML_QUANT_SIZES[kind][1])).astype("u1"), raw_dtype=kind)
 
     write(scratch / "types.gguf", golden)
     pack(scratch / "types.gguf", GOLDEN / "gguf" / "types.gguf.gz")

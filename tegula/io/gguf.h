@@ -42,8 +42,8 @@ struct GgufTensor {
 std::vector<GgufTensor> read_gguf_tensors(const std::string& path);
 std::vector<GgufTensor> parse_gguf_tensors(std::span<const std::byte> bytes, std::string_view name);
 
-/// The tensors' numbers, under their names and with the slowest axis first: F32, F64, F16, BF16 and integers as they are; Q8_0, Q4_0, Q4_K and Q6_K as f32, block by block as llama.cpp
-/// unpacks them. Throws Error for a damaged file, and for tensors of other types, which it names.
+/// The tensors' numbers, under their names and with the slowest axis first: F32, F64, F16, BF16 and integers as they are; Q4_0, Q4_1, Q5_0, Q5_1, Q8_0,
+/// Q2_K to Q6_K, Q8_K, IQ4_NL and IQ4_XS as f32, block by block as llama.cpp unpacks them. Throws Error for a damaged file, and for tensors of other types, which it names.
 NamedArrays read_gguf(const std::string& path);
 /// The same from memory. `name` stands for the file in messages.
 NamedArrays parse_gguf(std::span<const std::byte> bytes, std::string_view name);

@@ -22,7 +22,7 @@ Bytes golden() {
 TEST(Gguf, PackedTensorsAreUnpackedAsLlamaCppDoes) {
   const NamedArrays arrays = parse_gguf(golden(), "types.gguf");
   const std::map<std::string, HostArray> tensors(arrays.begin(), arrays.end());
-  for (const char* type : {"Q8_0", "Q4_0", "Q4_K", "Q6_K"}) {
+  for (const char* type : {"Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K", "IQ4_NL", "IQ4_XS"}) {
     const HostArray &own = tensors.at(type), &expected = tensors.at("expected " + std::string(type));
     ASSERT_EQ(own.shape, expected.shape) << type;
     const auto values = own.values<float>(), theirs = expected.values<float>();
@@ -32,6 +32,9 @@ TEST(Gguf, PackedTensorsAreUnpackedAsLlamaCppDoes) {
     EXPECT_GT(largest, 0.5F) << type;
     EXPECT_LE(worst, 1e-6F * largest) << type;
   }
+  // The package writes no Q8_K: d = 0.5 in f32, then 0, 1, … 127, -128, … -1.
+  const auto eight = tensors.at("Q8_K").values<float>();
+  for (int i = 0; i < 256; ++i) EXPECT_EQ(eight[static_cast<std::size_t>(i)], 0.5F * static_cast<float>(static_cast<std::int8_t>(i))) << i;
   const HostArray& half = tensors.at("bf16");
   ASSERT_EQ(half.dtype, bf16);
   for (std::size_t i = 0; i < 18; ++i)
@@ -61,7 +64,7 @@ TEST(Gguf, DamagedFilesAreRefused) {
     other[at] = type;
     return testing::message_of([&] { parse_gguf(testing::bytes_of(other), "x.gguf"); });
   };
-  EXPECT_NE(with(13).find("Q8_0: a tensor of type Q5_K, expected F32, F16, BF16, Q8_0, Q4_0, Q4_K or Q6_K"), std::string::npos) << with(13);
+  EXPECT_NE(with(16).find("Q8_0: a tensor of type IQ2_XXS, expected one of F32, F64"), std::string::npos) << with(16);
   EXPECT_NE(with(12).find("rows of whole blocks of 256"), std::string::npos) << with(12);
 }
 
