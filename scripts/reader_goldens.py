@@ -49,11 +49,14 @@ def hdf5(scratch):
             kinds.create_dataset("texts", data="hello")
             chunks, numbers = f.create_group("chunks"), np.arange(210, dtype="i4").reshape(10, 21)
             chunks.create_dataset("one", data=np.arange(12, dtype="u2").reshape(3, 4), chunks=(3, 4))
-            if form != "latest":  # whose index of chunks is not read
-                chunks.create_dataset("packed", data=numbers, chunks=(3, 8), compression="gzip", shuffle=True, fletcher32=True)
-                chunks.create_dataset("plain", data=numbers, chunks=(4, 5))
+            chunks.create_dataset("packed", data=numbers, chunks=(3, 8), compression="gzip", shuffle=True, fletcher32=True)
+            chunks.create_dataset("plain", data=numbers, chunks=(4, 5))
+            if form == "latest":  # which has them
+                chunk_indices(f.create_group("indices"), h5py, 4300)
             f["soft"], f["elsewhere"], f["again"] = h5py.SoftLink("/many"), h5py.ExternalLink("other.h5", "/x"), many
         pack(path, GOLDEN / "hdf5" / f"{form}.h5.gz")
+    with h5py.File(FUZZ / "hdf5" / "indices", "w", libver="latest") as f:
+        chunk_indices(f, h5py, 30)
     for form, name in (("earliest", "old"), ("latest", "new")):
         (FUZZ / "hdf5").mkdir(parents=True, exist_ok=True)
         with h5py.File(FUZZ / "hdf5" / name, "w", libver=form) as f:
@@ -63,6 +66,24 @@ def hdf5(scratch):
             for i in range(9 if form == "latest" else 0):
                 f.require_group("g").attrs[str(i)] = str(i)
     keras_seeds(h5py, scratch)
+
+
+def chunk_indices(group, h5py, size):
+    """An array for each index of chunks of HDF5 1.10: all of `size` numbers, of which some have limits above that."""
+    line, square = np.arange(size, dtype="i2"), np.arange(size, dtype="i2").reshape(-1, 10)
+    packed = dict(compression="gzip", shuffle=True)
+    group.create_dataset("single", data=square, chunks=square.shape, **packed)
+    group.create_dataset("fixed", data=line, chunks=(3,))
+    group.create_dataset("fixed packed", data=square, chunks=(len(square) // 3, 4), maxshape=(size, 20), **packed)
+    group.create_dataset("extensible", data=line, chunks=(2,), maxshape=(None,))
+    group.create_dataset("extensible packed", data=square, chunks=(len(square) // 3, 3), maxshape=(12 * size, None), **packed)
+    group.create_dataset("tree", data=square, chunks=(2, 7), maxshape=(None, None))
+    group.create_dataset("tree packed", data=square, chunks=(len(square) // 3, 4), maxshape=(None, None), **packed)
+    plist = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plist.set_chunk((2, 3))
+    plist.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+    space = h5py.h5s.create_simple(square.shape, (size, 11))
+    h5py.Dataset(h5py.h5d.create(group.id, b"implicit", h5py.h5t.NATIVE_INT16, space, plist))[...] = square
 
 
 def keras_seeds(h5py, scratch):

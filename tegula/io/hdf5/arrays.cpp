@@ -13,9 +13,6 @@
 namespace tegula::io::hdf5 {
 namespace {
 
-/// The most that deflate expands by, rounded up.
-constexpr std::uint64_t kMostExpansion = 1040;
-
 void set_integer(Type& type, std::uint64_t bits) {
   const bool is_signed = bits >> 3 & 1;
   constexpr DType kSigned[] = {DType::i8, DType::i16, DType::i32, DType::i64},
@@ -60,17 +57,6 @@ void set_enumeration(Type& type, std::uint64_t bits, const Image& image, Cursor&
 void swap_bytes(std::span<std::byte> bytes, std::size_t width) {
   for (std::size_t at = 0; at + width <= bytes.size(); at += width)
     std::reverse(bytes.begin() + static_cast<std::ptrdiff_t>(at), bytes.begin() + static_cast<std::ptrdiff_t>(at + width));
-}
-
-/// The product of sizes, or nothing above the limit.
-std::uint64_t product(const std::vector<std::uint64_t>& sizes, std::uint64_t factor, std::uint64_t most) {
-  std::uint64_t out = factor;
-  for (const std::uint64_t size : sizes) {
-    if (size == 0) return 0;
-    if (out > most / size) return kNowhere;
-    out *= size;
-  }
-  return out;
 }
 
 struct Filter {
@@ -123,54 +109,6 @@ Bytes unshuffled(std::span<const std::byte> stored, std::size_t width) {
   return out;
 }
 
-struct Chunk {
-  std::vector<std::uint64_t> begin;
-  std::span<const std::byte> stored;
-  std::uint64_t mask = 0;  // filters that were left out
-};
-
-struct Chunks {
-  std::vector<std::uint64_t> sizes;  // of a chunk, in elements
-  std::vector<Chunk> all;
-};
-
-/// Version 3 of the layout message: the chunks lie in a version 1 B-tree.
-Chunks tree_of_chunks(Image& image, Cursor& in) {
-  Chunks out;
-  const std::uint64_t axes = in.byte(), tree = in.address();  // the last axis is the element's bytes
-  if (axes == 0 || axes > 33) image.damaged("chunks of " + std::to_string(axes) + " axes");
-  for (std::uint64_t i = 0; i < axes; ++i) out.sizes.push_back(in.number(4));
-  out.sizes.pop_back();
-  if (tree == kNowhere) return out;
-  each_child(image, tree, 1, 8 + 8 * axes, [&](std::span<const std::byte> key, std::uint64_t address) {
-    Cursor entry(image, key);
-    const std::uint64_t bytes = entry.number(4);
-    Chunk chunk{.begin = {}, .stored = image.at(address, bytes), .mask = entry.number(4)};
-    for (std::uint64_t i = 0; i + 1 < axes; ++i) chunk.begin.push_back(entry.address());
-    out.all.push_back(std::move(chunk));
-  });
-  return out;
-}
-
-/// Version 4: a single chunk. Its other indices are those of arrays that grow, and of large compressed ones of new files.
-Chunks single_chunk(Image& image, Cursor& in, const std::vector<std::uint64_t>& shape, std::uint64_t width) {
-  Chunks out;
-  const std::uint64_t flags = in.byte(), axes = in.byte(), size_width = in.byte();
-  for (std::uint64_t i = 0; i < axes; ++i) out.sizes.push_back(in.number(size_width));
-  if (!out.sizes.empty()) out.sizes.pop_back();
-  if (in.byte() != 1)
-    image.fail("chunks with an index of HDF5 1.10", "chunks as h5py writes them by default",
-               "in Python: h5py.File(path, \"w\") without libver=\"latest\"");
-  Chunk chunk{.begin = std::vector<std::uint64_t>(shape.size(), 0), .stored = {}};
-  std::uint64_t bytes = product(out.sizes, width, image.bytes.size() * kMostExpansion);
-  if (flags & 2) bytes = in.address(), chunk.mask = in.number(4);
-  const std::uint64_t address = in.address();
-  if (address == kNowhere) return out;
-  chunk.stored = image.at(address, bytes);
-  out.all.push_back(std::move(chunk));
-  return out;
-}
-
 /// Copies a chunk, cut at the array's ends.
 void place_chunk(const Bytes& from, const Chunk& chunk, const std::vector<std::uint64_t>& sizes, const std::vector<std::uint64_t>& shape,
                  std::size_t width, std::byte* into) {
@@ -192,7 +130,7 @@ void place_chunk(const Bytes& from, const Chunk& chunk, const std::vector<std::u
 }
 
 /// Every place of the grid holds one chunk, so that each element is written once.
-void read_chunks(Image& image, const Chunks& chunks, const std::vector<Filter>& filters, const std::vector<std::uint64_t>& shape,
+void read_chunks(Image& image, const Chunks& chunks, const std::vector<Filter>& all_filters, const std::vector<std::uint64_t>& shape,
                  std::size_t width, std::byte* into) {
   const std::uint64_t chunk_bytes = product(chunks.sizes, width, image.bytes.size() * kMostExpansion);
   std::uint64_t expected = 1;
@@ -205,6 +143,9 @@ void read_chunks(Image& image, const Chunks& chunks, const std::vector<Filter>& 
     if (!places.insert(chunk.begin).second) image.damaged("two chunks at one place");
     for (std::size_t i = 0; i < shape.size(); ++i)
       if (chunk.begin[i] >= shape[i] || chunk.begin[i] % chunks.sizes[i] != 0) image.damaged("a chunk outside of its array");
+    bool is_cut = false;
+    for (std::size_t i = 0; i < shape.size(); ++i) is_cut = is_cut || chunks.sizes[i] > shape[i] - chunk.begin[i];
+    const std::span<const Filter> filters(all_filters.data(), is_cut && chunks.ends_are_plain ? 0 : all_filters.size());
     Bytes bytes(chunk.stored.begin(), chunk.stored.end());
     for (std::size_t i = filters.size(); i-- > 0;) {
       if (i < 32 && chunk.mask >> i & 1) continue;
@@ -228,6 +169,16 @@ void read_chunks(Image& image, const Chunks& chunks, const std::vector<Filter>& 
 
 }  // namespace
 
+std::uint64_t product(const std::vector<std::uint64_t>& sizes, std::uint64_t factor, std::uint64_t most) {
+  std::uint64_t out = factor;
+  for (const std::uint64_t size : sizes) {
+    if (size == 0) return 0;
+    if (out > most / size) return kNowhere;
+    out *= size;
+  }
+  return out;
+}
+
 Type parse_type(const Image& image, Cursor& in) {
   const std::uint64_t first = in.byte(), bits = in.number(3);
   Type type{.bytes = in.number(4)};
@@ -250,20 +201,21 @@ Type parse_type(const Image& image, Cursor& in) {
   return type;
 }
 
-std::vector<std::uint64_t> parse_space(const Image& image, Cursor& in) {
+Space parse_space(const Image& image, Cursor& in) {
   const std::uint64_t version = in.byte(), axes = in.byte();
   if (version != 1 && version != 2) image.damaged("a shape of version " + std::to_string(version));
-  in.skip(1);
-  const bool holds_nothing = in.byte() == 2 && version == 2;
+  const bool has_most = in.byte() & 1, holds_nothing = in.byte() == 2 && version == 2;
   if (version == 1) in.skip(4);
-  std::vector<std::uint64_t> shape;
-  for (std::uint64_t i = 0; i < axes; ++i) shape.push_back(in.address());
-  if (holds_nothing) return {0};
-  return shape;
+  Space space;
+  for (std::uint64_t i = 0; i < axes; ++i) space.sizes.push_back(in.address());
+  for (std::uint64_t i = 0; i < axes; ++i) space.most.push_back(has_most ? in.address() : space.sizes[static_cast<std::size_t>(i)]);
+  if (holds_nothing) return {.sizes = {0}, .most = {0}};
+  return space;
 }
 
-HostArray read_array(Image& image, const std::string& path, const Type& type, const std::vector<std::uint64_t>& shape,
-                     const Storage& storage, std::uint64_t& taken) {
+HostArray read_array(Image& image, const std::string& path, const Type& type, const Space& space, const Storage& storage,
+                     std::uint64_t& taken) {
+  const std::vector<std::uint64_t>& shape = space.sizes;
   const std::size_t width = size_of(type.dtype);
   if (shape.size() > static_cast<std::size_t>(kMaxRank))
     image.fail(path + ": " + std::to_string(shape.size()) + " axes", "at most " + std::to_string(kMaxRank));
@@ -299,7 +251,7 @@ HostArray read_array(Image& image, const std::string& path, const Type& type, co
     if (address == kNowhere) image.fail(path + ": an array that was never written", "elements");
     copied(image.at(address, bytes));
   } else if (form == 2) {
-    const Chunks chunks = version == 3 ? tree_of_chunks(image, in) : single_chunk(image, in, shape, width);
+    const Chunks chunks = find_chunks(image, in, version, space, width);
     if (chunks.sizes.size() != shape.size() || std::ranges::find(chunks.sizes, 0u) != chunks.sizes.end())
       image.damaged(path + ": chunks of other axes");
     const std::uint64_t chunk_bytes = product(chunks.sizes, width, most);

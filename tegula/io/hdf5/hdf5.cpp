@@ -156,7 +156,8 @@ class Reader {
     object.is_array = true;
     Cursor type_in(image_, type_message.content), space_in(image_, space.content);
     Type type = parse_type(image_, type_in);
-    object.shape = parse_space(image_, space_in);
+    const Space sizes = parse_space(image_, space_in);
+    object.shape = sizes.sizes;
     // Keras writes bfloat16 as two bytes, and says so.
     const auto named = object.texts.find("dtype");
     if (type.kind == Type::Kind::Opaque && type.bytes == 2 && named != object.texts.end() &&
@@ -168,8 +169,8 @@ class Reader {
     }
     object.type = std::string(name(type.dtype));
     if (wants_arrays_)
-      object.array = read_array(image_, object.path, type, object.shape,
-                                {layout.content, filters ? filters->content : std::span<const std::byte>()}, taken_);
+      object.array =
+          read_array(image_, object.path, type, sizes, {layout.content, filters ? filters->content : std::span<const std::byte>()}, taken_);
   }
 
   std::vector<Link> links(const std::vector<HeaderMessage>& all) {
@@ -270,7 +271,7 @@ class Reader {
     name.resize(std::min(name.size(), name.find('\0')));
     Cursor type_in(image_, in.take(padded(type_bytes))), space_in(image_, in.take(padded(space_bytes)));
     const Type type = parse_type(image_, type_in);
-    const auto shape = parse_space(image_, space_in);
+    const auto shape = parse_space(image_, space_in).sizes;
     if (type.kind == Type::Kind::Text || type.kind == Type::Kind::TextsElsewhere) out[name] = read_texts(image_, type, shape, in);
   }
 

@@ -26,7 +26,7 @@ struct Hdf5Object {
 
 /// All objects of a file, the root first, groups before their members, these in the order of the file (by name, or by creation where the file keeps it).
 /// - Numbers: f64, f32, f16, bf16, and integers of 8 to 64 bits of either byte order; booleans as h5py writes them. Arrays of other types are listed without values.
-/// - Storage: contiguous, compact, and in chunks behind the filters shuffle, deflate and fletcher32.
+/// - Storage: contiguous, compact, and in chunks by every index of HDF5 1.0 to 1.14, behind the filters shuffle, deflate and fletcher32.
 /// - Links to other files and symbolic links are left out: no other file is opened.
 /// Throws Error for a truncated or damaged file, and for parts of the format that are not read, which it names. Memory stays within the file's size, for compressed
 /// arrays within 1,040 times that.

@@ -15,6 +15,8 @@ namespace tegula::io::hdf5 {
 
 /// An address that the format has for "nowhere".
 inline constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+/// The most that deflate expands by, rounded up.
+inline constexpr std::uint64_t kMostExpansion = 1040;
 /// Nodes of a tree above each other, and groups within each other, at most.
 inline constexpr int kDeepest = 64;
 
@@ -93,6 +95,9 @@ std::span<const std::byte> global_object(Image& image, std::uint64_t collection,
 
 // Arrays (arrays.cpp).
 
+/// The product of sizes and a factor, or kNowhere above `most`.
+std::uint64_t product(const std::vector<std::uint64_t>& sizes, std::uint64_t factor, std::uint64_t most);
+
 /// The type of an element.
 struct Type {
   enum class Kind : std::uint8_t { Number, Text, TextsElsewhere, Opaque, Other };
@@ -103,16 +108,35 @@ struct Type {
   std::string words = {};  // of what is not read
 };
 Type parse_type(const Image& image, Cursor& in);
-/// The sizes of an array; empty for a single element.
-std::vector<std::uint64_t> parse_space(const Image& image, Cursor& in);
+/// The sizes of an array, empty for a single element, and those that it may grow to: kNowhere for any.
+struct Space {
+  std::vector<std::uint64_t> sizes, most;
+};
+Space parse_space(const Image& image, Cursor& in);
+
+// Chunks (chunk_index.cpp).
+
+struct Chunk {
+  std::vector<std::uint64_t> begin;
+  std::span<const std::byte> stored;
+  std::uint64_t mask = 0;  // filters that were left out
+};
+struct Chunks {
+  std::vector<std::uint64_t> sizes;  // of a chunk, in elements
+  bool ends_are_plain = false;  // chunks that reach over the array's end are stored without filters
+  std::vector<Chunk> all;  // that were written
+};
+/// The chunks of an array that is not empty, by any of the format's indices; `in` stands behind the class of a layout message of version 3 or 4. `width`: bytes
+/// of an element.
+Chunks find_chunks(Image& image, Cursor& in, std::uint64_t version, const Space& space, std::uint64_t width);
 
 /// The messages that say where an array's elements lie.
 struct Storage {
   std::span<const std::byte> layout, filters;
 };
 /// The elements, dense and little-endian. `taken`: bytes of the file that arrays took so far.
-HostArray read_array(Image& image, const std::string& path, const Type& type, const std::vector<std::uint64_t>& shape,
-                     const Storage& storage, std::uint64_t& taken);
+HostArray read_array(Image& image, const std::string& path, const Type& type, const Space& space, const Storage& storage,
+                     std::uint64_t& taken);
 /// The texts of an attribute.
 std::vector<std::string> read_texts(Image& image, const Type& type, const std::vector<std::uint64_t>& shape, Cursor& in);
 
