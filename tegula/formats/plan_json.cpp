@@ -262,6 +262,7 @@ class Writer {
             {"output_bytes", s.output_bytes},
             {"output_places", s.output_places},
             {"carry_places", s.carry_places},
+            {"ends", s.ends},
             {"arena", s.arena},
             {"scratch", s.scratch_bytes}};
   }

@@ -364,6 +364,7 @@ class PlanReader {
     s.stacked = r_.indices(r_.at(from, "stacked"), s.wanted.size(), -1);
     s.begins = r_.indices(r_.at(from, "begins"), s.wanted.size(), -1);
     s.last_of = r_.indices(r_.at(from, "last_of"), s.wanted.size(), -1);
+    s.ends = r_.index(r_.at(from, "ends"), s.carries, -1);
     s.arena = bytes_at(from, "arena"), s.scratch_bytes = bytes_at(from, "scratch");
     const std::size_t outputs = s.output_bytes.size();
     bool fits = s.carries <= s.wanted.size() && s.parameter_bytes.size() == s.inputs.size() && s.result_bytes.size() == s.wanted.size() &&
@@ -372,6 +373,7 @@ class PlanReader {
                 r_.list_at(given, "buffers").size() == s.inputs.size() + s.wanted.size();
     for (std::size_t r = 0; fits && r < s.sources.size(); ++r)
       fits = !s.needed[r] || s.sources[r].output >= 0 || s.sources[r].parameter >= 0;
+    if (s.ends >= 0) fits = fits && s.parameter_bytes[static_cast<std::size_t>(s.ends)] == 1;
     if (!fits) r_.refuse("a loop whose lists do not fit", "one place for each value");
     if (given.contains("body")) {
       out.body = PlanReader(shared_, given["body"]).executable(ArenaOf::Caller, {});

@@ -54,6 +54,7 @@ Tensors guarded(const Tensor& holds, const BranchBody& body, const Tensors& oper
     next.push_back(tegula::where(runs, made, nothing));
   }
   require_no_assignment("cond", loop, where);
+  if (next.size() == 1) return {};
   Tensors last = loop.finish(std::move(next), {}).last;
   last.erase(last.begin());
   return last;

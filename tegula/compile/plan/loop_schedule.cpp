@@ -77,6 +77,31 @@ void find_results(LoopSchedule& loop) {
   }
 }
 
+/// What a view shows.
+const Node* behind_views(const Node* node) {
+  while (node->op().role() == Role::View && !node->inputs().empty()) node = node->inputs()[0].get();
+  return node;
+}
+
+/// while_loop and cond write their bodies so: a flag that stays false once it is, and values that keep what they are where it is false.
+int find_end(const Region& body, const LoopSchedule& loop) {
+  if (std::find(loop.wanted.begin() + static_cast<std::ptrdiff_t>(loop.carries), loop.wanted.end(), true) != loop.wanted.end()) return -1;
+  const auto parameter = [&](std::size_t c) { return body.parameters()[c].get(); };
+  const auto stays_without = [&](std::size_t c, const Node* flag) {
+    const Node* const next = body.results()[c].get();
+    if (next == parameter(c)) return true;
+    if (parameter(c) == flag) return next->op().name() == "logical_and" && (next->inputs()[0].get() == flag || next->inputs()[1].get() == flag);
+    return next->op().name() == "where" && behind_views(next->inputs()[0].get()) == flag && next->inputs()[2].get() == parameter(c);
+  };
+  for (std::size_t flag = 0; flag < loop.carries; ++flag) {
+    if (!loop.needed[flag] || parameter(flag)->dtype() != DType::boolean || parameter(flag)->shape().rank() != 0) continue;
+    bool ends = true;
+    for (std::size_t c = 0; ends && c < loop.carries; ++c) ends = !loop.needed[c] || stays_without(c, parameter(flag));
+    if (ends) return static_cast<int>(flag);
+  }
+  return -1;
+}
+
 }  // namespace
 
 bool LoopSchedule::moves(std::size_t carry) const {
@@ -95,6 +120,7 @@ ScheduledLoop schedule_loop(const LoopOp& loop, const std::vector<bool>& wanted)
   find_needed(body, s);
   out.outputs = find_outputs(body, s);
   find_results(s);
+  s.ends = find_end(body, s);
   return out;
 }
 

@@ -30,6 +30,7 @@ struct LoopSchedule {
   std::vector<int> stacked, begins, last_of;  // of each output: the results where it may be written, or -1
   std::vector<std::size_t> output_bytes;
   std::vector<std::size_t> output_places, carry_places;  // in the scratch memory: two places each, used in turn
+  int ends = -1;  // a carried boolean, (): once it is false, turns change nothing. -1: none
   std::size_t arena = 0;                                 // where in the scratch memory that of the body begins
   std::size_t scratch_bytes = 0;                         // of both
 
@@ -66,6 +67,9 @@ class LoopTurns {
   std::span<const Copy> end(std::int64_t step);
   /// After the last turn: returns the copies to make.
   std::span<const Copy> finish();
+
+  /// True if the turns that are left change nothing. The turns so far have run, and the host reads their memory.
+  bool have_ended() const { return loop_.ends >= 0 && *at_[static_cast<std::size_t>(loop_.ends)] == std::byte{0}; }
 
   std::span<const std::byte* const> parameters() const { return at_; }
   std::span<void* const> outputs() const { return outputs_; }

@@ -30,6 +30,7 @@ class LoopCall final : public runtime::Call {
     std::vector<void*> leaves(schedule_.leaf_parameters.size());
     const std::vector<std::uint64_t> versions(leaves.size(), ++runs_);
     for (std::int64_t step = 0; step < schedule_.length; ++step) {
+      if (!device_.traits().queues && turns.have_ended()) break;
       turns.begin(step);
       if (body_) {
         for (std::size_t i = 0; i < leaves.size(); ++i)

@@ -4,7 +4,9 @@
 
 #include "tegula/graph/trace.h"
 #include "tegula/onnx/ops/common.h"
+#include "tegula/ops/branch.h"
 #include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/loop.h"
 #include "tegula/ops/shape/join.h"
@@ -27,22 +29,29 @@ Results results_of(std::vector<Value> values) {
   return out;
 }
 
-/// One branch where the condition is known; else both, of which each element is chosen.
+std::vector<Tensor> tensors_of(const std::vector<Value>& values) {
+  std::vector<Tensor> out;
+  for (const Value& one : values) out.push_back(one.tensor);
+  return out;
+}
+
+/// One branch where the condition is known; else both are written down, and the condition chooses.
 Results branched(const Call& call) {
   if (call.is_known(0)) return results_of(call.run(call.graph(call.integer(0) != 0 ? "then_branch" : "else_branch"), {}));
   const auto yes = call.run(call.graph("then_branch"), {}), no = call.run(call.graph("else_branch"), {});
   if (yes.size() != no.size())
     call.refuse("branches with " + std::to_string(yes.size()) + " and " + std::to_string(no.size()) + " results", "as many");
-  Results out;
   for (std::size_t i = 0; i < yes.size(); ++i) {
     const bool fit = yes[i].kind == Value::Kind::Tensor && no[i].kind == Value::Kind::Tensor &&
                      yes[i].tensor.shape() == no[i].tensor.shape() && yes[i].tensor.dtype() == no[i].tensor.dtype();
     if (!fit)
       call.refuse("a condition that depends on values, with branches whose result " + std::to_string(i) + " is of different kinds",
                   "results of one shape and dtype, or a condition that is known when the function is traced", "call the model without jit");
-    out.emplace_back(where(reshape(call[0], {}), yes[i].tensor, no[i].tensor));
   }
-  return out;
+  const auto branch = [&](std::string_view name) {
+    return [&call, name](const std::vector<Tensor>&) { return tensors_of(call.run(call.graph(name), {})); };
+  };
+  return cond(Arg(reshape(call[0], {}), call.where()), branch("then_branch"), branch("else_branch"));
 }
 
 Value known(Tensor x) {
@@ -64,6 +73,25 @@ Tensor stacked(const Call& call, const std::vector<Tensor>& items, const ValueTy
   return zeros(shape, dtype_of(declared.element));
 }
 
+/// A loop whose end depends on values that only a run has, of at most `most` iterations.
+Results repeated(const Call& call, const Graph& body, std::int64_t most, bool goes_on, const std::vector<Value>& carried) {
+  std::vector<Tensor> start{tegula::Tensor(goes_on), tegula::Tensor(std::int64_t{0})};
+  for (const Value& one : carried) {
+    if (one.kind != Value::Kind::Tensor) call.refuse("a carried sequence in a loop whose end depends on values", "tensors", "call the model without jit");
+    start.push_back(one.tensor);
+  }
+  const auto step = [&](const std::vector<Tensor>& carry) {
+    std::vector<Value> inputs{Value(carry[1]), known(tegula::Tensor(true))};
+    for (std::size_t k = 2; k < carry.size(); ++k) inputs.emplace_back(carry[k]);
+    std::vector<Tensor> next = tensors_of(call.run(body, std::move(inputs)));
+    next[0] = reshape(next[0], {});
+    next.insert(next.begin() + 1, carry[1] + 1);
+    return next;
+  };
+  const Repeated out = while_loop([](const std::vector<Tensor>& carry) { return carry[0]; }, step, start, most, call.where());
+  return std::vector<Tensor>(out.carry.begin() + 2, out.carry.end());
+}
+
 Results looped(const Call& call) {
   const Graph& body = call.graph("body");
   const std::int64_t most = call.has(0) ? call.integer(0) : std::numeric_limits<std::int64_t>::max();
@@ -77,6 +105,7 @@ Results looped(const Call& call) {
     std::vector<Value> inputs{known(tegula::Tensor(i)), known(tegula::Tensor(true))};
     inputs.insert(inputs.end(), carried.begin(), carried.end());
     std::vector<Value> out = call.run(body, std::move(inputs));
+    if (i == 0 && kept.empty() && call.has(0) && !out[0].known && Trace::current()) return repeated(call, body, most, goes_on, carried);
     const HostArray condition = call.look(out[0], "the condition of its body");
     goes_on = condition.size() == 1 && *static_cast<const std::uint8_t*>(condition.buffer->data()) != 0;
     for (std::size_t k = 0; k < carried.size(); ++k) carried[k] = std::move(out[k + 1]);

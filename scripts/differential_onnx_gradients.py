@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+"""Six nets of PyTorch with random weights, exported as ONNX, read by Tegula and trained a step: values, gradients and the loss behind the step beside PyTorch's.
+
+ResNet-50, MobileNetV2 and ViT-B/16 of torchvision, BERT-base and GPT-2 of transformers, a U-Net; in f32, normalisations with their running statistics. Needs the packages torch, torchvision,
+transformers, onnx, onnxscript and safetensors; without them it ends with 77 (skipped).
+"""
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+try:
+    import numpy
+    import onnxscript  # noqa: F401 (torch.onnx needs it)
+    import torch
+    import torchvision
+    import transformers
+    from safetensors.numpy import load_file
+except ImportError as missing:
+    print(f"skipped: {missing}")
+    sys.exit(77)
+
+
+class Block(torch.nn.Sequential):
+    def __init__(self, inputs, outputs):
+        layers = []
+        for channels in (inputs, outputs):
+            layers += [torch.nn.Conv2d(channels, outputs, 3, padding=1, bias=False), torch.nn.BatchNorm2d(outputs), torch.nn.ReLU()]
+        super().__init__(*layers)
+
+
+class UNet(torch.nn.Module):
+    """Ronneberger et al., 2015, with three levels and padding."""
+
+    def __init__(self, width=32):
+        super().__init__()
+        self.down = torch.nn.ModuleList([Block(3, width), Block(width, 2 * width), Block(2 * width, 4 * width)])
+        self.up = torch.nn.ModuleList([torch.nn.ConvTranspose2d(4 * width, 2 * width, 2, 2), torch.nn.ConvTranspose2d(2 * width, width, 2, 2)])
+        self.join = torch.nn.ModuleList([Block(4 * width, 2 * width), Block(2 * width, width)])
+        self.head = torch.nn.Conv2d(width, 4, 1)
+
+    def forward(self, x):
+        a = self.down[0](x)
+        b = self.down[1](torch.nn.functional.max_pool2d(a, 2))
+        c = self.down[2](torch.nn.functional.max_pool2d(b, 2))
+        b = self.join[0](torch.cat([self.up[0](c), b], 1))
+        return self.head(self.join[1](torch.cat([self.up[1](b), a], 1)))
+
+
+class First(torch.nn.Module):
+    """A model of transformers as a function of its tokens alone."""
+
+    def __init__(self, net):
+        super().__init__()
+        self.net = net
+
+    def forward(self, tokens):
+        return self.net(input_ids=tokens, return_dict=False)[0]
+
+
+def nets():
+    tokens = torch.randint(0, 30000, (2, 24))
+    text = dict(attn_implementation="eager")
+    return {
+        "ResNet-50": (lambda: torchvision.models.resnet50(), torch.randn(2, 3, 96, 96)),
+        "MobileNetV2": (lambda: torchvision.models.mobilenet_v2(), torch.randn(2, 3, 96, 96)),
+        "ViT-B16": (lambda: torchvision.models.vit_b_16(), torch.randn(1, 3, 224, 224)),
+        "BERT-base": (lambda: First(transformers.BertModel(transformers.BertConfig(**text), add_pooling_layer=False)), tokens),
+        "GPT-2": (lambda: First(transformers.GPT2LMHeadModel(transformers.GPT2Config(use_cache=False, **text))), tokens),
+        "U-Net": (UNet, torch.randn(2, 3, 64, 64)),
+    }
+
+
+def with_statistics(net):
+    """Running statistics as after a training: those of a new net hide what they are used for."""
+    for layer in net.modules():
+        if isinstance(layer, torch.nn.BatchNorm2d):
+            layer.running_mean.normal_(0, 0.1)
+            layer.running_var.uniform_(0.5, 1.5)
+
+
+def difference(ours, theirs):
+    """Relative to the greatest value."""
+    if ours.shape != theirs.shape:
+        return float("inf")
+    scale = max(float(numpy.abs(theirs).max(initial=0)), 1e-6)
+    return float(numpy.abs(ours.astype(numpy.float64) - theirs).max(initial=0)) / scale
+
+
+def write(place, make, x, rate):
+    """Exports a net, and returns it with PyTorch's gradients, value and losses."""
+    net = make().eval()
+    with_statistics(net)
+    place.mkdir(parents=True)
+    torch.onnx.export(net, (x,), str(place / "model.onnx"), dynamo=True, optimize=False, verbose=False, external_data=False)
+    numpy.save(place / "input0.npy", x.numpy())
+    y = net(x)
+    seed = torch.randn_like(y) / y.numel() ** 0.5
+    numpy.save(place / "seed.npy", seed.numpy())
+    numpy.save(place / "rate.npy", numpy.float32(rate))
+    loss = (y * seed).sum()
+    loss.backward()
+    gradients = {name: one.grad.numpy().copy() for name, one in net.named_parameters() if one.grad is not None}
+    with torch.no_grad():
+        for one in net.parameters():
+            if one.grad is not None:
+                one -= rate * one.grad
+        after = (net(x) * seed).sum()
+    return y.detach().numpy(), gradients, (loss.item(), after.item())
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--driver", required=True, help="test_onnx")
+    parser.add_argument("--only", help="the nets whose names contain this")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--tolerance", type=float, default=1e-4, help="of a gradient, relative to its greatest value")
+    parser.add_argument("--rate", type=float, default=1e-4)
+    arguments = parser.parse_args()
+    wrong = 0
+    for name, (make, x) in nets().items():
+        if arguments.only and arguments.only not in name:
+            continue
+        torch.manual_seed(arguments.seed)
+        with tempfile.TemporaryDirectory() as temporary:
+            place = Path(temporary) / name
+            value, gradients, losses = write(place, make, x, arguments.rate)
+            subprocess.run([arguments.driver, "--gtest_filter=OnnxGradients.*", "--gtest_brief=1"], check=True,
+                           env={**os.environ, "TEGULA_ONNX_GRADIENTS": temporary}, stdout=subprocess.DEVNULL)
+            ours = load_file(place / "gradients.safetensors")
+            off = {key: difference(ours[key], one) for key, one in gradients.items() if key in ours}
+            missing = sorted(set(gradients) - set(ours))
+            values = difference(numpy.load(place / "output.npy"), value)
+            step = numpy.load(place / "loss.npy")
+        worst = max(off, key=off.get) if off else "none"
+        moved = abs((step[1] - step[0]) - (losses[1] - losses[0])) / max(abs(losses[1] - losses[0]), 1e-6)
+        is_wrong = bool(missing) or not off or off[worst] > arguments.tolerance or values > arguments.tolerance or moved > 1e-2
+        wrong += is_wrong
+        print(f"{name}: {len(off)} gradients, the worst {off.get(worst, 0):.1e} ({worst}), values {values:.1e}, "
+              f"loss {losses[0]:.5f} to {losses[1]:.5f}, here {step[0]:.5f} to {step[1]:.5f}"
+              + (f", without {', '.join(missing[:5])} ({len(missing)})" if missing else "") + (": WRONG" if is_wrong else ""), flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
