@@ -48,8 +48,9 @@ bool by_values() { return (eager() && !Trace::current()) || checks_nonfinite(); 
 Tensors guarded(const Tensor& holds, const BranchBody& body, const Tensors& operands, const Line& where) {
   ops::LoopBuilder loop(1, false, where);
   const Tensor runs = loop.carry(holds);
-  Tensors next{runs};
-  for (const Tensor& made : body(operands)) {
+  Tensors next{runs}, inside;
+  for (const Tensor& operand : operands) inside.push_back(loop.same(operand));
+  for (const Tensor& made : body(inside)) {
     const Tensor nothing = loop.carry(graph::full(made.shape(where), 0, made.dtype(), where));
     next.push_back(tegula::where(runs, made, nothing));
   }

@@ -20,6 +20,7 @@ struct LoopSchedule {
 
   std::int64_t length = 0;
   bool reverse = false;
+  int ends = -1;  // a carried boolean, (): once it is false, turns change nothing. -1: none
   std::vector<Input> inputs;  // of the body's parameters: carried values come first
   std::size_t carries = 0;
   std::vector<bool> wanted;  // of the results: the last value of each carried one, then stacks
@@ -30,7 +31,6 @@ struct LoopSchedule {
   std::vector<int> stacked, begins, last_of;  // of each output: the results where it may be written, or -1
   std::vector<std::size_t> output_bytes;
   std::vector<std::size_t> output_places, carry_places;  // in the scratch memory: two places each, used in turn
-  int ends = -1;  // a carried boolean, (): once it is false, turns change nothing. -1: none
   std::size_t arena = 0;                                 // where in the scratch memory that of the body begins
   std::size_t scratch_bytes = 0;                         // of both
 
