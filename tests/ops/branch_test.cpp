@@ -60,10 +60,9 @@ TEST(Cond, GradientsComeFromTheBranchThatHolds) {
 TEST(Cond, FaultsAreNamed) {
   const Tensor x = ones({2});
   EXPECT_NE(message_of([&] { cond(x > 0, squared, squared, {x}); }).find("expected one boolean, ()"), std::string::npos);
-  EXPECT_NE(message_of([&] {
-              cond(Tensor(true), squared, [](const Tensors& v) { return Tensors{v[0]}; }, {x});
-            }).find("1 values, expected 2"),
-            std::string::npos);
+  EXPECT_NE(
+      message_of([&] { cond(Tensor(true), squared, [](const Tensors& v) { return Tensors{v[0]}; }, {x}); }).find("1 values, expected 2"),
+      std::string::npos);
   EXPECT_NE(
       message_of([&] {
         cond(Tensor(true), [](const Tensors& v) { return Tensors{v[0]}; }, [](const Tensors& v) { return Tensors{cast(v[0], f64)}; }, {x});

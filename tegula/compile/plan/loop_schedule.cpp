@@ -90,7 +90,8 @@ int find_end(const Region& body, const LoopSchedule& loop) {
   const auto stays_without = [&](std::size_t c, const Node* flag) {
     const Node* const next = body.results()[c].get();
     if (next == parameter(c)) return true;
-    if (parameter(c) == flag) return next->op().name() == "logical_and" && (next->inputs()[0].get() == flag || next->inputs()[1].get() == flag);
+    if (parameter(c) == flag)
+      return next->op().name() == "logical_and" && (next->inputs()[0].get() == flag || next->inputs()[1].get() == flag);
     return next->op().name() == "where" && behind_views(next->inputs()[0].get()) == flag && next->inputs()[2].get() == parameter(c);
   };
   for (std::size_t flag = 0; flag < loop.carries; ++flag) {

@@ -77,7 +77,8 @@ Tensor stacked(const Call& call, const std::vector<Tensor>& items, const ValueTy
 Results repeated(const Call& call, const Graph& body, std::int64_t most, bool goes_on, const std::vector<Value>& carried) {
   std::vector<Tensor> start{tegula::Tensor(goes_on), tegula::Tensor(std::int64_t{0})};
   for (const Value& one : carried) {
-    if (one.kind != Value::Kind::Tensor) call.refuse("a carried sequence in a loop whose end depends on values", "tensors", "call the model without jit");
+    if (one.kind != Value::Kind::Tensor)
+      call.refuse("a carried sequence in a loop whose end depends on values", "tensors", "call the model without jit");
     start.push_back(one.tensor);
   }
   const auto step = [&](const std::vector<Tensor>& carry) {
