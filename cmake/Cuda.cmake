@@ -30,6 +30,7 @@ set_target_properties(tegula_cuda PROPERTIES
   # where NVRTC and cuBLASLt of this toolkit are looked for when the loader does not know them; never the stub of the driver
   BUILD_WITH_INSTALL_RPATH ON INSTALL_RPATH "${CUDAToolkit_LIBRARY_DIR}")
 tegula_units(tegula_cuda)
+tegula_precompile(tegula_cuda)
 if(TEGULA_INSTALL)
   install(TARGETS tegula_cuda LIBRARY DESTINATION "${CMAKE_INSTALL_LIBDIR}")
 endif()
