@@ -77,11 +77,12 @@ class Compiler {
   static Form dense(const View& view);
 
   // executor_forms.cpp: affine values and boxes.
+  struct Slots;
   bool is_zero(const Scalar& s) const { return s.known && s.value == 0; }
   Form normalised(Form form) const;
   std::optional<Form> as_affine(const Form& form) const;
   std::optional<Form> affine_word(const Instruction& self);
-  Form add_affine(const Form& a, const Form& b);
+  Form sum(const Form& a, const Form& b, std::int64_t sign);
   Form scaled(const Form& form, const Scalar& factor);
   Form move_pointer(const Instruction& self);
   std::optional<Form> compare_box(const Instruction& self);

@@ -5,9 +5,27 @@
 
 #include "tegula/cpu/executor/executor_compile.h"
 #include "tegula/cpu/executor/executor_steps.h"
+#include "tegula/tile/facts/affine.h"
 #include "tegula/tile/rules.h"
 
 namespace tegula::host {
+
+/// How slots are computed (affine.h): by steps of the instance. Limits are compared with indices: one that does not fit is beyond every axis.
+struct Compiler::Slots {
+  Compiler& compiler;
+
+  static Scalar number(std::int64_t value) { return host::known(value); }
+  static std::optional<std::int64_t> known(const Scalar& a) { return a.known ? std::optional(a.value) : std::nullopt; }
+  Scalar add(const Scalar& a, const Scalar& b) const { return compiler.add(a, b); }
+  Scalar multiply(const Scalar& a, const Scalar& b) const { return compiler.multiply(a, b); }
+  Scalar limit(const Scalar& a, const Scalar& b) const {
+    return compiler.is_zero(b) ? a : compiler.scalar_step(bounded_subtract, a, b, number(0), "bounded_subtract");
+  }
+  Scalar add_limit(const Scalar& a, const Scalar& b) const { return compiler.scalar_step(bounded_add, a, b, number(0), "bounded_add"); }
+  std::optional<Scalar> quotient(const Scalar& a, std::int64_t step) const {
+    return compiler.scalar_step(floor_divide, a, number(step), number(0), "floor_divide");
+  }
+};
 
 /// The same everywhere: a Uniform.
 Form Compiler::normalised(Form form) const {
@@ -36,19 +54,18 @@ std::optional<Form> Compiler::as_affine(const Form& form) const {
   return result;
 }
 
-/// At most one of the two has offsets, and they agree in scale where both have a part that is scaled.
-Form Compiler::add_affine(const Form& a, const Form& b) {
+/// a + sign * b. At most one of the two has offsets.
+Form Compiler::sum(const Form& a, const Form& b, std::int64_t sign) {
   Form result = a.offset.tile >= 0 ? a : b;
-  result.base = add(a.base, b.base);
-  for (int i = 0; i < kMaxAxes; ++i) result.stride[i] = add(a.stride[i], b.stride[i]);
+  result.base = a.base, result.stride = a.stride;
+  tile::add_affine(result, b, sign, Slots{*this});
   return normalised(result);
 }
 
 /// Without offsets.
 Form Compiler::scaled(const Form& form, const Scalar& factor) {
   Form result = form;
-  result.base = multiply(form.base, factor);
-  for (int i = 0; i < kMaxAxes; ++i) result.stride[i] = multiply(form.stride[i], factor);
+  tile::scale_affine(result, factor, Slots{*this});
   return normalised(result);
 }
 
@@ -70,15 +87,10 @@ std::optional<Form> Compiler::affine_word(const Instruction& self) {
   switch (self.word) {
     case Word::Add:
       if (offset_a && offset_b) return std::nullopt;
-      return add_affine(*fa, *fb);
+      return sum(*fa, *fb, 1);
     case Word::Sub:
       if (offset_b) return std::nullopt;
-      {
-        Form minus = *fb;
-        minus.base = multiply(minus.base, known(-1));
-        for (Scalar& stride : minus.stride) stride = multiply(stride, known(-1));
-        return add_affine(*fa, minus);
-      }
+      return sum(*fa, *fb, -1);
     case Word::Mul:
       if (a.kind == Kind::Uniform && !offset_b) return scaled(*fb, a.scalar);
       if (b.kind == Kind::Uniform && !offset_a) return scaled(*fa, b.scalar);
@@ -108,51 +120,25 @@ Form Compiler::move_pointer(const Instruction& self) {
     pointer.offset = offset.offset;
     pointer.scale = bytes * offset.scale;
   }
-  pointer.base = add(pointer.base, multiply(offset.base, known(bytes)));
-  for (int i = 0; i < kMaxAxes; ++i) pointer.stride[i] = add(pointer.stride[i], multiply(offset.stride[i], known(bytes)));
+  tile::add_affine(pointer, offset, bytes, Slots{*this});
   return normalised(pointer);
 }
 
-/// A comparison of affine values that vary along one axis with a stride known now.
+/// A comparison of affine values that vary along one axis with a stride known now; where they are to be equal, with a stride of 1 or -1.
 std::optional<Form> Compiler::compare_box(const Instruction& self) {
   if (self.word < Word::Eq || self.word > Word::Ge || self.word == Word::Ne) return std::nullopt;
   if (type(self.operands[0]).dtype != DType::i64 || type(self.operands[0]).pointer) return std::nullopt;
   const auto a = as_affine(form(self.operands[0])), b = as_affine(form(self.operands[1]));
   if (!a || !b || a->offset.tile >= 0 || b->offset.tile >= 0) return std::nullopt;
-  int axis = -1;
-  std::int64_t step = 0;
-  for (int i = 0; i < kMaxAxes; ++i) {
-    const Scalar &sa = a->stride[i], &sb = b->stride[i];
-    if (!sa.known || !sb.known) return std::nullopt;
-    if (sa.value == sb.value) continue;
-    if (axis >= 0) return std::nullopt;
-    axis = i;
-    step = sa.value - sb.value;
-  }
-  if (axis < 0) return std::nullopt;
-  // index·step < limit, and likewise for the other words; a negative step turns both sides around.
-  Word word = self.word;
-  // Numbers of any size are compared with indices: one that does not fit is beyond every axis.
-  const auto sum = [&](const Scalar& x, const Scalar& y) {
-    return is_zero(y) ? x : scalar_step(bounded_add, x, y, known(0), "bounded_add");
-  };
-  Scalar limit = is_zero(a->base) && step > 0 ? b->base : scalar_step(bounded_subtract, b->base, a->base, known(0), "bounded_subtract");
-  if (step < 0) {
-    step = -step;
-    limit = multiply(limit, known(-1));
-    word = word == Word::Lt ? Word::Gt : word == Word::Le ? Word::Ge : word == Word::Gt ? Word::Lt : word == Word::Ge ? Word::Le : word;
-  }
-  if (word == Word::Eq && step != 1) return std::nullopt;
-  const auto floor = [&](const Scalar& x) { return step == 1 ? x : scalar_step(floor_divide, x, known(step), known(0), "floor_divide"); };
-  const auto up_to = [&] { return Bound{true, floor(sum(limit, known(step - 1)))}; };  // the first index with index·step >= limit
-  const auto beyond = [&] { return Bound{true, sum(floor(limit), known(1))}; };         // the first index with index·step > limit
   Form box;
   box.kind = Kind::Box;
-  Bound &low = box.low[static_cast<std::size_t>(axis)], &high = box.high[static_cast<std::size_t>(axis)];
-  if (word == Word::Lt) high = up_to();
-  if (word == Word::Le || word == Word::Eq) high = beyond();
-  if (word == Word::Gt) low = beyond();
-  if (word == Word::Ge || word == Word::Eq) low = up_to();
+  const bool equal = self.word == Word::Eq;
+  for (const Word word : {equal ? Word::Ge : self.word, equal ? Word::Le : self.word}) {
+    const auto side = tile::side_of(word, *a, *b, kMaxAxes, Slots{*this}, equal ? 1 : 0);
+    if (!side) return std::nullopt;
+    (side->below ? box.high : box.low)[static_cast<std::size_t>(side->axis)] = {true, side->limit};
+    if (!equal) break;
+  }
   return box;
 }
 

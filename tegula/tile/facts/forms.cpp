@@ -5,8 +5,21 @@
 #include <algorithm>
 #include <bit>
 
+#include "tegula/tile/facts/affine.h"
+
 namespace tegula::tile {
 namespace {
+
+/// How terms are computed (affine.h). Limits are not divided: a mask that looks at every second coordinate is computed.
+struct Terms {
+  static Term number(std::int64_t value) { return Term::number(value); }
+  static Term add(const Term& a, const Term& b) { return tile::add(a, b); }
+  static Term multiply(const Term& a, const Term& b) { return tile::multiply(a, b); }
+  static std::optional<std::int64_t> known(const Term& a) { return a.known() ? std::optional(a.value) : std::nullopt; }
+  static Term limit(const Term& a, const Term& b) { return subtract_for_limit(a, b); }
+  static Term add_limit(const Term& a, const Term& b) { return tile::add(a, b); }
+  static std::optional<Term> quotient(const Term&, std::int64_t) { return std::nullopt; }
+};
 
 Form affine_form(int rank) {
   Form form;
@@ -150,12 +163,8 @@ Form Facts::derive_sum(const Instruction& self) const {
   Form result = affine_form(self.type.shape.rank());
   result.root = std::max(a.root, b.root);
   result.rest = std::max(a.rest, b.rest);
-  const Term sign = Term::number(minus ? -1 : 1);
-  result.base = add(a.base, multiply(sign, b.base));
-  for (std::size_t i = 0; i < result.stride.size(); ++i) {
-    if (i < a.stride.size()) result.stride[i] = a.stride[i];
-    if (i < b.stride.size()) result.stride[i] = add(result.stride[i], multiply(sign, b.stride[i]));
-  }
+  add_affine(result, a, 1, Terms());
+  add_affine(result, b, minus ? -1 : 1, Terms());
   return result;
 }
 
@@ -177,10 +186,9 @@ Form Facts::derive_product(const Instruction& self) const {
     }
   }
   if (a.rest >= 0) return {};
-  Form result = affine_form(self.type.shape.rank());
-  result.base = multiply(a.base, factor);
-  for (std::size_t i = 0; i < a.stride.size(); ++i) result.stride[i] = multiply(a.stride[i], factor);
-  return result;
+  scale_affine(a, factor, Terms());
+  a.stride.resize(static_cast<std::size_t>(self.type.shape.rank()));
+  return a;
 }
 
 /// Comparisons that say on which side of a limit one coordinate lies.
@@ -188,33 +196,11 @@ Form Facts::derive_comparison(const Instruction& self) const {
   if (type(self.operands[0]).dtype != DType::i64 || type(self.operands[0]).pointer) return {};
   const Form a = affine(self.operands[0]), b = affine(self.operands[1]);
   if (a.rest >= 0 || b.rest >= 0) return {};
-  const Term minus = Term::number(-1);
-  int axis = -1;
-  std::int64_t step = 0;
-  for (int i = 0; i < self.type.shape.rank(); ++i) {
-    const auto k = static_cast<std::size_t>(i);
-    const Term difference = add(k < a.stride.size() ? a.stride[k] : Term{}, multiply(minus, k < b.stride.size() ? b.stride[k] : Term{}));
-    if (difference.is(0)) continue;
-    if (axis >= 0 || !(difference.is(1) || difference.is(-1))) return {};
-    axis = i;
-    step = difference.value;
-  }
-  if (axis < 0) return {};
-  // base + step * x <word> 0
-  const Term base = subtract_for_limit(a.base, b.base), opposite = subtract_for_limit(b.base, a.base), one = Term::number(1);
-  const bool up = step > 0;
-  Condition condition;
-  condition.axis = axis;
-  using Kind = Condition::Kind;
-  switch (self.word) {
-    case Word::Lt: condition.kind = up ? Kind::Below : Kind::AtLeast, condition.limit = up ? opposite : add(base, one); break;
-    case Word::Le: condition.kind = up ? Kind::Below : Kind::AtLeast, condition.limit = up ? add(opposite, one) : base; break;
-    case Word::Gt: condition.kind = up ? Kind::AtLeast : Kind::Below, condition.limit = up ? add(opposite, one) : base; break;
-    default: condition.kind = up ? Kind::AtLeast : Kind::Below, condition.limit = up ? opposite : add(base, one); break;
-  }
+  const auto side = side_of(self.word, a, b, self.type.shape.rank(), Terms());
+  if (!side) return {};
   Form form;
   form.kind = Form::Kind::Box;
-  form.conditions.push_back(condition);
+  form.conditions.push_back({side->below ? Condition::Kind::Below : Condition::Kind::AtLeast, side->axis, side->limit, -1});
   return form;
 }
 
