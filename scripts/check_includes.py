@@ -47,6 +47,7 @@ FOLDERS = {
     "dist/engines": ["dist/exchange", "dist/transport"],  # of devices
     "dist/collectives": ["dist/engines", "dist/exchange"],  # nodes of the graph, and what is made of them
     "dist/parallel": ["dist/collectives", "dist/exchange"],  # ways to train
+    "dist/server": ["dist/transport"],  # asynchronous training
     "dist/show": ["dist/exchange"],  # timelines, costs
     "tile/facts": ["tile"],
     "tile/passes": ["tile"],
