@@ -1,0 +1,80 @@
+// Sums beyond 2^24, scatters of many updates, and loops whose end a value decides.
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tegula/onnx.h"
+#include "tests/onnx/writer.h"
+
+namespace tegula::testing {
+namespace {
+
+onnx::Model model_of(const GraphText& graph) { return onnx::Model(parsed(model_proto(graph))); }
+constexpr int kUint8 = 2, kInt8 = 3, kInt32 = 6;
+
+TEST(OnnxExtremes, ConvIntegerAddsExactly) {
+  constexpr std::int64_t kChannels = 5399;
+  const onnx::Model model =
+      model_of({.nodes = {{"ConvInteger", {"x", "w"}, {"y"}}},
+                .inputs = {value_proto("x", {1, kChannels, 1, 2}, kUint8), value_proto("w", {2, kChannels, 1, 1}, kInt8)},
+                .outputs = {value_proto("y", {1, 2, 1, 2}, kInt32)}});
+  const Tensor x = full({1, kChannels, 1, 2}, 255, u8),
+               w = concat({full({1, kChannels, 1, 1}, 127, i8), full({1, kChannels, 1, 1}, -128, i8)}, 0);
+  const std::vector<std::int32_t> y = model(std::vector<Tensor>{x, w})[0].to_host<std::int32_t>();
+  EXPECT_EQ(y, (std::vector<std::int32_t>{255 * 127 * 5399, 255 * 127 * 5399, 255 * -128 * 5399, 255 * -128 * 5399}));
+}
+
+TEST(OnnxExtremes, ScatterElementsTakesManyUpdates) {
+  constexpr std::int64_t kPlaces = 20'000, kUpdates = 20'000;  // 4e8 pairs
+  for (const std::int64_t seed : {7919, 104'729}) {
+    const std::string kind = Text().bytes(1, "reduction").bytes(4, seed == 7919 ? "max" : "min").varint(20, 3).text();
+    const onnx::Model model =
+        model_of({.nodes = {{"ScatterElements", {"x", "index", "u"}, {"y"}, {kind}}},
+                  .inputs = {value_proto("x", {kPlaces}), value_proto("index", {kUpdates}, 7), value_proto("u", {kUpdates})},
+                  .outputs = {value_proto("y", {kPlaces})}});
+    const Tensor index = remainder(arange(kUpdates) * seed, kPlaces / 3), u = cast(remainder(arange(kUpdates) * 31, 997), f32) - 500.0;
+    const auto got = model(std::vector<Tensor>{zeros({kPlaces}), index, u})[0].to_host<float>();
+    std::vector<float> expected(kPlaces, 0);
+    const auto places = index.to_host<std::int64_t>();
+    const auto values = u.to_host<float>();
+    for (std::size_t i = 0; i < places.size(); ++i) {
+      float& one = expected[static_cast<std::size_t>(places[i])];
+      one = seed == 7919 ? std::max(one, values[i]) : std::min(one, values[i]);
+    }
+    EXPECT_EQ(got, expected);
+  }
+}
+
+/// v doubles until its sum reaches a hundred, at most `most` times.
+onnx::Model doubling(std::int64_t most) {
+  const std::string body = graph_proto({.nodes = {{"Add", {"v", "v"}, {"v2"}},
+                                                  {"ReduceSum", {"v2"}, {"s"}, {attribute("keepdims", std::int64_t{0})}},
+                                                  {"Less", {"s", "hundred"}, {"c2"}}},
+                                        .inputs = {value_proto("i", {}, 7), value_proto("c", {}, 9), value_proto("v", {2})},
+                                        .outputs = {value_proto("c2", {}, 9), value_proto("v2", {2})},
+                                        .initializers = {tensor_proto("hundred", {}, {100})}});
+  Text limit;  // one i64 of no axes
+  limit.varint(2, 7).bytes(8, "most").bytes(9, {reinterpret_cast<const char*>(&most), 8});
+  return model_of({.nodes = {{"Loop", {"most", "", "x"}, {"y"}, {graph_attribute("body", body)}}},
+                   .inputs = {value_proto("x", {2})},
+                   .outputs = {value_proto("y", {2})},
+                   .initializers = {limit.text()}});
+}
+
+TEST(OnnxExtremes, ALoopEndsByItsValuesInAJitedFunction) {
+  const onnx::Model model = doubling(50), short_one = doubling(3);
+  auto f = jit([&](const Tensor& x) { return model(x); });
+  auto g = jit([&](const Tensor& x) { return grad(sum(short_one(x)), x); });
+  for (int call = 0; call < 3; ++call) {
+    for (const float start : {1.F, 10.F, 200.F}) {
+      const Tensor x = full({2}, start);
+      EXPECT_EQ(f(x).to_host(), model(x).to_host()) << start;
+    }
+    EXPECT_EQ(g(ones({2})).to_host(), (std::vector<float>{8, 8}));
+    EXPECT_EQ(g(full({2}, 20.F)).to_host(), (std::vector<float>{4, 4}));
+  }
+}
+
+}  // namespace
+}  // namespace tegula::testing
