@@ -172,6 +172,7 @@ std::int32_t singular_values(const Products<T>& products, T* a, std::int64_t m, 
   std::fill_n(right, n * n, T(0));
   for (std::int64_t i = 0; i < n; ++i) right[i * n + i] = 1;
   const T eps = std::numeric_limits<T>::epsilon(), small = eps * std::sqrt(static_cast<T>(n));  // of a product of n terms
+  const T noise = eps * static_cast<T>(n) * eps * static_cast<T>(n);  // the greatest value is 1 at least: what is below has no direction
   std::int32_t state = 1;
   for (int turn = 0; turn < kMostTurns && state != 0; ++turn) {
     state = 0;
@@ -179,7 +180,7 @@ std::int32_t singular_values(const Products<T>& products, T* a, std::int64_t m, 
       for (std::int64_t j = i + 1; j < n; ++j) {
         T *const x = w + i * n, *const y = w + j * n;
         const T xx = product(x, x, n), yy = product(y, y, n), xy = product(x, y, n);
-        if (!(std::abs(xy) > small * std::sqrt(xx) * std::sqrt(yy))) continue;
+        if (!(std::abs(xy) > small * std::sqrt(xx) * std::sqrt(yy)) || xx <= noise || yy <= noise) continue;
         state = 1;
         const T zeta = (yy - xx) / (2 * xy), t = (zeta < 0 ? -1 : 1) / (std::abs(zeta) + std::hypot(T(1), zeta));
         const T c = 1 / std::hypot(T(1), t), s = c * t;
