@@ -34,7 +34,8 @@ std::vector<Tensor> spelled_out(const Item& call, std::span<const Tensor> inputs
   if (call.results.empty() && products == SmallProducts::Calls) return {};
   if (call.results.empty()) return call.as<LibraryOp>().spelled_out(device, inputs, call.shape);
   const auto* const composed = call.as<LibraryOp>().composed();
-  if (!composed || composed->is_call_of(device, inputs)) return {};
+  if (!composed) return call.as<LibraryOp>().spelled_out(device, inputs, call.shape);
+  if (composed->is_call_of(device, inputs)) return {};
   if (const DType stored = storage_of(call.precision); is_half(stored) && call.dtype == f32) {
     if (auto halves = composed->in_halves(stored, device, inputs); !halves.empty()) return halves;
   }

@@ -1,11 +1,13 @@
 #include "tegula/ops/linalg/matrix_op.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/host_call.h"
 #include "tegula/ops/linalg/gradients.h"
+#include "tegula/ops/linalg/small_matrices.h"
 #include "tegula/ops/op_families.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/matrix_buffers.h"
@@ -124,6 +126,15 @@ std::unique_ptr<runtime::Call> MatrixOp::by_host(runtime::Device& device, const 
   for (std::size_t i = 0; i < buffers.bytes.size(); ++i)
     (i < buffers.inputs ? inputs : outputs).push_back(buffers.bytes[i] * static_cast<std::size_t>(d.batch));
   return host_call(device, description, inputs, outputs);
+}
+
+std::vector<Tensor> MatrixOp::spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape&) const {
+  if (inputs.size() > 1) return {};
+  const Tensor& a = inputs[0];
+  MatrixRoutine d = of_shapes(std::array{a.shape()});
+  d.dtype = a.dtype();
+  if (!suits_tiles(device, d)) return {};
+  return by_tiles(form_, a, results_of(d, front_of(a.shape())), a.node()->origin().where);
 }
 
 bool MatrixOp::accepts(const runtime::Device&, int index, const Layout& layout) const {

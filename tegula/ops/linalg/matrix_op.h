@@ -23,6 +23,7 @@ class MatrixOp final : public LibraryOp, public ByHost {
   std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const override;
   runtime::CallDescription describe(const Setting& setting) const override;
   std::unique_ptr<runtime::Call> by_host(runtime::Device& device, const Setting& setting) const override;
+  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const override;
   bool accepts(const runtime::Device&, int index, const Layout& layout) const override;
   double operations(std::span<const Shape> inputs, const Shape& output) const override;
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
