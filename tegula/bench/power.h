@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula {
 
