@@ -11,7 +11,7 @@
 #include <fstream>
 #include <limits>
 
-#include "tegula/runtime/registry.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula {
 namespace {
