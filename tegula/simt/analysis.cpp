@@ -55,7 +55,8 @@ Analysis::Analysis(const tile::Program& program, const Specialisation& specialis
     : Facts(
           program, arguments_of(specialisation), [main](const Shape& shape) { return main.is_flat(shape); }, main.of_products),
       main_(main),
-      guarded_(specialisation.guarded) {
+      guarded_(specialisation.guarded),
+      maps_(specialisation.maps && !specialisation.many_sets) {
   name_parameters();
 }
 

@@ -31,6 +31,8 @@ class Analysis : public tile::Facts {
   Analysis(const tile::Program& program, const Specialisation& specialisation, int architecture = 0);
 
   bool guarded() const { return guarded_; }
+  /// Whether the launch makes maps of tensors.
+  bool maps() const { return maps_; }
   std::int64_t rows() const { return main_.rows; }
   std::int64_t columns() const { return main_.columns; }
   bool is_flat(const Shape& shape) const { return main_.is_flat(shape); }
@@ -41,7 +43,7 @@ class Analysis : public tile::Facts {
   void name_parameters();
 
   MainTile main_;
-  bool guarded_;
+  bool guarded_, maps_;
   std::vector<simt::Name> parameter_names_;
 };
 

@@ -111,6 +111,7 @@ std::string without_comments(const std::string& source) {
 Specialisation specialise(const Program& program, std::span<const runtime::ArgumentSet> sets) {
   Specialisation result;
   result.many_sets = sets.size() != 1;
+  result.maps = !result.many_sets;
   result.one_axis = std::ranges::all_of(sets, [](const runtime::ArgumentSet& set) { return set.grid[1] == 1 && set.grid[2] == 1; });
   for (std::size_t i = 0; i < program.parameters.size(); ++i) {
     const tile::Parameter& parameter = program.parameters[i];
@@ -152,6 +153,7 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .lets_next_begin = program.early,
                       .walkers = decisions.walkers,
                       .parameters = {},
+                      .maps = {},
                       .assembly = {},
                       .prints = simt::printed_words(program),
                       .entry = {},
@@ -213,7 +215,8 @@ Generated generate(const Program& program, const Specialisation& specialisation,
                 .threads = kernel.threads(),
                 .cluster = kernel.cluster,
                 .shared_bytes = kernel.shared_bytes(),
-                .early = program.early && architecture >= kWaitsItself};
+                .early = program.early && architecture >= kWaitsItself,
+                .maps = kernel.maps};
   out.source = simt::print(kernel, out.name);
   name_by_text(out);
   return out;

@@ -7,6 +7,7 @@
 //
 // How a kernel gets its arguments (the launcher in kernel.cpp relies on this):
 //   one argument set:  extern "C" __global__ void NAME(const Arguments a, long long g0, long long g1, long long g2, Failure* failure)
+//     behind `a`, for each of Generated::maps: const __grid_constant__ TensorMap mapN
 //   many sets:         extern "C" __global__ void NAME(const Set* sets, int count, Failure* failure)
 //   guarded:           … Failure* failure, const Failure* guards, int guard_count)
 // with 8 bytes for each parameter of the program, in order (runtime::Argument: pointers, long long for integers and booleans, double
@@ -22,6 +23,7 @@
 #include <vector>
 
 #include "tegula/runtime/device.h"
+#include "tegula/simt/tensor_map.h"
 
 namespace tegula::simt {
 struct Kernel;
@@ -40,6 +42,7 @@ struct Specialisation {
   bool many_sets = false;
   bool guarded = false;  // does nothing when one of LaunchOptions::guards has failed
   bool one_axis = false;  // grids are (n, 1, 1)
+  bool maps = false;  // the launch can make maps of tensors (simt/tensor_map.h); never of many sets
   bool operator==(const Specialisation&) const = default;
   auto operator<=>(const Specialisation&) const = default;
 };
@@ -53,6 +56,7 @@ struct Generated {
   int cluster = 1;  // blocks that run one instance
   std::size_t shared_bytes = 0;  // dynamic shared memory
   bool early = false;  // waits for the launch ahead by itself
+  std::vector<simt::TensorMap> maps;
 };
 
 /// `architecture`: 90 for sm_90. Throws Error when the program uses what cannot be done on it.

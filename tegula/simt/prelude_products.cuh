@@ -10,6 +10,9 @@ template <class T> struct SumOf { typedef float Type; };
 template <> struct SumOf<signed char> { typedef int Type; };
 template <> struct SumOf<unsigned char> { typedef int Type; };
 
+/// A tensor as the copy engine knows it, made by the driver.
+struct alignas(64) TensorMap { unsigned long long words[16]; };
+
 #ifndef TEGULA_EMULATED
 /// Four matrices of 8 rows of 16 bytes. kByTerms: of halves, transposed.
 template <bool kByTerms, class T, int kNumbers>
@@ -37,6 +40,46 @@ TEGULA_MULTIPLY(E5M2, 4, "m16n8k32.row.col.f32.e5m2.e5m2.f32", "f", float)
 #endif
 #undef TEGULA_MULTIPLY
 #if __CUDA_ARCH__ == 900
+// Boxes that the copy engine brings (TMA), and what counts their bytes (mbarrier).
+__device__ inline unsigned int in_shared(const unsigned char* place) { return static_cast<unsigned int>(__cvta_generic_to_shared(place)); }
+__device__ inline void begin_counters(unsigned char* place, int count) {
+  for (int i = 0; i < count; ++i) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(in_shared(place + 8 * i)) : "memory");
+  asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+__device__ inline void end_counters(unsigned char* place, int count) {
+  for (int i = 0; i < count; ++i) asm volatile("mbarrier.inval.shared::cta.b64 [%0];" :: "r"(in_shared(place + 8 * i)) : "memory");
+}
+__device__ inline void expect_bytes(unsigned char* counter, int bytes) {
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(in_shared(counter)), "r"(bytes) : "memory");
+}
+__device__ inline void await_bytes(unsigned char* counter, int parity) {
+  unsigned int ended = 0;
+  while (!ended) asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(ended) : "r"(in_shared(counter)), "r"(parity) : "memory");
+}
+/// What the copy engine would bring if coordinates were addresses, as they are for the program. No function of its own: where one is called wgmma waits.
+template <int kColumns, int kRows, int kPitch, class T>
+__device__ inline void copy_plainly(unsigned char* place, unsigned char* counter, const T* from, long long columns, long long rows, long long stride) {
+#pragma unroll 1
+  for (int row = 0; row < kRows; ++row) {
+#pragma unroll 1
+    for (int column = 0; column < kColumns; ++column) {
+      T one = {};
+      if (row < rows && column < columns) one = from[row * stride + column];
+      const unsigned int at = in_shared(place) + row * kPitch + column * static_cast<int>(sizeof(T));
+      *reinterpret_cast<T*>(place + ((at ^ ((at >> 7 & (kPitch / 16 - 1)) << 4)) - in_shared(place))) = one;
+    }
+  }
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+  __threadfence_block();
+  asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], %1;" :: "r"(in_shared(counter)), "n"(kRows * kPitch) : "memory");
+}
+/// The box at (x, y) of the tensor, which begins at `tensor`.
+template <int kColumns, int kRows, int kPitch, class T>
+__device__ inline void copy_box(unsigned char* place, const TensorMap& map, unsigned char* counter, const T* tensor, long long x, long long y, long long columns, long long rows, long long stride) {
+  if (static_cast<unsigned long long>(x) >> 31 == 0 && static_cast<unsigned long long>(y) >> 31 == 0)
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(in_shared(place)), "l"(&map), "r"(static_cast<int>(x)), "r"(static_cast<int>(y)), "r"(in_shared(counter)) : "memory");
+  else copy_plainly<kColumns, kRows, kPitch>(place, counter, tensor + (y * stride + x), columns - x, rows - y, stride);
+}
 // By four warps together (wgmma).
 /// Sums that such products are to change, or have changed: the compiler must not take them for what it knew of them before.
 template <int kRows, int kVectors>

@@ -52,7 +52,9 @@ std::vector<TensorProduct> all_products() {
     all.push_back({.tile = tile, .stored = f16});
     all.push_back({.tile = tile, .b = From::Columns});
   }
-  for (const int stages : {1, 2, 5}) all.push_back({.tile = {64, 64, 64}, .out = bf16, .added = true, .stages = stages});
+  for (const bool boxes : {true, false})
+    for (const int stages : {1, 2, 5}) all.push_back({.tile = {64, 64, 64}, .out = bf16, .added = true, .stages = stages, .boxes = boxes});
+  for (const From b : {From::Rows, From::Columns}) all.push_back({.tile = {128, 128, 64}, .b = b, .boxes = false});
   return all;
 }
 /// Sizes that no tile divides; `odd`: nor 16 bytes.
@@ -339,8 +341,8 @@ std::vector<Fault> faults() {
 /// Of four warps' products.
 std::vector<Fault> group_faults() {
   using namespace simt;
-  const TensorProduct plain{.tile = {64, 128, 64}}, computed{.tile = {64, 64, 64}, .a = From::Computed, .b = From::Computed},
-      early{.tile = {64, 64, 64}, .stages = 2};
+  const TensorProduct plain{.tile = {64, 128, 64}, .boxes = false},
+      computed{.tile = {64, 64, 64}, .a = From::Computed, .b = From::Computed}, early{.tile = {64, 64, 64}, .stages = 2, .boxes = false};
   using Side = MultiplyTile::Side;
   const auto side = [](std::function<bool(Side&)> change, bool of_left) {
     return changed<MultiplyTile>([=](MultiplyTile& product) { return change(of_left ? product.left : product.right); });

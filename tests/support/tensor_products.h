@@ -21,13 +21,15 @@ struct TensorProduct {
   bool doubled = false;  // an epilogue: 2 x + the column's number
   bool added = false;    // the sums are added behind each product, as Triton's tutorial has it
   int stages = 0;        // num_stages of the loop
+  bool boxes = true;     // false: masks have a condition more, so that threads copy what the copy engine could bring
 };
 
 inline std::string name_of(const TensorProduct& p) {
   const char* const ways[] = {"rows", "columns", "transposed", "computed"};
   return std::to_string(p.tile.m) + "x" + std::to_string(p.tile.n) + "x" + std::to_string(p.tile.k) + "_" + std::string(name(p.stored)) +
          "_" + std::string(name(p.out)) + "_" + ways[static_cast<std::size_t>(p.a)] + "_" + ways[static_cast<std::size_t>(p.b)] +
-         (p.doubled ? "_doubled" : "") + (p.added ? "_added" : "") + (p.stages > 0 ? "_stages" + std::to_string(p.stages) : "");
+         (p.doubled ? "_doubled" : "") + (p.added ? "_added" : "") + (p.stages > 0 ? "_stages" + std::to_string(p.stages) : "") +
+         (p.boxes ? "" : "_copied");
 }
 
 inline tile::Program program_of(const TensorProduct& p) {
@@ -48,7 +50,7 @@ inline tile::Program program_of(const TensorProduct& p) {
   const Value sum = b.for_(
       count(0), K, count(p.tile.k), {b.full({p.tile.m, p.tile.n}, 0, sums)},
       [&](Value at, std::span<const Value> now) -> std::vector<Value> {
-        const Value k = at + b.arange(0, p.tile.k), in_k = k < K;
+        const Value k = at + b.arange(0, p.tile.k), in_k = p.boxes ? k < K : k < K && broadcast(K > count(0), k.shape());
         const Value left = tile_of(pa, p.a, m, m < M, k, in_k, M, K), right = tile_of(pb, p.b, k, in_k, n, n < N, K, N);
         if (p.added) return {now[0] + dot(left, right, b.full({p.tile.m, p.tile.n}, 0, sums))};
         return {dot(left, right, now[0])};

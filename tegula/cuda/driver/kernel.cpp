@@ -53,6 +53,29 @@ std::vector<std::int64_t> table_of(std::span<const ArgumentSet> sets, std::size_
   return table;
 }
 
+/// Of a variant for one set. Fewer than the kernel takes where the driver cannot make one of these arguments.
+std::vector<CUtensorMap> maps_of(const Generated& code, const Argument* arguments) {
+  std::vector<CUtensorMap> maps;
+  for (const simt::TensorMap& map : code.maps) {
+    const auto size = [&](const simt::TensorMap::Size& one) { return one.parameter < 0 ? one.number : arguments[one.parameter].integer; };
+    const std::int64_t bytes = static_cast<std::int64_t>(size_of(map.dtype)), stride = size(map.stride) * bytes;
+    const cuuint64_t sizes[] = {static_cast<cuuint64_t>(std::max<std::int64_t>(size(map.columns), 1)),
+                                static_cast<cuuint64_t>(std::max<std::int64_t>(size(map.rows), 1))};
+    const cuuint64_t strides[] = {static_cast<cuuint64_t>(stride)};
+    const cuuint32_t box[] = {static_cast<cuuint32_t>(map.box_columns), static_cast<cuuint32_t>(map.box_rows)}, ones[] = {1, 1};
+    const CUtensorMapSwizzle swizzle = map.pitch == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
+                                       : map.pitch == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
+                                                         : CU_TENSOR_MAP_SWIZZLE_32B;
+    const CUtensorMapDataType type = map.dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    const CUresult made = stride <= 0 ? CUDA_ERROR_INVALID_VALUE
+                                      : cuTensorMapEncodeTiled(&maps.emplace_back(), type, 2, arguments[map.pointer].pointer, sizes,
+                                                               strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    if (made != CUDA_SUCCESS) return {};
+  }
+  return maps;
+}
+
 void start(Context& context, const Function& function, std::int64_t instances, void** parameters) {
   const Generated& code = function.generated;
   const std::int64_t blocks = instances * code.cluster;
@@ -239,8 +262,14 @@ void Kernel::show(void* printing) {
 void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOptions& options) const {
   const std::vector<ArgumentSet> work = nonempty(sets);
   if (work.empty()) return;
-  const Specialisation variant = variant_for(work, !options.guards.empty());
-  const Function& function = function_for(variant);
+  Specialisation variant = variant_for(work, !options.guards.empty());
+  const Function* chosen = &function_for(variant);
+  std::vector<CUtensorMap> maps = maps_of(chosen->generated, work.front().arguments);
+  if (maps.size() < chosen->generated.maps.size()) {  // the driver does not take them
+    variant.maps = false, maps.clear();
+    chosen = &function_for(variant);
+  }
+  const Function& function = *chosen;
 
   const std::scoped_lock lock(context_.order);
   context_.enter();
@@ -250,8 +279,11 @@ void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOpti
   Printing* const printing = prints_.empty() ? nullptr : &this->printing();
   simt::PrintBuffer* printed = printing ? &printing->buffer() : nullptr;
   const auto begin = [&](std::initializer_list<void*> head, std::int64_t instances) {
-    std::array<void*, 8> parameters{};
-    void** next = std::ranges::copy(head, parameters.data()).out;
+    std::vector<void*> parameters(9 + maps.size());
+    void** next = parameters.data();
+    *next++ = *head.begin();
+    for (CUtensorMap& map : maps) *next++ = &map;
+    next = std::copy(head.begin() + 1, head.end(), next);
     *next++ = &failure;
     if (variant.guarded) *next++ = &guards, *next++ = &guard_count;
     *next = &printed;  // which only a kernel that prints takes

@@ -16,6 +16,7 @@ using tile::Word;
 
 namespace {
 
+constexpr int kMostBoxRows = 256;  // of a tensor map
 constexpr int kStepBytes = 32;  // of a row of an operand, that one mma takes
 
 bool is_power(std::int64_t n) { return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n)); }
@@ -174,6 +175,7 @@ class Decider {
     for (auto& [load, copied] : p_.copied)
       if (copied.loop < 0) copied.place = take(copied.tile.bytes());
     choose_stages();
+    choose_boxes();
     return std::move(p_);
   }
 
@@ -262,6 +264,7 @@ class Decider {
       }
     }
     copied.tile = tile_of(shape[1 - copied.along], line);
+    if (v_.grid().groups && a_.maps() && copied.tile.rows <= kMostBoxRows) copied.box = box_of(a_, id, copied.along);
     p_.absorbed.insert(transposes.begin(), transposes.end());
     return &(p_.copied[id] = copied);
   }
@@ -316,6 +319,7 @@ class Decider {
         plan.loads.push_back(load);
       }
       if (plan.loads.empty()) continue;
+      plan.boxes = std::ranges::all_of(plan.loads, [&](Id load) { return p_.copied.at(load).box.has_value(); });
       plan.stages = static_cast<int>(self.attribute & 255);
       plan.addresses = addresses_of(v_, body);
       p_.rings[id] = std::move(plan);
@@ -354,9 +358,10 @@ class Decider {
   void choose_stages() {
     constexpr std::size_t kOther = 2048;
     constexpr int kMostStages = 4;
+    constexpr std::size_t kCounterBytes = 1024;  // more than a ring has stages for
     for (auto ring = p_.rings.begin(); ring != p_.rings.end();) {
       TileRingPlan& plan = ring->second;
-      const std::size_t used = p_.bytes + p_.scratch_bytes + kOther;
+      const std::size_t used = p_.bytes + p_.scratch_bytes + kOther + (plan.boxes ? whole(kCounterBytes) : 0);
       const auto fit = [&](std::size_t room) { return room > used ? static_cast<int>((room - used) / plan.stage_bytes) : 0; };
       const int most = fit(limit_);
       if (most < 2 + plan.late) end_early(ring->first, plan);
@@ -373,7 +378,23 @@ class Decider {
           plan.stages > 1 ? std::clamp(plan.stages, least, most) : std::clamp(wanted, least, std::max(least, std::min(kMostStages, most)));
       plan.place = p_.bytes;
       p_.bytes += static_cast<std::size_t>(plan.stages) * plan.stage_bytes;
+      if (plan.boxes) plan.counters = take(8 * static_cast<std::size_t>(plan.stages));
       ++ring;
+    }
+  }
+  /// Gives the boxes that rings have their maps; others are copied by threads.
+  void choose_boxes() {
+    for (auto& [load, copied] : p_.copied) {
+      const auto ring = p_.rings.find(copied.loop);
+      if (ring == p_.rings.end() || !ring->second.boxes) {
+        copied.box.reset();
+        continue;
+      }
+      simt::TensorMap map = copied.box->map;
+      map.pitch = copied.tile.pitch();
+      map.box_columns = map.pitch / static_cast<int>(size_of(map.dtype)), map.box_rows = copied.tile.rows;
+      copied.map = static_cast<int>(std::ranges::find(p_.maps, map) - p_.maps.begin());
+      if (copied.map == static_cast<int>(p_.maps.size())) p_.maps.push_back(map);
     }
   }
   /// There is no room for a stage more.

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tegula/core/dtype.h"
+#include "tegula/simt/decide/boxes.h"
 #include "tegula/simt/decide/layout.h"
 #include "tegula/tile/ir.h"
 
@@ -36,6 +37,8 @@ struct CopiedTile {
   int wide = 1;  // elements of one copy
   std::size_t place = 0;  // from the begin of the ring; of what a loop fetches ahead, of a stage
   tile::Id loop = -1;  // that fetches it ahead
+  std::optional<TensorBox> box;  // the copy engine brings it
+  int map = -1;  // then: of TensorProducts::maps
 };
 
 struct Operand {
@@ -58,6 +61,8 @@ struct TileRingPlan {
   int stages = 0;
   int late = 0;  // stages that are still read when an iteration's copies begin, beside that of the one before
   std::size_t place = 0, stage_bytes = 0;
+  bool boxes = false;  // the copy engine brings all of it
+  std::size_t counters = 0;  // then: the place of the counters of what has arrived
   std::vector<tile::Id> loads, addresses;  // scalars that are computed again for a later iteration
 };
 
@@ -66,6 +71,7 @@ struct TensorProducts {
   std::map<tile::Id, CopiedTile> copied;  // by load
   std::set<tile::Id> absorbed;  // Transposes of these loads
   std::map<tile::Id, TileRingPlan> rings;  // by loop
+  std::vector<simt::TensorMap> maps;
   std::map<tile::Id, tile::Id> in_place;  // by Dot: the value whose registers it adds to
   bool fit_groups = true;  // wgmma can do all of them
   std::size_t bytes = 0;  // of shared memory: what is copied

@@ -64,7 +64,8 @@ class Lines {
     if (!written.empty()) line("written", names(written) + " into shared memory");
     if (!in_place.empty()) line("in place", names(in_place));
     for (const auto& [loop, ring] : all.rings)
-      line("tiles of " + name(loop), str(ring.stages) + " stages of " + str(static_cast<std::int64_t>(ring.stage_bytes)) + " bytes");
+      line("tiles of " + name(loop), str(ring.stages) + " stages of " + str(static_cast<std::int64_t>(ring.stage_bytes)) + " bytes" +
+                                         (ring.boxes ? ", by the copy engine" : ""));
   }
   void schedule() {
     for (const SharedLoop& loop : d_.schedule.loops) {

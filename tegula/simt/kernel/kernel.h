@@ -16,6 +16,7 @@
 #include "tegula/simt/kernel/expression.h"
 #include "tegula/simt/layouts/linear.h"
 #include "tegula/simt/printed.h"
+#include "tegula/simt/tensor_map.h"
 #include "tegula/tile/atomic.h"
 
 namespace tegula::simt {
@@ -127,6 +128,8 @@ struct For {
     int late = 0;  // stages that are still read when an iteration's copies begin, beside that of the one before
     bool fenced = false;  // FenceTiles
     std::vector<Ring::Address> addresses;
+    std::size_t box_bytes = 0;  // of a stage, where all of it comes as boxes; 0: threads copy
+    std::size_t counters = 0;  // then: where a counter for each stage lies among the tiles
   };
   struct OfProgram {
     std::set<tile::Id> moving;  // pointers whose tiles never meet in two iterations
@@ -231,6 +234,33 @@ struct CopyAhead {  // `count` elements in accesses of `wide`, `inside` of them 
 struct CloseCopies {};
 struct WaitForCopies {
   int unfinished = 0;  // groups that may still be on their way
+};
+
+// ---- Boxes of tensors that the copy engine (TMA) brings into shared memory while threads compute. Counters (mbarriers) of 8 bytes say what has arrived.
+/// A counter's phase, the first one of parity 0, ends when a thread has said how many bytes are expected, and these have come.
+struct BeginCounters {
+  Expression place;  // of the first one
+  int count = 1;
+};
+/// They are plain memory again.
+struct EndCounters {
+  Expression place;
+  int count = 1;
+};
+struct ExpectBytes {
+  Expression counter;
+  std::size_t bytes = 0;
+};
+/// The box of the map that begins at (x, y), to `place`. Where a coordinate is negative the thread itself reads what the program says: rows that begin
+/// `stride` elements apart, below the limits, from pointer + y * stride + x on.
+struct CopyBox {
+  int map = 0;  // of Kernel::maps
+  int box_columns = 0, box_rows = 0, pitch = 128;  // the same of it
+  Expression place, counter, pointer, x, y, columns, rows, stride;
+};
+/// Until the counter's phase of that parity has ended.
+struct AwaitBytes {
+  Expression counter, parity;
 };
 
 // ---- Across threads.
@@ -372,12 +402,12 @@ const T& unboxed(const Box<T>& box) {
 struct Statement {
   template <class T>
   static constexpr bool kBoxed = sizeof(T) > 2 * sizeof(Expression) + 8;
-  using What =
-      std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
-                   AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report, Box<Show>,
-                   Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, Combine, BeginExchange, Scan, Sort,
-                   Box<Shuffle>, ReadMatrices, PackFragment, Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts,
-                   AwaitProducts, FenceTiles, CopyTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+  using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
+                            AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report,
+                            Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, BeginCounters,
+                            EndCounters, ExpectBytes, Box<CopyBox>, AwaitBytes, Combine, BeginExchange, Scan, Sort, Box<Shuffle>,
+                            ReadMatrices, PackFragment, Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts,
+                            AwaitProducts, FenceTiles, CopyTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   What what;
   Box<Expression> when;  // nothing: always
 
@@ -436,6 +466,7 @@ struct Kernel {
   bool lets_next_begin = false;
   int walkers = 0;  // blocks that go over all instances in turn; 0: a block, or a cluster, for each instance
   std::vector<KernelParameter> parameters;
+  std::vector<TensorMap> maps;  // that it takes behind its arguments
   std::vector<Assembly> assembly;
   PrintedWords prints;
   Block entry;  // before a thread knows its instance

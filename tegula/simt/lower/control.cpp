@@ -17,6 +17,7 @@ void Lowering::lower(simt::Kernel& kernel) {
   kernel.ring_bytes = decided_.ring_bytes();
   kernel.staged_bytes = staged_bytes_;
   kernel.tile_bytes = decided_.products.bytes;
+  kernel.maps = decided_.products.maps;
 }
 
 void Lowering::entry() {
@@ -127,7 +128,12 @@ void Lowering::loop(Id id) {
                  .body = {},
                  .program = simt::For::OfProgram{.moving = {}, .ring = {}, .fetches = fetches(ring), .tiles = {}}};
   if (const auto tiles = decided_.products.rings.find(id); tiles != decided_.products.rings.end()) {
-    simt::For::Tiles plan{.stages = tiles->second.stages, .late = tiles->second.late, .fenced = grid_.groups, .addresses = {}};
+    simt::For::Tiles plan{
+        .stages = tiles->second.stages, .late = tiles->second.late, .fenced = grid_.groups && !tiles->second.boxes, .addresses = {}};
+    if (tiles->second.boxes) {
+      for (const Id load : tiles->second.loads) plan.box_bytes += decided_.products.copied.at(load).tile.bytes();
+      plan.counters = tiles->second.counters;
+    }
     for (const Id address : tiles->second.addresses) plan.addresses.push_back({variable(address), at(address).where});
     loop.program->tiles = std::move(plan);
   }

@@ -183,6 +183,7 @@ class Lowering : private Values {
   Expression tile_begin(const Operand& operand) const;
   Expression copied_begin(Id load, const char* stage) const;
   void copy_tile(Id load);
+  void copy_boxes(Id load, const CopiedTile& copied);
   void await_tiles();
   void write_operands(const Product& product);
   Expression matrix_place(const Operand& operand, bool is_left) const;

@@ -69,6 +69,7 @@ void Lowering::copy_tile(Id load) {
                         .source = place_in(pointer, Spread::Full),
                         .inside = all ? simt::choose(*all, std::move(limit), 0) : std::move(limit)});
   };
+  if (copied.box) return add(simt::CopyTile{.pointer = pointer, .ahead = true, .body = block_of([&] { copy_boxes(load, copied); })});
   simt::CopyTile copy{.pointer = pointer,
                       .ahead = copied.loop >= 0,
                       .body = block_of([&] {
@@ -85,6 +86,30 @@ void Lowering::copy_tile(Id load) {
   add(std::move(copy));
   add(simt::CloseCopies{});
   awaits_tiles_ = true;
+}
+
+/// The copy engine brings a box for each strip.
+void Lowering::copy_boxes(Id load, const CopiedTile& copied) {
+  const simt::TensorMap& map = decided_.products.maps[static_cast<std::size_t>(copied.map)];
+  const TileRingPlan& ring = decided_.products.rings.at(copied.loop);
+  const auto name = [&](int parameter) { return Expression(a_.parameter_names()[static_cast<std::size_t>(parameter)]); };
+  const auto size = [&](const simt::TensorMap::Size& one) {
+    return one.parameter < 0 ? simt::number(one.number, DType::i64) : name(one.parameter);
+  };
+  const int strips = copied.tile.pieces * 16 / map.pitch;
+  for (int strip = 0; strip < strips; ++strip)
+    add(simt::CopyBox{.map = copied.map,
+                      .box_columns = map.box_columns,
+                      .box_rows = map.box_rows,
+                      .pitch = map.pitch,
+                      .place = copied_begin(load, "into") + static_cast<std::size_t>(strip) * map.box_bytes(),
+                      .counter = Expression("tiles") + ring.counters + Expression("into") * 8,
+                      .pointer = name(map.pointer),
+                      .x = expression_of(tile::add(copied.box->x, Term::number(strip * map.box_columns))),
+                      .y = expression_of(copied.box->y),
+                      .columns = size(map.columns),
+                      .rows = size(map.rows),
+                      .stride = size(map.stride)});
 }
 
 /// What was copied where it stands is seen by all.

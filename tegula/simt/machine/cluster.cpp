@@ -99,6 +99,14 @@ void Cluster::place_instance(Warp& warp, const runtime::ArgumentSet& set, std::i
     give<std::int64_t>(warp, code_.given.id[axis], [&](int) { return ids[axis]; });
     give<std::int64_t>(warp, code_.given.grid[axis], [&](int) { return grid[axis]; });
   }
+  maps_.clear();
+  for (const TensorMap& map : kernel_.maps) {
+    const auto size = [&](const TensorMap::Size& one) { return one.parameter < 0 ? one.number : set.arguments[one.parameter].integer; };
+    maps_.push_back({.begin = reinterpret_cast<std::uintptr_t>(set.arguments[map.pointer].pointer),
+                     .columns = size(map.columns),
+                     .rows = size(map.rows),
+                     .stride = size(map.stride)});
+  }
   for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
     const tile::Parameter& declared = kernel_.parameters[i].declared;
     const runtime::Argument& argument = set.arguments[i];
@@ -307,16 +315,23 @@ bool Cluster::release() {
     if (warp.alive == 0) continue;
     if (warp.wait == Warp::Wait::ClusterPhase && all_arrived) phase = true, let_go(warp);
     const auto& exchanges = exchanges_[static_cast<std::size_t>(warp.block)];
+    if (warp.wait == Warp::Wait::Bytes && has_bytes(warp)) let_go(warp);
     if (warp.wait == Warp::Wait::Counter && exchanges[static_cast<std::size_t>(warp.counter)].complete()) let_go(warp);
   }
   if (phase && !memory_.cluster_runs()) memory_.cluster_has_met();
   return any;
 }
 
+bool Cluster::has_bytes(const Warp& warp) {
+  const Access counter{.block = warp.block, .first_thread = warp.first_thread, .addresses = &warp.awaited, .mask = 1, .said = warp.said};
+  return arrivals_.has_ended(counter, warp.parity);
+}
+
 bool Cluster::run(std::uint32_t first_block) {
   first_block_ = first_block;
   random_.seed(options_.order + first_block);
   memory_.begin_cluster(first_block);
+  arrivals_.begin_cluster();
   exchanges_.assign(static_cast<std::size_t>(kernel_.cluster), std::vector<Exchange>(code_.exchanges.size() + 1));
   std::vector<Warp*> order;
   for (std::size_t i = 0; i < warps_.size(); ++i) {
@@ -334,6 +349,7 @@ bool Cluster::run(std::uint32_t first_block) {
       go_on(*warp, options_.uneven && random_() % 2 == 0 ? 1 + static_cast<int>(random_() % kMost) : kAll);
     }
     if (std::ranges::all_of(warps_, [](const Warp& warp) { return warp.alive == 0; })) return true;
+    if (arrivals_.is_bringing()) any = true, arrivals_.come(random_);
     if (!release() && !any) return false;
   }
 }

@@ -5,6 +5,7 @@
 #include <random>
 #include <vector>
 
+#include "tegula/simt/machine/arrivals.h"
 #include "tegula/simt/machine/code.h"
 
 namespace tegula::simt {
@@ -28,6 +29,15 @@ class Cluster {
   void begin_copies(Warp& warp, const Access& to, const std::uint64_t* from, const std::int64_t* there);
   void close_copies(Warp& warp);
   void await_copies(Warp& warp, int unfinished);
+  // ---- Boxes of tensors.
+  struct Map {
+    std::uint64_t begin = 0;  // address
+    std::int64_t columns = 0, rows = 0, stride = 0;
+  };
+  Arrivals& arrivals() { return arrivals_; }
+  const Map& map(int number) const { return maps_[static_cast<std::size_t>(number)]; }
+  /// What is copied comes at once.
+  bool copies_at_once() const { return !options_.uneven; }
   /// Bytes that have come to a block's counter, and are expected there.
   void expect(int block, int exchange, std::int64_t bytes);
   void tell(int block, int exchange, std::int64_t bytes);
@@ -46,6 +56,7 @@ class Cluster {
   void compute(Warp& warp, const Instruction& instruction);
   void wait(Warp& warp, Warp::Wait at);
   bool release();
+  bool has_bytes(const Warp& warp);
   void found_apart(const Warp& warp);
   template <class T, class F>
   void give(Warp& warp, std::uint32_t granule, F&& value);
@@ -56,6 +67,8 @@ class Cluster {
   const MachineOptions& options_;
   Observed& observed_;
   Memory memory_;
+  Arrivals arrivals_{memory_};
+  std::vector<Map> maps_;
   std::int64_t blocks_;  // of the grid
   std::uint32_t first_block_ = 0;
   std::vector<Warp> warps_;

@@ -46,7 +46,7 @@ inline Slot operator+(Slot a, std::int64_t by) { return a.base += by, a; }
 
 /// The threads of a warp.
 struct Warp {
-  enum class Wait : std::uint8_t { Nothing, Block, Cluster, ClusterPhase, Counter };
+  enum class Wait : std::uint8_t { Nothing, Block, Cluster, ClusterPhase, Counter, Bytes };
   struct Copy {
     std::uint64_t to = 0, from = 0;
     std::size_t there = 0, bytes = 0;
@@ -58,6 +58,9 @@ struct Warp {
   std::size_t next = 0;  // instruction
   Wait wait = Wait::Nothing;
   int counter = 0;  // of the exchange it waits for
+  std::uint64_t awaited = 0;  // the counter of bytes that it waits for, and the phase
+  bool parity = false;
+  const std::string* said = nullptr;
   bool arrived = false;  // at the cluster's barrier
   std::int64_t instance = 0, set = 0;  // of a walk over all
   std::vector<std::uint32_t> masks;  // that were put aside

@@ -47,6 +47,7 @@ void Memory::begin_cluster(std::uint32_t first_block) {
   states_.assign(pitch_ * static_cast<std::size_t>(blocks_), {});
   std::ranges::fill(memory_, std::byte{0xcd});
   meetings_ = 0;
+  seen_.clear();
   // Times go on: what other blocks did to tensors is before this.
   std::uint32_t latest = 0;
   for (const Clock& clock : clocks_) latest = std::max(latest, clock.time);
@@ -54,6 +55,12 @@ void Memory::begin_cluster(std::uint32_t first_block) {
   begun_ = latest + 1;
   acquired_.clear(), met_.clear(), released_ = 0;
   for (Clock& clock : clocks_) clock = {.time = begun_, .meeting = begun_};
+}
+
+/// What one warp has seen all others know of.
+void Memory::have_met(int block) {
+  ++clocks_[static_cast<std::size_t>(block)].time;
+  for (auto& [ticket, warps] : seen_) warps = ~0u;
 }
 
 void Memory::cluster_has_met() {
@@ -147,9 +154,14 @@ void Memory::meet_at(std::uint64_t address, bool writes) {
   times.emplace(begun_, released_);
 }
 
+bool Memory::may_take(std::uint16_t counter, int by) const {
+  const auto seen = seen_.find(counter);
+  return counter == 0 || (seen != seen_.end() && (seen->second >> (by % threads_ / kLanes) & 1) != 0);
+}
+
 void Memory::note_read(Byte& byte, int by, int block, const Access& access, int lane, bool atomic) {
   if (byte.copies > 0) find(Finding::Kind::OnItsWay, access, lane);
-  if (byte.counter > 0) find(Finding::Kind::Race, access, lane);
+  if (!may_take(byte.counter, by)) find(Finding::Kind::Race, access, lane);
   const auto me = static_cast<std::uint16_t>(by);
   const Clock& clock = clocks_[static_cast<std::size_t>(block)];
   if (!(atomic && byte.atomic) && byte.writer != kNobody && byte.writer != me &&
@@ -264,7 +276,7 @@ void Memory::counted(int block, int counter) {
   }
 }
 
-bool Memory::begin_copy(const Access& access, int lane) {
+bool Memory::begin_copy(const Access& access, int lane, std::uint16_t ticket) {
   int block = 0;
   if (!is_inside(access, lane)) return false;
   Byte* const first = byte_of_shared(access, lane, block);
@@ -272,6 +284,8 @@ bool Memory::begin_copy(const Access& access, int lane) {
   for (std::size_t i = 0; i < access.bytes; ++i) {
     note_write(first[i], owner(access, lane), block, access, lane, false);
     ++first[i].copies;
+    first[i].counter = ticket;
+    if (ticket > 0) first[i].writer = kNobody;
   }
   return true;
 }

@@ -33,7 +33,7 @@ class Memory {
   /// Shared memory is new; what blocks before did to tensors is done by nobody that this cluster could wait for.
   void begin_cluster(std::uint32_t first_block);
   std::byte* shared(int block) { return shared_ + static_cast<std::size_t>(block) * pitch_; }
-  void have_met(int block) { ++clocks_[static_cast<std::size_t>(block)].time; }
+  void have_met(int block);
   void cluster_has_met();
   bool cluster_runs() const { return meetings_ > 0; }
 
@@ -50,8 +50,11 @@ class Memory {
   void counted(int block, int counter);
 
   // ---- Copies that a lane has begun.
-  bool begin_copy(const Access& access, int lane);
+  /// `ticket`: whoever has seen it may read what comes.
+  bool begin_copy(const Access& access, int lane, std::uint16_t ticket = 0);
   void end_copy(const Access& access, int lane);
+  /// The access' warp has.
+  void has_seen(std::uint16_t ticket, const Access& access) { seen_[ticket] |= 1u << (access.first_thread / kLanes); }
 
   void find(Finding::Kind kind, const Access& access, int lane, const std::string& more = {});
   bool may_read(const Access& access, int lane);
@@ -61,7 +64,7 @@ class Memory {
   struct Byte {
     std::uint32_t write_time = 0, read_time = 0, write_meeting = 0;
     std::uint16_t writer = kNobody, reader = kNobody;
-    std::uint16_t counter = 0;  // that has to arrive before it may be read
+    std::uint16_t counter = 0;  // that has to arrive before it may be read; or a ticket
     std::uint8_t copies = 0;  // on their way
     bool defined = false, atomic = false, read_atomically = false;
   };
@@ -83,6 +86,7 @@ class Memory {
   template <class F>
   void each_element(const Access& access, int lane, F&& f);
   int owner(const Access& access, int lane) const { return access.block * threads_ + access.first_thread + lane; }
+  bool may_take(std::uint16_t counter, int by) const;
   bool is_before(std::uint32_t time, std::uint32_t meeting, int by, int block) const;
   void note_read(Byte& byte, int by, int block, const Access& access, int lane, bool atomic = false);
   void note_write(Byte& byte, int by, int block, const Access& access, int lane, bool atomic);
@@ -100,6 +104,7 @@ class Memory {
   std::byte* shared_ = nullptr;
   std::vector<Byte> states_;
   std::vector<Clock> clocks_;
+  std::map<std::uint16_t, std::uint32_t> seen_;  // by ticket: warps of the block
   std::uint32_t meetings_ = 0, meeting_ = 1;
   std::uint32_t first_block_ = 0, begun_ = 1;  // when the cluster began
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;

@@ -94,6 +94,13 @@ class Translator {
   void copy(const Value& to, const Value& from, const Value& inside, std::size_t offset, std::size_t bytes, std::size_t element,
             std::size_t first, const std::string& said);
 
+  // ---- translate_boxes.cpp
+  void operator()(const BeginCounters& begin);
+  void operator()(const EndCounters& end);
+  void operator()(const ExpectBytes& expect);
+  void operator()(const CopyBox& copy);
+  void operator()(const AwaitBytes& wait);
+
   // ---- translate_products.cpp
   void operator()(const ReadMatrices& read);
   void operator()(const PackFragment& pack);

@@ -37,8 +37,9 @@ Statement AheadLoop::let(Name name, Expression value) const {
   return Declare{.what = {name, loop_.type, {}}, .value = std::move(value), .constant = true};
 }
 
-void AheadLoop::close(Block body, int stages) {
+void AheadLoop::close(Block body, int stages, Block behind) {
   std::ranges::move(loop_.body, std::back_inserter(body));
+  std::ranges::move(behind, std::back_inserter(body));
   body.push_back(Assign{.target = "stage", .value = choose(binary("stage", "==", stages - 1), 0, Expression("stage") + 1)});
   std::ranges::move(carried_, std::back_inserter(body));
   loop_.body = std::move(body);

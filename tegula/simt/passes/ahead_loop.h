@@ -19,11 +19,11 @@ class AheadLoop {
   void touch(const Expression& pointer, Block& out) const;
   /// Declares a constant of the counter's type.
   Statement let(Name name, Expression value) const;
-  /// Appends the loop's own statements, the step to the next stage, and what carries values on; the loop has this body then.
-  void close(Block body, int stages);
+  /// Appends the loop's own statements and those `behind` them, the step to the next stage, and what carries values on; the loop has this body then.
+  void close(Block body, int stages, Block behind = {});
 
   For loop_;
-  Block carried_;    // statements of the loop that carry its values on
+  Block carried_;  // statements of the loop that carry its values on
   Block addresses_;  // what copies are reached by
 };
 

@@ -22,24 +22,38 @@ class Fetcher : AheadLoop {
   /// In place of the loop.
   void put(Block& out) {
     for (const CopyTile& copy : copies_) touch(copy.pointer, out);
-    const int ahead = tiles_.stages - 1 - tiles_.late, behind = tiles_.stages - ahead;
+    const int ahead = boxes() ? tiles_.stages - tiles_.late : tiles_.stages - 1 - tiles_.late, behind = tiles_.stages - ahead;
     Block block;
     block.push_back(Note{"Copied " + std::to_string(ahead) + " iterations ahead."});
     block.push_back(Barrier{});  // nobody reads the ring any more
     block.push_back(Declare{.what = {"stage", computed(DType::i32), {}}, .value = 0});
+    if (boxes()) begin_counters(block);
     Block first{let("later", loop_.begin + Expression("s") * loop_.step)};
     fetch(first, "s");
     block.push_back(Loop{.name = "s", .end = ahead, .unroll = 1, .body = std::move(first)});
-    Block body;
-    body.push_back(WaitForCopies{ahead - 1});
-    if (tiles_.fenced) body.push_back(FenceTiles{});
-    body.push_back(Barrier{});
-    Block next{let("later", Expression(loop_.name) + Expression(ahead) * loop_.step)};
-    fetch(next, group(choose(Expression("stage") < behind, Expression("stage") + ahead, Expression("stage") - behind)));
-    body.push_back(Scope{std::move(next)});
-    close(std::move(body), tiles_.stages);
+    Block body, next{let("later", Expression(loop_.name) + Expression(ahead) * loop_.step)};
+    if (boxes()) {
+      body.push_back(AwaitBytes{.counter = counter("stage"), .parity = "parity"});
+      Block after{Barrier{}};  // behind what is awaited of the products, nobody reads the stage that is filled
+      fetch(next, tiles_.late > 0 ? group(choose(binary("stage", "==", 0), tiles_.stages - 1, Expression("stage") - 1)) : "stage");
+      after.push_back(Scope{std::move(next)});
+      const Expression other = group(binary("parity", "^", 1));
+      after.push_back(Assign{.target = "parity", .value = choose(binary("stage", "==", tiles_.stages - 1), other, "parity")});
+      close(std::move(body), tiles_.stages, std::move(after));
+    } else {
+      body.push_back(WaitForCopies{ahead - 1});
+      if (tiles_.fenced) body.push_back(FenceTiles{});
+      body.push_back(Barrier{});
+      fetch(next, group(choose(Expression("stage") < behind, Expression("stage") + ahead, Expression("stage") - behind)));
+      body.push_back(Scope{std::move(next)});
+      close(std::move(body), tiles_.stages);
+    }
     loop_.program->tiles = {};
     block.push_back(std::move(loop_));
+    if (boxes()) {
+      block.push_back(Barrier{});  // nobody waits any more
+      block.push_back(Statement(EndCounters{.place = counter(0), .count = tiles_.stages}, first_thread()));
+    }
     out.push_back(Scope{std::move(block)});
   }
 
@@ -48,15 +62,28 @@ class Fetcher : AheadLoop {
     const auto* const copy = statement.as<CopyTile>();
     return copy && copy->ahead;
   }
+  bool boxes() const { return tiles_.box_bytes > 0; }
+  static Expression first_thread() { return binary("threadIdx.x", "==", 0); }
+  Expression counter(const Expression& stage) const {
+    const Expression first = Expression("tiles") + tiles_.counters;
+    return stage.kind == Expression::Kind::Integer && stage.integer == 0 ? first : first + Expression(stage) * 8;
+  }
+  void begin_counters(Block& out) const {
+    out.push_back(Declare{.what = {"parity", computed(DType::i32), {}}, .value = 0});
+    out.push_back(Statement(BeginCounters{.place = counter(0), .count = tiles_.stages}, first_thread()));
+    out.push_back(Barrier{});  // before anybody waits
+  }
   /// Starts the copies for the iteration `later`, into the stage.
   void fetch(Block& out, const Expression& stage) const {
-    Branch branch{.when = Expression("later") < loop_.end};
+    const Expression inside = Expression("later") < loop_.end;
+    Branch branch{.when = boxes() ? binary(first_thread(), "&&", inside) : inside};
     branch.then.push_back(Declare{.what = {loop_.name, loop_.type, {}}, .value = "later", .constant = true});  // in place of the loop's own
     branch.then.insert(branch.then.end(), addresses_.begin(), addresses_.end());
     branch.then.push_back(Declare{.what = {"into", computed(DType::i32), {}}, .value = stage, .constant = true});
+    if (boxes()) branch.then.push_back(ExpectBytes{.counter = counter("into"), .bytes = tiles_.box_bytes});
     for (const CopyTile& copy : copies_) branch.then.insert(branch.then.end(), copy.body.begin(), copy.body.end());
     out.push_back(std::move(branch));
-    out.push_back(CloseCopies{});
+    if (!boxes()) out.push_back(CloseCopies{});
   }
 
   const For::Tiles tiles_;

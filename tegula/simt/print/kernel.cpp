@@ -105,7 +105,11 @@ class Head {
     put(") ");
     if (k_.cluster > 1) put("__cluster_dims__(", k_.cluster, ", 1, 1) ");
     if (k_.many_sets) put(name_, "(const Set_", name_, "* sets, int count, Failure* failure");
-    else put(name_, "(const Arguments_", name_, " a, long long g0, long long g1, long long g2, Failure* failure");
+    else {
+      put(name_, "(const Arguments_", name_, " a, ");
+      for (std::size_t i = 0; i < k_.maps.size(); ++i) put("const __grid_constant__ TensorMap map", i, ", ");
+      put("long long g0, long long g1, long long g2, Failure* failure");
+    }
     if (k_.guarded) put(", const Failure* guards, int guard_count");
     put(k_.prints.empty() ? ") {\n" : ", PrintBuffer* printed) {\n");
   }

@@ -208,6 +208,14 @@ class Printer {
     line("copy_ahead<", copy.wide, ", ", copy.count, ">(", copy.place, ", ", copy.source, ", ", copy.inside, ")");
   }
   void operator()(const CloseCopies&) { line("close_copies()"); }
+  void operator()(const BeginCounters& one) { line("begin_counters(", one.place, ", ", one.count, ")"); }
+  void operator()(const EndCounters& one) { line("end_counters(", one.place, ", ", one.count, ")"); }
+  void operator()(const ExpectBytes& expect) { line("expect_bytes(", expect.counter, ", ", expect.bytes, ")"); }
+  void operator()(const CopyBox& copy) {
+    line("copy_box<", copy.box_columns, ", ", copy.box_rows, ", ", copy.pitch, ">(", copy.place, ", map", copy.map, ", ", copy.counter,
+         ", ", copy.pointer, ", ", copy.x, ", ", copy.y, ", ", copy.columns, ", ", copy.rows, ", ", copy.stride, ")");
+  }
+  void operator()(const AwaitBytes& wait) { line("await_bytes(", wait.counter, ", ", wait.parity, ")"); }
   void operator()(const WaitForCopies& wait) { line("wait_for_copies<", wait.unfinished, ">()"); }
 
   // ---- Across threads.

@@ -33,10 +33,14 @@ class Thread {
     bool seen = false;  // by all threads: they have met since it arrived
     bool read = false;  // since they have met last
     int products = -1;  // the group of products that reads it
+    std::optional<std::int64_t> counter_of_bytes;  // of a box that has not arrived
   };
 
   void follow(const Statement& statement) {
     if (const auto* copy = statement.as<CopyAhead>()) return begin(*copy);
+    if (const auto* copy = statement.as<CopyBox>()) return begin(*copy);
+    if (const auto* expect = statement.as<ExpectBytes>()) return this->expect(*expect);
+    if (const auto* wait = statement.as<AwaitBytes>()) return await(*wait);
     if (statement.as<CloseCopies>()) return void(++group_);
     if (const auto* store = statement.as<StoreWide>()) return put(store->pointer);
     if (const auto* store = statement.as<StoreOne>()) return put(store->pointer);
@@ -94,6 +98,39 @@ class Thread {
     const auto later = known_.find("later");
     tile = {.counter = counter_, .number = later == known_.end() ? std::nullopt : std::optional(later->second), .group = group_};
   }
+  /// A box comes some time until its counter is awaited.
+  void begin(const CopyBox& copy) {
+    const auto place = value(copy.place), counter = value(copy.counter);
+    if (!place || *place < kTiles || !counter) return;
+    const auto due = expected_.find(*counter);
+    if (due == expected_.end()) faults_.insert("a box is copied whose bytes no counter expects");
+    else due->second -= static_cast<std::int64_t>(copy.box_rows) * copy.pitch;
+    Tile& tile = tiles_[*place];
+    if (tile.read) faults_.insert("a tile is copied to where another may still be read");
+    const auto later = known_.find("later");
+    tile = {
+        .counter = counter_, .number = later == known_.end() ? std::nullopt : std::optional(later->second), .counter_of_bytes = counter};
+  }
+  void expect(const ExpectBytes& one) {
+    const auto counter = value(one.counter);
+    if (!counter) return;
+    check_bytes();
+    expected_[*counter] = static_cast<std::int64_t>(one.bytes);
+  }
+  void await(const AwaitBytes& wait) {
+    const auto counter = value(wait.counter);
+    check_bytes();
+    for (auto& [place, tile] : tiles_) {
+      if (!counter || tile.counter_of_bytes != counter) continue;
+      tile.counter_of_bytes.reset();
+      tile.group = -1, tile.seen = tile.fenced = true;
+    }
+  }
+  /// Boxes behind the last ExpectBytes have been what it expects.
+  void check_bytes() {
+    for (const auto& [counter, bytes] : expected_)
+      if (bytes != 0) faults_.insert("a counter expects other bytes than are copied");
+  }
   /// What threads write themselves has arrived.
   void put(const Expression& pointer) {
     const auto place = value(pointer);
@@ -116,6 +153,7 @@ class Thread {
     if (found == tiles_.end()) return void(faults_.insert("tensor cores read a tile that nothing was copied to"));
     Tile& tile = found->second;
     tile.read = true, tile.products = products;
+    if (tile.counter_of_bytes) return void(faults_.insert("tensor cores read a tile before its copies have arrived"));
     if (tile.group >= complete_) faults_.insert("tensor cores read a tile before its copies have arrived");
     else if (!tile.seen) faults_.insert("tensor cores read a tile that not all threads know to have arrived");
     else if (products >= 0 && !tile.fenced) faults_.insert("tensor cores read a tile that no fence stands behind");
@@ -154,6 +192,7 @@ class Thread {
         if (number("^")) return *a ^ *b;
         if (number(">>")) return *a >> *b;
         if (number("<")) return *a < *b;
+        if (number("&&")) return *a != 0 && *b != 0;
         if (number("==")) return *a == *b;
         return {};
       }
@@ -164,6 +203,7 @@ class Thread {
   std::set<std::string>& faults_;
   std::map<std::string, std::int64_t> known_;
   std::map<std::int64_t, Tile> tiles_;
+  std::map<std::int64_t, std::int64_t> expected_;  // by counter: bytes that are still to be copied
   Name counter_;
   int products_ = 0, multiplied_ = 0;  // the same of groups of products
   int group_ = 0, complete_ = 0;  // numbers of closed and of arrived groups of copies

@@ -227,6 +227,13 @@ class Verifier {
   void check_vector(int wide, int count) {
     if (wide < 1 || count % wide != 0) fault("a vector of " + std::to_string(count) + " elements in accesses of " + std::to_string(wide));
   }
+  void operator()(const CopyBox& copy) {
+    check_all(copy);
+    if (copy.map < 0 || static_cast<std::size_t>(copy.map) >= k_.maps.size()) return fault("a box of a map that the kernel does not have");
+    const TensorMap& map = k_.maps[static_cast<std::size_t>(copy.map)];
+    if (map.box_columns != copy.box_columns || map.box_rows != copy.box_rows || map.pitch != copy.pitch)
+      fault("a box has other sizes than its map");
+  }
   void operator()(const EachOfVector&) { fault("a walk over a vector is left, which compare_in_vector should have replaced"); }
   void operator()(const Touch&) { fault("a mark of memory is left, which place_barriers should have replaced"); }
   void operator()(const MeetCluster&) { fault("a mark of the cluster is left, which place_barriers should have replaced"); }

@@ -1,0 +1,199 @@
+// Tiles that the copy engine brings as boxes of a tensor: which loads they are, their values by the machine beside the interpreter's, and faults put into the kernels,
+// which the verifier or the machine must find.
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "tegula/core/error.h"
+#include "tegula/cuda/compiler/nvrtc.h"
+#include "tegula/simt/kernel/visit.h"
+#include "tegula/simt/verify/verify.h"
+#include "tests/support/emulated_check.h"
+#include "tests/support/tensor_products.h"
+
+namespace tegula::gpu {
+namespace {
+
+using simt::Expression;
+using simt::Kernel;
+using simt::Statement;
+
+Specialisation with_maps(std::uint8_t numbers = 4 | kShort) { return {.facts = {4, 4, 4, numbers, numbers, numbers}, .maps = true}; }
+bool has_boxes(const TensorProduct& p, const Specialisation& known = with_maps()) {
+  const Generated code = generate(program_of(p), known, 90);
+  EXPECT_EQ(code.maps.empty(), code.source.find("copy_box<") == std::string::npos);
+  return !code.maps.empty();
+}
+
+TEST(Boxes, AreLoadsWithinLimits) {
+  EXPECT_TRUE(has_boxes({.tile = {64, 64, 64}}));
+  EXPECT_TRUE(has_boxes({.tile = {128, 256, 64}, .b = From::Columns}));
+  EXPECT_TRUE(has_boxes({.tile = {64, 64, 32}, .stored = f16}));
+  EXPECT_FALSE(has_boxes({.tile = {64, 64, 64}, .boxes = false}));  // a condition that is no limit
+  EXPECT_FALSE(has_boxes({.tile = {64, 64, 64}, .a = From::Computed}));
+  EXPECT_FALSE(has_boxes({.tile = {64, 64, 64}}, with_maps(kShort)));  // rows that may begin anywhere
+  EXPECT_FALSE(has_boxes({.tile = {32, 64, 64}}));  // products of single warps
+  Specialisation many = with_maps();
+  many.many_sets = true;
+  EXPECT_FALSE(has_boxes({.tile = {64, 64, 64}}, many));
+  many = with_maps(), many.maps = false;
+  EXPECT_FALSE(has_boxes({.tile = {64, 64, 64}}, many));
+}
+TEST(Boxes, HaveMapsOfTheArguments) {
+  const Generated code = generate(program_of({.tile = {128, 128, 64}}), with_maps(), 90);
+  using Size = simt::TensorMap::Size;
+  const simt::TensorMap left{
+      .pointer = 0, .dtype = bf16, .columns = Size{5}, .rows = Size{3}, .stride = Size{5}, .box_columns = 64, .box_rows = 128};
+  const simt::TensorMap right{
+      .pointer = 1, .dtype = bf16, .columns = Size{4}, .rows = Size{5}, .stride = Size{4}, .box_columns = 64, .box_rows = 64};
+  ASSERT_EQ(code.maps.size(), 2u);
+  EXPECT_EQ(code.maps[0], left);
+  EXPECT_EQ(code.maps[1], right);
+}
+
+/// The program of a product whose left tile begins `before` terms ahead of the row: into the row above, where nothing but the program says so.
+tile::Program shifted(std::int64_t before) {
+  using namespace tile;
+  Builder b("shifted");
+  const Value pa = b.pointer("in0", bf16, false), pb = b.pointer("in1", bf16, false), pc = b.pointer("out2", f32, true);
+  const Value M = b.scalar("n0", i64), N = b.scalar("n1", i64), K = b.scalar("n2", i64);
+  const auto count = [&](std::int64_t number) { return b.constant(number, i64); };
+  const Value m = (b.program_id(0) + count(1)) * count(64) + b.arange(0, 64), n = b.arange(0, 64);
+  const Value sum =
+      b.for_(count(0), K, count(64), {b.full({64, 64}, 0, f32)}, [&](Value at, std::span<const Value> now) -> std::vector<Value> {
+        const Value from = at - count(before), k = from + b.arange(0, 64), down = at + b.arange(0, 64);
+        const Value left = b.load(pa + (col(m) * K + tile::row(k)), col(m < M) && tile::row(k < K));
+        const Value right = b.load(pb + (col(down) * N + tile::row(n)), col(down < K) && tile::row(n < N));
+        return {dot(left, right, now[0])};
+      })[0];
+  b.store(pc + (col(m) * N + tile::row(n)), sum, col(m < M) && tile::row(n < N));
+  return b.finish();
+}
+TEST(Boxes, BeginAheadOfARowWhereTheProgramSaysSo) {
+  using host::TestArgument;
+  const std::int64_t M = 136, N = 48, K = 144;
+  for (const std::int64_t before : {0, 8, 24}) {
+    const std::vector<TestArgument> arguments{
+        TestArgument::filled(bf16, static_cast<std::size_t>(M * K), [](std::size_t i) { return whole(i); }),
+        TestArgument::filled(bf16, static_cast<std::size_t>(K * N), [](std::size_t i) { return whole(i * 3 + 1); }),
+        TestArgument::filled(f32, static_cast<std::size_t>(M * N), [](std::size_t) { return 0.0; }),
+        TestArgument::scalar(static_cast<double>(M)),
+        TestArgument::scalar(static_cast<double>(N)),
+        TestArgument::scalar(static_cast<double>(K))};
+    EXPECT_FALSE(generate(shifted(before), with_maps(), 90).maps.empty()) << before;
+    for (const Pace pace : {Pace::Even, Pace::Uneven})
+      EXPECT_TRUE(emulation_agrees(shifted(before), arguments, {.grids = {{2, 1, 1}}}, {.pace = pace})) << before;
+  }
+}
+
+TEST(Boxes, CompileWithoutSpills) {
+  if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
+  for (const TensorProduct& p :
+       {TensorProduct{.tile = {128, 256, 64}, .out = bf16}, {.tile = {128, 128, 64}, .out = bf16, .b = From::Columns}}) {
+    const Generated code = generate(program_of(p), with_maps(), 90);
+    testing::internal::CaptureStderr();
+    const auto used = figures(prelude() + code.source, 90).at(code.name);
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find("Performance Loss"), std::string::npos);
+    EXPECT_EQ(used.spill_stores, 0u);
+    EXPECT_LE(used.stack_bytes, 16u);  // of a call that hardly happens
+  }
+}
+
+// ---- Faults.
+
+struct Fault {
+  std::string name;
+  std::function<bool(Statement&)> put;  // into the statement; false where it is none of its places
+  std::size_t place = 0;  // which of the places; all of them if `all`
+  bool all = false;
+};
+template <class T>
+std::function<bool(Statement&)> without() {
+  return [](Statement& one) { return one.as<T>() != nullptr && (one = simt::Note{"taken out"}, true); };
+}
+template <class T>
+std::function<bool(Statement&)> changed(std::function<void(T&)> change) {
+  return [change](Statement& one) {
+    auto* const what = one.as<T>();
+    return what != nullptr && (change(*what), true);
+  };
+}
+std::function<bool(Statement&)> stays(const char* name) {
+  return [name](Statement& one) {
+    auto* const assign = one.as<simt::Assign>();
+    return assign != nullptr && assign->target.is_name(name) && (assign->value = Expression(name), true);
+  };
+}
+
+std::vector<Fault> faults() {
+  using namespace simt;
+  return {
+      {"bytes are not awaited", without<AwaitBytes>()},
+      {"the phase after the next is awaited", changed<AwaitBytes>([](AwaitBytes& wait) { wait.parity = binary(1, "-", wait.parity); })},
+      {"another stage is awaited", changed<AwaitBytes>([](AwaitBytes& wait) { wait.counter = std::move(wait.counter) + 8; })},
+      {"the parity does not change", stays("parity")},
+      {"the stage is not counted on", stays("stage")},
+      {"no bytes are expected", without<ExpectBytes>(), 1},
+      {"a box too few is expected", changed<ExpectBytes>([](ExpectBytes& expect) { expect.bytes -= 8192; }), 0, true},
+      {"a box too many is expected", changed<ExpectBytes>([](ExpectBytes& expect) { expect.bytes += 8192; }), 0, true},
+      {"counters do not begin", without<BeginCounters>()},
+      {"a counter too few begins", changed<BeginCounters>([](BeginCounters& begin) { --begin.count; })},
+      {"threads do not meet behind the begin of counters", without<Barrier>(), 1},
+      {"a stage is filled while others read it", without<Barrier>(), 2},
+      {"boxes are counted elsewhere", changed<CopyBox>([](CopyBox& copy) { copy.counter = std::move(copy.counter) + 8; }), 0, true},
+      {"a box begins a column further", changed<CopyBox>([](CopyBox& copy) { copy.x = std::move(copy.x) + 1; }), 0, true},
+      {"a box begins a row further", changed<CopyBox>([](CopyBox& copy) { copy.y = std::move(copy.y) + 1; }), 0, true},
+      {"a strip lies where another does", changed<CopyBox>([](CopyBox& copy) { copy.place = std::move(copy.place) + 8192; }), 1},
+      {"rows of a box are short", changed<CopyBox>([](CopyBox& copy) { copy.pitch /= 2; }), 0, true},
+      {"a box is left out", without<CopyBox>(), 2, true},
+      {"a box has another map", changed<CopyBox>([](CopyBox& copy) { copy.map = 1 - copy.map; }), 0, true},
+      {"products are not awaited before their stage is filled", changed<AwaitProducts>([](AwaitProducts& wait) { ++wait.unfinished; })},
+  };
+}
+
+TEST(BoxFaults, AreFoundByTheVerifierOrTheMachine) {
+  const TensorProduct product{.tile = {64, 128, 64}};
+  const Sample sample = sample_of(product, 72, 136, 336);  // more iterations than a ring has stages
+  for (const Fault& fault : faults()) {
+    std::size_t places = 0;
+    std::vector<std::string> verified;
+    const auto put = [&](Kernel& kernel) {
+      places = 0;
+      simt::for_each_statement(kernel.body, [&](Statement& statement) {
+        Statement changed = statement;
+        if (!fault.put(changed)) return;
+        const std::size_t place = places++;
+        if (place == fault.place || (fault.all && place >= fault.place)) statement = std::move(changed);
+      });
+      verified = simt::faults(kernel);
+    };
+    bool shows = false;
+    for (const Pace pace : {Pace::Even, Pace::Uneven}) {
+      try {
+        shows = shows || !emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace, .change_kernel = put});
+      } catch (const Error&) { shows = true; }
+    }
+    EXPECT_GT(places, fault.place) << fault.name;
+    EXPECT_TRUE(shows || !verified.empty()) << fault.name;
+    std::cout << fault.name << ": " << (verified.empty() ? "" : "verifier ") << (shows ? "machine" : "") << "\n";
+  }
+}
+/// Maps are the launch's: the machine finds sizes that are not the masks'.
+TEST(BoxFaults, OfMapsAreFound) {
+  const Sample sample = sample_of({.tile = {64, 64, 64}}, 72, 40, 80);
+  for (const auto& change : std::vector<std::function<void(simt::TensorMap&)>>{
+           [](simt::TensorMap& map) { map.columns = {.number = 72}; }, [](simt::TensorMap& map) { map.rows.parameter = 3; },
+           [](simt::TensorMap& map) { map.stride.parameter = 3; }, [](simt::TensorMap& map) { map.pointer = 1 - map.pointer; }}) {
+    bool shows = false;
+    try {
+      shows = !emulation_agrees(sample.program, sample.arguments, sample.run, {.change_kernel = [&](Kernel& kernel) {
+                                  for (simt::TensorMap& map : kernel.maps) change(map);
+                                }});
+    } catch (const Error&) { shows = true; }
+    EXPECT_TRUE(shows);
+  }
+}
+
+}  // namespace
+}  // namespace tegula::gpu
