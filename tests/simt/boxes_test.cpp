@@ -31,7 +31,7 @@ TEST(Boxes, AreLoadsWithinLimits) {
   EXPECT_TRUE(has_boxes({.tile = {128, 256, 64}, .b = From::Columns}));
   EXPECT_TRUE(has_boxes({.tile = {64, 64, 32}, .stored = f16}));
   EXPECT_FALSE(has_boxes({.tile = {64, 64, 64}, .boxes = false}));  // a condition that is no limit
-  EXPECT_FALSE(has_boxes({.tile = {64, 64, 64}, .a = From::Computed}));
+  EXPECT_FALSE(has_boxes({.tile = {64, 64, 64}, .a = From::Computed, .b = From::Computed}));
   EXPECT_FALSE(has_boxes({.tile = {64, 64, 64}}, with_maps(kShort)));  // rows that may begin anywhere
   EXPECT_FALSE(has_boxes({.tile = {32, 64, 64}}));  // products of single warps
   Specialisation many = with_maps();
