@@ -203,7 +203,8 @@ void CodeCache::finish(const Unit& unit) {
 
 Specialisation Kernel::variant_for(std::span<const ArgumentSet> sets, bool guarded) const {
   Specialisation variant = specialise(program_, sets);
-  variant.guarded = guarded;
+  static const bool maps = word_set("TEGULA_TENSOR_MAPS", {"0", "1"}, "cuda") != std::size_t{0};
+  variant.guarded = guarded, variant.maps = variant.maps && maps;
   variant.many_sets = sets.size() > 1 || program_.parameters.size() * sizeof(Argument) > kMaxParameterBytes;
   return variant;
 }
