@@ -117,8 +117,8 @@ int main(int argc, char** argv) {
   }
   if (!right) return 1;
   if (asked("check")) return 0;
-  const std::vector<Config> configs{{128, 128, 64, 0}, {128, 128, 32, 0}, {128, 256, 64, 0},
-                                    {256, 128, 64, 0}, {128, 256, 32, 0}, {128, 128, 64, 4}};
+  const std::vector<Config> configs{{128, 256, 64, 0}, {128, 256, 128, 0}, {256, 128, 64, 0}, {128, 128, 64, 0},
+                                    {128, 128, 64, 3}, {128, 128, 32, 0},  {64, 256, 64, 2}};
   const std::vector<Size> sizes = asked("quick")
                                       ? std::vector<Size>{{512, 512, 512}}
                                       : std::vector<Size>{{4096, 4096, 4096}, {8192, 8192, 8192}, {8192, 2304, 768}, {8192, 768, 768},
