@@ -378,12 +378,6 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc
   *blocks = std::min({32, 2048 / threads, 65536 / of_a_warp / warps, static_cast<int>((std::size_t{228} << 10) / (shared_bytes + 1024))});
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType, cuuint32_t, void* address, const cuuint64_t*,
-                                        const cuuint64_t*, const cuuint32_t*, const cuuint32_t*, CUtensorMapInterleave, CUtensorMapSwizzle,
-                                        CUtensorMapL2promotion, CUtensorMapFloatOOBfill) {
-  map->opaque[0] = reinterpret_cast<cuuint64_t>(address);
-  return CUDA_SUCCESS;
-}
 CUresult CUDAAPI cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* launch, CUfunction function, void**, void**) {
   return list(launch->hStream, function, launch->gridDimX, launch->blockDimX,
