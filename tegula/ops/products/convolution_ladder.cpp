@@ -9,6 +9,7 @@
 #include "tegula/ops/case.h"
 #include "tegula/ops/op_families.h"
 #include "tegula/ops/products/convolution_problem.h"
+#include "tegula/ops/products/convolution_transforms.h"
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/rows/tile_launch.h"
 
@@ -17,8 +18,9 @@ namespace {
 
 using ops::TileLaunch, tile::Tile, tile::arange, tile::program_id, tile::range;
 
-constexpr ConvolutionAlgorithm kAlgorithms[] = {ConvolutionAlgorithm::Direct, ConvolutionAlgorithm::Tiled, ConvolutionAlgorithm::Unrolled,
-                                                ConvolutionAlgorithm::ImplicitGemm, ConvolutionAlgorithm::Library};
+constexpr ConvolutionAlgorithm kAlgorithms[] = {
+    ConvolutionAlgorithm::Direct,   ConvolutionAlgorithm::Tiled, ConvolutionAlgorithm::Unrolled, ConvolutionAlgorithm::ImplicitGemm,
+    ConvolutionAlgorithm::Winograd, ConvolutionAlgorithm::Fft,   ConvolutionAlgorithm::Library};
 
 // The blocks of the products: (64, 32) · (32, 64) at most, smaller for small problems, 16 at least (what tensor cores take).
 constexpr std::int64_t kLongest = 64, kDeepest = 32, kLeast = 16;
@@ -219,8 +221,16 @@ class LadderOp final : public KernelOp {
 std::span<const ConvolutionAlgorithm> convolution_algorithms() { return kAlgorithms; }
 
 std::string_view name(ConvolutionAlgorithm algorithm) {
-  constexpr std::string_view names[] = {"direct", "tiled", "unrolled", "implicit-gemm", "library"};
+  constexpr std::string_view names[] = {"direct", "tiled", "unrolled", "implicit-gemm", "winograd", "fft", "library"};
   return names[static_cast<int>(algorithm)];
+}
+
+bool takes_convolution(ConvolutionAlgorithm algorithm, const Shape& weight, const ConvolutionOptions& options) {
+  if (algorithm != ConvolutionAlgorithm::Winograd) return options.groups == 1 || algorithm == ConvolutionAlgorithm::Library;
+  Window window{.size = {weight[weight.rank() - 2], weight[weight.rank() - 1]}, .stride = {}, .dilation = {}, .low = {}, .high = {}};
+  window.stride = options.stride.expand(2, 1, "conv2d_with", "stride", {});
+  window.dilation = options.dilation.expand(2, 1, "conv2d_with", "dilation", {});
+  return options.groups == 1 && ops::suits_winograd(window);
 }
 
 Tensor conv2d_with(ConvolutionAlgorithm algorithm, Arg x, Arg weight, const ConvolutionOptions& options) {
@@ -235,6 +245,18 @@ Tensor conv2d_with(ConvolutionAlgorithm algorithm, Arg x, Arg weight, const Conv
                  .where = origin_at(x.loc).where});
   }
   const ops::ConvolutionProblem p = ops::convolution_problem(op, 2, x, weight, options);
+  if (algorithm == ConvolutionAlgorithm::Winograd && !ops::suits_winograd(p.window)) {
+    throw Error({.op = std::string(op),
+                 .got = "a window " + to_string(p.window.size) + " with stride " + to_string(p.window.stride) + " and dilation " +
+                        to_string(p.window.dilation) + " with the algorithm winograd",
+                 .expected = "3 x 3 with stride and dilation 1",
+                 .advice = "fft takes any window",
+                 .where = origin_at(x.loc).where});
+  }
+  if (algorithm == ConvolutionAlgorithm::Winograd || algorithm == ConvolutionAlgorithm::Fft) {
+    const Tensor y = algorithm == ConvolutionAlgorithm::Fft ? ops::by_fourier(p, x.loc) : ops::winograd(p, x.loc);
+    return p.batched ? y : without_batch(y, x.loc);
+  }
   const Ref<const Op> ladder(new LadderOp(algorithm, p.window, p.library));
   const Tensor y = make_node(ladder, {p.x, p.weight}, p.shape, p.x.dtype(), x.loc);
   return p.batched ? y : without_batch(y, x.loc);
@@ -252,6 +274,17 @@ std::vector<OpCase> convolution_ladder_cases() {
       return [=](const std::vector<Tensor>& x) { return conv2d_with(algorithm, x[0], x[1], options); };
     };
     const std::string op = "conv2d " + std::string(name(algorithm));
+    if (algorithm == ConvolutionAlgorithm::Winograd) {
+      cases.push_back(
+          {.op = op,
+           .function = with({.padding = 1}),
+           .inputs = {{{2, 3, 5, 7}}, {{4, 3, 3, 3}}},
+           .more_shapes = {
+               {{3, 5, 7}, {4, 3, 3, 3}}, {{1, 1, 1, 1}, {1, 1, 3, 3}}, {{1, 35, 2, 17}, {67, 35, 3, 3}}, {{0, 3, 5, 7}, {4, 3, 3, 3}}}});
+      cases.push_back(
+          {.op = op, .function = with({.padding = Padding::sides({1, 0}, {2, 1})}), .inputs = {{{2, 3, 6, 7}}, {{2, 3, 3, 3}}}});
+      continue;
+    }
     cases.push_back({.op = op,
                      .function = with({}),
                      .inputs = {{{2, 3, 5, 7}}, {{4, 3, 3, 2}}},
@@ -265,7 +298,8 @@ std::vector<OpCase> convolution_ladder_cases() {
                      .inputs = {{{2, 3, 6, 7}}, {{2, 3, 3, 2}}}});
     cases.push_back({.op = op, .function = with({.stride = 2, .padding = Same}), .inputs = {{{2, 4, 7, 6}}, {{6, 4, 3, 3}}}});
   }
-  for (OpCase& one : cases) one.tolerance = 64;  // sums
+  // Sums; Winograd's are of sums of up to four elements and nine weights, which cancel.
+  for (OpCase& one : cases) one.tolerance = one.op == "conv2d winograd" ? 256 : 64;
   return cases;
 }
 

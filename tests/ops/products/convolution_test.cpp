@@ -15,7 +15,9 @@
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/products/convolution_ladder.h"
+#include "tegula/ops/random.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/shape.h"
 #include "tests/support/message.h"
@@ -172,6 +174,23 @@ TEST(Convolution, WeightsGradientsWhereSeveralWindowsBeginInThePadding) {
         ASSERT_NEAR(have[i], want[i], 1e-3 + 1e-4 * std::abs(want[i]))
             << kernel << " " << padding << " " << stride << " " << size << " at " << i;
     }
+  }
+}
+
+TEST(ConvolutionLadder, TransformsTakeRandomOptions) {
+  std::mt19937 engine(7);
+  const auto pick = [&](std::int64_t low, std::int64_t high) { return std::uniform_int_distribution<std::int64_t>(low, high)(engine); };
+  for (int i = 0; i < 30; ++i) {
+    const ConvolutionOptions options{
+        .stride = {pick(1, 3), pick(1, 3)}, .padding = {pick(0, 2), pick(0, 2)}, .dilation = {pick(1, 2), pick(1, 2)}};
+    const Tensor x = normal({pick(1, 2), pick(1, 3), pick(11, 19), pick(11, 19)}, 0, 1, {.dtype = f64});
+    const Tensor w = normal({pick(1, 3), x.size(1), pick(1, 5), pick(1, 5)}, 0, 1, {.dtype = f64});
+    const Tensor y = conv2d(x, w, options), by_fft = conv2d_with(ConvolutionAlgorithm::Fft, x, w, options);
+    ASSERT_EQ(by_fft.shape(), y.shape());
+    EXPECT_LT(max(abs(y - by_fft)).item<double>(), 1e-11);
+    EXPECT_LT(max(abs(grad(sum(sin(y)), w) - grad(sum(sin(by_fft)), w))).item<double>(), 1e-10);
+    EXPECT_EQ(takes_convolution(ConvolutionAlgorithm::Winograd, w.shape(), options),
+              message_of([&] { conv2d_with(ConvolutionAlgorithm::Winograd, x, w, options); }).empty());
   }
 }
 
