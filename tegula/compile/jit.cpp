@@ -31,7 +31,7 @@ std::size_t held_bytes(const Entry& entry) {
   const Plan& plan = entry.executable->plan();
   std::size_t bytes = plan.values.size() * kBytesOfItem + entry.executable->kept_in_loops();
   for (const Step& step : plan.steps)
-    if (const Launch* const launch = step.launch()) bytes += launch->program.instructions.size() * sizeof(tile::Instruction);
+    if (const Launch* const launch = step.launch()) bytes += launch->program->instructions.size() * sizeof(tile::Instruction);
   if (entry.executable->device().traits().queues) {  // results stay in their slots
     for (const int output : plan.graph.outputs) bytes += plan.values[static_cast<std::size_t>(output)].bytes();
   }

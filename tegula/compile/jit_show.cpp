@@ -50,7 +50,7 @@ std::string JitState::tile_dot() const {
   return impl_->show([](const Executable& executable) {
     std::string text;
     for (const Step& step : executable.plan().steps) {
-      if (step.launch()) text += tile::to_dot(step.launch()->program);
+      if (step.launch()) text += tile::to_dot(*step.launch()->program);
     }
     return text;
   });

@@ -139,7 +139,7 @@ std::unique_ptr<Executable> executable_of(Graph graph, runtime::Device& device, 
   show("tile", [&] {
     std::string text;
     for (const Step& step : plan.steps) {
-      if (step.launch()) text += tile::to_string(step.launch()->program) + "\n";
+      if (step.launch()) text += tile::to_string(*step.launch()->program) + "\n";
     }
     return text;
   });

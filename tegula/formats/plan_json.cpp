@@ -52,7 +52,7 @@ class Writer {
   }
   int program(const compile::Launch& launch) {
     // Programs of one structure may have other names and lines.
-    json one = program_json(launch.program);
+    json one = program_json(*launch.program);
     const auto [found, is_new] = program_numbers_.emplace(one.dump(), static_cast<int>(programs_.size()));
     if (is_new) programs_.push_back(std::move(one));
     return found->second;

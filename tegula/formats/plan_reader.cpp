@@ -46,8 +46,8 @@ std::shared_ptr<const Shared> opened(StoredPlan plan, runtime::Device& device, J
   const Complain complain = [&reader](const std::string& got, const std::string& expected) { reader.refuse(got, expected); };
   for (const json& one : reader.list_at(shared->file, "programs")) {
     compile::Launch launch{.program = tile_program_from_json(one, complain)};
-    launch.structure = tile::structure(launch.program);
-    launch.kernel = runtime::compiled(device, launch.program, launch.structure);
+    launch.structure = tile::structure(*launch.program);
+    launch.kernel = runtime::compiled(device, *launch.program, *launch.structure);
     shared->programs.push_back(std::move(launch));
   }
   return shared;
@@ -267,7 +267,7 @@ class PlanReader {
         r_.refuse("a check of value " + std::to_string(one) + ", which has none", "one that has");
     const compile::Launch* const launch = step.launch();
     if (!launch || step.check_item >= 0) return;
-    for (const auto& instruction : launch->program.instructions) {
+    for (const auto& instruction : launch->program->instructions) {
       if (instruction.word == tile::Word::Assert)
         r_.whole(instruction.attribute / tile::Builder::kCheckIds, 0, std::ssize(step.check_items) - 1);
     }
@@ -275,7 +275,7 @@ class PlanReader {
 
   compile::Launch launch(const json& given) {
     compile::Launch out = shared_->programs[static_cast<std::size_t>(r_.index(given["program"], shared_->programs.size()))];
-    const auto& parameters = out.program.parameters;
+    const auto& parameters = out.program->parameters;
     for (const json& one : r_.list_at(given, "sets")) {
       compile::LaunchSet set;
       const json& grid = r_.list(r_.at(one, "grid"), set.grid.size());

@@ -294,7 +294,7 @@ TEST(CheckPlan, FindsAProgramThatLoadsAgainWhatItHasStored) {
     return plan_of({}, {{w, sin(w)}});
   };
   expect_found(make(), "every element to be read where and before it is written", [](Plan& plan) {
-    tile::Program& program = plan.steps[0].launch()->program;
+    tile::Program& program = plan.steps[0].launch()->program.edit();
     for (tile::Id id = 0; id < static_cast<tile::Id>(program.instructions.size()); ++id) {
       if (program[id].word == tile::Word::Load) return program.body.body.push_back(id);
     }

@@ -26,7 +26,7 @@ std::set<Words> programs_of(const std::vector<Tensor>& results) {
   optimize(graph, runtime::cpu());
   std::set<Words> out;
   for (const Step& step : make_plan(std::move(graph), runtime::cpu()).steps)
-    if (step.launch()) out.insert(step.launch()->structure);
+    if (step.launch()) out.insert(*step.launch()->structure);
   return out;
 }
 

@@ -23,7 +23,7 @@ std::vector<Shape> tiles_of(const Tensor& result, runtime::Device& device = runt
   const Plan plan = make_plan(std::move(graph), device);
   std::vector<Shape> shapes;
   for (const Step& step : plan.steps) {
-    for (const tile::Instruction& one : step.launch()->program.instructions) {
+    for (const tile::Instruction& one : step.launch()->program->instructions) {
       if (one.word == tile::Word::Load && one.type.shape.rank() == 2) shapes.push_back(one.type.shape);
     }
   }

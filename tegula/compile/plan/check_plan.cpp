@@ -221,7 +221,7 @@ class Checker {
     }
     for (std::size_t s = 0; s < step.sets().size(); ++s) {
       const auto& arguments = step.sets()[s].arguments;
-      const auto& parameters = step.launch()->program.parameters;
+      const auto& parameters = step.launch()->program->parameters;
       if (arguments.size() != parameters.size())
         fail(-1, "passes " + std::to_string(arguments.size()) + " arguments", std::to_string(parameters.size()));
       for (std::size_t a = 0; a < arguments.size(); ++a) {
@@ -275,7 +275,7 @@ class Checker {
 
   void check_sizes(const Step& step) const {
     bool asserts = false;
-    for (const auto& instruction : step.launch()->program.instructions) asserts = asserts || instruction.word == tile::Word::Assert;
+    for (const auto& instruction : step.launch()->program->instructions) asserts = asserts || instruction.word == tile::Word::Assert;
     if (asserts && !step.checks) fail(-1, "has a check", "Step::checks to say so");
   }
 
@@ -370,7 +370,7 @@ class Checker {
     if (says_so) return;
     if (step().is_call() || written.set != read.set) fail(written.holder, place + "read", "places apart");
     const LaunchSet& set = step().sets()[at(written.set)];
-    const auto& parameters = step().launch()->program.parameters;
+    const auto& parameters = step().launch()->program->parameters;
     const bool same = written.span.begin == read.span.begin &&
                       size_of(parameters[at(written.argument)].dtype) == size_of(parameters[at(read.argument)].dtype);
     if (!same || set.arguments[at(read.argument)].integer != 0 ||
@@ -380,7 +380,7 @@ class Checker {
 
   const std::vector<ProgramAccess>& accesses_of(const Step& step, std::size_t set) {
     if (accesses_step_ != &step || accesses_set_ != set) {
-      accesses_ = accesses(step.launch()->program, step.sets()[set].arguments);
+      accesses_ = accesses(*step.launch()->program, step.sets()[set].arguments);
       accesses_step_ = &step, accesses_set_ = set;
     }
     return accesses_;

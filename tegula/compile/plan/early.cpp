@@ -105,15 +105,16 @@ void begin_early(Plan& plan, const runtime::Device& device) {
   for (Step& step : plan.steps) {
     Launch* const launch = step.launch();
     if (!launch) continue;
-    launch->program.early = true;
-    for (std::size_t a = 0; a < launch->program.parameters.size(); ++a) {
-      tile::Parameter& parameter = launch->program.parameters[a];
+    tile::Program& program = launch->program.edit();
+    program.early = true;
+    for (std::size_t a = 0; a < program.parameters.size(); ++a) {
+      tile::Parameter& parameter = program.parameters[a];
       parameter.unwritten = parameter.pointer && !parameter.writable && std::ranges::all_of(launch->sets, [&](const LaunchSet& set) {
                               const Reference& from = set.arguments[a];
                               return from.kind == Reference::Kind::Value && unwritten[index(from.index)];
                             });
     }
-    launch->structure = tile::structure(launch->program);
+    launch->structure = tile::structure(program);
   }
 }
 

@@ -9,15 +9,15 @@ namespace tegula::compile {
 
 /// A program, and the data that find_in_place needs of it.
 struct KnownProgram {
-  tile::Program program;
-  Words structure;
+  CopyOnEdit<tile::Program> program;
+  CopyOnEdit<Words> structure;
   std::map<int, int> last_load, first_store;  // stream -> which of the program's loads and stores
 };
 
 /// The programs of one plan.
 using KnownPrograms = std::map<Words, KnownProgram>;
 
-/// The key of a portion's program: equal keys mean equal programs up to parameter names. Empty if an item has checks, because
+/// The key of a portion's program: equal keys mean equal programs. Empty if an item has checks, because
 /// programs identify checks by the items' numbers.
 Words program_key(const Plan& plan, const FusedGroup& group, const LoopNest& nest, Portion portion);
 

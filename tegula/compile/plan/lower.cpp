@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <map>
 
 #include "tegula/compile/description.h"
 #include "tegula/compile/parameter.h"
@@ -218,7 +219,7 @@ void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device&
     step.bytes = bytes;
     step.operations = launch.operations > 0 ? launch.operations : elements * 4;
     step.check_item = i;
-    for (const auto& instruction : own.program.instructions) step.checks = step.checks || instruction.word == tile::Word::Assert;
+    for (const auto& instruction : own.program->instructions) step.checks = step.checks || instruction.word == tile::Word::Assert;
     if (step.checks && !has_check(item)) throw_unannounced(item);
     plan.steps.push_back(std::move(step));
   }
@@ -258,8 +259,13 @@ void lower(Plan& plan, runtime::Device& device) {
 }
 
 void compile_kernels(Plan& plan, runtime::Device& device) {
+  std::map<const tile::Program*, std::shared_ptr<const runtime::Kernel>> kernels;
   for (Step& step : plan.steps) {
-    if (Launch* const launch = step.launch()) launch->kernel = runtime::compiled(device, launch->program, launch->structure);
+    Launch* const launch = step.launch();
+    if (!launch) continue;
+    auto& kernel = kernels[&*launch->program];
+    if (!kernel) kernel = runtime::compiled(device, *launch->program, *launch->structure);
+    launch->kernel = kernel;
   }
 }
 

@@ -27,19 +27,20 @@ class Lowering : GroupPortion {
         builder_(program_name()) {}
 
   Step run(KnownPrograms& known) {
-    declare();
     const Words key = program_key(plan_, group_, nest_, portion_);
     const auto found = key.empty() ? known.end() : known.find(key);
+    const bool is_new = found == known.end();
+    builds_ = is_new || checking(Check::Plan);
+    declare();
     KnownProgram own;
-    if (found == known.end()) own = built();
-    else if (own = found->second; checking(Check::Plan)) check_equal(own.program, built().program);
-    for (std::size_t p = 0; p < own.program.parameters.size(); ++p) own.program.parameters[p].name = declared_[p];
-    Step step = finish(own);
-    if (!key.empty() && found == known.end()) known.emplace(key, own);
-    Launch& launch = *step.launch();
-    launch.program = std::move(own.program);
-    launch.structure = std::move(own.structure);
-    return step;
+    if (builds_) own = built();
+    if (is_new) {
+      Step step = finish(own);
+      if (!key.empty()) known.emplace(key, std::move(own));
+      return step;
+    }
+    if (builds_) check_equal(*found->second.program, *own.program);
+    return finish(found->second);
   }
 
  private:
@@ -55,23 +56,28 @@ class Lowering : GroupPortion {
     } else {
       store_all(results(portion_ == Portion::Combination && across() ? Space::Across : Space::Reduced));
     }
-    KnownProgram out{
-        .program = builder_.finish(), .structure = {}, .last_load = std::move(last_load_), .first_store = std::move(first_store_)};
-    out.program.many_sizes = plan_.tiles.ladder.on;
-    out.structure = tile::structure(out.program);
-    return out;
+    tile::Program program = builder_.finish();
+    program.many_sizes = plan_.tiles.ladder.on;
+    Words structure = tile::structure(program);
+    return {std::move(program), std::move(structure), std::move(last_load_), std::move(first_store_)};
   }
 
   static void check_equal(const tile::Program& known, const tile::Program& program) {
-    if (tile::structure(known) == tile::structure(program) && known.name == program.name) return;
+    const bool same_names = known.name == program.name &&
+                            std::ranges::equal(known.parameters, program.parameters, {}, &tile::Parameter::name, &tile::Parameter::name);
+    if (tile::structure(known) == tile::structure(program) && same_names) return;
     throw Error({.op = "lower", .got = "groups of equal words with programs that differ, " + program.name, .expected = "equal ones"});
   }
 
   // ---- Parameters.
-  Value integer(std::int64_t value) { return builder_.constant(value, DType::i64); }
+  Value integer(std::int64_t value) { return builds_ ? builder_.constant(value, DType::i64) : Value(); }
   Value number(std::int64_t value, const std::string& name) {
     arguments_.push_back({Reference::Kind::Integer, -1, value, 0});
-    return builder_.scalar(name, DType::i64);
+    return builds_ ? builder_.scalar(name, DType::i64) : Value();
+  }
+  Value pointer(const Reference& to, const std::string& name, DType dtype, bool writable) {
+    arguments_.push_back(to);
+    return builds_ ? builder_.pointer(name, dtype, writable) : Value();
   }
 
   void declare() {
@@ -89,12 +95,12 @@ class Lowering : GroupPortion {
       }
       const DType stored_type = item(from.item).dtype;
       if (from.scratch >= 0) {
-        arguments_.push_back({Reference::Kind::Scratch, from.scratch, 0, 0});
-        pointers_[static_cast<std::size_t>(s)] = builder_.pointer("part" + label, tile::compute_type(stored_type), written(s));
+        pointers_[static_cast<std::size_t>(s)] =
+            pointer({Reference::Kind::Scratch, from.scratch, 0, 0}, "part" + label, tile::compute_type(stored_type), written(s));
       } else {
         const auto bytes = from.pattern.offset * static_cast<std::int64_t>(size_of(stored_type));
-        arguments_.push_back({Reference::Kind::Value, from.item, bytes, 0});
-        pointers_[static_cast<std::size_t>(s)] = builder_.pointer((written(s) ? "out" : "in") + label, stored_type, written(s));
+        pointers_[static_cast<std::size_t>(s)] =
+            pointer({Reference::Kind::Value, from.item, bytes, 0}, (written(s) ? "out" : "in") + label, stored_type, written(s));
       }
     }
     for (int l = 0; l < loop_count(); ++l) {
@@ -114,7 +120,7 @@ class Lowering : GroupPortion {
         arguments_.push_back({Reference::Kind::Constant, item(operand.base).slot, 0, 0});
         const std::string label = "c" + std::to_string(constants_.size());
         const DType dtype = tile::compute_type(item(operand.base).dtype);
-        constants_[operand.base] = constant_parameter(builder_, label, dtype, asynchronous_);
+        constants_[operand.base] = builds_ ? constant_parameter(builder_, label, dtype, asynchronous_) : Value();
       }
     }
     chunks_ = number(nest_.chunks, "chunks");
@@ -124,7 +130,6 @@ class Lowering : GroupPortion {
       part_elements_ = number(nest_.part_elements, "part_elements");
     }
     for (int l = 0; l < loop_count(); ++l) counts_.push_back(number(nest_.count(l), "tiles" + std::to_string(l)));
-    for (const tile::Parameter& parameter : builder_.program().parameters) declared_.push_back(parameter.name);
   }
 
   // ---- Where the instance is.
@@ -387,8 +392,10 @@ class Lowering : GroupPortion {
   // ---- The step.
   Step finish(const KnownProgram& own) {
     Step step;
-    step.name = own.program.name;
+    step.name = own.program->name;
     Launch& launch = *step.launch();
+    launch.program = own.program;
+    launch.structure = own.structure;
     const std::int64_t instances = portion_ != Portion::Partials ? nest_.instances
                                    : across()                    ? nest_.splits
                                                                  : nest_.splits * nest_.instances;
@@ -425,23 +432,24 @@ class Lowering : GroupPortion {
       const int out = nest_.store_of.at(i);
       for (int s = 0; s < nest_.loads; ++s) {
         if (stream(s).kind != Operand::Kind::Memory || size_of(item(stream(s).item).dtype) != size_of(item(i).dtype)) continue;
-        const auto load = own.last_load.find(s), store = own.first_store.find(out);
-        const bool read_first = load != own.last_load.end() && store != own.first_store.end() && load->second < store->second;
-        bool alike = walks.at(stream(s).item) == 1 && stream(s).pattern.offset == 0 && read_first;
+        bool alike = stream(s).pattern.offset == 0;
         for (const Loop& l : nest_.loops)
           alike = alike && l.strides[static_cast<std::size_t>(s)] == l.strides[static_cast<std::size_t>(out)];
-        if (alike) step.in_place.emplace_back(i, stream(s).item);
+        if (!alike || walks.at(stream(s).item) != 1) continue;
+        const auto load = own.last_load.find(s), store = own.first_store.find(out);
+        const bool read_first = load != own.last_load.end() && store != own.first_store.end() && load->second < store->second;
+        if (read_first) step.in_place.emplace_back(i, stream(s).item);
       }
     }
   }
 
   bool asynchronous_;  // numbers come from memory
+  bool builds_ = true;  // the program, which the plan does not know yet: else only its arguments are wanted
   Builder builder_;
   int emitted_ = 0;  // loads and stores so far
   std::vector<int> check_items_;
   std::map<int, int> last_load_, first_store_;  // stream -> which of them
   std::vector<Reference> arguments_;
-  std::vector<std::string> declared_;  // the names of the parameters
   std::vector<Value> pointers_, extents_, counts_, offsets_, at_;
   std::vector<std::vector<Value>> strides_;  // [loop][stream]
   Value chunks_, instances_, share_, part_elements_;

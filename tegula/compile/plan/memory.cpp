@@ -338,8 +338,8 @@ void lower_late_updates(Plan& plan, runtime::Device& device) {
       const tile::Value at = b.program_id(0) * elements + b.arange(0, elements);
       b.store(to + at, b.load(from + at, at < end), at < end);
       launch.program = b.finish();
-      launch.structure = tile::structure(launch.program);
-      launch.kernel = runtime::compiled(device, launch.program, launch.structure);
+      launch.structure = tile::structure(*launch.program);
+      launch.kernel = runtime::compiled(device, *launch.program, *launch.structure);
       step.name = "keep";
       step.guarded = checks;
     }

@@ -108,7 +108,7 @@ class Merger {
     const int behind = behind_[index(static_cast<int>(&step - plan_.steps.data()))];
     std::size_t hash = index(owner_of(step)) ^ (index(behind) << 32);
     for (const int item : step.check_items) hash = (hash ^ index(item)) * 0x9E3779B97F4A7C15u;
-    for (const auto word : step.launch()->structure) hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    for (const auto word : *step.launch()->structure) hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
     for (auto [it, end] = buckets_.equal_range(hash); it != end; ++it) {
       const Step& first = plan_.steps[index(firsts_[index(it->second)])];
       if (first.launch()->structure == step.launch()->structure && owner_of(first) == owner_of(step) &&

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tegula/compile/plan/loop_schedule.h"
+#include "tegula/core/copy_on_edit.h"
 #include "tegula/core/rare.h"
 #include "tegula/graph/node.h"
 #include "tegula/runtime/call_steps.h"
@@ -43,8 +44,8 @@ struct LaunchSet {
 
 /// Instances of a tile program, over one or several sets of arguments.
 struct Launch {
-  tile::Program program;
-  Words structure;  // of the program; equal structures may share a launch
+  CopyOnEdit<tile::Program> program;  // launches of equal groups share one
+  CopyOnEdit<Words> structure;  // of the program; equal structures may share a launch
   std::vector<LaunchSet> sets;
   std::shared_ptr<const runtime::Kernel> kernel;
 };
