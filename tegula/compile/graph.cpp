@@ -5,6 +5,7 @@
 #include <typeinfo>
 #include <unordered_map>
 
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/rounded.h"
 #include "tegula/graph/regions/loop_op.h"
@@ -177,79 +178,6 @@ bool has_check(const Item& item) {
   return item.role() == Role::Kernel && item.as<KernelOp>().has_check();
 }
 
-int input_overwritten(const Op& op, int result) {
-  if (op.role() != Role::Kernel) return -1;
-  return static_cast<const KernelOp&>(op).overwrites(result);
-}
-
-std::vector<int> inputs_overwritten(const Item& item) {
-  std::vector<int> out;
-  const auto results = std::max<std::size_t>(item.results.size(), 1);
-  for (std::size_t k = 0; k < results; ++k)
-    if (const int input = input_overwritten(*item.op, static_cast<int>(k)); input >= 0) out.push_back(input);
-  return out;
-}
-
-int overwritten(const Graph& graph, int i) {
-  const Item& producer = graph[producer_of(graph, i)];
-  if (!producer.results.empty() && !graph[i].is_part()) return -1;  // its parts are values, it is none
-  const int input = input_overwritten(*producer.op, result_of(graph, i));
-  if (input < 0) return -1;
-  int base = producer.inputs[static_cast<std::size_t>(input)];
-  while (graph[base].shows_input()) base = graph[base].inputs[0];
-  return base;
-}
-
-std::vector<bool> writers_over_leaves(const Graph& graph) {
-  std::vector<bool> out(graph.items.size());
-  const std::vector<int> roots = storage_roots(graph);
-  for (int i = 0; i < graph.size(); ++i) {
-    const int root = roots[static_cast<std::size_t>(i)];
-    if (root != i && graph[root].role() == Role::Leaf) out[static_cast<std::size_t>(producer_of(graph, i))] = true;
-  }
-  return out;
-}
-
-std::vector<int> storage_roots(const Graph& graph) {
-  std::vector<int> roots(graph.items.size());
-  for (int i = 0; i < graph.size(); ++i) {
-    const int below = overwritten(graph, i);
-    roots[static_cast<std::size_t>(i)] = below < 0 ? i : roots[static_cast<std::size_t>(below)];
-  }
-  return roots;
-}
-
-Layout layout_of(const Item& item) {
-  if (item.within->whole >= 0) return {item.shape, item.within->layout.strides, 0};
-  Layout layout = Layout::dense(item.shape);
-  if (item.order.empty()) return layout;
-  std::int64_t stride = 1;
-  for (int i = item.order.rank() - 1; i >= 0; --i) {
-    const int axis = static_cast<int>(item.order[i]);
-    layout.strides[axis] = stride;
-    stride *= item.shape[axis];
-  }
-  return layout;
-}
-
-std::vector<Spot> spots(const Graph& graph) {
-  std::vector<Spot> out(graph.items.size());
-  for (int i = graph.size(); i-- > 0;) {  // joins come before their pieces
-    Spot& spot = out[static_cast<std::size_t>(i)];
-    if (spot.root < 0) spot = {i, 0, 0, numel(graph[i].shape)};
-    if (!graph[i].assembled) continue;
-    std::int64_t first = spot.first;
-    for (const int input : graph[i].inputs) {
-      const int piece = below_views(graph, input);
-      const std::int64_t end = first + numel(graph[input].shape);
-      if (graph[piece].within->whole == i)
-        out[static_cast<std::size_t>(piece)] = {spot.root, spot.offset + graph[piece].within->layout.offset, first, end};
-      first = end;
-    }
-  }
-  return out;
-}
-
 std::optional<runtime::Expression::Source> read_by_epilogue(const Item& item, std::size_t k) {
   const std::vector<runtime::Expression::Source> reads = item.epilogue->reads();
   const std::size_t own = item.inputs.size() - reads.size();
@@ -336,6 +264,12 @@ void verify(const Graph& graph, std::string_view after_pass) {
       }
     }
   }
+  if (!graph.places.empty() && graph.places.size() != graph.items.size()) fail(graph.size() - 1, "a place for each item");
+  for (int i = 0; i < static_cast<int>(graph.places.size()) && checking(Check::Plan); ++i) {
+    const Place now = place_of(graph, graph.places, i);
+    if (now.value != graph.place(i).value || now.layout != graph.place(i).layout || now.waits != graph.place(i).waits)
+      fail(i, "the place that follows from its inputs");
+  }
   for (int output : graph.outputs) {
     if (output < 0 || output >= graph.size()) fail(0, "outputs to exist");
     if (!graph[output].results.empty()) fail(output, "results that are values");
@@ -343,15 +277,14 @@ void verify(const Graph& graph, std::string_view after_pass) {
 }
 
 void verify_overwritten(const Graph& graph) {
-  const std::vector<int> roots = storage_roots(graph);
   std::vector<int> updated(graph.items.size(), -1);  // of each root, the leaf whose new value its chain is
   for (const Graph::Update& update : graph.updates) {
-    const int root = roots[static_cast<std::size_t>(update.item)];
+    const int root = graph.place(update.item).spot.bottom;
     updated[static_cast<std::size_t>(root)] = update.leaf;
   }
   for (int i = 0; i < graph.size(); ++i) {
-    const int root = roots[static_cast<std::size_t>(i)];
-    if (root == i) continue;
+    const int root = graph.place(i).spot.bottom;
+    if (root == i || graph[i].shows_input()) continue;
     if (graph[i].dtype != graph[root].dtype || numel(graph[i].shape) != numel(graph[root].shape))
       throw_broken(graph, i, "written over " + std::string(name(graph[root].dtype)) + tegula::to_string(graph[root].shape),
                    "a value of its own " + std::string(name(graph[i].dtype)) + tegula::to_string(graph[i].shape));
@@ -394,7 +327,15 @@ void remove_dead(Graph& graph) {
   graph.items.erase(graph.items.begin() + count, graph.items.end());
   for (int& output : graph.outputs) output = renumbered[static_cast<std::size_t>(output)];
   for (auto& update : graph.updates) update.item = renumbered[static_cast<std::size_t>(update.item)];
-  for (Seen& seen : graph.seen) seen.base = seen.base < 0 ? -1 : renumbered[static_cast<std::size_t>(seen.base)];
+  if (graph.places.empty()) return;
+  const auto now = [&](int i) { return renumbered[static_cast<std::size_t>(i)]; };
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (live[i]) graph.places[static_cast<std::size_t>(renumbered[i])] = std::move(graph.places[i]);
+  }
+  graph.places.resize(graph.items.size());
+  for (Place& place : graph.places) {
+    place.value = now(place.value), place.spot.root = now(place.spot.root), place.spot.bottom = now(place.spot.bottom);
+  }
 }
 
 }  // namespace tegula::compile

@@ -1,6 +1,7 @@
 #pragma once
 // The flat graph the passes work on: nodes as items in program order, addressed by number.
 
+#include <span>
 #include <unordered_map>
 #include <vector>
 
@@ -40,7 +41,6 @@ struct Item {
   runtime::Arithmetic arithmetic = runtime::Arithmetic::Full;  // Library
   bool keeps_nan = true;  // Library: false if its epilogue need not (only_answers.h)
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
-  int seen = -1;                 // views and barriers, after materialize: the entry in Graph::seen
   Rare<Prologue> prologue;       // Kernel
   Rare<Within> within;           // after store_within
   bool assembled = false;        // Kernel, a join: all its pieces are stored within it, so it does no work
@@ -62,22 +62,30 @@ struct Leaf {
   bool steady = false;  // the same from run to run while its version is (a Variable that the graph does not write, a captured tensor)
 };
 
-/// The base and layout that a view or barrier resolves to. Computed from its input's entry, so that no pass walks chains of views.
-struct Seen {
-  int base = -1;       // an item that does not show its input
-  Layout layout;       // over the base's buffer
-  bool waits = false;  // it or one below it is a barrier
-  bool plain = false;  // see Through (fuse.h), as for the axes
-  std::array<int, kMaxRank> axes{};
+/// The memory of a value, within that of the outermost join that it is stored in. Two values of one root share memory exactly if their intervals
+/// overlap: [first, last) numbers the join's elements piece by piece, so each piece is one interval whatever its strides are.
+struct Spot {
+  int root = -1;  // the join, or the value itself
+  std::int64_t offset = 0;  // of the first element, in elements of the root
+  std::int64_t first = 0, last = 0;  // the interval [first, last)
+  int bottom = -1;  // whose memory that of the root is: the value or leaf at the bottom of its chain of overwrites, or itself
+};
+
+/// Where the elements of an item lie. Views and barriers show elements of another item; all others have their own.
+struct Place {
+  int value = -1;  // the item that holds the elements: itself, or what a view or barrier shows
+  Layout layout;  // over the elements of the value
+  bool waits = false;  // it is a barrier, or looks through one
+  Spot spot;  // of the value, after store_within
 };
 
 struct Graph {
   std::vector<Item> items;
-  std::vector<Seen> seen;
+  std::vector<Place> places;  // one for each item, from materialize on: passes keep them (Rewriter, remove_dead)
   std::vector<Leaf> leaves;
   std::vector<DType> constants;  // one entry of the parameter block each; the derived ones come last
   std::vector<Expression> derived;  // scalars that the host computes of earlier ones before a run
-  std::vector<int> outputs;      // results returned to the caller, each in a buffer of its own
+  std::vector<int> outputs;  // results returned to the caller, each in a buffer of its own
   struct Update {
     int leaf;  // a Variable's value …
     int item;  // … becomes this
@@ -87,17 +95,19 @@ struct Graph {
   Item& operator[](int i) { return items[static_cast<std::size_t>(i)]; }
   const Item& operator[](int i) const { return items[static_cast<std::size_t>(i)]; }
   int size() const { return static_cast<int>(items.size()); }
+  /// After materialize.
+  const Place& place(int i) const { return places[static_cast<std::size_t>(i)]; }
 };
 
 /// A pending graph read from its nodes: the structural key, and the data that differs between two graphs of equal key.
 struct Reading {
   Words key;
-  std::vector<const Node*> order;      // every node, program order; nodes with a value are leaves
-  std::vector<const Node*> leaves;     // by first visit
+  std::vector<const Node*> order;  // every node, program order; nodes with a value are leaves
+  std::vector<const Node*> leaves;  // by first visit
   std::vector<std::uint64_t> constants;  // by first visit, as Number::bits
   std::vector<const Node*> constant_nodes;
-  std::vector<int> uses;               // per node of `order`: how many inputs of others it is
-  std::vector<std::size_t> inputs;       // of all nodes, one after the other, as places in `order`
+  std::vector<int> uses;  // per node of `order`: how many inputs of others it is
+  std::vector<std::size_t> inputs;  // of all nodes, one after the other, as places in `order`
   std::vector<std::size_t> first_input;  // where a node's begin; one more at the end
 
   std::span<const std::size_t> inputs_of(std::size_t i) const {
@@ -124,10 +134,6 @@ std::size_t bytes_of(const Item& item);
 int producer_of(const Graph& graph, int i);
 /// The number of the producer's result that item i is.
 int result_of(const Graph& graph, int i);
-/// The base of a view, through the views below it (after materialize); any other item is its own base.
-inline int below_views(const Graph& graph, int i) {
-  return graph[i].shows_input() ? graph.seen[static_cast<std::size_t>(graph[i].seen)].base : i;
-}
 /// The items that hold the results of an item, one per result; -1 for a result that nothing reads. An op with one result: the item itself.
 class ValuesOf {
  public:
@@ -149,22 +155,20 @@ std::vector<int> inputs_overwritten(const Item& item);
 int overwritten(const Graph& graph, int i);
 /// Per item: true if it writes a result over a leaf. Such an item must run after all earlier checks.
 std::vector<bool> writers_over_leaves(const Graph& graph);
-/// Per item: the value or leaf at the bottom of its chain of overwrites (itself without one). A chain shares one place in memory.
-std::vector<int> storage_roots(const Graph& graph);
 
 /// The item's layout, with offset 0: dense in its memory order, or with the strides that it has within a join.
 Layout layout_of(const Item& item);
-
-/// The place of an item within the outermost join that it is stored in. Two items of one root share memory exactly if their intervals overlap:
-/// [first, last) numbers the join's elements piece by piece, so each piece is one interval whatever its strides are.
-struct Spot {
-  int root = -1;  // the item itself where it has its own place
-  std::int64_t offset = 0;  // of the first element, in elements of the root
-  std::int64_t first = 0, last = 0;  // the interval [first, last)
-  bool meets(const Spot& other) const { return root == other.root && first < other.last && other.first < last; }
+/// The layout of an item's elements and the item that holds them. Before materialize, which copies what a view without strides looks at, that may be such
+/// a view's input.
+struct Access {
+  int base;
+  Layout layout;
 };
-/// The spot of each item.
-std::vector<Spot> spots(const Graph& graph);
+Access access_of(const Graph& graph, int item);
+/// The place of item i, stored within no join, from those of the items before it. A view must have strides.
+Place place_of(const Graph& graph, std::span<const Place> before, int i);
+/// Those of all items, also within joins.
+std::vector<Place> places(const Graph& graph);
 
 /// Fills `out` with the scalars of the parameter block, eight bytes each (Number::bits): the given ones, then the derived ones.
 void derive_constants(const Graph& graph, std::span<const std::uint64_t> given, std::vector<std::uint64_t>& out);
@@ -180,7 +184,7 @@ std::string to_string(const Graph& graph);
 /// Checks the invariants every pass must keep (inputs come earlier, numbers in range, shapes of copies agree). Throws Error.
 void verify(const Graph& graph, std::string_view after_pass);
 
-/// Checks that each overwritten item holds what the writer expects: the bottom of a chain of overwrites (storage_roots) has the chain's dtype and number
+/// Checks that each overwritten item holds what the writer expects: the bottom of a chain of overwrites (Spot::bottom) has the chain's dtype and number
 /// of elements, and is a computed value, or a leaf whose update is the chain. Any other leaf lies elsewhere and nothing would copy it. After
 /// materialize; throws Error naming the item.
 void verify_overwritten(const Graph& graph);

@@ -105,6 +105,7 @@ constexpr PlanPass kPlanPasses[] = {
     {"round_stored", [](Plan& plan, const PlanSetting&) { round_stored(plan.graph, plan.fusion); }},
     {"recompute_cheap", [](Plan& plan, const PlanSetting&) { recompute_cheap(plan.graph, plan.fusion); }},
     {"lower", [](Plan& plan, const PlanSetting& to) { lower(plan, to.device); }},
+    {"note_values", [](Plan& plan, const PlanSetting&) { note_values(plan); }},
     {"bind_calls", [](Plan& plan, const PlanSetting& to) { bind_calls(plan, to.device); }},
     {"merge_launches", [](Plan& plan, const PlanSetting&) { merge_launches(plan); }},
     {"begin_early",
@@ -112,7 +113,6 @@ constexpr PlanPass kPlanPasses[] = {
        if (to.of == PlanOf::Recording) begin_early(plan, to.device);
      }},
     {"compile_kernels", [](Plan& plan, const PlanSetting& to) { compile_kernels(plan, to.device); }},
-    {"note_values", [](Plan& plan, const PlanSetting&) { note_values(plan); }},
     {"place_results", [](Plan& plan, const PlanSetting& to) { place_results(plan, to.device); }},
     {"lower_late_updates", [](Plan& plan, const PlanSetting& to) { lower_late_updates(plan, to.device); }},
     {"request_kernels", [](Plan& plan, const PlanSetting& to) { request_kernels(plan, to.device); }, "calls", call_times},

@@ -339,6 +339,23 @@ TEST(CheckPlan, FindsAFusedValueThatIsReadAcross) {
   });
 }
 
+// The places of items are kept by the passes: verify compares each with what its inputs say.
+TEST(VerifyPlaces, FindsOneThatDoesNotFollowFromItsInputs) {
+  if (!checking(Check::Plan)) GTEST_SKIP() << "places are compared with TEGULA_CHECK=plan";
+  const Tensor x = leaf({8, 16}), view = slice(x, 1, {4, 12});
+  const Tensor y = matmul(view, transpose(view));
+  const Plan plan = plan_of({y});
+  EXPECT_NO_THROW(verify(plan.graph, "test"));
+  for (int i = 0; i < plan.graph.size(); ++i) {
+    Graph graph = plan.graph;
+    ++graph.places[at(i)].layout.offset;
+    EXPECT_THROW(verify(graph, "test"), Error) << to_string(graph) << "item " << i;
+  }
+  Graph graph = plan.graph;
+  graph.places.pop_back();
+  EXPECT_THROW(verify(graph, "test"), Error);
+}
+
 // ---- Devices that queue.
 TEST(CheckPlan, FindsEveryMissingDependency) {
   const Tensor x = leaf({64, 64}), a = sin(matmul(x, x)), b = cos(matmul(a, x)), c = matmul(b, a);

@@ -8,41 +8,10 @@
 
 #include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/rewriter.h"
-#include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
-
-Access access_of(const Graph& graph, int item) {
-  std::vector<int> views;
-  while (graph[item].shows_input() && graph[item].seen < 0) {
-    views.push_back(item);
-    item = graph[item].inputs[0];
-  }
-  const Item& base = graph[item];
-  Layout layout;
-  switch (base.role()) {
-    case Role::View:
-    case Role::Barrier:
-      layout = graph.seen[static_cast<std::size_t>(base.seen)].layout;
-      item = graph.seen[static_cast<std::size_t>(base.seen)].base;
-      break;
-    case Role::Leaf: layout = graph.leaves[static_cast<std::size_t>(base.slot)].layout; break;
-    case Role::Index: layout = base.as<IndexOp>().layout(); break;
-    default: layout = layout_of(base);
-  }
-  for (auto it = views.rbegin(); it != views.rend(); ++it) {
-    const Op& view = *graph[*it].op;
-    if (const auto next = shown(view, layout)) {
-      layout = *next;
-    } else {  // only before materialize: it will look at a copy of what it looks at now
-      item = graph[*it].inputs[0];
-      layout = *shown(view, Layout::dense(layout.shape));
-    }
-  }
-  return {item, layout};
-}
 
 std::vector<bool> in_place(const Graph& graph) {
   std::vector<bool> out(graph.items.size());
@@ -91,6 +60,7 @@ class Materializer {
         anyhow_(read_anyhow(from)),
         device_(device),
         transposed_per_second_(device.costs().transposed_per_second) {
+    rewriter_.make_places();
     if (transposed_per_second_ > 0) count_products(runs);
   }
 
@@ -170,19 +140,14 @@ class Materializer {
   }
 
   void fix_view(int i, Item& item) {
-    auto next = shown(*item.op, layout(item.inputs[0]));
-    if (!next) {
+    if (!shown(*item.op, layout(item.inputs[0]))) {
       const DType joined = joined_as_[static_cast<std::size_t>(i)];
       Item copied = inserted(joined == item.dtype ? copy_op() : cast_op(), {item.inputs[0]}, out()[item.inputs[0]]);
       copied.dtype = item.dtype = joined;  // a join's piece may be stored within it at once
       if (anyhow_[static_cast<std::size_t>(i)]) copied.order = order_in_memory(layout(item.inputs[0]));
       if (!shown(*item.op, layout_of(copied))) copied.order = {};
       item.inputs[0] = rewriter_.add(std::move(copied));
-      next = shown(*item.op, layout(item.inputs[0]));
     }
-    const int below = out()[item.inputs[0]].seen;
-    const bool waits = item.role() == Role::Barrier || (below >= 0 && out().seen[static_cast<std::size_t>(below)].waits);
-    item.seen = rewriter_.add({.base = access_of(out(), item.inputs[0]).base, .layout = *next, .waits = waits});
   }
 
   bool is_memory(int item) const {
@@ -328,41 +293,8 @@ class Materializer {
   std::unordered_set<int> taken_;  // outputs and updates so far
 };
 
-// Which axes of their bases the views run over.
-void find_axes(Graph& graph) {
-  std::vector<std::optional<Layout>> marks(graph.seen.size());
-  for (const Item& item : graph.items) {
-    if (!item.shows_input()) continue;
-    Seen& seen = graph.seen[static_cast<std::size_t>(item.seen)];
-    const Item& below = graph[item.inputs[0]];
-    std::optional<Layout> layout = below.shows_input() ? marks[static_cast<std::size_t>(below.seen)] : marked(below.shape);
-    if (layout) layout = shown(*item.op, *layout);
-    marks[static_cast<std::size_t>(item.seen)] = layout;
-    const auto axes = layout ? axes_of(graph[seen.base].shape, *layout) : std::nullopt;
-    seen.plain = axes && !seen.waits;
-    if (axes) std::copy(axes->begin(), axes->end(), seen.axes.begin());
-  }
-}
-
 }  // namespace
 
-void materialize(Graph& graph, const runtime::Device& device, std::int64_t runs) {
-  graph = Materializer(graph, device, runs).run();
-  find_axes(graph);
-}
-
-void find_views(Graph& graph) {
-  graph.seen.clear();
-  for (int i = 0; i < graph.size(); ++i) {
-    Item& item = graph[i];
-    if (!item.shows_input()) continue;
-    const Access below = access_of(graph, item.inputs[0]);
-    const int under = graph[item.inputs[0]].seen;
-    const bool waits = item.role() == Role::Barrier || (under >= 0 && graph.seen[static_cast<std::size_t>(under)].waits);
-    item.seen = static_cast<int>(graph.seen.size());
-    graph.seen.push_back({.base = below.base, .layout = shown(*item.op, below.layout).value(), .waits = waits});
-  }
-  find_axes(graph);
-}
+void materialize(Graph& graph, const runtime::Device& device, std::int64_t runs) { graph = Materializer(graph, device, runs).run(); }
 
 }  // namespace tegula::compile

@@ -19,14 +19,4 @@ std::vector<bool> in_place(const Graph& graph);
 /// After this every view resolves to (value, layout).
 void materialize(Graph& graph, const runtime::Device& device, std::int64_t runs = 1);
 
-/// Recomputes Graph::seen after layouts of bases have changed. Every view must still have strides.
-void find_views(Graph& graph);
-
-/// The place of an item's elements: a computed value or a leaf, and the layout over its buffer.
-struct Access {
-  int base;  // no view; before materialize also a view that must be copied because a view above it has no strides
-  Layout layout;  // of the item over the base's buffer
-};
-Access access_of(const Graph& graph, int item);
-
 }  // namespace tegula::compile

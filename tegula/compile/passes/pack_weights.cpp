@@ -120,7 +120,6 @@ void pack_weights(Graph& graph, const runtime::Device& device) {
     item.inputs[1] = known->second;
   });
   graph = rewriter.finish();
-  find_views(graph);
 }
 
 }  // namespace tegula::compile

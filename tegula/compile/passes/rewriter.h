@@ -27,6 +27,12 @@ class Rewriter {
     out_.outputs = from.outputs;
     out_.updates = from.updates;
     out_.items.reserve(from.items.size() + from.items.size() / 16 + 16);  // with room for a few that are inserted
+    if (!from.places.empty()) make_places();
+  }
+  /// From now on the new graph has places. Its items must not change once they are added.
+  void make_places() {
+    places_ = true;
+    out_.places.reserve(out_.items.capacity());
   }
 
   const Graph& from() const { return from_; }
@@ -36,6 +42,7 @@ class Rewriter {
   /// The number of a further item.
   int add(Item item) {
     out_.items.push_back(std::move(item));
+    if (places_) out_.places.push_back(place_of(out_, out_.places, out_.size() - 1));
     return out_.size() - 1;
   }
 
@@ -44,12 +51,6 @@ class Rewriter {
     out_.constants.push_back(dtype);
     out_.derived.push_back(std::move(derived));
     return static_cast<int>(out_.constants.size()) - 1;
-  }
-
-  /// Adds what a view of the new graph resolves to; returns its entry.
-  int add(Seen seen) {
-    out_.seen.push_back(seen);
-    return static_cast<int>(out_.seen.size()) - 1;
   }
 
   /// All items in order: `change(i, item)` gets a copy of the old item i whose inputs have their new numbers, which stays as it leaves it.
@@ -86,6 +87,7 @@ class Rewriter {
 
   const Graph& from_;
   Graph out_;
+  bool places_ = false;
   std::vector<int> renumbered_;
 };
 

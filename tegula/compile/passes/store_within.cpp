@@ -132,7 +132,7 @@ class Storer {
     });
     Graph out = rewriter.finish();
     for (const auto& [piece, whole] : pieces) out[piece < 0 ? rewriter.now(-1 - piece) : piece].within.edit().whole = rewriter.now(whole);
-    find_views(out);
+    out.places = places(out);
     return out;
   }
 
@@ -167,16 +167,16 @@ class Storer {
 
   bool is_placed(int i, int k) const {
     const int input = graph_[i].inputs[index(k)];
-    const Within& within = within_[index(below_views(graph_, input))];
-    return within.whole == i && placed_input_.at(below_views(graph_, input)) == k;
+    const Within& within = within_[index(graph_.place(input).value)];
+    return within.whole == i && placed_input_.at(graph_.place(input).value) == k;
   }
 
   bool place_pieces(int i) {
     bool any = within_[index(i)].whole >= 0 || !graph_[i].order.empty();  // the kernel of a join is row-major
-    for (const int input : graph_[i].inputs) any = any || is_flexible(below_views(graph_, input));
+    for (const int input : graph_[i].inputs) any = any || is_flexible(graph_.place(input).value);
     each_part(i, [&](int k, const Layout& layout) {
       if (k < 0 || numel(layout.shape) == 0) return;
-      const int input = graph_[i].inputs[index(k)], piece = below_views(graph_, input);
+      const int input = graph_[i].inputs[index(k)], piece = graph_.place(input).value;
       const auto strides = strides_for(i, input, layout);
       if (!strides) return;
       within_[index(piece)] = {i, {graph_[piece].shape, *strides, layout.offset}};
@@ -194,7 +194,7 @@ class Storer {
 
   /// How what lies below `input` must be stored to lie in its part of join i; nothing where it cannot.
   std::optional<Strides> strides_for(int i, int input, const Layout& part) const {
-    const int piece = below_views(graph_, input);
+    const int piece = graph_.place(input).value;
     const Item& item = graph_[piece];
     const bool flexible = is_flexible(piece);
     const bool computed = item.role() == Role::Library || item.role() == Role::Part || item.role() == Role::Kernel || flexible;
@@ -202,7 +202,7 @@ class Storer {
     if (!computed || result_[index(piece)] || within_[index(piece)].whole >= 0 || overwritten(graph_, piece) >= 0) return std::nullopt;
     if (written_over_[index(i)] && !read_once(piece)) return std::nullopt;
     const Layout own = layout_of(item);
-    const auto strides = strides_below(own, access_of(graph_, input).layout, part.strides);
+    const auto strides = strides_below(own, graph_.place(input).layout, part.strides);
     if (!strides) return std::nullopt;
     if (same_strides(own, *strides)) {
       const bool aligned = (at_[index(i)] + part.offset) * static_cast<std::int64_t>(size_of(item.dtype)) % alignment_ == 0;

@@ -13,12 +13,13 @@ std::size_t at(T i) {
 
 }  // namespace
 
-Contents::Contents(const Plan& plan, const std::vector<Spot>& spots)
+Contents::Contents(const Plan& plan, std::span<const Place> places)
     : graph_(plan.graph),
       there_(plan.graph.items.size() + plan.scratch_bytes.size()),
       leaves_(plan.graph.leaves.size(), -1),
       outputs_(plan.graph.outputs.size(), kNothing) {
-  for (int i = 0; i < graph_.size(); ++i) members_[spots[at(i)].root].push_back(i);
+  for (int i = 0; i < graph_.size(); ++i)
+    if (places[at(i)].value == i) members_[places[at(i)].spot.root].push_back(i);
 }
 
 bool Contents::holds(const Span& span, int holder) const {

@@ -2,6 +2,7 @@
 // The contents of memory while the checker walks a plan: which value each place of the arena, each leaf and each result holds.
 
 #include <map>
+#include <span>
 #include <tuple>
 
 #include "tegula/compile/plan/plan.h"
@@ -26,7 +27,7 @@ struct Span {
 /// A holder is an item, or a scratch buffer behind all items.
 class Contents {
  public:
-  Contents(const Plan& plan, const std::vector<Spot>& spots);
+  Contents(const Plan& plan, std::span<const Place> places);
 
   bool holds(const Span& span, int holder) const;
   /// A holder that lies there; -1: the old value of a Variable, -2: nothing.

@@ -35,7 +35,7 @@ std::vector<int> all_axes(int rank) {
 
 class Places {
  public:
-  Places(const Graph& graph, const Fusion& fusion) : graph_(graph), fusion_(fusion) {}
+  Places(const Graph& graph, std::span<const Place> places, const Fusion& fusion) : graph_(graph), places_(places), fusion_(fusion) {}
 
   void run() const {
     for (std::size_t g = 0; g < fusion_.groups.size(); ++g) {
@@ -72,29 +72,30 @@ class Places {
   void check_inside(int item, std::size_t k, int base, const FusedGroup& group) const {
     const bool reduction = graph_[item].role() == Role::Reduce;
     const Space own = member(item).space, from = member(base).space;
-    const Access access = access_of(graph_, graph_[item].inputs[k]);
+    const Place& place = places_[static_cast<std::size_t>(graph_[item].inputs[k])];
     const std::string reads = "reads %" + std::to_string(base) + " inside its program";
     const bool ready = reduction ? from == Space::Full : own == from || (own == Space::Full && from == Space::Reduced);
-    if (access.base != base || !ready) fail(graph_, item, reads, "a value that is computed for the same elements");
+    if (place.value != base || !ready) fail(graph_, item, reads, "a value that is computed for the same elements");
     const std::vector<int> axes = reduction ? all_axes(group.domain.rank()) : member(item).axes;
     const Layout lies = layout_of(graph_[base]);
-    const Strides wanted = strides_over(group.domain, access.layout, axes), given = strides_over(group.domain, lies, member(base).axes);
-    bool same = access.layout.offset == 0;
+    const Strides wanted = strides_over(group.domain, place.layout, axes), given = strides_over(group.domain, lies, member(base).axes);
+    bool same = place.layout.offset == 0;
     for (int axis = 0; axis < group.domain.rank(); ++axis) same = same && (group.domain[axis] == 1 || wanted[axis] == given[axis]);
     if (!same)
       fail(graph_, item, reads + " as if it read offset 0, strides " + to_string(given) + " of the domain " + to_string(group.domain),
-           "offset " + std::to_string(access.layout.offset) + ", strides " + to_string(wanted) + ", as its views say");
+           "offset " + std::to_string(place.layout.offset) + ", strides " + to_string(wanted) + ", as its views say");
   }
 
   const Graph& graph_;
+  std::span<const Place> places_;
   const Fusion& fusion_;
 };
 
 }  // namespace
 
-void check_places(const Graph& graph, const Fusion& fusion) { Places(graph, fusion).run(); }
+void check_places(const Graph& graph, std::span<const Place> places, const Fusion& fusion) { Places(graph, places, fusion).run(); }
 
-void check_joins(const Graph& graph) {
+void check_joins(const Graph& graph, std::span<const Place> places) {
   std::vector<int> found(graph.items.size());
   for (int i = 0; i < graph.size(); ++i) {
     if (!graph[i].assembled) continue;
@@ -104,11 +105,11 @@ void check_joins(const Graph& graph) {
     const Layout whole = layout_of(graph[i]);
     std::int64_t end = 0;
     for (const int input : graph[i].inputs) {
-      const Access seen = access_of(graph, input);
-      const Item& piece = graph[seen.base];
-      ++found[static_cast<std::size_t>(seen.base)];
+      const Place& seen = places[static_cast<std::size_t>(input)];
+      const Item& piece = graph[seen.value];
+      ++found[static_cast<std::size_t>(seen.value)];
       if (piece.within->whole != i || numel(piece.shape) != numel(seen.layout.shape))
-        fail(graph, seen.base, "is a piece of %" + std::to_string(i), "to lie within it as a whole");
+        fail(graph, seen.value, "is a piece of %" + std::to_string(i), "to lie within it as a whole");
       Layout part = whole;
       part.shape[axis] = seen.layout.shape[axis];
       part.offset = end * whole.strides[axis];
@@ -117,7 +118,7 @@ void check_joins(const Graph& graph) {
       bool same = lies.shape == part.shape && lies.offset == part.offset && piece.dtype == graph[i].dtype;
       for (int a = 0; a < part.shape.rank() && same; ++a) same = part.shape[a] == 1 || part.strides[a] == lies.strides[a];
       if (!same)
-        fail(graph, seen.base,
+        fail(graph, seen.value,
              "lies within %" + std::to_string(i) + " from " + std::to_string(lies.offset) + " on, strides " + to_string(lies.strides),
              std::to_string(part.offset) + ", strides " + to_string(part.strides));
       end += part.shape[axis];

@@ -32,14 +32,13 @@ class Checker {
       : plan_(plan),
         graph_(plan.graph),
         asynchronous_(asynchronous),
-        roots_(storage_roots(graph_)),
-        spots_(spots(graph_)),
-        contents_(plan, spots_) {}
+        places_(places(graph_)),
+        contents_(plan, places_) {}
 
   void run() {
-    check_joins(graph_);
+    check_joins(graph_, places_);
     check_storage();
-    check_places(graph_, plan_.fusion);
+    check_places(graph_, places_, plan_.fusion);
     note_touches();
     writers_.assign(graph_.items.size() + plan_.scratch_bytes.size(), 0);
     for (const auto& touches : touches_) {
@@ -124,8 +123,11 @@ class Checker {
   }
 
   // ---- Places.
+  const Place& place(int i) const { return places_[at(i)]; }
+  /// The byte of its value at which an item begins.
+  std::int64_t first_byte(int i) const { return place(i).layout.offset * static_cast<std::int64_t>(size_of(item(place(i).value).dtype)); }
   Span span_of(int i) const {
-    const Spot& spot = spots_[at(i)];
+    const Spot& spot = place(i).spot;
     const Storage& storage = plan_.storage[at(spot.root)];
     Span span{storage.kind, storage.index, 0, 1, spot.root, spot.first, std::max(spot.last, spot.first + 1)};
     if (storage.kind == Space::Update) span.space = Space::Leaf, span.index = graph_.updates[at(storage.index)].leaf;
@@ -138,12 +140,13 @@ class Checker {
   }
   void check_storage() {
     for (int i = 0; i < graph_.size(); ++i) {
+      if (item(i).shows_input()) continue;
       const Storage& storage = plan_.storage[at(i)];
       if (storage.kind == Space::Leaf && (item(i).role() != Role::Leaf || storage.index != item(i).slot))
         fail(i, "lies in leaf " + std::to_string(storage.index), "its own place");
       if (storage.kind == Space::Arena && (span_of(i).end > plan_.arena_bytes || storage.offset % size_of(item(i).dtype) != 0))
         fail(i, "lies at " + text(span_of(i)), "an aligned place within its " + std::to_string(plan_.arena_bytes) + " bytes");
-      const Spot& spot = spots_[at(i)];
+      const Spot& spot = place(i).spot;
       const Storage& root = plan_.storage[at(spot.root)];
       const std::size_t offset = root.offset + at(spot.offset) * size_of(item(i).dtype);
       if (spot.root != i && (storage.kind != root.kind || storage.index != root.index || storage.offset != offset))
@@ -151,7 +154,7 @@ class Checker {
              "its place in " + text(spot.root) + ", from byte " + std::to_string(offset) + " on");
       if (spot.root == i && storage.offset != 0 && (storage.kind == Space::Output || storage.kind == Space::Update))
         fail(i, "lies from byte " + std::to_string(storage.offset) + " on", "to begin where a result or Variable does");
-      const auto is = [&](int value) { return roots_[at(spot.root)] == roots_[at(value)]; };  // or written over, or over it
+      const auto is = [&](int value) { return spot.bottom == place(value).spot.bottom; };  // or written over, or over it
       if (storage.kind == Space::Update && !is(graph_.updates[at(storage.index)].item))
         fail(i, "lies in a Variable", "that Variable's new value");
       if (storage.kind == Space::Output && !is(graph_.outputs[at(storage.index)])) fail(i, "lies in a result", "that result");
@@ -175,9 +178,8 @@ class Checker {
     for (const Item& reader : graph_.items) {
       if (reader.shows_input() || reader.is_part()) continue;
       for (const int input : reader.inputs) {
-        const Access access = access_of(graph_, input);
-        if (item(access.base).role() == Role::Index) continue;  // lies nowhere, and its offset may be any number
-        offsets_.insert({access.base, access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype))});
+        if (item(place(input).value).role() == Role::Index) continue;  // lies nowhere, and its offset may be any number
+        offsets_.insert({place(input).value, first_byte(input)});
       }
     }
   }
@@ -248,11 +250,11 @@ class Checker {
     if (step.buffers().size() != item(i).inputs.size() + results)
       fail(i, "is computed from " + std::to_string(step.buffers().size() - results) + " buffers", "one for each input");
     for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
-      const Access access = access_of(graph_, item(i).inputs[k]);
-      const auto bytes = access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype));
-      if (step.buffers()[k].index != access.base || step.buffers()[k].integer != bytes)
+      const int value = place(item(i).inputs[k]).value;
+      const std::int64_t bytes = first_byte(item(i).inputs[k]);
+      if (step.buffers()[k].index != value || step.buffers()[k].integer != bytes)
         fail(i, "is computed from byte " + std::to_string(step.buffers()[k].integer) + " on of " + text(step.buffers()[k].index),
-             "byte " + std::to_string(bytes) + " of " + text(access.base));
+             "byte " + std::to_string(bytes) + " of " + text(value));
     }
   }
 
@@ -263,11 +265,8 @@ class Checker {
       const Reference& buffer = step.buffers()[b];
       if (buffer.kind != Kind::Value) continue;
       const bool is_result = producer_of(graph_, buffer.index) == i && buffer.integer == 0;
-      const bool is_input = std::ranges::any_of(item(i).inputs, [&](int input) {
-        const Access access = access_of(graph_, input);
-        return access.base == buffer.index &&
-               access.layout.offset * static_cast<std::int64_t>(size_of(item(access.base).dtype)) == buffer.integer;
-      });
+      const bool is_input = std::ranges::any_of(
+          item(i).inputs, [&](int input) { return place(input).value == buffer.index && first_byte(input) == buffer.integer; });
       if (step.part()->accesses[b] == runtime::Access::Reads ? !is_input && !is_result : !is_result)
         fail(i, "has a step that touches byte " + std::to_string(buffer.integer) + " of " + text(buffer.index), "its inputs and results");
     }
@@ -460,8 +459,7 @@ class Checker {
   const Plan& plan_;
   const Graph& graph_;
   bool asynchronous_;
-  std::vector<int> roots_;  // storage_roots
-  std::vector<Spot> spots_;
+  std::vector<Place> places_;  // the checker's own
   Contents contents_;
   int step_ = -1;  // -1: outside of the steps
   std::vector<std::vector<Touch>> touches_;  // per step

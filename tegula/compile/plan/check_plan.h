@@ -25,11 +25,11 @@ void check_plan(const Plan& plan, bool asynchronous);
 /// The part about steps side by side: `after` as dependencies() or order_of_walk() gives it. For tests; check_plan does it.
 void check_order(const Plan& plan, const std::vector<std::vector<int>>& after);
 
-/// The part about fused groups, which needs no steps: places of items, and what is combined inside their programs.
-void check_places(const Graph& graph, const Fusion& fusion);
+/// The part about fused groups, which needs no steps: places of items, and what is combined inside their programs. `places` are the checker's own.
+void check_places(const Graph& graph, std::span<const Place> places, const Fusion& fusion);
 
 /// The part about joins: each piece that is stored within one lies where the join has it, and nothing else is said to lie there.
-void check_joins(const Graph& graph);
+void check_joins(const Graph& graph, std::span<const Place> places);
 
 /// That what `once` computes is what the last leaves of `plan` are, and that `plan` does not write what `once` reads.
 void check_kept(const Plan& plan, const Graph& once);

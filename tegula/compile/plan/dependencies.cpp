@@ -32,13 +32,18 @@ struct Touched {
 
 class Ranges {
  public:
-  explicit Ranges(const Plan& plan) : plan_(plan) {}
+  /// `planned`: memory is; else each value has its own.
+  Ranges(const Plan& plan, bool planned) : plan_(plan), planned_(planned) {}
 
   Touched of(const Step& step) const {
     Touched out;
     for (int item : step.reads) add(item, out.reads);
     for (int item : step.writes) add(item, out.writes);
     for (int scratch : step.scratch) {
+      if (!planned_) {
+        out.writes.push_back(apart(static_cast<int>(plan_.values.size()) + scratch));
+        continue;
+      }
       const auto s = static_cast<std::size_t>(scratch);
       const std::size_t begin = plan_.scratch_offsets[s], bytes = std::max<std::size_t>(plan_.scratch_bytes[s], 1);
       out.writes.push_back({Storage::Kind::Arena, 0, {begin, begin + bytes}, static_cast<int>(plan_.values.size()) + scratch, {0, 1}});
@@ -47,8 +52,10 @@ class Ranges {
   }
 
  private:
+  static Range apart(int tenant) { return {Storage::Kind::None, tenant, {0, 1}, tenant, {0, 1}}; }
   void add(int item, std::vector<Range>& to) const {
     const Spot& spot = plan_.values[static_cast<std::size_t>(item)].spot;
+    if (!planned_) return to.push_back(apart(spot.bottom));
     Storage storage = plan_.storage[static_cast<std::size_t>(spot.root)];
     if (storage.kind == Storage::Kind::None) return;
     // A Variable's new value lies where the old one does.
@@ -61,6 +68,7 @@ class Ranges {
   }
 
   const Plan& plan_;
+  bool planned_;
 };
 
 /// A map from disjoint intervals to T. Each begins at its key and ends at the next key; an inserted interval splits those it cuts.
@@ -181,23 +189,8 @@ class Before {
   std::vector<std::uint64_t> words_;
 };
 
-}  // namespace
-
-std::vector<bool> urgent_steps(const Plan& plan) {
-  const auto root = [&](int item) { return plan.values[static_cast<std::size_t>(item)].spot.root; };
-  std::vector<bool> urgent(plan.steps.size()), sent(plan.values.size());
-  for (std::size_t s = plan.steps.size(); s-- > 0;) {
-    const Step& step = plan.steps[s];
-    const bool exchange = step.exchanges;
-    urgent[s] = exchange || std::ranges::any_of(step.writes, [&](int item) { return sent[static_cast<std::size_t>(root(item))]; });
-    if (!exchange) continue;
-    for (const int item : step.reads) sent[static_cast<std::size_t>(root(item))] = true;
-  }
-  return urgent;
-}
-
-std::vector<std::vector<int>> dependencies(const Plan& plan) {
-  const Ranges ranges(plan);
+/// Per step, the earlier ones that it waits for, transitively reduced.
+std::vector<std::vector<int>> waits(const Plan& plan, const Ranges& ranges, bool exchanges_in_turn) {
   Memory memory;
   std::vector<int> checks;
   int exchange = -1;
@@ -211,7 +204,7 @@ std::vector<std::vector<int>> dependencies(const Plan& plan) {
     for (const Range& range : touched.reads) memory.touch(range, s, false, waits);
     for (const Range& range : touched.writes) memory.touch(range, s, true, waits);
     if (step.checks) checks.push_back(s);
-    if (step.exchanges) {
+    if (step.exchanges && exchanges_in_turn) {
       if (exchange >= 0) waits.push_back(exchange);
       exchange = s;
     }
@@ -230,5 +223,24 @@ std::vector<std::vector<int>> dependencies(const Plan& plan) {
   }
   return out;
 }
+
+}  // namespace
+
+std::vector<bool> urgent_steps(const Plan& plan) {
+  const auto root = [&](int item) { return plan.values[static_cast<std::size_t>(item)].spot.root; };
+  std::vector<bool> urgent(plan.steps.size()), sent(plan.values.size());
+  for (std::size_t s = plan.steps.size(); s-- > 0;) {
+    const Step& step = plan.steps[s];
+    const bool exchange = step.exchanges;
+    urgent[s] = exchange || std::ranges::any_of(step.writes, [&](int item) { return sent[static_cast<std::size_t>(root(item))]; });
+    if (!exchange) continue;
+    for (const int item : step.reads) sent[static_cast<std::size_t>(root(item))] = true;
+  }
+  return urgent;
+}
+
+std::vector<std::vector<int>> dependencies(const Plan& plan) { return waits(plan, Ranges(plan, true), true); }
+
+std::vector<std::vector<int>> data_flow(const Plan& plan) { return waits(plan, Ranges(plan, false), false); }
 
 }  // namespace tegula::compile

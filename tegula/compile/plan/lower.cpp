@@ -21,9 +21,9 @@ namespace tegula::compile {
 namespace {
 
 Reference value_reference(const Plan& plan, int input) {
-  const Access access = access_of(plan.graph, input);
-  const auto bytes = access.layout.offset * static_cast<std::int64_t>(size_of(plan.graph[access.base].dtype));
-  return {Reference::Kind::Value, access.base, bytes, 0};
+  const Place& place = plan.graph.place(input);
+  const auto bytes = place.layout.offset * static_cast<std::int64_t>(size_of(plan.graph[place.value].dtype));
+  return {Reference::Kind::Value, place.value, bytes, 0};
 }
 
 /// The layout of each result of a call; for a result that nothing reads, the layout it would have.
@@ -229,7 +229,7 @@ void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device&
 void lower_join(Plan& plan, int i) {
   Step step;
   step.writes = {i};
-  for (const int input : plan.graph[i].inputs) step.reads.push_back(below_views(plan.graph, input));
+  for (const int input : plan.graph[i].inputs) step.reads.push_back(plan.graph.place(input).value);
   plan.steps.push_back(std::move(step));
 }
 
@@ -277,7 +277,6 @@ void bind_calls(Plan& plan, runtime::Device& device) {
 
 void note_values(Plan& plan) {
   const Graph& graph = plan.graph;
-  const std::vector<Spot> places = spots(graph);
   plan.values.clear();
   plan.values.reserve(graph.items.size());
   for (int i = 0; i < graph.size(); ++i) {
@@ -287,7 +286,7 @@ void note_values(Plan& plan) {
                            .dtype = item.dtype,
                            .origin = item.origin,
                            .node = item.node,
-                           .spot = places[static_cast<std::size_t>(i)],
+                           .spot = graph.place(i).spot,
                            .checks = has_check(item) && !LoopOp::of(*item.op) ? item.op : Ref<const Op>()});
   }
 }

@@ -73,12 +73,13 @@ class Planner {
     const auto count = graph_.items.size();
     written_.assign(count, -1);
     last_read_.assign(count, -1);
-    find_chains();
+    for (int i = 0; i < graph_.size(); ++i)
+      if (bottom(i) != i && graph_.place(i).value == i) chains_[bottom(i)].push_back(i);
     last_touched_.assign(count, -1);
-    until_ = in_use_until(plan, root_, asynchronous_);
+    until_ = in_use_until(plan, asynchronous_);
     for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
       for (int i : plan.steps[static_cast<std::size_t>(s)].writes) {
-        for (const int value : {i, spots_[static_cast<std::size_t>(i)].root}) {
+        for (const int value : {i, spot(i).root}) {
           if (written_[static_cast<std::size_t>(value)] < 0) written_[static_cast<std::size_t>(value)] = s;
         }
         touch(i, s);
@@ -117,7 +118,7 @@ class Planner {
           return late[static_cast<std::size_t>(value)] ? end : last_read_[static_cast<std::size_t>(value)];
         };
         const int last = last_of(item);
-        if (const int root = root_[static_cast<std::size_t>(item)]; root != item) {  // where what it writes over is, or the join of it
+        if (const int root = bottom(item); root != item) {  // where what it writes over is, or the join of it
           const auto [found, is_new] = block_of.try_emplace(root, blocks.size());
           if (is_new) blocks.push_back({aligned(bytes_of(graph_[root])), s, last_of(root), 0});
           Block& block = blocks[found->second];
@@ -160,30 +161,22 @@ class Planner {
     }
     assign_offsets(blocks);
     for (const auto& [item, block] : block_of) {
-      if (root_[static_cast<std::size_t>(item)] == item) place_chain(item, {Storage::Kind::Arena, 0, blocks[block].offset});
+      if (bottom(item) == item) place_chain(item, {Storage::Kind::Arena, 0, blocks[block].offset});
     }
     for (std::size_t b : scratch_block) plan_.scratch_offsets.push_back(blocks[b].offset);
   }
 
  private:
-  // Values that are written over one another, bottom first, have one place, and so have a join and its pieces.
-  void find_chains() {
-    spots_ = spots(graph_);
-    root_.resize(graph_.items.size());
-    for (int i = 0; i < graph_.size(); ++i) {
-      const int below = overwritten(graph_, i);
-      root_[static_cast<std::size_t>(i)] = below < 0 ? spots_[static_cast<std::size_t>(i)].root : root_[static_cast<std::size_t>(below)];
-      if (const int root = root_[static_cast<std::size_t>(i)]; root != i) chains_[root].push_back(i);
-    }
-  }
+  const Spot& spot(int item) const { return plan_.values[static_cast<std::size_t>(item)].spot; }
+  int bottom(int item) const { return spot(item).bottom; }
   // The item, and those that it lies over, under, within or around.
   void place_chain(int item, const Storage& where) {
-    const int root = root_[static_cast<std::size_t>(item)];
+    const int root = bottom(item);
     if (graph_[root].role() != Role::Leaf) storage(root) = where;
     if (const auto chain = chains_.find(root); chain != chains_.end()) {
       for (const int member : chain->second) {
         storage(member) = where;
-        storage(member).offset += static_cast<std::size_t>(spots_[static_cast<std::size_t>(member)].offset) * size_of(graph_[member].dtype);
+        storage(member).offset += static_cast<std::size_t>(spot(member).offset) * size_of(graph_[member].dtype);
       }
     }
   }
@@ -196,10 +189,9 @@ class Planner {
     for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s) {
       const Step& step = plan_.steps[static_cast<std::size_t>(s)];
       int ready = 0;
-      for (const int item : step.reads)
-        ready = std::max(ready, written[static_cast<std::size_t>(root_[static_cast<std::size_t>(item)])] + 1);
+      for (const int item : step.reads) ready = std::max(ready, written[static_cast<std::size_t>(bottom(item))] + 1);
       begins.push_back(urgent[static_cast<std::size_t>(s)] && !is_gathered_anew(step) ? ready : s);
-      for (const int item : step.writes) written[static_cast<std::size_t>(root_[static_cast<std::size_t>(item)])] = s;
+      for (const int item : step.writes) written[static_cast<std::size_t>(bottom(item))] = s;
     }
     return begins;
   }
@@ -212,7 +204,7 @@ class Planner {
   int last_of_step(int s) const { return until_[static_cast<std::size_t>(s)]; }
   Storage& storage(int item) { return plan_.storage[static_cast<std::size_t>(item)]; }
   void touch(int item, int step) {
-    for (const int value : {item, spots_[static_cast<std::size_t>(item)].root}) {
+    for (const int value : {item, spot(item).root}) {
       last_touched_[static_cast<std::size_t>(value)] = step;
       last_read_[static_cast<std::size_t>(value)] = std::max(last_read_[static_cast<std::size_t>(value)], last_of_step(step));
     }
@@ -241,7 +233,7 @@ class Planner {
     const auto& last = plan_.steps[static_cast<std::size_t>(step)].is_call() ? last_touched_ : last_read_;
     if (last[static_cast<std::size_t>(old)] > step) return false;
     const Asked& writer = asked(step);
-    const auto root = [&](int value) { return spots_[static_cast<std::size_t>(value)].root; };
+    const auto root = [&](int value) { return spot(value).root; };
     if (root(old) != old || std::ranges::any_of(writer.reads, [&](int read) { return read != old && root(read) == old; })) return false;
     const auto reads = std::ranges::equal_range(writer.reads, old).size();
     return reads == 0 || (reads == 1 && std::ranges::binary_search(writer.in_place, std::pair(item, old)));
@@ -251,7 +243,7 @@ class Planner {
   // for, the step that writes it must see to that itself (guarded), which a library call cannot.
   void place_update(int u, int leaf) {
     const auto& update = graph_.updates[static_cast<std::size_t>(u)];
-    const int root = root_[static_cast<std::size_t>(update.item)];
+    const int root = bottom(update.item);
     if (graph_[root].role() == Role::Leaf && root != update.item)  // in place, says materialize
       return place_chain(update.item, {Storage::Kind::Update, u, 0});
     const bool dense = graph_.leaves[static_cast<std::size_t>(update.leaf)].layout.is_dense();
@@ -303,9 +295,7 @@ class Planner {
   Plan& plan_;
   const Graph& graph_;
   bool asynchronous_;
-  std::vector<Spot> spots_;
-  std::vector<int> root_;  // of each item: the bottom of what it writes over, or the outermost join that it is stored in
-  std::map<int, std::vector<int>> chains_;  // root -> who else has its place, in order
+  std::map<int, std::vector<int>> chains_;  // bottom -> who else has its place, in order
   std::vector<int> until_;  // in_use_until
   std::vector<int> written_;  // step that first writes an item
   std::vector<int> last_touched_;  // last step that reads or writes it

@@ -67,9 +67,10 @@ Overlap overlap(const Plan& plan, bool asynchronous) {
   return out;
 }
 
-std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root, bool asynchronous) {
+std::vector<int> in_use_until(const Plan& plan, bool asynchronous) {
   const int count = static_cast<int>(plan.steps.size());
-  std::vector<int> next(root.size(), count), out(static_cast<std::size_t>(count));  // of each root, the next step that touches it
+  const auto bottom = [&](int item) { return static_cast<std::size_t>(plan.values[static_cast<std::size_t>(item)].spot.bottom); };
+  std::vector<int> next(plan.values.size(), count), out(static_cast<std::size_t>(count));  // of each bottom, the next step that touches it
   std::vector<int> behind;  // the exchanges, from the last one on
   for (int s = count; s-- > 0;) {
     const Step& step = plan.steps[static_cast<std::size_t>(s)];
@@ -78,11 +79,10 @@ std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root, bo
     if (asynchronous ? step.exchanges : can_begin(step, false)) {
       until = behind.size() < kUnderWay || !gives_less(plan, step) ? count - 1 : behind[behind.size() - kUnderWay];
       behind.push_back(s);
-      for (const int item : step.writes)
-        until = std::min(until, std::max(s, next[static_cast<std::size_t>(root[static_cast<std::size_t>(item)])] - 1));
+      for (const int item : step.writes) until = std::min(until, std::max(s, next[bottom(item)] - 1));
     }
     for (const auto* items : {&step.reads, &step.writes})
-      for (const int item : *items) next[static_cast<std::size_t>(root[static_cast<std::size_t>(item)])] = s;
+      for (const int item : *items) next[bottom(item)] = s;
   }
   return out;
 }

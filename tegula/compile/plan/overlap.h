@@ -19,8 +19,8 @@ Overlap overlap(const Plan& plan, bool asynchronous);
 
 /// Per step, the last step during which its memory is in use: its own number; for an overlapped exchange (on an asynchronous device any exchange) the step
 /// before the first one that touches its results, or an earlier step by which it is assumed to be over, so that sharded gradients do not all stay in
-/// memory until the end of a training step. `root`: per item, the item whose memory it shares. For plan_memory.
-std::vector<int> in_use_until(const Plan& plan, const std::vector<int>& root, bool asynchronous);
+/// memory until the end of a training step. For plan_memory.
+std::vector<int> in_use_until(const Plan& plan, bool asynchronous);
 
 /// The same as lists like dependencies(), for check_order: per step, the steps that are over when it begins.
 std::vector<std::vector<int>> order_of_walk(const Plan& plan, const Overlap& overlap);

@@ -87,6 +87,8 @@ void look_at_calls(Plan& plan);
 /// Per step, the earlier steps it must wait for when steps run concurrently: writers of memory it reads or writes, readers of memory it writes, all
 /// checks if it changes state, the exchange before if it is one (passes/order_effects.h). Transitively reduced. After plan_memory.
 std::vector<std::vector<int>> dependencies(const Plan& plan);
+/// The same before plan_memory, as if every value that is written over no other and stored in no join had memory of its own.
+std::vector<std::vector<int>> data_flow(const Plan& plan);
 /// Per step: true for exchanges and the steps that compute what they send. Exchanges are long and use little of the device, so early ones overlap more.
 std::vector<bool> urgent_steps(const Plan& plan);
 /// An order that respects `after` (see dependencies). Producers of exchanges come first, in the order of the exchanges, then steps on which most work depends.

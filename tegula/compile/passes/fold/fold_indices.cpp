@@ -46,7 +46,7 @@ class Folder {
   /// The number of the word that gives the item's element; -1 where it is more than arithmetic on numbers and its own place.
   int value(Prologue& prologue, std::vector<int>& memory, std::map<int, int>& known, int number, std::size_t depth = 0) {
     if (const auto found = known.find(number); found != known.end()) return found->second;
-    if (graph_[number].seen >= 0 && graph_.seen[static_cast<std::size_t>(graph_[number].seen)].waits) return -1;
+    if (graph_.place(number).waits) return -1;
     Access access = access_of(graph_, number);
     if (graph_[access.base].op == copy_op()) {  // of a number, which materialize put into memory for the kernel
       const Access copied = access_of(graph_, graph_[access.base].inputs[0]);

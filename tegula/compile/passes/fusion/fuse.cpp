@@ -26,6 +26,7 @@ class Fuser {
   Fuser(const Graph& graph, runtime::Device& device) : graph_(graph), tiles_(device.tiles()), writers_(writers_over_leaves(graph)) {}
 
   Fusion run() {
+    fusion_.through = through_views(graph_);
     fusion_.members.resize(graph_.items.size());
     late_.resize(graph_.items.size());
     for (int i = 0; i < graph_.size(); ++i) {
@@ -46,6 +47,8 @@ class Fuser {
   }
 
  private:
+  const Through& through(int item) const { return fusion_.through[static_cast<std::size_t>(item)]; }
+
   // ---- Dependence between nodes: groups, and items that are calls.
   int new_unit(int item) {
     const int node = order_.add();
@@ -104,7 +107,7 @@ class Fuser {
   // ---- Elementwise items.
   // How `item` could sit in the group of one of its producers; None when it cannot.
   Membership member_in(int item, int input) const {
-    const Through seen = look_through(graph_, input);
+    const Through& seen = through(input);
     const Membership& producer = fusion_.members[static_cast<std::size_t>(seen.base)];
     if (producer.group < 0 || !seen.plain) return {};
     const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(producer.group)];
@@ -157,10 +160,10 @@ class Fuser {
       if (graph_[item].shape == group.domain && !graph_[item].order.empty()) return smallest_stride(layout_of(graph_[item]));
       for (int input : graph_[item].inputs) {
         if (graph_[input].shape != group.domain) continue;
-        const Access access = access_of(graph_, input);
-        const Role role = graph_[access.base].role();
+        const Place& place = graph_.place(input);
+        const Role role = graph_[place.value].role();
         if (role == Role::Scalar || role == Role::Index) continue;
-        if (const int axis = smallest_stride(access.layout); axis >= 0) return axis;
+        if (const int axis = smallest_stride(place.layout); axis >= 0) return axis;
       }
     }
     return group.domain.rank() - 1;
@@ -183,7 +186,7 @@ class Fuser {
 
   bool after_reduction(int item, int group) const {
     for (int input : graph_[item].inputs) {
-      const int base = look_through(graph_, input).base;
+      const int base = graph_.place(input).value;
       if (fusion_.members[static_cast<std::size_t>(base)].group != group) continue;
       if (fusion_.members[static_cast<std::size_t>(base)].space == Space::Reduced || late_[static_cast<std::size_t>(base)]) return true;
     }
@@ -194,7 +197,7 @@ class Fuser {
     if (member.group < 0 || !has_room(item, member.group)) return false;
     const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(member.group)];
     for (int input : graph_[item].inputs) {  // everything it reads from the group must sit right, not only the input that led here
-      const int base = look_through(graph_, input).base;
+      const int base = graph_.place(input).value;
       if (fusion_.members[static_cast<std::size_t>(base)].group != member.group) continue;
       const Membership other = member_in(item, input);
       if (other.group != member.group || other.space != member.space) return false;
@@ -244,7 +247,7 @@ class Fuser {
   // Other groups that feed the item and have its group's domain join it.
   void merge_producers(int item) {
     for (int input : graph_[item].inputs) {
-      const int base = look_through(graph_, input).base;
+      const int base = graph_.place(input).value;
       const int other = fusion_.members[static_cast<std::size_t>(base)].group;
       const int own = fusion_.members[static_cast<std::size_t>(item)].group;
       if (other >= 0 && other != own) merge(own, other);
@@ -260,7 +263,7 @@ class Fuser {
     for (int i = 0; i < shape.rank(); ++i) {
       if (!axes.contains(i)) left.push_back(shape[i] == 1 ? -1 : i);
     }
-    const Through seen = look_through(graph_, input);
+    const Through& seen = through(input);
     const Membership& producer = fusion_.members[static_cast<std::size_t>(seen.base)];
     int node = -1;
     Space space = Space::Reduced;
@@ -309,9 +312,7 @@ class Fuser {
   bool may_become_across(const FusedGroup& x, const FusedGroup& y, int number_of_x, int number_of_y) const {
     if (!y.across.empty()) return false;
     int count = 0;
-    const auto member = [&](int item) -> const Membership& {
-      return fusion_.members[static_cast<std::size_t>(look_through(graph_, item).base)];
-    };
+    const auto member = [&](int item) -> const Membership& { return fusion_.members[static_cast<std::size_t>(graph_.place(item).value)]; };
     for (int item : y.items) {
       const bool reduction = graph_[item].role() == Role::Reduce, full = member(item).space == Space::Full;
       if (full && late_[static_cast<std::size_t>(item)]) return false;
@@ -358,7 +359,7 @@ class Fuser {
     const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(to)];
     for (int item : group.items) {
       for (int input : graph_[item].inputs) {
-        const Through seen = look_through(graph_, input);
+        const Through& seen = through(input);
         if (fusion_.members[static_cast<std::size_t>(seen.base)].group != from) continue;
         if (graph_[item].role() == Role::Reduce) {
           if (!seen.plain || fusion_.members[static_cast<std::size_t>(seen.base)].space != Space::Full) return true;
@@ -451,7 +452,7 @@ class Fuser {
     std::vector<int> out;
     for (int item : group.items) {
       for (int input : graph_[item].inputs) {
-        const int base = look_through(graph_, input).base;
+        const int base = graph_.place(input).value;
         const Role role = graph_[base].role();
         if (role == Role::Scalar || role == Role::Index || fusion_.members[static_cast<std::size_t>(base)].group == g) continue;
         if (numel(graph_[base].shape) >= 1024 && 2 * numel(graph_[base].shape) > numel(group.domain)) out.push_back(base);

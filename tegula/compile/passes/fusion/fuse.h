@@ -34,7 +34,16 @@ struct FusedGroup {
   Dims across;             // sorted: the axes of the reductions whose space is Across, all that are not reduced; empty without such
 };
 
+/// An item looked at through its views: the base item, and for each axis of the view the axis of the base it runs over (-1: none).
+/// `plain` is false when a view does more than insert, drop, permute or broadcast axes.
+struct Through {
+  int base = -1;
+  bool plain = true;
+  std::array<int, kMaxRank> axes{};
+};
+
 struct Fusion {
+  std::vector<Through> through;     // one per item
   std::vector<Membership> members;  // one per item
   std::vector<FusedGroup> groups;
   std::vector<bool> stored;   // items whose value must reach memory
@@ -45,30 +54,23 @@ struct Fusion {
 /// After materialize, because it asks where values lie; before lower, which only writes down what is decided here.
 Fusion fuse(const Graph& graph, runtime::Device& device);
 
-/// An input looked at through its views: the base item, and for each axis of the view the axis of the base it runs over (-1: none).
-/// `plain` is false when a view does more than insert, drop, permute or broadcast axes.
-struct Through {
-  int base;
-  bool plain = true;
-  std::array<int, kMaxRank> axes{};
-};
-
-Through look_through(const Graph& graph, int item);
+/// Of each item.
+std::vector<Through> through_views(const Graph& graph);
+/// Of item i, which shows no other.
+Through itself(const Graph& graph, int i);
 
 /// Calls `visit` with the base of an item's views and with every item that a barrier among the views waits for.
 template <class Visit>
 void each_behind_views(const Graph& graph, int item, Visit visit) {
-  const auto waits = [&](int i) { return graph[i].seen < 0 || graph.seen[static_cast<std::size_t>(graph[i].seen)].waits; };
-  if (!graph[item].shows_input()) return visit(item);
-  if (!waits(item)) return visit(graph.seen[static_cast<std::size_t>(graph[item].seen)].base);
+  if (!graph.place(item).waits) return visit(graph.place(item).value);
   std::vector<int> stack{item};
   std::set<int> known;
   while (!stack.empty()) {
     const int i = stack.back();
     stack.pop_back();
     if (!known.insert(i).second) continue;
-    if (!graph[i].shows_input()) visit(i);
-    else if (!waits(i)) stack.push_back(graph.seen[static_cast<std::size_t>(graph[i].seen)].base);
+    if (graph.place(i).value == i) visit(i);
+    else if (!graph.place(i).waits) stack.push_back(graph.place(i).value);
     else stack.insert(stack.end(), graph[i].inputs.begin(), graph[i].inputs.end());
   }
 }

@@ -2,32 +2,68 @@
 
 #include "tegula/compile/passes/fusion/fuse.h"
 
+#include <algorithm>
+#include <optional>
+
+#include "tegula/compile/view_axes.h"
+#include "tegula/graph/structural.h"
+
 namespace tegula::compile {
 
-Through look_through(const Graph& graph, int item) {
-  Through out{.base = item};
-  if (graph[item].shows_input()) {
-    const Seen& seen = graph.seen[static_cast<std::size_t>(graph[item].seen)];
-    return {seen.base, seen.plain, seen.axes};
-  }
-  const Shape& shape = graph[item].shape;
-  for (int i = 0; i < shape.rank(); ++i) out.axes[static_cast<std::size_t>(i)] = shape[i] == 1 ? -1 : i;
+Through itself(const Graph& graph, int i) {
+  Through out{.base = i};
+  const Shape& shape = graph[i].shape;
+  for (int axis = 0; axis < shape.rank(); ++axis) out.axes[static_cast<std::size_t>(axis)] = shape[axis] == 1 ? -1 : axis;
   return out;
 }
+
+// The marks of a view follow from those of its input, so that no chain of views is walked.
+std::vector<Through> through_views(const Graph& graph) {
+  std::vector<Through> out(graph.items.size());
+  std::vector<std::optional<Layout>> marks;  // of views
+  std::vector<std::size_t> mark_of(graph.items.size());
+  for (int i = 0; i < graph.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const Item& item = graph[i];
+    if (!item.shows_input()) {
+      out[at] = itself(graph, i);
+      continue;
+    }
+    const int below = item.inputs[0];
+    std::optional<Layout> seen = graph[below].shows_input() ? marks[mark_of[static_cast<std::size_t>(below)]] : marked(graph[below].shape);
+    if (seen) seen = shown(*item.op, *seen);
+    const Place& place = graph.place(i);
+    const auto axes = seen ? axes_of(graph[place.value].shape, *seen) : std::nullopt;
+    out[at] = {.base = place.value, .plain = axes && !place.waits};
+    if (axes) std::copy(axes->begin(), axes->end(), out[at].axes.begin());
+    mark_of[at] = marks.size();
+    marks.push_back(std::move(seen));
+  }
+  return out;
+}
+
+namespace {
+
+Operand::Kind kind_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k) {
+  const Membership& member = fusion.members[static_cast<std::size_t>(item)];
+  const Through& seen = fusion.through[static_cast<std::size_t>(graph[item].inputs[k])];
+  const Membership& producer = fusion.members[static_cast<std::size_t>(seen.base)];
+  const Role role = graph[seen.base].role();
+  if (role == Role::Scalar) return Operand::Kind::Scalar;
+  if (member.group >= 0 && producer.group == member.group && seen.plain) return Operand::Kind::Inside;
+  return role == Role::Index ? Operand::Kind::Index : Operand::Kind::Memory;
+}
+
+}  // namespace
 
 Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k) {
   const int input = graph[item].inputs[k];
   const Membership& member = fusion.members[static_cast<std::size_t>(item)];
-  const Through seen = look_through(graph, input);
-  const Membership& producer = fusion.members[static_cast<std::size_t>(seen.base)];
-  const Role role = graph[seen.base].role();
-  if (role == Role::Scalar) return {Operand::Kind::Scalar, seen.base, {}};
-  if (member.group >= 0 && producer.group == member.group && seen.plain) return {Operand::Kind::Inside, seen.base, {}};
-  Operand out{role == Role::Index ? Operand::Kind::Index : Operand::Kind::Memory, seen.base, {}};
-  if (member.group < 0) return out;
+  Operand out{kind_of(graph, fusion, item, k), graph.place(input).value, {}};
+  if (out.kind == Operand::Kind::Scalar || out.kind == Operand::Kind::Inside || member.group < 0) return out;
   // The axes of the input run over the domain axes of the consumer; a reduction consumes the whole domain.
   const FusedGroup& group = fusion.groups[static_cast<std::size_t>(member.group)];
-  const Layout layout = access_of(graph, input).layout;
+  const Layout& layout = graph.place(input).layout;
   out.pattern = {Dims::filled(group.domain.rank(), 1), Dims::filled(group.domain.rank(), 0), layout.offset};
   for (int i = 0; i < layout.shape.rank(); ++i) {
     const int axis = graph[item].role() == Role::Reduce ? i : member.axes[static_cast<std::size_t>(i)];
@@ -40,14 +76,14 @@ Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size
 
 namespace {
 
-void store(const Graph& graph, Fusion& fusion, int item) { fusion.stored[static_cast<std::size_t>(look_through(graph, item).base)] = true; }
+void store(const Graph& graph, Fusion& fusion, int item) { fusion.stored[static_cast<std::size_t>(graph.place(item).value)] = true; }
 
 /// Marks the inputs that item i reads from memory as stored.
 void store_inputs(const Graph& graph, Fusion& fusion, int i) {
   const Role role = graph[i].role();
   if (graph[i].shows_input() || role == Role::Leaf || role == Role::Part) return;
   for (std::size_t k = 0; k < graph[i].inputs.size(); ++k) {
-    if (role == Role::Library || role == Role::Kernel || operand_of(graph, fusion, i, k).kind == Operand::Kind::Memory)
+    if (role == Role::Library || role == Role::Kernel || kind_of(graph, fusion, i, k) == Operand::Kind::Memory)
       store(graph, fusion, graph[i].inputs[k]);
   }
 }

@@ -15,8 +15,8 @@ class Recomputer {
 
   void run() {
     kept_.assign(graph_.items.size(), false);
-    for (int output : graph_.outputs) kept_[index(look_through(graph_, output).base)] = true;
-    for (const auto& update : graph_.updates) kept_[index(look_through(graph_, update.item).base)] = true;
+    for (int output : graph_.outputs) kept_[index(graph_.place(output).value)] = true;
+    for (const auto& update : graph_.updates) kept_[index(graph_.place(update.item).value)] = true;
     for (const FusedGroup& group : fusion_.groups) {
       operands_.push_back(0);
       for (int item : group.items) operands_.back() += operands(graph_[item]);
@@ -55,7 +55,7 @@ class Recomputer {
     const Item& self = graph_[item];
     if (self.role() != Role::Elementwise || self.op->numerics() != Numerics::Either || self.as<ElementwiseOp>().has_check()) return false;
     for (int input : self.inputs) {
-      const int base = look_through(graph_, input).base;
+      const int base = graph_.place(input).value;
       const Role role = graph_[base].role();
       if (role == Role::Scalar || role == Role::Index) continue;
       const bool inside = member(base).group == member(item).group && member(base).space == Space::Full && !fusion_.stored[index(base)];
@@ -78,12 +78,12 @@ class Recomputer {
 
   /// How many of these large values the group does not read anyway. `item` does not count.
   std::size_t unread(const std::vector<int>& large, int group, int item) const {
-    std::vector<int> read;
-    for (int member : fusion_.groups[index(group)].items) {
-      for (int input : graph_[member].inputs) read.push_back(look_through(graph_, input).base);
-    }
-    return static_cast<std::size_t>(std::count_if(
-        large.begin(), large.end(), [&](int value) { return value == item || std::find(read.begin(), read.end(), value) == read.end(); }));
+    const auto reads = [&](int reader, int value) {
+      return std::ranges::any_of(graph_[reader].inputs, [&](int input) { return graph_.place(input).value == value; });
+    };
+    return static_cast<std::size_t>(std::ranges::count_if(large, [&](int value) {
+      return value == item || std::ranges::none_of(fusion_.groups[index(group)].items, [&](int member) { return reads(member, value); });
+    }));
   }
 
   /// Recomputes an item that stays in memory for others (a matmul's operand) in groups that already read all its operands: the derivative of a
@@ -163,7 +163,10 @@ class Recomputer {
       for (int input : copy.inputs) readers_[index(input)].push_back(graph_.size());
       fusion_.groups[index(group)].items.push_back(graph_.size());
       operands_[index(group)] += operands(copy);
+      fusion_.through.push_back(itself(graph_, item));
+      fusion_.through.back().base = graph_.size();
       graph_.items.push_back(std::move(copy));
+      graph_.places.push_back(place_of(graph_, graph_.places, graph_.size() - 1));
     }
     return last;
   }
@@ -181,7 +184,7 @@ class Recomputer {
         if (next == graph_[top].inputs.size()) {
           sorted.push_back(top);
           stack.pop_back();
-        } else if (const int base = look_through(graph_, graph_[top].inputs[next++]).base; left.erase(base) > 0) {
+        } else if (const int base = graph_.place(graph_[top].inputs[next++]).value; left.erase(base) > 0) {
           stack.emplace_back(base, 0);
         }
       }
