@@ -141,6 +141,7 @@ std::vector<bool> steady_items(const Graph& graph) {
 std::optional<Graph> cut_steady(Graph& graph) {
   if (std::none_of(graph.leaves.begin(), graph.leaves.end(), [](const Leaf& leaf) { return leaf.steady; })) return std::nullopt;
   const Chooser chooser(graph);
+  if (std::ranges::find(chooser.kept(), true) == chooser.kept().end()) return std::nullopt;
   Graph once = graph;
   once.outputs.clear(), once.updates.clear();
   for (int i = 0; i < graph.size(); ++i) {
@@ -156,7 +157,6 @@ std::optional<Graph> cut_steady(Graph& graph) {
             .slot = static_cast<int>(graph.leaves.size()) - 1,
             .order = {}};
   }
-  if (once.outputs.empty()) return std::nullopt;
   remove_dead(graph);
   remove_dead(once);
   return once;

@@ -28,7 +28,7 @@ class Stagger {
         moves_(depth_.size()),
         behind_(depth_.size(), -1),
         stretch_(depth_.size(), -1),
-        place_(depth_.size(), -1) {
+        is_emitted_(depth_.size()) {
     int stretches = 0;
     for (int i = 0; i < graph.size(); ++i) {
       const Item& item = graph[i];
@@ -101,9 +101,12 @@ class Stagger {
     }
     emit_following();
     emit_loose();
-    for (int& output : out_.outputs) output = place_[index(output)];
-    for (auto& update : out_.updates) update.item = place_[index(update.item)];
-    return std::move(out_);
+    Rewriter rewriter(graph_);
+    rewriter.each(emitted_, [&](int i, Item& item) {
+      if (const int value = waits_[index(i)]; value >= 0)
+        item.inputs[0] = rewriter.add(inserted(barrier_op(), {item.inputs[0], rewriter.now(value)}, rewriter.out()[item.inputs[0]]));
+    });
+    return rewriter.finish();
   }
 
  private:
@@ -118,8 +121,6 @@ class Stagger {
       missing_[index(i)] = static_cast<int>(graph_[i].inputs.size());
       if (is_loose(i) && missing_[index(i)] == 0) loose_.push(i);
     }
-    out_.leaves = graph_.leaves, out_.constants = graph_.constants, out_.derived = graph_.derived;
-    out_.outputs = graph_.outputs, out_.updates = graph_.updates;
   }
 
   /// True for an item that is no exchange and that no exchange depends on.
@@ -132,7 +133,7 @@ class Stagger {
     in_way_[index(exchange)] = true;
     for (std::size_t k = 0; k < way.size(); ++k) {
       for (const int input : graph_[way[k]].inputs) {
-        if (place_[index(input)] >= 0 || in_way_[index(input)]) continue;
+        if (is_emitted_[index(input)] || in_way_[index(input)]) continue;
         in_way_[index(input)] = true;
         way.push_back(input);
       }
@@ -163,14 +164,8 @@ class Stagger {
   }
 
   void emit(int i) {
-    Item item = graph_[i];
-    for (int& input : item.inputs) input = place_[index(input)];
-    if (const int value = waits_[index(i)]; value >= 0) {
-      out_.items.push_back(inserted(barrier_op(), {item.inputs[0], place_[index(value)]}, out_[item.inputs[0]]));
-      item.inputs[0] = out_.size() - 1;
-    }
-    out_.items.push_back(std::move(item));
-    place_[index(i)] = out_.size() - 1;
+    emitted_.push_back(i);
+    is_emitted_[index(i)] = true;
     for (const auto& [reader, input] : users_.of(i)) {
       if (--missing_[index(reader)] == 0 && is_loose(reader)) loose_.push(reader);
     }
@@ -186,7 +181,6 @@ class Stagger {
 
   const Graph& graph_;
   Users users_;
-  Graph out_;
   std::vector<int> depth_;  // of an item: how many exchanges with long work ahead of them there are one behind the other until it is there
   std::vector<bool> worked_;  // products or the like lie between the last of those and itself
   std::vector<bool> is_long_;  // it is an exchange that takes turns, with such work ahead of it
@@ -194,7 +188,8 @@ class Stagger {
   std::vector<bool> moves_;  // it is not the same in every run
   std::vector<int> behind_;  // the last exchange with long work ahead of it, or first one at all, that it comes behind or is; -1
   std::vector<int> stretch_;  // of an exchange: those that take turns and have no other between them in program order; -1 of what is none
-  std::vector<int> place_;  // in the new graph, or -1
+  std::vector<int> emitted_;  // in the new order
+  std::vector<bool> is_emitted_;
   std::vector<int> order_;  // the exchanges
   std::vector<int> missing_, waits_;
   std::vector<bool> in_way_;

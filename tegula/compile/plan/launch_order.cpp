@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <numeric>
-#include <queue>
 #include <set>
 
+#include "tegula/compile/list_schedule.h"
 #include "tegula/compile/plan/plan.h"
 
 namespace tegula::compile {
@@ -92,26 +92,9 @@ std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<in
       most = std::max(most, remaining[at]);
     }
   }
-  std::vector<std::vector<int>> behind(static_cast<std::size_t>(count));
-  std::vector<std::size_t> missing(static_cast<std::size_t>(count));
-  using Entry = std::pair<double, int>;  // (remaining, minus the step's number): the earlier of two alike
-  std::priority_queue<Entry> ready;
-  for (int s = 0; s < count; ++s) {
-    const auto at = static_cast<std::size_t>(s);
-    missing[at] = after[at].size();
-    for (const int before : after[at]) behind[static_cast<std::size_t>(before)].push_back(s);
-    if (missing[at] == 0) ready.emplace(remaining[at], -s);
-  }
-  std::vector<int> order;
-  while (!ready.empty()) {
-    const int next = -ready.top().second;
-    ready.pop();
-    order.push_back(next);
-    for (const int s : behind[static_cast<std::size_t>(next)]) {
-      if (--missing[static_cast<std::size_t>(s)] == 0) ready.emplace(remaining[static_cast<std::size_t>(s)], -s);
-    }
-  }
-  return order;
+  return list_schedule(
+      count, [&](int s) -> const std::vector<int>& { return after[static_cast<std::size_t>(s)]; },
+      [&](int s) { return -remaining[static_cast<std::size_t>(s)]; });
 }
 
 std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& needed, int times) {

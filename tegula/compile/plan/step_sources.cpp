@@ -1,12 +1,10 @@
 #include "tegula/compile/plan/step_sources.h"
 
 #include <algorithm>
-#include <functional>
 #include <limits>
-#include <queue>
 #include <utility>
 
-#include "tegula/compile/passes/materialize.h"
+#include "tegula/compile/list_schedule.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/regions/loop_op.h"
@@ -20,8 +18,6 @@ struct Candidate {
   StepSource source;
   int last = 0;             // its last item
   std::vector<int> before;  // those it needs
-  std::vector<int> after;
-  int missing = 0;
   int key = 0;              // decides among those that are ready, then `last`: program order, or ahead of it
 };
 
@@ -55,11 +51,9 @@ class Orderer {
         for (const int check : checks) depend(unit_of(i), check);
       if (has_check(plan.graph[i])) checks.push_back(i);
     }
-    for (std::size_t u = 0; u < candidates_.size(); ++u) {
-      auto& before = candidates_[u].before;
+    for (auto& [source, last, before, key] : candidates_) {
       std::sort(before.begin(), before.end());
       before.erase(std::unique(before.begin(), before.end()), before.end());
-      for (int b : before) source(b).after.push_back(static_cast<int>(u));
     }
   }
 
@@ -94,23 +88,9 @@ class Orderer {
   }
 
   std::vector<int> sorted() {
-    struct Entry {
-      int key, last, source;
-      auto operator<=>(const Entry&) const = default;
-    };
-    std::priority_queue<Entry, std::vector<Entry>, std::greater<>> ready;
-    const auto push = [&](int u) { ready.push({source(u).key, source(u).last, u}); };
-    for (std::size_t u = 0; u < candidates_.size(); ++u) {
-      candidates_[u].missing = static_cast<int>(candidates_[u].before.size());
-      if (candidates_[u].missing == 0) push(static_cast<int>(u));
-    }
-    std::vector<int> order;
-    while (!ready.empty()) {
-      order.push_back(ready.top().source);
-      ready.pop();
-      for (const int a : source(order.back()).after)
-        if (--source(a).missing == 0) push(a);
-    }
+    std::vector<int> order = list_schedule(
+        static_cast<int>(candidates_.size()), [&](int u) -> const std::vector<int>& { return source(u).before; },
+        [&](int u) { return std::pair(source(u).key, source(u).last); });
     if (order.size() != candidates_.size()) {
       throw Error({.op = "compile",
                    .got = "groups that wait for each other",
@@ -130,8 +110,8 @@ class Orderer {
 
   /// `order`: one that respects the data flow.
   void advance_exchanges(const std::vector<int>& order) {
-    std::vector<bool> feeds(candidates_.size());  // what is read by exchanges alone, and by what they alone read
-    std::vector<bool> stays(candidates_.size());  // what the caller gets
+    std::vector<bool> feeds(candidates_.size(), true);  // what is read by exchanges alone, and by what they alone read
+    std::vector<bool> read(candidates_.size()), stays(candidates_.size());  // by anything; what the caller gets
     const auto keep = [&](int item) {
       each_behind_views(plan_.graph, item, [&](int base) {
         if (unit_of(base) >= 0) stays[static_cast<std::size_t>(unit_of(base))] = true;
@@ -141,10 +121,14 @@ class Orderer {
     for (const auto& update : plan_.graph.updates) keep(update.item);
     for (auto it = order.rbegin(); it != order.rend(); ++it) {
       const Candidate& node = source(*it);
+      const auto at = static_cast<std::size_t>(*it);
       const bool call = node.source.item >= 0 && plan_.graph[node.source.item].role() == Role::Library;  // work that has its place
-      feeds[static_cast<std::size_t>(*it)] =
-          !call && !stays[static_cast<std::size_t>(*it)] && !node.after.empty() &&
-          std::ranges::all_of(node.after, [&](int a) { return feeds[static_cast<std::size_t>(a)] || effect(source(a)) != Effect::None; });
+      feeds[at] = feeds[at] && read[at] && !stays[at] && !call;
+      for (const int before : node.before) {
+        const auto other = static_cast<std::size_t>(before);
+        read[other] = true;
+        feeds[other] = feeds[other] && (feeds[at] || effect(node) != Effect::None);
+      }
     }
     int gather = std::numeric_limits<int>::max();  // where the one before would be in program order
     for (const int u : order) {

@@ -1,13 +1,14 @@
 #include "tegula/compile/passes/rows/inserted_slices.h"
 
 #include <algorithm>
+#include <functional>
 #include <iterator>
 #include <optional>
 #include <ranges>
 #include <unordered_set>
 #include <utility>
 
-#include "tegula/compile/passes/materialize.h"
+#include "tegula/compile/list_schedule.h"
 #include "tegula/graph/slices.h"
 
 namespace tegula::compile {
@@ -97,21 +98,12 @@ bool SliceInserters::depends(std::vector<int> items, int on) const {
 }
 
 std::vector<int> SliceInserters::order() const {
-  std::vector<int> out;
-  std::vector<bool> done(graph_.items.size());
-  for (int i = 0; i < graph_.size(); ++i) {
-    for (std::vector<int> open{i}; !open.empty();) {
-      const int at = open.back();
-      const auto before = open.size();
-      for (const auto* list : {&graph_[at].inputs, &behind_[index(at)]})
-        std::ranges::copy_if(*list, std::back_inserter(open), [&](int other) { return !done[index(other)]; });
-      if (open.size() > before) continue;
-      open.pop_back();
-      if (!done[index(at)]) out.push_back(at);
-      done[index(at)] = true;
-    }
-  }
-  return out;
+  const auto before = [&](int i) {
+    std::vector<int> out = graph_[i].inputs;
+    out.insert(out.end(), behind_[index(i)].begin(), behind_[index(i)].end());
+    return out;
+  };
+  return list_schedule(graph_.size(), before, std::identity());
 }
 
 }  // namespace tegula::compile
