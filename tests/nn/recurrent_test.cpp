@@ -28,18 +28,20 @@ Values affine(const Variable& weight, const Variable& bias, const Values& x) {
 enum class Kind { RNN, LSTM, GRU };
 
 /// One step of one sample; h and c change.
-void reference_step(Kind kind, bool relu, const nn::detail::Direction& one, const Values& x, Values& h, Values& c) {
+void reference_step(Kind kind, const nn::RecurrentOptions& options, const nn::detail::Direction& one, const Values& x, Values& h,
+                    Values& c) {
   const Values a = affine(one.weight_ih, one.bias_ih, x), b = affine(one.weight_hh, one.bias_hh, h);
   const std::size_t n = a.size() / (kind == Kind::LSTM ? 4 : kind == Kind::GRU ? 3 : 1);
   Values next(n);
   for (std::size_t k = 0; k < n; ++k) {
-    if (kind == Kind::RNN) next[k] = relu ? std::max(a[k] + b[k], 0.0) : std::tanh(a[k] + b[k]);
+    if (kind == Kind::RNN) next[k] = options.nonlinearity == nn::Nonlinearity::Relu ? std::max(a[k] + b[k], 0.0) : std::tanh(a[k] + b[k]);
     if (kind == Kind::GRU) {
       const double r = sigma(a[k] + b[k]), z = sigma(a[n + k] + b[n + k]), fresh = std::tanh(a[2 * n + k] + r * b[2 * n + k]);
       next[k] = (1 - z) * fresh + z * h[k];
     }
     if (kind == Kind::LSTM) {
       c[k] = sigma(a[n + k] + b[n + k]) * c[k] + sigma(a[k] + b[k]) * std::tanh(a[2 * n + k] + b[2 * n + k]);
+      if (options.cell_clip > 0) c[k] = std::clamp(c[k], -options.cell_clip, options.cell_clip);
       next[k] = sigma(a[3 * n + k] + b[3 * n + k]) * std::tanh(c[k]);
     }
   }
@@ -99,7 +101,7 @@ void check_layer(const Case& one) {
         Values h(h_at, h_at + width), c(c_at, c_at + kHidden);
         for (std::int64_t k = 0; k < length; ++k) {
           const auto t = static_cast<std::size_t>(d == 1 ? length - 1 - k : k);
-          reference_step(one.kind, options.nonlinearity == nn::Nonlinearity::Relu, layer.direction(l, d), sequence[t], h, c);
+          reference_step(one.kind, options, layer.direction(l, d), sequence[t], h, c);
           std::copy(h.begin(), h.end(), next[t].begin() + d * width);
         }
         std::copy(h.begin(), h.end(), hn.begin() + static_cast<std::ptrdiff_t>(index(at, n, 0, kBatch, width)));
@@ -148,8 +150,9 @@ INSTANTIATE_TEST_SUITE_P(Options, Recurrent,
                                          Case{Kind::RNN, {.bias = false, .batch_first = true}, true, true}, Case{Kind::LSTM, {}},
                                          Case{Kind::LSTM, {.layers = 2, .batch_first = true, .bidirectional = true}, true},
                                          Case{Kind::LSTM, {.layers = 2, .bidirectional = true, .proj_size = 3}, true},
-                                         Case{Kind::LSTM, {.bidirectional = true}, true, true}, Case{Kind::GRU, {}},
-                                         Case{Kind::GRU, {.layers = 2, .bias = false, .bidirectional = true}, true},
+                                         Case{Kind::LSTM, {.bidirectional = true}, true, true},
+                                         Case{Kind::LSTM, {.bidirectional = true, .proj_size = 3, .cell_clip = 0.2}, true, true},
+                                         Case{Kind::GRU, {}}, Case{Kind::GRU, {.layers = 2, .bias = false, .bidirectional = true}, true},
                                          Case{Kind::GRU, {.layers = 2, .bidirectional = true}, true, true}));
 
 TEST_P(Recurrent, IsItsEquations) {
@@ -157,6 +160,19 @@ TEST_P(Recurrent, IsItsEquations) {
   if (one.kind == Kind::RNN) check_layer<nn::RNN>(one);
   if (one.kind == Kind::LSTM) check_layer<nn::LSTM>(one);
   if (one.kind == Kind::GRU) check_layer<nn::GRU>(one);
+}
+
+TEST(Lstm, ClippedCellsStayWithinTheirBounds) {
+  manual_seed(3);
+  nn::LSTM lstm(3, 5, {.cell_clip = 0.1});
+  const Tensor x = normal({9, 4, 3}, 0, 5);
+  const auto out = lstm(x);
+  double greatest = 0;
+  for (const double value : out.c.to_host<double>()) greatest = std::max(greatest, std::fabs(value));
+  EXPECT_NEAR(greatest, 0.1, 1e-7);  // some are at the bound
+  nn::LSTMCell cell(3, 5, {.cell_clip = 0.1});
+  for (const double value : cell(normal({4, 3}, 0, 9), {zeros({4, 5}), full({4, 5}, 3.0)}).c.to_host<double>())
+    EXPECT_LE(std::fabs(value), 0.1f);
 }
 
 TEST(Lstm, HasPyTorchsNamesAndTakesSequencesWithoutABatch) {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tegula/core/error.h"
+#include "tegula/core/text.h"
 #include "tegula/graph/frame.h"
 #include "tegula/nn/checks.h"
 #include "tegula/ops/creation.h"
@@ -30,6 +31,8 @@ Tensor projected(const Tensor& x, const Tensor& weight, const Variable& bias) {
 void refuse_choice(Recurrence kind, const RecurrentOptions& options, std::string_view op, const Line& where) {
   if (options.nonlinearity != Nonlinearity::Tanh && kind != Recurrence::RNN)
     refuse(op, "nonlinearity Relu", "none: only an RNN has a choice", where);
+  if (options.cell_clip != 0 && (kind != Recurrence::LSTM || !(options.cell_clip > 0)))
+    refuse(op, "cell_clip " + number_text(options.cell_clip), "0, or in an LSTM a positive number", where);
 }
 
 /// Its variables, as PyTorch draws them; `end` is what their names end with.
@@ -57,14 +60,14 @@ Tensor input_share(Recurrence kind, const Tensor& x, const Direction& one) {
 }
 
 // gates (N, G): the input's share. state: h (N, H), and c (N, hidden) of an LSTM.
-std::vector<Tensor> step(Recurrence kind, Nonlinearity nonlinearity, const Direction& one, const Tensor& gates,
+std::vector<Tensor> step(Recurrence kind, const RecurrentOptions& options, const Direction& one, const Tensor& gates,
                          const std::vector<Tensor>& state) {
   const Tensor& h = state[0];
   static const Variable none;
   const Tensor recurrent = projected(h, one.weight_hh.read(), kind == Recurrence::GRU ? one.bias_hh : none);  // (N, G)
   if (kind == Recurrence::RNN) {
     const Tensor z = gates + recurrent;
-    return {nonlinearity == Nonlinearity::Tanh ? tanh(z) : relu(z)};
+    return {options.nonlinearity == Nonlinearity::Tanh ? tanh(z) : relu(z)};
   }
   if (kind == Recurrence::GRU) {
     const auto x = chunk(gates, 3, 1), y = chunk(recurrent, 3, 1);
@@ -73,7 +76,8 @@ std::vector<Tensor> step(Recurrence kind, Nonlinearity nonlinearity, const Direc
     return {fresh + update * (h - fresh)};
   }
   const auto z = chunk(gates + recurrent, 4, 1);
-  const Tensor c = sigmoid(z[1]) * state[1] + sigmoid(z[0]) * tanh(z[2]);
+  Tensor c = sigmoid(z[1]) * state[1] + sigmoid(z[0]) * tanh(z[2]);
+  if (options.cell_clip > 0) c = clamp(c, -options.cell_clip, options.cell_clip);
   const Tensor next = sigmoid(z[3]) * tanh(c);
   return {one.weight_hr.defined() ? linear(next, one.weight_hr.read()) : next, c};
 }
@@ -114,7 +118,7 @@ Cell::Cell(Recurrence kind, std::int64_t input_size, std::int64_t hidden_size, c
   const In frame(cell, where);
   require_positive(cell, {{"input_size", input_size}, {"hidden_size", hidden_size}}, where);
   if (options.layers != 1 || options.bidirectional || options.proj_size != 0 || options.dropout != 0)
-    refuse(cell, "layers, directions, a projection or dropout", "options of one step: bias, nonlinearity, dtype", where);
+    refuse(cell, "layers, directions, a projection or dropout", "options of one step: bias, nonlinearity, cell_clip, dtype", where);
   refuse_choice(kind, options, cell, where);
   one_ = drawn_direction(kind, input_size, hidden_size, options, "", where);
 }
@@ -133,7 +137,7 @@ CellState Cell::run(const Arg& arg, const CellState& state) const {
   };
   std::vector<Tensor> from{beginning(state.h)};
   if (kind_ == Recurrence::LSTM) from.push_back(beginning(state.c));
-  const auto next = step(kind_, options_.nonlinearity, one_, input_share(kind_, x, one_), from);
+  const auto next = step(kind_, options_, one_, input_share(kind_, x, one_), from);
   return {next[0], next.size() > 1 ? next[1] : Tensor()};
 }
 
@@ -195,7 +199,7 @@ Recurrent RecurrentLayers::run(const Arg& arg, const RecurrentState& state) cons
       if (lengths.defined()) xs.push_back(arange(length));
       const Scanned scanned = scan(
           [&](const std::vector<Tensor>& carry, const std::vector<Tensor>& in) {
-            std::vector<Tensor> next = step(kind_, options_.nonlinearity, one, in[0], carry);
+            std::vector<Tensor> next = step(kind_, options_, one, in[0], carry);
             if (!lengths.defined()) return Scanned{next, {next[0]}};
             const Tensor inside = expand_dims(in[1] < lengths, 1);  // (N, 1)
             const Tensor y = tegula::where(inside, next[0], 0.0);

@@ -19,13 +19,15 @@ struct RecurrentOptions {
   bool bidirectional = false;  // a second direction from the last step to the first; outputs beside each other
   Nonlinearity nonlinearity = Nonlinearity::Tanh;  // RNN
   std::int64_t proj_size = 0;  // LSTM: h is projected to so many features (Sak et al., 2014); 0: it is not
+  double cell_clip =
+      0;  // LSTM: c stays in [-cell_clip, cell_clip] (Sak et al., 2014; cuDNN's clipping), beyond which no gradient goes back; 0: anywhere
   DType dtype = f32;
 };
 
 /// Optional arguments beside the input.
 struct RecurrentState {
-  Tensor h = {};        // (layers * directions, N, H) to begin with; zeros where there is none
-  Tensor c = {};        // LSTM: (layers * directions, N, hidden_size)
+  Tensor h = {};  // (layers * directions, N, H) to begin with; zeros where there is none
+  Tensor c = {};  // LSTM: (layers * directions, N, hidden_size)
   Tensor lengths =
       {};  // (N), integers: sample n ends before step lengths[n]; its outputs behind that are 0, its state is that of its last step
 };
@@ -111,7 +113,7 @@ class GRU : public detail::RecurrentLayers {
   Recurrent operator()(Arg x, const RecurrentState& state = {}) const { return run(x, state); }
 };
 
-/// One step of an RNN: x (N, input_size), h (N, hidden_size) or none, which is zeros -> h'. Uses only the options bias, nonlinearity and dtype.
+/// One step of an RNN: x (N, input_size), h (N, hidden_size) or none, which is zeros -> h'. Uses only the options bias, nonlinearity, cell_clip and dtype.
 class RNNCell : public detail::Cell {
  public:
   RNNCell(std::int64_t input_size, std::int64_t hidden_size, const RecurrentOptions& options = {}, Line where = Line::current())

@@ -1,4 +1,4 @@
-// expect: ^LSTMCell: got layers, directions, a projection or dropout, expected options of one step: bias, nonlinearity, dtype
+// expect: ^LSTMCell: got layers, directions, a projection or dropout, expected options of one step: bias, nonlinearity, cell_clip, dtype
 #include <tegula/tegula.h>
 
 void cell_options() {
