@@ -6,6 +6,7 @@
 #include "tegula/text/bleu.h"            // text::bleu
 #include "tegula/text/labelled_texts.h"  // text::read_labelled_texts, text::LabelledSequences
 #include "tegula/text/lines.h"           // text::read_lines, text::read_line_pairs
+#include "tegula/text/squad.h"           // text::read_squad, text::answer_f1
 #include "tegula/text/token_sets.h"      // text::TokenPairs, text::MaskedTokens
 #include "tegula/text/token_windows.h"   // text::RandomWindows, text::Streams
 #include "tegula/text/words.h"           // text::WordTokenizer, text::pad_sequences, text::TfIdf
@@ -21,6 +22,7 @@
 #include "tegula/text/vectors/word_evaluation.h"  // text::evaluate_analogies, text::tsne
 
 // Models of words.
+#include "tegula/models/text/answers.h"              // models::BertForQuestionAnswering, models::AnswerWindows
 #include "tegula/models/text/bert.h"                 // models::Bert
 #include "tegula/models/text/counted_vectors.h"      // models::counted_vectors: co-occurrence and singular vectors
 #include "tegula/models/text/generate.h"             // models::TextGenerator

@@ -34,7 +34,7 @@ constexpr const char* kTrainBert = "tegula train bert";
 
 struct BertTraining {
   std::vector<std::string> files, validation, test;
-  bool classify = false, scratch = false, cased = false;
+  bool classify = false, pairs = false, scratch = false, cased = false;
   std::string from, vocabulary_file;
   std::int64_t vocabulary = 8000, width = 128, layers = 2, heads = 4, hidden = 0, length = 64;
   double dropout = 0.1;
@@ -54,7 +54,10 @@ struct Masked {
 /// Tokens and lengths, scores of the classes.
 struct Classifier {
   models::BertForSequenceClassification net;
-  Tensor operator()(const Tensor& tokens, const Tensor& lengths) const { return net(tokens, {.lengths = lengths}); }
+  std::optional<std::int64_t> separator = {};  // of pairs
+  Tensor operator()(const Tensor& tokens, const Tensor& lengths) const {
+    return net(tokens, {.lengths = lengths, .token_types = separator ? models::pair_types(tokens, *separator) : Tensor()});
+  }
   void visit(nn::Visitor& visitor, const nn::Path& path) { nn::visit(net, visitor, path); }
 };
 
@@ -109,7 +112,7 @@ Labelled read_labelled(const std::vector<std::string>& files) {
 }
 
 text::LabelledTokens labelled_tokens(const Labelled& data, const text::Tokenizer& tokenizer, const std::vector<std::string>& classes,
-                                     std::int64_t longest) {
+                                     std::int64_t longest, bool pairs) {
   std::vector<text::Ids> sequences;
   std::vector<std::int64_t> numbers;
   for (std::size_t i = 0; i < data.texts.size(); ++i) {
@@ -118,7 +121,7 @@ text::LabelledTokens labelled_tokens(const Labelled& data, const text::Tokenizer
       throw Error({.op = kTrainBert,
                    .got = "the label " + printable(data.labels[i].substr(0, 40)),
                    .expected = "one of the training texts' labels"});
-    sequences.push_back(text::framed_tokens(tokenizer, data.texts[i], longest));
+    sequences.push_back((pairs ? text::framed_pair : text::framed_tokens)(tokenizer, data.texts[i], longest));
     numbers.push_back(found - classes.begin());
   }
   return {std::move(sequences), std::move(numbers)};
@@ -260,18 +263,19 @@ void run_classifier(const BertTraining& choice) {
   classes.erase(std::unique(classes.begin(), classes.end()), classes.end());
   if (classes.size() < 2) throw Error({.op = kTrainBert, .got = std::to_string(classes.size()) + " labels", .expected = "two or more"});
   Classifier model{models::BertForSequenceClassification(options, static_cast<std::int64_t>(classes.size()))};
+  if (choice.pairs) model.separator = tokenizer.id("[SEP]");
   if (from && !choice.scratch) {
     StateDict encoder;  // the heads are new
     for (const NamedTensor& tensor : from->state)
       if (tensor.name.starts_with("bert.")) encoder.push_back(tensor);
     load(model, encoder, Strict::No);
   }
-  const std::int64_t longest = std::min(options.context, std::max<std::int64_t>(choice.length, 3));
-  const text::LabelledTokens train_set = labelled_tokens(train, tokenizer, classes, longest),
-                             test_set = labelled_tokens(test, tokenizer, classes, longest).sorted(),
-                             measured_set = labelled_tokens(measured, tokenizer, classes, longest).sorted();
+  const std::int64_t longest = std::min(options.context, std::max<std::int64_t>(choice.length, choice.pairs ? 5 : 3));
+  const auto set_of = [&](const Labelled& data) { return labelled_tokens(data, tokenizer, classes, longest, choice.pairs); };
+  const text::LabelledTokens train_set = set_of(train), test_set = set_of(test).sorted(), measured_set = set_of(measured).sorted();
   models::ModelDescription description = models::describe(options, models::kBertClassifierKind);
   description.texts["tokenizer"] = tokenizer_json;
+  if (choice.pairs) description.numbers["pairs"] = 1;
   for (const std::string& name : classes) description.texts["classes"] += (description.texts["classes"].empty() ? "" : "\n") + name;
   const History history =
       train_and_report(choice, model, {.metrics = {{"right", right_share}}, .inputs = 2, .lengths = train_set.lengths()}, cross_entropy,
@@ -293,6 +297,9 @@ void add_train_bert(Command& train) {
   command.option("--test", choice->test, "with --classify: the same, measured with the weights of the best validation at the end")
       .type("TEXT");
   command.flag("--classify", choice->classify, "learn the labels of texts instead of masked tokens");
+  command.flag(
+      "--pairs", choice->pairs,
+      "with --classify: a tab separates two texts in each line, and the label is that of the pair (does one follow from the other?)");
   command.option("--from", choice->from, "begin with this model's tokenizer, sizes and weights").check(not_empty()).type("MODEL");
   command.flag("--scratch", choice->scratch, "with --from and --classify: its tokenizer and sizes, but new weights");
   command.option("--wordpieces", choice->vocabulary_file, "this vocab.txt instead of a vocabulary that is trained on the texts")
@@ -334,6 +341,8 @@ void add_train_bert(Command& train) {
     }
     io::require_picture(choice->plot);
     manual_seed(choice->seed);
+    if (choice->pairs && !choice->classify)
+      throw Error({.op = kTrainBert, .got = "--pairs without --classify", .expected = "labels of pairs of texts"});
     if (choice->classify) run_classifier(*choice);
     else run_masked(*choice);
   });

@@ -91,6 +91,26 @@ Ids framed_tokens(const Tokenizer& tokenizer, std::string_view text, std::int64_
   return ids;
 }
 
+Ids framed_pair(const Tokenizer& tokenizer, std::string_view texts, std::int64_t longest) {
+  constexpr std::size_t kFrame = 3;
+  const std::size_t tab = texts.find('\t');
+  if (tab == std::string_view::npos || longest < static_cast<std::int64_t>(kFrame) + 2) {
+    throw Error({.op = "framed_pair",
+                 .got = printable(texts.substr(0, 60)) + ", at most " + std::to_string(longest) + " tokens",
+                 .expected = "two texts with a tab between them, and room for a token of each"});
+  }
+  Ids first = tokenizer.encode(texts.substr(0, tab), SpecialTokens::No),
+      second = tokenizer.encode(texts.substr(tab + 1), SpecialTokens::No);
+  while (first.size() + second.size() + kFrame > static_cast<std::size_t>(longest))
+    (first.size() > second.size() ? first : second).pop_back();
+  Ids out{tokenizer.id("[CLS]")};
+  out.insert(out.end(), first.begin(), first.end());
+  out.push_back(tokenizer.id("[SEP]"));
+  out.insert(out.end(), second.begin(), second.end());
+  out.push_back(tokenizer.id("[SEP]"));
+  return out;
+}
+
 std::vector<HostArray> as_batch(std::span<const Ids* const> sequences) {
   constexpr std::size_t kStep = 8;
   std::size_t longest = 1;

@@ -59,5 +59,8 @@ std::vector<HostArray> as_batch(std::span<const Ids* const> sequences);
 Ids classifier_tokens(const Tokenizer& tokenizer, std::string_view text, std::int64_t longest);
 /// The same where the tokenizer frames a text (BERT's [CLS] and [SEP]): the last token stays.
 Ids framed_tokens(const Tokenizer& tokenizer, std::string_view text, std::int64_t longest);
+/// The same of two texts with a tab between them: [CLS] first [SEP] second [SEP], of which the longer one is cut. Throws Error for a text without a tab, and room for less than a
+/// token of each.
+Ids framed_pair(const Tokenizer& tokenizer, std::string_view texts, std::int64_t longest);
 
 }  // namespace tegula::text

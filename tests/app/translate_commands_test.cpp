@@ -253,5 +253,56 @@ TEST(BertCommands, PreTrainAndFineTune) {
              "a text of");
 }
 
+TEST(Bert, ClassifiesPairsOfTexts) {
+  const TemporaryFolder folder;
+  // Which of the two texts speaks of rain?
+  std::string lines;
+  for (int i = 0; i < 90; ++i) {
+    const std::string other = i % 3 == 0 ? "soup" : i % 3 == 1 ? "train" : "cat";
+    const bool first = i % 2 == 0;
+    lines += (first ? "one the rain" : "two the " + other) + " is here\tthe " + (first ? other : "rain") + " is there\n";
+  }
+  write(folder / "pairs", lines);
+  const Ran train = tegula_cli({"train",
+                                "bert",
+                                folder / "pairs",
+                                "--validation",
+                                folder / "pairs",
+                                "--classify",
+                                "--pairs",
+                                "--vocabulary",
+                                "60",
+                                "--width",
+                                "32",
+                                "--layers",
+                                "2",
+                                "--heads",
+                                "2",
+                                "--length",
+                                "16",
+                                "--dropout",
+                                "0",
+                                "--batch",
+                                "15",
+                                "--epochs",
+                                "40",
+                                "--lr",
+                                "0.003",
+                                "--out",
+                                folder / "class",
+                                "--plot",
+                                folder / "c.png"});
+  ASSERT_EQ(train.status, 0) << train.err;
+  EXPECT_HAS(train.out, "best validation accuracy 100.00 %");
+  EXPECT_EQ(models::read_model_file(folder / "class").description.numbers.at("pairs"), 1);
+  const Ran classes =
+      tegula_cli({"classify", folder / "class", "the rain is here\tthe soup is there", "the soup is here\tthe rain is there"});
+  EXPECT_TRUE(classes.out.starts_with("one ")) << classes.out << classes.err;
+  EXPECT_HAS(classes.out, "\ntwo ");
+  EXPECT_HAS(tegula_cli({"classify", folder / "class", "only one"}).err, "expected two texts with a tab between them");
+  EXPECT_HAS(tegula_cli({"train", "bert", folder / "pairs", "--pairs", "--out", folder / "m", "--plot", folder / "c.png"}).err,
+             "--pairs without --classify");
+}
+
 }  // namespace
 }  // namespace tegula

@@ -5,9 +5,12 @@
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/products/attention.h"
 #include "tegula/ops/products/matmul.h"
+#include "tegula/ops/rows/scan.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
@@ -137,6 +140,11 @@ BertForSequenceClassification::BertForSequenceClassification(const BertOptions& 
 Tensor BertForSequenceClassification::operator()(Arg tokens, const BertInput& input) const {
   const In frame("BertForSequenceClassification", tokens.loc);
   return classifier(dropout(bert.pooled(bert(tokens, input))));
+}
+
+Tensor pair_types(Arg of_tokens, std::int64_t separator) {
+  const Tensor ends = cast(of_tokens.tensor("pair_types") == separator, i64);
+  return cast(cumsum(ends, 1) - ends > 0, i64);
 }
 
 StateDict bert_state(const StateDict& hugging_face, std::string_view prefix) {

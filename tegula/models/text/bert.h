@@ -171,6 +171,9 @@ class BertForSequenceClassification {
 /// sentence's head; for a Bert by itself (an empty prefix) heads, too. Strict::No skips entries that a model does not have, such as the pooler.
 StateDict bert_state(const StateDict& hugging_face, std::string_view prefix = "bert.");
 
+/// Segments of framed pairs of texts (B, T), [CLS] first [SEP] second [SEP]: 1 behind the first `separator`, else 0.
+Tensor pair_types(Arg tokens, std::int64_t separator);
+
 /// Kinds of models in files.
 inline constexpr const char *kBertMaskedKind = "bert-masked-lm", *kBertClassifierKind = "bert-classifier";
 /// A BERT's options as a file's description, and back. Throws Error, naming `path`, for invalid options.

@@ -110,13 +110,14 @@ Tensor TextClassifier::probabilities(const std::vector<std::string>& texts) cons
   std::vector<text::Ids> ids;
   std::vector<const text::Ids*> pointers;
   const bool framed = std::holds_alternative<std::unique_ptr<BertForSequenceClassification>>(net);
-  for (const std::string& one : texts) ids.push_back((framed ? text::framed_tokens : text::classifier_tokens)(tokenizer, one, longest()));
+  const auto tokens_of = pairs ? text::framed_pair : framed ? text::framed_tokens : text::classifier_tokens;
+  for (const std::string& one : texts) ids.push_back(tokens_of(tokenizer, one, longest()));
   for (const text::Ids& one : ids) pointers.push_back(&one);
   const auto batch = text::as_batch(pointers);
   const Tensor tokens = from_array(batch[0]), lengths = from_array(batch[1]);
   const auto scores = [&](const auto& one) {
     if constexpr (requires { (*one)(tokens, lengths); }) return (*one)(tokens, lengths);
-    else return (*one)(tokens, {.lengths = lengths});
+    else return (*one)(tokens, {.lengths = lengths, .token_types = pairs ? pair_types(tokens, tokenizer.id("[SEP]")) : Tensor()});
   };
   return softmax(std::visit(scores, net), 1);
 }
@@ -176,7 +177,10 @@ TextClassifier load_bert(const std::string& path) {
   const BertOptions options = bert_options(file.description, path);
   std::vector<std::string> classes = lines_of(file.description.text("classes", path));
   auto net = std::make_unique<BertForSequenceClassification>(options, static_cast<std::int64_t>(classes.size()));
-  return finished(std::move(net), file.state, options.vocabulary, file.description.text("tokenizer", path), std::move(classes), path);
+  TextClassifier out =
+      finished(std::move(net), file.state, options.vocabulary, file.description.text("tokenizer", path), std::move(classes), path);
+  out.pairs = file.description.numbers.contains("pairs");
+  return out;
 }
 
 }  // namespace

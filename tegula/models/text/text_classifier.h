@@ -71,6 +71,7 @@ struct TextClassifier {
   std::variant<std::unique_ptr<LstmClassifier>, std::unique_ptr<TransformerClassifier>, std::unique_ptr<BertForSequenceClassification>> net;
   text::Tokenizer tokenizer;
   std::vector<std::string> classes;
+  bool pairs = false;  // a BERT of pairs of texts: each text is two with a tab between them
 
   std::int64_t longest() const;  // tokens of a text that it looks at
   /// The probability of each class for each text, (N, classes) f32.
