@@ -2,11 +2,6 @@
 // Ready models of images and tables. Models of words are in tegula/text.h.
 #include "tegula/tegula.h"
 
-#include "tegula/data/objects/object_folder.h"  // data::ObjectFolder, data::MaskFolder: pictures with labels
-#include "tegula/data/objects/padded.h"         // data::padded: batches of pictures of unequal sizes
-#include "tegula/data/objects/placement.h"      // data::RandomPlacement: one change for image, boxes and mask
-#include "tegula/data/objects/voc.h"            // data::read_voc
-#include "tegula/io/draw_mask.h"                // io::draw_mask
 #include "tegula/models/airbench.h"          // models::Airbench
 #include "tegula/models/cifar.h"             // models::ResNet20
 #include "tegula/models/image_classifier.h"  // models::ImageClassifier: pictures of one's own
@@ -25,5 +20,3 @@
 #include "tegula/models/registry.h"          // models::make, models::load: by name, and in files
 #include "tegula/models/resnet.h"            // models::ResNet18, 34, 50, 101
 #include "tegula/models/table.h"             // models::TableModel: tables of one's own
-#include "tegula/train/metrics_of_samples.h"  // metrics::frechet_distance
-#include "tegula/train/objects.h"  // metrics::measure_pixels, metrics::measure_boxes, pixel_loss, detection_loss

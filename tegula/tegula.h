@@ -130,6 +130,8 @@
 #include "tegula/train/loss.h"
 #include "tegula/train/metrics.h"  // metrics::accuracy, …
 #include "tegula/train/metrics_of_boxes.h"  // metrics::MeanAveragePrecision
+#include "tegula/train/metrics_of_samples.h"  // metrics::frechet_distance
+#include "tegula/train/objects.h"  // metrics::measure_pixels, metrics::measure_boxes, pixel_loss, detection_loss
 #include "tegula/train/trainer.h"  // Trainer, EarlyStopping
 
 // Data and files.
@@ -142,10 +144,15 @@
 #include "tegula/data/loader.h"  // data::Loader
 #include "tegula/data/mnist.h"  // data::mnist
 #include "tegula/data/object_labels.h"  // data::read_coco, data::read_yolo
+#include "tegula/data/objects/object_folder.h"  // data::ObjectFolder, data::MaskFolder: pictures with labels
+#include "tegula/data/objects/padded.h"  // data::padded: batches of pictures of unequal sizes
+#include "tegula/data/objects/placement.h"  // data::RandomPlacement: one change for image, boxes and mask
+#include "tegula/data/objects/voc.h"  // data::read_voc
 #include "tegula/data/scenes.h"  // data::draw_scenes: digits anywhere, with boxes and masks
 #include "tegula/data/split.h"  // data::split, data::k_fold
 #include "tegula/io/csv.h"  // io::read_csv
 #include "tegula/io/draw_boxes.h"  // io::draw_boxes
+#include "tegula/io/draw_mask.h"  // io::draw_mask
 #include "tegula/io/event_file.h"  // io::EventFile, for TensorBoard
 #include "tegula/io/jpeg.h"
 #include "tegula/io/npy.h"  // io::read_npy, io::read_npz
