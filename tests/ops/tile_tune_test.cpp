@@ -153,7 +153,7 @@ TEST_F(TileTune, MeasuringChangesNothingThatTheProgramSees) {
 
 TEST_F(TileTune, TimeHasABound) {
   std::vector<Config> many;  // a launch of any takes longer than a hundredth of the time there is
-  for (int k = 1; k <= 400; ++k) many.push_back({.constants = {{"BLOCK", 32}, {"SLOW", 20 * kSlow + k}}});
+  for (int k = 1; k <= 400; ++k) many.push_back({.constants = {{"BLOCK", 32}, {"SLOW", kSlow + k}}});
   int asked = 0;
   const auto counts = [&](const Launch& l) { return ++asked, even(l); };
   eval(kernels::scaled.tune(many, {.seconds = 0.5}).given("EVEN", counts)(blocks, uniform({50'009}), out({50'009}), 50'009, out({1}))[0]);
