@@ -154,4 +154,12 @@ CheckpointContents load_checkpoint(const std::string& path, const CheckpointPart
   return rest;
 }
 
+std::int64_t checkpoint_batch(const std::string& path) {
+  constexpr std::int64_t kNumbers = 6, kBatch = 3;  // position_of
+  for (const auto& [name, array] : io::read_safetensors(path).tensors) {
+    if (name == kPosition && array.dtype == i64 && array.shape == Shape{kNumbers}) return array.values<std::int64_t>()[kBatch];
+  }
+  return 0;
+}
+
 }  // namespace tegula

@@ -36,4 +36,7 @@ void save_checkpoint(const std::string& path, const CheckpointParts& parts, bool
 /// damaged, lacks something, when a shape or dtype differs, when a number of the optimiser (rate, steps) is none or negative, or when the position belongs to another data set, batch size or seed.
 CheckpointContents load_checkpoint(const std::string& path, const CheckpointParts& parts);
 
+/// Rows of a batch of the loader that a checkpoint was made with; 0 where it holds none. Throws Error when the file cannot be read.
+std::int64_t checkpoint_batch(const std::string& path);
+
 }  // namespace tegula

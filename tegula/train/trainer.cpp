@@ -73,6 +73,12 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
                number_text(options_.clip_norm),
            "none of them negative, batches of at least 1");
   }
+  for (std::size_t i = 0; i < options_.batches.size(); ++i) {
+    const auto& [epoch, batch] = options_.batches[i];
+    if (batch < 1 || epoch < 1 || (i > 0 && epoch <= options_.batches[i - 1].epoch))
+      refuse("batches of " + std::to_string(batch) + " from epoch " + std::to_string(epoch) + " on",
+             "batches of at least 1, from epochs that rise and begin with 1");
+  }
   if (options_.accumulate < 1 || options_.validate_every < 0 || options_.steps < 0) {
     refuse(".accumulate = " + std::to_string(options_.accumulate) + ", .validate_every = " + std::to_string(options_.validate_every) +
                ", .steps = " + std::to_string(options_.steps),
@@ -221,24 +227,16 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
     throw Error({.op = "Trainer::fit", .got = "no rows to train on", .expected = "at least one batch", .where = where_});
   require_like_options(train.size(), test.size());
   name_those_left_out();
-  loader_.emplace(train,
-                  data::LoaderOptions{.batch = options_.batch,
-                                      .shuffle = options_.shuffle,
-                                      .seed = options_.seed,
-                                      .last = options_.last,
-                                      .workers = options_.workers,
-                                      .weights = options_.weights,
-                                      .strata = options_.strata,
-                                      .lengths = options_.lengths,
-                                      .shard = {options_.group.rank(), options_.group.size()}},
-                  where_);
+  batches_of_.clear();
+  for (const BatchFrom& later : options_.batches) make_loader(train, later.batch);
+  make_loader(train, options_.batch);
   history_.clear();
   validations_.clear();
   if (!options_.checkpoint.empty() && writes()) io::require_writable(options_.checkpoint->path, "Trainer");
   begin_sharded();
   if (feeds_back() && !(parallel_ && parallel_->sharding())) begin_alike();  // a checkpoint has the residuals
   begin_best();
-  if (!resume_.empty()) load_resumed();
+  if (!resume_.empty()) load_resumed(train);
   if (options_.shard == 0 && !feeds_back()) begin_alike();
   draw_own_numbers();
   std::optional<InterruptScope> interrupts;
@@ -246,6 +244,7 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
   const auto shown = progress_table();
   Go go = stopping() && stopping()->ends() ? Go::Stop : Go::On;
   while (go == Go::On && loader_->position().epoch < options_.epochs && has_steps_left()) {
+    take_batches_of_epoch(train);
     EpochRecord record{.epoch = loader_->position().epoch + 1, .test_loss = kNone, .test_accuracy = kNone};
     double last_loss = 0;
     go = run_epoch(record, last_loss, test, shown.get());
@@ -276,7 +275,44 @@ History Trainer::fit(const data::AnyDataset& train, const data::AnyDataset& test
   return history_;
 }
 
-void Trainer::load_resumed() {
+/// `epoch` from 0.
+std::int64_t Trainer::batch_in(std::int64_t epoch) const {
+  std::int64_t batch = options_.batch;
+  for (const BatchFrom& later : options_.batches) {
+    if (epoch + 1 >= later.epoch) batch = later.batch;
+  }
+  return batch;
+}
+
+void Trainer::make_loader(const data::AnyDataset& train, std::int64_t batch) {
+  loader_.emplace(train,
+                  data::LoaderOptions{.batch = batch,
+                                      .shuffle = options_.shuffle,
+                                      .seed = options_.seed,
+                                      .last = options_.last,
+                                      .workers = options_.workers,
+                                      .weights = options_.weights,
+                                      .strata = options_.strata,
+                                      .lengths = options_.lengths,
+                                      .shard = {options_.group.rank(), options_.group.size()}},
+                  where_);
+  batches_of_[batch] = loader_->batches();
+}
+
+/// At the beginning of an epoch; one that was left in its middle has its own.
+void Trainer::take_batches_of_epoch(const data::AnyDataset& train) {
+  const data::Sampler::Position position = loader_->position();
+  const std::int64_t batch = batch_in(position.epoch);
+  if (position.batch != 0 || batch == loader_->options().batch) return;
+  make_loader(train, batch);
+  loader_->seek(position);
+}
+
+void Trainer::load_resumed(const data::AnyDataset& train) {
+  if (!options_.batches.empty()) {
+    const std::int64_t batch = checkpoint_batch(resume_);
+    if (batches_of_.contains(batch)) make_loader(train, batch);  // another one is an error, which load_checkpoint tells
+  }
   for (const auto& [name, array] : load_checkpoint(resume_, parts()).extra) {
     if (name == "history") history_ = loaded_history(array);
     if (name == "validations") validations_ = loaded_validations(array);
@@ -311,7 +347,12 @@ void Trainer::save_epoch(const EpochRecord& record) {
 std::int64_t Trainer::steps_done(std::int64_t batches_done) const {
   const auto steps = [&](std::int64_t batches) { return (batches + options_.accumulate - 1) / options_.accumulate; };
   const bool ended = batches_done == loader_->batches();
-  return loader_->position().epoch * steps(loader_->batches()) + (ended ? steps(batches_done) : batches_done / options_.accumulate);
+  const std::int64_t epoch = loader_->position().epoch;
+  std::int64_t before = 0;
+  if (options_.batches.empty()) before = epoch * steps(loader_->batches());
+  else
+    for (std::int64_t e = 0; e < epoch; ++e) before += steps(batches_of_.at(batch_in(e)));
+  return before + (ended ? steps(batches_done) : batches_done / options_.accumulate);
 }
 
 bool Trainer::has_steps_left() const { return options_.steps == 0 || steps_done(loader_->position().batch) < options_.steps; }
@@ -339,7 +380,8 @@ Go Trainer::run_epoch(EpochRecord& record, double& last_loss, const data::AnyDat
     if (weight != 0) last_loss = loss, recent.add(loss, weight);
     if (on_step || shown) {
       const double passed = seconds + since(begin), per_second = static_cast<double>(means.rows) / passed;
-      const double rows_left = static_cast<double>((batches - done + (options_.epochs - record.epoch) * batches) * options_.batch);
+      const double rows_left =
+          static_cast<double>((batches - done + (options_.epochs - record.epoch) * batches) * loader_->options().batch);
       const StepReport report{
           .epoch = record.epoch,
           .epochs = options_.epochs,

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,10 +54,17 @@ enum class Progress : std::uint8_t {
   No,
 };
 
+/// The batch from an epoch on, counted from 1.
+struct BatchFrom {
+  std::int64_t epoch, batch;
+};
+
 struct TrainerOptions {
   std::int64_t epochs = 5;
   std::int64_t steps = 0;  // upper bound on the optimiser's steps, in all; 0: as many as the epochs have
   std::int64_t batch = 128;
+  // Batches of later epochs, in their order: {{.epoch = 31, .batch = 256}, {.epoch = 61, .batch = 512}}, in the place of a falling learning rate (Smith et al., 2018)
+  std::vector<BatchFrom> batches = {};
   std::int64_t test_batch = 500;
   std::uint64_t seed = 0;  // for the order of the data
   optim::Schedule schedule = {};  // the learning rate of each step, from 0; empty: the optimiser's own stays
@@ -177,7 +185,10 @@ class Trainer {
   std::vector<Tensor> train_on(const data::Batch& batch, std::int64_t done);
   std::int64_t steps_done(std::int64_t batches_done) const;
   bool has_steps_left() const;
-  void load_resumed();
+  std::int64_t batch_in(std::int64_t epoch) const;
+  void make_loader(const data::AnyDataset& train, std::int64_t batch);
+  void take_batches_of_epoch(const data::AnyDataset& train);
+  void load_resumed(const data::AnyDataset& train);
   Go run_epoch(EpochRecord& record, double& last_loss, const data::AnyDataset& test, progress::EpochTable* shown);
   EarlyStopping* stopping();
   void begin_best();
@@ -216,6 +227,7 @@ class Trainer {
   std::optional<dist::DataParallel> parallel_;  // with several ranks
   bool own_numbers_ = false;  // the generator's stream is this rank's
   std::optional<data::Loader> loader_;
+  std::map<std::int64_t, std::int64_t> batches_of_;  // batches of an epoch, by their size
   std::string resume_;
   History history_;
   std::vector<ValidationReport> validations_;

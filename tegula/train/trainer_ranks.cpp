@@ -137,21 +137,33 @@ void Trainer::require_like_options(std::int64_t rows, std::int64_t test_rows) co
     text << name << " " << value;
     return text.str();
   };
+  std::string later;
+  for (const BatchFrom& one : options_.batches) later += std::to_string(one.batch) + " from epoch " + std::to_string(one.epoch) + " on, ";
   const auto precision_item = [&](const std::string& option, const std::optional<Precision>& value) {
     return item(option, value ? name(*value) : "as it is");
   };
-  dist::require_alike(
-      "Trainer",
-      {item("rows to train on:", rows), item("rows to test with:", test_rows), item("epochs", options_.epochs),
-       item("steps", options_.steps), item("batch", options_.batch), item("test_batch", options_.test_batch), item("seed", options_.seed),
-       item("shuffle", options_.shuffle), item("clip_norm", options_.clip_norm), item("accumulate", options_.accumulate),
-       item("validate_every", options_.validate_every), item("shard", options_.shard), precision_item("exchange", options_.exchange),
-       precision_item("precision", options_.precision),
-       item("frozen parameters:", optimizer_.parameters().size() - trainable(optimizer_.parameters()).size()),
-       item("early stopping", options_.early_stopping.has_value()), item("metrics:", options_.metrics.size()),
-       item("parameters:", optimizer_.parameters().size()),
-       resume_.empty() ? "no checkpoint to resume from" : "a checkpoint to resume from"},
-      "the same options and data on all ranks that train together", options_.group, where_);
+  dist::require_alike("Trainer",
+                      {item("rows to train on:", rows),
+                       item("rows to test with:", test_rows),
+                       item("epochs", options_.epochs),
+                       item("steps", options_.steps),
+                       item("batch", options_.batch),
+                       item("later batches:", later),
+                       item("test_batch", options_.test_batch),
+                       item("seed", options_.seed),
+                       item("shuffle", options_.shuffle),
+                       item("clip_norm", options_.clip_norm),
+                       item("accumulate", options_.accumulate),
+                       item("validate_every", options_.validate_every),
+                       item("shard", options_.shard),
+                       precision_item("exchange", options_.exchange),
+                       precision_item("precision", options_.precision),
+                       item("frozen parameters:", optimizer_.parameters().size() - trainable(optimizer_.parameters()).size()),
+                       item("early stopping", options_.early_stopping.has_value()),
+                       item("metrics:", options_.metrics.size()),
+                       item("parameters:", optimizer_.parameters().size()),
+                       resume_.empty() ? "no checkpoint to resume from" : "a checkpoint to resume from"},
+                      "the same options and data on all ranks that train together", options_.group, where_);
 }
 
 /// All ranks take rank 0's weights and state.

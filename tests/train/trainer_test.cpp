@@ -88,6 +88,38 @@ TEST(Trainer, ResumedItEndsAsIfItHadNeverStopped) {
   EXPECT_ERROR(run(4, 4, "", folder / "run"), "seed 3");
 }
 
+TEST(Trainer, BatchesGrowAndResumeWhereTheyStand) {
+  const TemporaryFolder folder;
+  const auto grown = [&](std::int64_t epochs, const std::string& checkpoint, const std::string& resume, std::vector<std::int64_t>* steps) {
+    manual_seed(5);
+    SmallNet net;
+    optim::Adam adam(parameters(net), {.lr = 1e-2});
+    Trainer trainer(
+        net, adam, cross_entropy,
+        {.epochs = epochs, .batch = 20, .batches = {{.epoch = 2, .batch = 40}, {.epoch = 4, .batch = 100}}, .checkpoint = checkpoint});
+    if (!resume.empty()) trainer.resume(resume);
+    trainer.on_step = [&](const StepReport& r) {
+      if (steps && r.batch == r.batches) steps->push_back(r.step);
+    };
+    trainer.fit(clouds(400, 1));
+    return bits(nn::state(net));
+  };
+  std::vector<std::int64_t> steps, later;
+  const auto whole = grown(5, "", "", &steps);
+  EXPECT_EQ(steps, (std::vector<std::int64_t>{20, 30, 40, 44, 48}));  // at the end of each epoch
+  for (const std::int64_t first : {1, 2, 3, 4}) {  // the next epoch has other batches, or the same
+    later.clear();
+    grown(first, folder / "c", "", nullptr);
+    EXPECT_EQ(grown(5, "", folder / "c", &later), whole) << first;
+    EXPECT_EQ(later, std::vector<std::int64_t>(steps.begin() + first, steps.end())) << first;
+  }
+  SmallNet net;
+  optim::Adam adam(parameters(net));
+  EXPECT_ERROR(Trainer(net, adam, cross_entropy, {.batches = {{.epoch = 3, .batch = 8}, {.epoch = 3, .batch = 9}}}),
+               "batches of 9 from epoch 3 on");
+  EXPECT_ERROR(Trainer(net, adam, cross_entropy, {.batches = {{.epoch = 3, .batch = 0}}}), "batches of 0 from epoch 3 on");
+}
+
 TEST(Trainer, ACheckpointThatFailsOnceDoesNotEndTheTraining) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "there");
