@@ -75,6 +75,40 @@ TEGULA_WIDE void step4(std::int64_t stride, std::int64_t apart, const T* xr, con
   }
 }
 
+template <class T>
+TEGULA_WIDE void step3(std::int64_t stride, std::int64_t apart, const T* xr, const T* xi, T* yr, T* yi, const T* c, const T* s) {
+  constexpr T kSine = static_cast<T>(0.86602540378443864676);  // of 2π / 3
+#pragma omp simd
+  for (std::int64_t q = 0; q < stride; ++q) {
+    const T ar = xr[q], ai = xi[q], br = xr[q + apart], bi = xi[q + apart], cr = xr[q + 2 * apart], ci = xi[q + 2 * apart];
+    const T sr = br + cr, si = bi + ci, dr = kSine * (br - cr), di = kSine * (bi - ci);
+    const T mr = ar - sr / 2, mi = ai - si / 2, er = mr + di, ei = mi - dr, fr = mr - di, fi = mi + dr;
+    yr[q] = ar + sr, yi[q] = ai + si;
+    yr[q + stride] = er * c[1] + ei * s[1], yi[q + stride] = ei * c[1] - er * s[1];
+    yr[q + 2 * stride] = fr * c[2] + fi * s[2], yi[q + 2 * stride] = fi * c[2] - fr * s[2];
+  }
+}
+
+template <class T>
+TEGULA_WIDE void step5(std::int64_t stride, std::int64_t apart, const T* xr, const T* xi, T* yr, T* yi, const T* c, const T* s) {
+  constexpr T c1 = static_cast<T>(0.30901699437494742410), c2 = static_cast<T>(-0.80901699437494742410);  // of 2π / 5 and 4π / 5
+  constexpr T s1 = static_cast<T>(0.95105651629515357212), s2 = static_cast<T>(0.58778525229247312917);
+#pragma omp simd
+  for (std::int64_t q = 0; q < stride; ++q) {
+    const T ar = xr[q], ai = xi[q], br = xr[q + apart], bi = xi[q + apart], cr = xr[q + 2 * apart], ci = xi[q + 2 * apart];
+    const T dr = xr[q + 3 * apart], di = xi[q + 3 * apart], er = xr[q + 4 * apart], ei = xi[q + 4 * apart];
+    const T pr = br + er, pi = bi + ei, qr = cr + dr, qi = ci + di, ur = br - er, ui = bi - ei, vr = cr - dr, vi = ci - di;
+    const T mr = ar + c1 * pr + c2 * qr, mi = ai + c1 * pi + c2 * qi, nr = ar + c2 * pr + c1 * qr, ni = ai + c2 * pi + c1 * qi;
+    const T gr = s1 * ur + s2 * vr, gi = s1 * ui + s2 * vi, hr = s2 * ur - s1 * vr, hi = s2 * ui - s1 * vi;
+    const T y1r = mr + gi, y1i = mi - gr, y4r = mr - gi, y4i = mi + gr, y2r = nr + hi, y2i = ni - hr, y3r = nr - hi, y3i = ni + hr;
+    yr[q] = ar + pr + qr, yi[q] = ai + pi + qi;
+    yr[q + stride] = y1r * c[1] + y1i * s[1], yi[q + stride] = y1i * c[1] - y1r * s[1];
+    yr[q + 2 * stride] = y2r * c[2] + y2i * s[2], yi[q + 2 * stride] = y2i * c[2] - y2r * s[2];
+    yr[q + 3 * stride] = y3r * c[3] + y3i * s[3], yi[q + 3 * stride] = y3i * c[3] - y3r * s[3];
+    yr[q + 4 * stride] = y4r * c[4] + y4i * s[4], yi[q + 4 * stride] = y4i * c[4] - y4r * s[4];
+  }
+}
+
 /// Any radix: y[k] = w^k Σ x[j] exp(-2πi jk / radix); the sums by their table.
 template <class T>
 TEGULA_WIDE void step(int radix, std::int64_t stride, std::int64_t apart, const T* xr, const T* xi, T* yr, T* yi, const T* c, const T* s,
@@ -167,7 +201,9 @@ void LineTransform<T>::pass(int radix, std::int64_t length, std::int64_t stride,
       c[static_cast<std::size_t>(k)] = cos_[at], s[static_cast<std::size_t>(k)] = sin_[at];
     }
     const std::int64_t from = p * stride, to = p * radix * stride, apart = m * stride;
-    if (radix == 4) step4(stride, apart, re + from, im + from, to_re + to, to_im + to, c.data(), s.data());
+    if (radix == 3) step3(stride, apart, re + from, im + from, to_re + to, to_im + to, c.data(), s.data());
+    else if (radix == 5) step5(stride, apart, re + from, im + from, to_re + to, to_im + to, c.data(), s.data());
+    else if (radix == 4) step4(stride, apart, re + from, im + from, to_re + to, to_im + to, c.data(), s.data());
     else if (radix == 2) step2(stride, re + from, im + from, re + from + apart, im + from + apart, to_re + to, to_im + to, c[1], s[1]);
     else step(radix, stride, apart, re + from, im + from, to_re + to, to_im + to, c.data(), s.data(), table_c.data(), table_s.data());
   }
