@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <map>
 
 #include "app/own/tables.h"
@@ -24,6 +25,8 @@
 #include "tegula/io/npy.h"
 #include "tegula/io/pytorch.h"
 #include "tegula/io/safetensors.h"
+#include "tegula/io/tensorflow/checkpoint.h"
+#include "tegula/models/text/llama.h"
 #include "tegula/onnx/model.h"
 #include "tegula/text/lines.h"
 #include "tegula/text/tokens/tokenizer_files.h"
@@ -201,6 +204,24 @@ std::string arrays_text(const Arrays& arrays, std::int64_t most) {
 }
 
 /// Layers with what has to be said to those here, and tensors as they become. A file that leaves a question open is shown as it is, with the question.
+/// TensorFlow's "w.index" beside "w.data-00000-of-00001": a table without a signature in front.
+bool is_checkpoint_index(const std::string& path) {
+  constexpr std::string_view kEnd = ".index";
+  if (!path.ends_with(kEnd)) return false;
+  const std::filesystem::path file(path);
+  const std::string data = file.stem().string() + ".data-";
+  const std::filesystem::path folder = file.has_parent_path() ? file.parent_path() : ".";
+  return std::ranges::any_of(std::filesystem::directory_iterator(folder),
+                             [&](const auto& entry) { return entry.path().filename().string().starts_with(data); });
+}
+
+std::string checkpoint_text(const std::string& path, std::int64_t most) {
+  Rows rows(most);
+  for (const io::CheckpointVariable& one : io::read_checkpoint(path, io::Contents::Shapes))
+    rows.add({printable(one.name.empty() ? one.key : one.name), one.type, shape_text(one.shape)});
+  return rows.text();
+}
+
 std::string keras_text(const std::string& path, std::int64_t most) {
   Rows layers(most), rows(most);
   for (const io::KerasLayer& layer : io::read_keras_layers(path))
@@ -217,9 +238,11 @@ std::string keras_text(const std::string& path, std::int64_t most) {
     return out + counted(tensors.size(), "tensor", "tensors") + " of " + quantity(numbers) + " numbers, as load_state gives them\n" +
            rows.text();
   } catch (const Error& error) {
-    if (io::is_folder(path) || io::kind_of(io::beginning_of(path, "tegula info")) != FileKind::Hdf5) throw;
-    return out + "arrays\n" + arrays_text(io::read_hdf5(path, io::Contents::Shapes), most) + "load_state gives none of them:\n  " +
-           error.report().got + "\n  load_keras takes " + error.report().expected + "\n";
+    const bool is_checkpoint = io::is_folder(path) || is_checkpoint_index(path);
+    if (!is_checkpoint && io::kind_of(io::beginning_of(path, "tegula info")) != FileKind::Hdf5) throw;
+    const std::string arrays = is_checkpoint ? checkpoint_text(path, most) : arrays_text(io::read_hdf5(path, io::Contents::Shapes), most);
+    return out + (is_checkpoint ? "variables\n" : "arrays\n") + arrays + "load_state gives none of them:\n  " + error.report().got +
+           "\n  load_keras takes " + error.report().expected + "\n";
   }
 }
 
@@ -369,6 +392,17 @@ std::string folder_text(const std::string& path, std::int64_t most) {
   return "a folder of " + std::to_string(folder.size()) + " pictures in " + counted(counts.size(), "class", "classes") + "\n" + rows.text();
 }
 
+/// The sizes of a model of llama2.c, whose file has no signature; empty for any other file.
+std::string llama2c_text(const std::string& path) {
+  try {
+    const models::LlamaOptions options = models::load_llama2c(path).options();
+    return "vocabulary " + std::to_string(options.vocabulary) + ", width " + std::to_string(options.width) + ", " +
+           counted(static_cast<std::size_t>(options.layers), "layer", "layers") + " of " +
+           counted(static_cast<std::size_t>(options.heads), "head", "heads") + ", context " + std::to_string(options.context) +
+           " (tegula generate takes it)\n";
+  } catch (const Error&) { return ""; }
+}
+
 std::string contents_text(const std::string& path, FileKind kind, std::int64_t most) {
   switch (kind) {
     case FileKind::Safetensors: return safetensors_text(path, most);
@@ -407,8 +441,14 @@ std::string describe_file(const std::string& path, std::int64_t most) {
   file.read_at(0, begin);
   FileKind kind = io::kind_of(begin);
   if (kind == FileKind::Json && !path.ends_with(".json") && file.size() > (1 << 20)) kind = FileKind::Unknown;
+  const std::string size = bytes_text(static_cast<std::size_t>(file.size()));
+  if (kind == FileKind::Unknown && is_checkpoint_index(path))
+    return path + ": a checkpoint of TensorFlow, its index of " + size + "\n" + keras_text(path, most);
+  if (kind == FileKind::Unknown && path.ends_with(".bin")) {
+    if (const std::string net = llama2c_text(path); !net.empty()) return path + ": a model of llama2.c, " + size + "\n" + net;
+  }
   const std::string named = kind == FileKind::Unknown ? "" : std::string(io::name_of(kind)) + ", ";
-  return path + ": " + named + bytes_text(static_cast<std::size_t>(file.size())) + "\n" + contents_text(path, kind, most);
+  return path + ": " + named + size + "\n" + contents_text(path, kind, most);
 }
 
 }  // namespace tegula::app

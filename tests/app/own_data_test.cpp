@@ -197,6 +197,10 @@ TEST(Info, SaysWhatIsInAFile) {
   EXPECT_HAS(told("v.txt"), "vectors of 2 words, 6 numbers each: the, of ...");
   EXPECT_HAS(told("x.parquet"), "a Parquet file, ");
   EXPECT_HAS(told("x.parquet"), "Tegula does not read such files: in Python: pandas.read_parquet");
+  const std::string saved = source_folder() + keras + "cnn3_saved";
+  EXPECT_HAS(tegula_cli({"info", saved}).out, "a SavedModel");
+  EXPECT_HAS(tegula_cli({"info", saved}).out, "variables\n");
+  EXPECT_HAS(tegula_cli({"info", saved + "/variables/variables.index"}).out, "a checkpoint of TensorFlow, its index of ");
   EXPECT_HAS(told("net.keras"), "a Keras file, ");
   EXPECT_HAS(told("net.keras"), "filters 3, kernel_size 3 x 3, padding same, strides 2 x 2, relu\n");
   EXPECT_HAS(told("net.keras"), "13 tensors of 225 numbers, as load_state gives them\n");
