@@ -37,13 +37,13 @@ const std::string& own_data(const EvalChoice& choice, const char* what) {
 }
 
 void run(const EvalChoice& choice) {
-  const bool from_onnx = is_onnx(choice.file);
-  const std::string kind = from_onnx ? "" : kind_of_model(choice.file);
+  const bool brings_net = has_net(choice.file);
+  const std::string kind = brings_net ? "" : kind_of_model(choice.file);
   if (kind == models::kTableKind) return evaluate_table(choice.file, own_data(choice, "TABLE"));
   if (kind == models::kImagesKind) return evaluate_folder(choice.file, own_data(choice, "FOLDER"));
   if (kind == models::kSegmentationKind) return evaluate_masks(choice.file, choice.data.folder);
   if (kind == models::kDetectionKind) return evaluate_boxes(choice.file, choice.data.folder);
-  models::Model model = from_onnx ? onnx_image_model(choice.file, choice.scale) : models::load(choice.file);
+  models::Model model = brings_net ? net_of_images(choice.file, choice.scale) : models::load(choice.file);
   const data::ArrayDataset test = read_sets(choice.data, model.input).test;
   Evaluator evaluator(model.net, {.loss = cross_entropy});
   const Evaluation result = evaluator.evaluate(test);

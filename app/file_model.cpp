@@ -7,6 +7,7 @@
 
 #include "app/onnx_model.h"
 #include "app/own/training.h"
+#include "tegula/formats/graph_file.h"
 #include "tegula/io/file.h"
 #include "tegula/models/image_classifier.h"
 #include "tegula/models/images/detection.h"
@@ -71,6 +72,7 @@ std::optional<FileModel> model_in(const std::string& path, std::int64_t batch, s
   };
   if (!io::is_there(path) || is_listed(path)) return {};
   if (is_onnx(path)) return onnx_file_model(path, batch, length);
+  if (is_graph_file(path)) return graph_file_model(path);
   const Texts texts{batch, length};
   const bool says_kind = !io::is_folder(path) && !path.ends_with(".bin");  // not those of Hugging Face and llama2.c
   const std::string kind = says_kind ? kind_of_model(path) : "";

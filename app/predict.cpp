@@ -45,13 +45,13 @@ HostArray coloured(const std::string& path, std::int64_t side) {
 }
 
 void run(const PredictChoice& choice) {
-  const bool from_onnx = is_onnx(choice.file);
-  const std::string kind = from_onnx ? "" : kind_of_model(choice.file);
+  const bool brings_net = has_net(choice.file);
+  const std::string kind = brings_net ? "" : kind_of_model(choice.file);
   if (kind == models::kTableKind) return predict_tables(choice.file, choice.inputs);
   if (kind == models::kImagesKind) return predict_pictures(choice.file, choice.inputs, choice.classes);
   if (kind == models::kSegmentationKind) return predict_masks(choice.file, choice.inputs, choice.found);
   if (kind == models::kDetectionKind) return predict_boxes(choice.file, choice.inputs, choice.found);
-  models::Model model = from_onnx ? onnx_image_model(choice.file, choice.scale) : models::load(choice.file);
+  models::Model model = brings_net ? net_of_images(choice.file, choice.scale) : models::load(choice.file);
   if (model.input.rank() != 3 || (model.input[0] != 1 && model.input[0] != 3) || model.input[1] != model.input[2]) {
     throw Error(
         {.op = "tegula predict", .got = model.name + ", which takes " + to_string(model.input), .expected = "a model of square images"});

@@ -85,6 +85,35 @@ TEST(OnnxCommands, EvalFindsTheDigitsOfAPublishedModel) {
   EXPECT_HAS(seen.out, "[1]: 2 (100.0 %)");
 }
 
+/// The net of PyTorch's example of MNIST, with its mean and deviation.
+struct LeNet {
+  nn::Conv2d conv1{1, 20, 5}, conv2{20, 50, 5};
+  nn::Linear fc1{4 * 4 * 50, 500}, fc2{500, 10};
+  Tensor operator()(Tensor x) {
+    x = max_pool2d(relu(conv1((x - 0.1307) / 0.3081)), 2);
+    return fc2(relu(fc1(flatten(max_pool2d(relu(conv2(x)), 2), 1))));
+  }
+};
+
+TEST(OnnxCommands, GraphFilesAreTakenLikeOnnxFiles) {
+  const std::string data = testing::shared_data();
+  if (data.empty()) GTEST_SKIP() << "skipped: no ../shared/data";
+  const TemporaryFolder folder;
+  const std::string one = folder / "one.graph", several = folder / "several.graph", digits = data + "/mnist/t10k-images-idx3-ubyte.gz";
+  LeNet net;
+  load(net, data + "/models/mnist-pytorch/lenet_mnist_cnn.pt");
+  eval(net);
+  save_graph(one, net, zeros({1, 1, 28, 28}));
+  save_graph(several, net, zeros({7, 1, 28, 28}));
+  const Ran ran = tegula_cli({"eval", one, "--data", data + "/mnist"});
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  EXPECT_HAS(ran.out, "graph on 10000 images: accuracy 98.94 %");
+  EXPECT_HAS(tegula_cli({"predict", one, digits, "--count", "2", "--no-pictures"}).out, "[0]: 7 (100.0 %)");
+  EXPECT_HAS(tegula_cli({"summary", one}).out, "(1, 20, 24, 24)");
+  EXPECT_HAS(tegula_cli({"graph", one}).out, "f32(1, 1, 28, 28)");
+  EXPECT_HAS(tegula_cli({"predict", several, digits, "--count", "2"}).err, "for a net that takes 7, expected a net of one image");
+}
+
 TEST(OnnxCommands, EvalSaysWhichModelsItTakes) {
   const TemporaryFolder folder;
   GraphText graph = two_classes();
