@@ -203,6 +203,8 @@ def rectangular(draw, name):
         return Case(name, [x], torch.linalg.svdvals, order=order(draw, kind, condition) if k and distinct > 1e-2 else 0, factor=factor * (1 + 1 / max(distinct, 1e-3)))
     if name == "qr":
         full = draw.chance(0.3)
+        first = torch.linalg.svdvals(x[..., :, :k].double()) if k and x.numel() else torch.ones(1)  # the gradient divides by r of the first k columns
+        condition = max(condition, float((first[..., 0] / first[..., -1].clamp(min=1e-300)).max()), scale / max(float(first.min()), 1e-300))
 
         def fixed(t):
             q, r = torch.linalg.qr(t, mode="complete" if full else "reduced")
