@@ -137,6 +137,8 @@ void Lowering::loop(Id id) {
     for (const Id address : tiles->second.addresses) plan.addresses.push_back({variable(address), at(address).where});
     loop.program->tiles = std::move(plan);
   }
+  const bool copies = static_cast<bool>(loop.program->tiles);
+  open_rings_ += copies;
   loop.body = block_of([&] {
     if (ring.stages > 0 || loop.program->tiles) origin_ = {};  // a pass puts other lines ahead of the body
     region(body);
@@ -156,7 +158,7 @@ void Lowering::loop(Id id) {
   keep_parts_apart(body, loop.body);
   add(std::move(loop));
   if (late) add(simt::AwaitProducts{0}), keep_sums();
-  --repeats_;
+  --repeats_, open_rings_ -= copies;
   for (const auto& one : deferred) {
     if (one && one->tiles > 1) add_share(*one);
   }

@@ -120,6 +120,8 @@ class Lowering : private Values {
   void load(Id id);
   void store(Id id);
   bool store_pieces(Id pointer, Id value, Id mask);
+  void store_piece(const VectorAccess& vectors, Id pointer);
+  bool store_by_rows(const VectorAccess& vectors, Id pointer, Id value);
   void random_words(Id id);
   void write_in_order(Id id);
   void atomic(Id id);
@@ -237,6 +239,7 @@ class Lowering : private Values {
   bool awaits_staged_ = false;  // copies are on their way
   bool awaits_tiles_ = false;   // the same of tiles, where they stand
   int repeats_ = 0;  // loops of the program that are open
+  int open_rings_ = 0;  // those of them that copy tiles ahead
   std::set<Id> local_;  // computed in the innermost loop that is open, as a scalar
   std::map<Id, const DeferredSum*> deferred_;
 };

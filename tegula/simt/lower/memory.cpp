@@ -201,6 +201,7 @@ bool Lowering::store_pieces(Id pointer, Id value, Id mask) {
   if (spread(pointer) != Spread::Full || spread(value) != Spread::Full || !has_registers(value) || !is_half(a_.type(pointer).dtype) ||
       !vectors || a_.contiguous(pointer) < kColumns || grid_.column_steps_of(shape) % 4 != 0)
     return false;
+  if (store_by_rows(*vectors, pointer, value)) return true;
   const simt::Type number = simt::computed(DType::f32), boolean = simt::computed(DType::boolean), whole = simt::computed(DType::i32);
   const auto bit = [](int mask_of) { return simt::binary(simt::group(simt::binary("q", "&", mask_of)), "!=", 0); };
   /// That of four numbers whose place is the thread's in its row of four, exclusive or `by`. All are read: of ?: within ?: the compiler would choose a place
@@ -235,15 +236,21 @@ bool Lowering::store_pieces(Id pointer, Id value, Id mask) {
                                   own_of(from, [&](int by) { return simt::element("given", 2 * by + k); }));
                        const Expression block = simt::group(Expression("c") * 4 + "q");
                        let(whole, "col", simt::group(block * grid_.column_warps + simt::group(Expression("tc") / 4)) * kColumns);
-                       const Access access = access_of(*vectors, pointer, Spread::Full);
-                       simt::StoreWide store{.wide = kColumns, .count = kColumns, .pointer = access.pointer, .source = "x"};
-                       const bool fits = std::ranges::all_of(vectors->limits, [](const Term& limit) { return limit.twos >= 3; });
-                       if (!access.limits.empty()) store.limited = {.limit = least_of(access.limits), .whole = fits};
-                       add({std::move(store), simt::all_of(access.on)});
+                       store_piece(*vectors, pointer);
                      })});
     });
   });
   return true;
+}
+
+/// The eight elements in `x`, from (row, col) on.
+void Lowering::store_piece(const VectorAccess& vectors, Id pointer) {
+  constexpr int kColumns = 8;
+  const Access access = access_of(vectors, pointer, Spread::Full);
+  simt::StoreWide store{.wide = kColumns, .count = kColumns, .pointer = access.pointer, .source = "x"};
+  const bool fits = std::ranges::all_of(vectors.limits, [](const Term& limit) { return limit.twos >= 3; });
+  if (!access.limits.empty()) store.limited = {.limit = least_of(access.limits), .whole = fits};
+  add({std::move(store), simt::all_of(access.on)});
 }
 
 /// Through shared memory: every thread goes over all elements in order and takes those whose place belongs to it.

@@ -120,6 +120,50 @@ void Lowering::await_tiles() {
   barrier();
 }
 
+/// A tile of halves as whole rows, 16 bytes a thread, through a ring that nobody needs any more: fragments have 16 bytes of each row together. False where there is
+/// none with so much room.
+bool Lowering::store_by_rows(const VectorAccess& vectors, Id pointer, Id value) {
+  constexpr int kColumns = 8;
+  const Shape& shape = a_.type(pointer).shape;
+  const SwizzledTile tile{.rows = static_cast<int>(shape[0]), .pieces = static_cast<int>(shape[1]) / kColumns};
+  const TileRingPlan* ring = nullptr;
+  for (const auto& [loop, plan] : decided_.products.rings)
+    if (plan.boxes && static_cast<std::size_t>(plan.stages) * plan.stage_bytes >= tile.bytes()) ring = &plan;
+  const std::int64_t pieces = std::int64_t{tile.rows} * tile.pieces, threads = grid_.threads();
+  if (!grid_.groups || open_rings_ > 0 || ring == nullptr || pieces % threads != 0) return false;
+  const simt::Type stored = simt::pointer_to(simt::stored(a_.type(pointer).dtype));
+  const auto place = [&](const Expression& row, Expression piece, Expression within_piece) {
+    Expression bytes = Expression("tiles") + (ring->place) + place_of_piece(tile, row, std::move(piece));
+    return simt::reinterpret(stored, std::move(bytes) + std::move(within_piece) * 2);
+  };
+  barrier();  // nobody reads the ring any more
+  within({}, [&] {
+    loops(Spread::Full, shape, Step::Vectors, {value}, [&] {
+      add(simt::StoreWide{.wide = 2,
+                          .count = 2,
+                          .pointer = place("row", simt::group(Expression("col") / kColumns), Expression("col") % kColumns),
+                          .source = simt::held(variable(value), vector_place(Spread::Full)),
+                          .limited = {}});
+    });
+  });
+  barrier();
+  add(simt::Loop{
+      .name = "i", .end = pieces / threads, .unroll = 4, .body = block_of([&] {
+                                                           let(kInt, "e", Expression("i") * threads + simt::thread_index());
+                                                           let(kInt, "row", Expression("e") / tile.pieces);
+                                                           let(kInt, "col", Expression("e") % tile.pieces * kColumns);
+                                                           declare("x", simt::computed(DType::f32), {kColumns});
+                                                           add(simt::LoadWide{
+                                                               .wide = kColumns,
+                                                               .count = kColumns,
+                                                               .pointer = place("row", simt::group(Expression("e") % tile.pieces), 0),
+                                                               .target = "x",
+                                                               .limited = {}});
+                                                           store_piece(vectors, pointer);
+                                                         })});
+  return true;
+}
+
 /// The operands that come from registers, into the scratch.
 void Lowering::write_operands(const Product& product) {
   bool begun = false;

@@ -25,6 +25,7 @@ class Fetcher : AheadLoop {
     const int ahead = boxes() ? tiles_.stages - tiles_.late : tiles_.stages - 1 - tiles_.late, behind = tiles_.stages - ahead;
     Block block;
     block.push_back(Note{"Copied " + std::to_string(ahead) + " iterations ahead."});
+    if (boxes()) block.push_back(FenceTiles{});  // threads may have used the ring
     block.push_back(Barrier{});  // nobody reads the ring any more
     block.push_back(Declare{.what = {"stage", computed(DType::i32), {}}, .value = 0});
     if (boxes()) begin_counters(block);
