@@ -116,7 +116,8 @@ void Translator::operator()(const AwaitBytes& wait) {
     if (access.mask == 0) return;
     const int lane = std::countr_zero(access.mask);
     warp.awaited = access.addresses[lane], warp.parity = warp.lanes<std::int32_t>(phase)[lane] != 0;
-    warp.said = sentence, warp.wait = Warp::Wait::Bytes;
+    warp.said = sentence;
+    if (!cluster.arrivals().has_ended(access, warp.parity)) warp.wait = Warp::Wait::Bytes;
   });
 }
 
