@@ -49,9 +49,11 @@ Tensor is_set(const Tensor& x) { return x.dtype() == boolean ? x : x != 0; }
 Selected compressed(std::string_view op, const Tensor& x, const Tensor& mask, std::int64_t most, int axis, const Line& where) {
   require_room(op, most, where);
   const std::int64_t n = x.shape()[axis];
-  Shape shape = x.shape();
-  shape[axis] = most;
-  if (n == 0 || most == 0) return {graph::full(shape, 0, x.dtype(), where), n == 0 ? zeros({}, i64) : sum(cast(is_set(mask), i64))};
+  if (n == 0) {
+    std::vector<PadWidth> widths(static_cast<std::size_t>(x.rank()));
+    widths[static_cast<std::size_t>(axis)].high = most;
+    return {pad(x, widths), zeros({}, i64)};
+  }
   const Kept found = kept(is_set(mask), most);
   Shape along = Dims::filled(x.rank(), 1);
   along[axis] = most;
