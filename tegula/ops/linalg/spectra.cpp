@@ -1,12 +1,18 @@
 #include "tegula/ops/linalg/spectra.h"
 
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
+#include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/elementwise/compare.h"
+#include "tegula/ops/elementwise/logic.h"
+#include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/linalg/factors.h"
 #include "tegula/ops/linalg/matrix_op.h"
 #include "tegula/ops/linalg/shapes.h"
 #include "tegula/ops/linalg/triangles.h"
 #include "tegula/ops/products/matmul.h"
+#include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/axes.h"
 #include "tegula/ops/shape/shape.h"
 
@@ -20,8 +26,15 @@ namespace {
 
 Tensor swap_back(const Tensor& x, bool swapped) { return swapped ? transpose(x) : x; }
 
+/// Values, vectors and state of a symmetric matrix. Some libraries square its elements, and of small ones nothing is left: it is divided by a power of two near the
+/// largest, by which the values are multiplied.
 std::vector<Tensor> symmetric_parts(const Tensor& a, const Line& where) {
-  return ops::matrix_routine({.routine = Routine::SymmetricEigen}, {a}, where);
+  if (a.numel() == 0) return ops::matrix_routine({.routine = Routine::SymmetricEigen}, {a}, where);
+  const Tensor most = stop_gradient(max(abs(a), {-2, -1}, Keep::Yes));
+  const Tensor scale = tegula::where(isfinite(most) && most > 0, exp2(floor(log2(most))), 1.0);
+  std::vector<Tensor> parts = ops::matrix_routine({.routine = Routine::SymmetricEigen}, {a / scale}, where);
+  parts[0] = parts[0] * squeeze(scale, -1);
+  return parts;
 }
 /// The routine wants its matrix by columns: aᵀ of a wide one, which has the same values.
 std::vector<Tensor> svd_parts(const Matrix& a, bool full, const Line& where) {
