@@ -28,7 +28,7 @@ endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   target_compile_options(tegula_settings INTERFACE -Wno-maybe-uninitialized)  # false alarms on std::optional and in instrumented code
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    target_compile_options(tegula_settings INTERFACE -Wno-restrict -Wno-array-bounds)  # false alarms on "text" + std::string, GCC bug 105651
+    target_compile_options(tegula_settings INTERFACE -Wno-restrict)  # false alarms on "text" + std::string, GCC bug 105651
   endif()
 endif()
 
