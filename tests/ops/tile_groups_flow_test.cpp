@@ -127,42 +127,47 @@ void expect_shared_memory(const Error& error, bool large, std::string_view what)
   EXPECT_NE(std::string(error.what()).find("bytes of shared memory"), std::string::npos) << what << ": " << error.what();
 }
 
-TEST(TileGroups, ProductsOfEveryShapeWithWhatComesBehindThem) {
+/// By dtypes, which take minutes each on a card: every product is a kernel of its own.
+class TileGroupsOf : public testing::TestWithParam<DType> {};
+
+TEST_P(TileGroupsOf, ProductsOfEveryShapeWithWhatComesBehindThem) {
   struct Sizes {
     std::int64_t m, n, k;
   };
   for (const auto& [m, n, k] :
        {Sizes{16, 16, 16}, {32, 32, 32}, {64, 64, 64}, {128, 128, 64}, {64, 128, 128}, {32, 128, 64}, {128, 64, 32}, {16, 32, 8}}) {
-    for (const DType dtype : {i8, f16, bf16, f32, f64, e4m3, e5m2}) {
-      const DType sums = dtype == f64 ? f64 : is_float(dtype) ? f32 : i32;
-      for (const Behind behind : {Behind::Nothing, Behind::TransposedLeft, Behind::PlusMatrix, Behind::PlusRows, Behind::PlusColumns,
-                                  Behind::Softmax, Behind::Chain}) {
-        if (behind == Behind::Softmax && !is_float(dtype)) continue;
-        if (behind == Behind::Chain && dtype != f32 && dtype != f64) continue;  // the first product would be rounded
-        const bool turned = behind == Behind::TransposedLeft;
-        const Tensor a = whole_numbers(turned ? Shape{k, m} : Shape{m, k}, dtype, -2, 2), b = whole_numbers({k, n}, dtype, -2, 2, 3);
-        const Shape other = behind == Behind::PlusRows      ? Shape{m}
-                            : behind == Behind::PlusColumns ? Shape{n}
-                            : behind == Behind::Chain       ? Shape{n, n}
-                                                            : Shape{m, n};
-        const Tensor c = whole_numbers(other, behind == Behind::Chain ? dtype : sums, -3, 3, 7);
-        const Tensor plain = matmul(turned ? transpose(cast(a, f64)) : cast(a, f64), cast(b, f64)), more = cast(c, f64);
-        Tensor want = plain;
-        if (behind == Behind::PlusMatrix || behind == Behind::PlusColumns) want = plain + more;
-        if (behind == Behind::PlusRows) want = plain + reshape(more, {m, 1});
-        if (behind == Behind::Softmax) want = softmax(plain, 1);
-        if (behind == Behind::Chain) want = matmul(plain, more);
-        const std::string what = std::string(name(dtype)) + to_string(Shape{m, n, k});
-        try {
-          const auto r = whole::run({a, b, c}, {to({m, n}, sums)},
-                                    [&, m = m, n = n](const Tiles& in) { return Tiles{flow::product(in[0], in[1], in[2], behind, m, n)}; });
-          // Small whole numbers are exact, but for exp.
-          test::expect_close(host(r[0]), host(want), behind == Behind::Softmax ? 1e-6 : 0, what);
-        } catch (const Error& error) { expect_shared_memory(error, dtype == f64 && m * n >= 8192, what); }
-      }
+    const DType dtype = GetParam();
+    const DType sums = dtype == f64 ? f64 : is_float(dtype) ? f32 : i32;
+    for (const Behind behind : {Behind::Nothing, Behind::TransposedLeft, Behind::PlusMatrix, Behind::PlusRows, Behind::PlusColumns,
+                                Behind::Softmax, Behind::Chain}) {
+      if (behind == Behind::Softmax && !is_float(dtype)) continue;
+      if (behind == Behind::Chain && dtype != f32 && dtype != f64) continue;  // the first product would be rounded
+      const bool turned = behind == Behind::TransposedLeft;
+      const Tensor a = whole_numbers(turned ? Shape{k, m} : Shape{m, k}, dtype, -2, 2), b = whole_numbers({k, n}, dtype, -2, 2, 3);
+      const Shape other = behind == Behind::PlusRows      ? Shape{m}
+                          : behind == Behind::PlusColumns ? Shape{n}
+                          : behind == Behind::Chain       ? Shape{n, n}
+                                                          : Shape{m, n};
+      const Tensor c = whole_numbers(other, behind == Behind::Chain ? dtype : sums, -3, 3, 7);
+      const Tensor plain = matmul(turned ? transpose(cast(a, f64)) : cast(a, f64), cast(b, f64)), more = cast(c, f64);
+      Tensor want = plain;
+      if (behind == Behind::PlusMatrix || behind == Behind::PlusColumns) want = plain + more;
+      if (behind == Behind::PlusRows) want = plain + reshape(more, {m, 1});
+      if (behind == Behind::Softmax) want = softmax(plain, 1);
+      if (behind == Behind::Chain) want = matmul(plain, more);
+      const std::string what = std::string(name(dtype)) + to_string(Shape{m, n, k});
+      try {
+        const auto r = whole::run({a, b, c}, {to({m, n}, sums)},
+                                  [&, m = m, n = n](const Tiles& in) { return Tiles{flow::product(in[0], in[1], in[2], behind, m, n)}; });
+        // Small whole numbers are exact, but for exp.
+        test::expect_close(host(r[0]), host(want), behind == Behind::Softmax ? 1e-6 : 0, what);
+      } catch (const Error& error) { expect_shared_memory(error, dtype == f64 && m * n >= 8192, what); }
     }
   }
 }
+
+INSTANTIATE_TEST_SUITE_P(Dtypes, TileGroupsOf, testing::Values(i8, f16, bf16, f32, f64, e4m3, e5m2),
+                         [](const auto& info) { return std::string(name(info.param)); });
 
 TEST(TileGroups, BatchedProductsOfEveryShape) {
   for (const std::int64_t batch : {1, 2, 4, 8}) {
