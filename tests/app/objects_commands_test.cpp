@@ -113,7 +113,7 @@ TEST(ObjectCommands, AGanAndAVaeAreTrainedAndMakePictures) {
     ASSERT_EQ(train.status, 0) << train.err;
     EXPECT_HAS(train.out, kind == "gan" ? "distance" : "nats a test picture");
     EXPECT_EQ(io::read_png(pictures).shape[1], 8 * 56 + 7 * 2);
-    for (const std::string out : {folder / "a.png", folder / "b.png"})
+    for (const std::string& out : {folder / "a.png", folder / "b.png"})
       EXPECT_EQ(tegula_cli({"generate", model, "--samples", "3", "--seed", "4", "--pictures", out}).status, 0);
     EXPECT_EQ(io::read_file(folder / "a.png"), io::read_file(folder / "b.png"));
   }
