@@ -50,8 +50,9 @@ TEST(Segments, EveryDtypeAndMoreAxes) {
     EXPECT_EQ(y.dtype(), dtype);
     EXPECT_EQ(cast(select(y, 0, 2), f64).to_host<double>(), (std::vector<double>{12, 14, 16, 18, 20, 22})) << name(dtype);
     EXPECT_EQ(most(select(y, 0, 3)), 0);
-    if (is_float(dtype))
+    if (is_float(dtype)) {
       EXPECT_EQ(cast(select(segment_max(x, s), 0, 2), f64).to_host<double>(), (std::vector<double>{12, 13, 14, 15, 16, 17}));
+    }
     const Tensor back = segment_take(y, s);
     EXPECT_EQ(back.dtype(), dtype);
     EXPECT_EQ(apart(cast(back, f64), cast(take(y, index, 0), f64)), 0) << name(dtype);
