@@ -103,6 +103,7 @@ TEST(OnnxFiles, EveryDeclaredCaseComesBack) {
                                                 "erfinv",
                                                 "lgamma",
                                                 "e4m3_factor",
+                                                "fourier",
                                                 "convolution_direct",
                                                 "convolution_implicit_gemm",
                                                 "convolution_tiled",

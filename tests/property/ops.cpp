@@ -115,6 +115,7 @@ std::vector<OpCase> declared_cases() {
                       math_cases,
                       compare_cases,
                       logic_cases,
+                      int4_cases,
                       activation_cases,
                       shape_cases,
                       join_cases,
