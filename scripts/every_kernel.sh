@@ -10,7 +10,7 @@ shift
 graphs=200 seed=1 run=0 modes= cases='*DeclaredCases*' models='*OnPaper.*'
 while [ $# -gt 0 ]; do
   case $1 in
-    --sample) graphs=2 modes=lazy,looks,jit-views cases='*/softmax:*/conv2d:*/cross_entropy' models='*AllOptimisers' ;;
+    --sample) graphs=2 modes=lazy,looks,jit-views cases='*/softmax:*/conv2d:*/conv2d_fft:*/cross_entropy' models='*AllOptimisers' ;;
     --graphs) graphs=$2; shift ;;
     --seed) seed=$2; shift ;;
     --run) run=$2; shift ;;

@@ -1,6 +1,8 @@
-// cuBLASLt and cuDNN for the pretended GPU of fake_driver.cpp: they can be opened and know no algorithm, so that the plain kernels are
-// listed in their place; but for products of E4M3 codes, which have no plain kernel, and for convolutions and attention where TEGULA_FAKE_DNN says so. With TEGULA_FAKE_ALGORITHMS=N cuBLASLt knows N of them for every
-// product. TEGULA_FAKE_CUBLASLT and TEGULA_FAKE_CUDNN are what they say as their version.
+// cuBLASLt, cuDNN and cuFFT for the pretended GPU of fake_driver.cpp. cuFFT has none of its functions: the host transforms in its place, where
+// the real one would ask for a real GPU. The others can be opened and know no algorithm, so that the plain kernels are listed in their place;
+// but for products of E4M3 codes, which have no plain kernel, and for convolutions and attention where TEGULA_FAKE_DNN says so. With
+// TEGULA_FAKE_ALGORITHMS=N cuBLASLt knows N of them for every product. TEGULA_FAKE_CUBLASLT and TEGULA_FAKE_CUDNN are what they say as their
+// version.
 
 #include <cublasLt.h>
 #include <cudnn.h>
