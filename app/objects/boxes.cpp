@@ -25,7 +25,6 @@ namespace tegula::app {
 namespace {
 
 constexpr const char* kTrainDetector = "tegula train detector";
-constexpr std::int64_t kDrawnTests = 400;
 constexpr double kShownScore = 0.3;
 
 struct DetectorChoice : ObjectsChoice {
@@ -42,17 +41,6 @@ LabelledFolder digits_of(data::Scenes scenes) {
   std::vector<std::string> classes;
   for (int digit = 0; digit < 10; ++digit) classes.push_back(std::to_string(digit));
   return {std::move(scenes), std::move(classes)};
-}
-
-ObjectSets sets_of(const DetectorChoice& choice) {
-  if (!choice.folder.empty()) return folder_sets(choice, open_boxes);
-  LabelledFolder train = digits_of(drawn_train(choice.pictures));
-  return {.train = std::move(train.set),
-          .test = digits_of(drawn_test(std::min(kDrawnTests, choice.pictures))).set,
-          .classes = std::move(train.classes),
-          .size = kDrawnSide,
-          .channels = 1,
-          .description = "drawn digits"};
 }
 
 void print_measures(models::SingleShotDetector& net, const std::vector<std::string>& classes, const data::AnyDataset& set,
@@ -90,12 +78,8 @@ void run_train_detector(DetectorChoice& choice) {
   refuse_ranks(kTrainDetector, "boxes are trained on by one process");
   begin(training);
   io::require_writable(choice.examples, kTrainDetector);
-  const ObjectSets sets = sets_of(choice);
-  if (sets.size % (std::int64_t{1} << choice.stages) != 0) {
-    throw Error({.op = kTrainDetector,
-                 .got = format("--size %lld with --stages %lld", static_cast<long long>(sets.size), static_cast<long long>(choice.stages)),
-                 .expected = "pictures that can be halved as often"});
-  }
+  const ObjectSets sets = choice.folder.empty() ? drawn_sets(choice, digits_of) : folder_sets(choice, open_boxes);
+  require_halves(choice, sets.size, "--stages", choice.stages);
   models::SingleShotDetector net{.classes = static_cast<std::int64_t>(sets.classes.size()),
                                  .in = sets.channels,
                                  .width = choice.width,
@@ -107,22 +91,11 @@ void run_train_detector(DetectorChoice& choice) {
               sets.description.c_str(), joined(sets.classes).c_str(), static_cast<long long>(sets.size), static_cast<long long>(sets.size),
               anchors.c_str(), quantity(static_cast<double>(num_parameters(net))).c_str(), static_cast<long long>(sets.train.size()),
               static_cast<long long>(sets.test.size()));
-  const std::int64_t batch = std::min(training.batch, sets.train.size());
   optim::AdamW adam(parameters(net), {.lr = training.lr, .weight_decay = training.weight_decay});
   const Goodness goodness = greatest("mAP@0.5", [&] { return metrics::measure_boxes(net, sets.test).result().map50; });
-  Trainer trainer(net, adam, detection_loss(net, sets.size, sets.size),
-                  {.epochs = training.epochs,
-                   .batch = batch,
-                   .test_batch = 64,
-                   .seed = training.seed,
-                   .schedule = optim::OneCycleLR{.maximum = training.lr,
-                                                 .total = std::max<std::int64_t>(2, training.epochs * (sets.train.size() / batch))},
-                   .inputs = 1,
-                   .workers = static_cast<int>(choice.workers),
-                   .checkpoint = training.checkpoint,
-                   .stop_on_interrupt = true,
-                   .early_stopping = best_of(training, goodness),
-                   .progress = Progress::No});
+  TrainerOptions options = trainer_options(choice, sets, goodness);
+  options.inputs = 1;
+  Trainer trainer(net, adam, detection_loss(net, sets.size, sets.size), options);
   const History history = train_with_report(trainer, training, goodness, "pictures", sets.train, sets.test);
   models::save_detector(training.out, net, sets.size, sets.classes);
   print_measures(net, sets.classes, sets.test, "validation");
@@ -153,14 +126,8 @@ void predict_boxes(const std::string& path, const std::vector<std::string>& pict
 
 void evaluate_boxes(const std::string& path, const std::string& folder) {
   const models::NamedDetector model = models::load_detector(path);
-  const LabelledFolder set =
-      folder.empty() ? digits_of(drawn_test(kDrawnTests)) : open_boxes(folder, model.size, models::colours_of(*model.net));
-  if (set.classes != model.classes || (folder.empty() && (model.net->in != 1 || model.size != kDrawnSide))) {
-    throw Error({.op = "tegula eval",
-                 .got = (folder.empty() ? "drawn digits" : folder) + " with the classes " + joined(set.classes),
-                 .expected = "pictures with those of the model: " + joined(model.classes),
-                 .advice = "give --data FOLDER"});
-  }
+  const LabelledFolder set = evaluation_set({.classes = model.classes, .channels = model.net->in, .size = model.size}, folder,
+                                            models::colours_of(*model.net), open_boxes, digits_of);
   print_measures(*model.net, model.classes, set.set, folder.empty() ? "drawn digits" : folder);
 }
 

@@ -28,7 +28,6 @@ namespace tegula::app {
 namespace {
 
 constexpr const char* kTrainUnet = "tegula train unet";
-constexpr std::int64_t kDrawnTests = 400;
 
 struct UnetChoice : ObjectsChoice {
   std::int64_t depth = 2;
@@ -46,17 +45,6 @@ LabelledFolder strokes_of(const data::Scenes& scenes) {
   std::ranges::transform(scenes.masks.values<std::int64_t>(), masks.values<std::int64_t>().begin(),
                          [](std::int64_t of_class) { return std::int64_t{of_class > 0}; });
   return {data::ArrayDataset(scenes.images, masks), {"ground", "stroke"}};
-}
-
-ObjectSets sets_of(const UnetChoice& choice) {
-  if (!choice.folder.empty()) return folder_sets(choice, open_masks);
-  LabelledFolder train = strokes_of(drawn_train(choice.pictures));
-  return {.train = std::move(train.set),
-          .test = strokes_of(drawn_test(std::min(kDrawnTests, choice.pictures))).set,
-          .classes = std::move(train.classes),
-          .size = kDrawnSide,
-          .channels = 1,
-          .description = "drawn digits"};
 }
 
 void print_measures(models::UNet& net, const std::vector<std::string>& classes, const data::AnyDataset& set, const std::string& what) {
@@ -85,33 +73,17 @@ void run_train_unet(UnetChoice& choice) {
   refuse_ranks(kTrainUnet, "masks are trained on by one process");
   begin(training);
   io::require_writable(choice.examples, kTrainUnet);
-  const ObjectSets sets = sets_of(choice);
-  if (sets.size % (std::int64_t{1} << choice.depth) != 0) {
-    throw Error({.op = kTrainUnet,
-                 .got = format("--size %lld with --depth %lld", static_cast<long long>(sets.size), static_cast<long long>(choice.depth)),
-                 .expected = "pictures that can be halved as often"});
-  }
+  const ObjectSets sets = choice.folder.empty() ? drawn_sets(choice, strokes_of) : folder_sets(choice, open_masks);
+  require_halves(choice, sets.size, "--depth", choice.depth);
   models::UNet net{
       .in = sets.channels, .classes = static_cast<std::int64_t>(sets.classes.size()), .width = choice.width, .depth = choice.depth};
   std::printf("%s: %s. Pictures of %lld x %lld. %s parameters. %lld pictures to train on, %lld to validate.\n", sets.description.c_str(),
               joined(sets.classes).c_str(), static_cast<long long>(sets.size), static_cast<long long>(sets.size),
               quantity(static_cast<double>(num_parameters(net))).c_str(), static_cast<long long>(sets.train.size()),
               static_cast<long long>(sets.test.size()));
-  const std::int64_t batch = std::min(training.batch, sets.train.size());
   optim::AdamW adam(parameters(net), {.lr = training.lr, .weight_decay = training.weight_decay});
   const Goodness goodness = greatest("mean IoU", [&] { return metrics::measure_pixels(net, sets.test, sets.classes).mean_iou(); });
-  Trainer trainer(net, adam, pixel_loss(),
-                  {.epochs = training.epochs,
-                   .batch = batch,
-                   .test_batch = 64,
-                   .seed = training.seed,
-                   .schedule = optim::OneCycleLR{.maximum = training.lr,
-                                                 .total = std::max<std::int64_t>(2, training.epochs * (sets.train.size() / batch))},
-                   .workers = static_cast<int>(choice.workers),
-                   .checkpoint = training.checkpoint,
-                   .stop_on_interrupt = true,
-                   .early_stopping = best_of(training, goodness),
-                   .progress = Progress::No});
+  Trainer trainer(net, adam, pixel_loss(), trainer_options(choice, sets, goodness));
   const History history = train_with_report(trainer, training, goodness, "pictures", sets.train, sets.test);
   models::save_unet(training.out, net, sets.size, sets.classes);
   print_measures(net, sets.classes, sets.test, "validation");
@@ -145,14 +117,8 @@ void predict_masks(const std::string& path, const std::vector<std::string>& pict
 
 void evaluate_masks(const std::string& path, const std::string& folder) {
   const models::NamedUNet model = models::load_unet(path);
-  const LabelledFolder set =
-      folder.empty() ? strokes_of(drawn_test(kDrawnTests)) : open_masks(folder, model.size, models::colours_of(*model.net));
-  if (set.classes != model.classes || (folder.empty() && (model.net->in != 1 || model.size != kDrawnSide))) {
-    throw Error({.op = "tegula eval",
-                 .got = (folder.empty() ? "drawn digits" : folder) + " with the classes " + joined(set.classes),
-                 .expected = "pictures with those of the model: " + joined(model.classes),
-                 .advice = "give --data FOLDER"});
-  }
+  const LabelledFolder set = evaluation_set({.classes = model.classes, .channels = model.net->in, .size = model.size}, folder,
+                                            models::colours_of(*model.net), open_masks, strokes_of);
   print_measures(*model.net, model.classes, set.set, folder.empty() ? "drawn digits" : folder);
 }
 

@@ -18,6 +18,7 @@ namespace tegula::app {
 namespace {
 
 constexpr std::uint64_t kTrainScenes = 1, kTestScenes = 2;  // seeds
+constexpr std::int64_t kDrawnSide = 64, kDrawnTests = 400;
 constexpr std::int64_t kUsualSize = 128;
 constexpr std::size_t kBytesOfSamples = std::size_t{2} << 30;  // kept in memory; above that pictures are read again in each epoch
 
@@ -74,9 +75,6 @@ void add_objects_options(Command& command, ObjectsChoice& c, const std::string& 
   add_options(command, c.training, "pictures");
 }
 
-data::Scenes drawn_train(std::int64_t count) { return data::draw_scenes(count, kTrainScenes, {.size = kDrawnSide}); }
-data::Scenes drawn_test(std::int64_t count) { return data::draw_scenes(count, kTestScenes, {.size = kDrawnSide}); }
-
 ObjectSets folder_sets(const ObjectsChoice& choice, const OpenFolder& open) {
   const auto own = own_parts(choice.folder);
   const data::Colours colours = choice.gray ? data::Colours::Gray : data::Colours::Rgb;
@@ -106,6 +104,53 @@ ObjectSets folder_sets(const ObjectsChoice& choice, const OpenFolder& open) {
   if (!choice.test.empty()) sets.last = kept(like_first(choice.test));
   sets.description = printable(choice.folder);
   return sets;
+}
+
+ObjectSets drawn_sets(const ObjectsChoice& choice, const LabelScenes& label) {
+  const auto drawn = [&](std::int64_t count, std::uint64_t seed) { return label(data::draw_scenes(count, seed, {.size = kDrawnSide})); };
+  LabelledFolder train = drawn(choice.pictures, kTrainScenes);
+  return {.train = std::move(train.set),
+          .test = drawn(std::min(kDrawnTests, choice.pictures), kTestScenes).set,
+          .classes = std::move(train.classes),
+          .size = kDrawnSide,
+          .channels = 1,
+          .description = "drawn digits"};
+}
+
+LabelledFolder evaluation_set(const TrainedModel& model, const std::string& folder, data::Colours colours, const OpenFolder& open,
+                              const LabelScenes& label) {
+  const bool drawn = folder.empty();
+  LabelledFolder set = drawn ? label(data::draw_scenes(kDrawnTests, kTestScenes, {.size = kDrawnSide})) : open(folder, model.size, colours);
+  if (set.classes != model.classes || (drawn && (model.channels != 1 || model.size != kDrawnSide))) {
+    throw Error({.op = "tegula eval",
+                 .got = (drawn ? "drawn digits" : folder) + " with the classes " + joined(set.classes),
+                 .expected = "pictures with those of the model: " + joined(model.classes),
+                 .advice = "give --data FOLDER"});
+  }
+  return set;
+}
+
+void require_halves(const ObjectsChoice& choice, std::int64_t size, const char* option, std::int64_t times) {
+  if (size % (std::int64_t{1} << times) == 0) return;
+  throw Error({.op = choice.training.op,
+               .got = format("--size %lld with %s %lld", static_cast<long long>(size), option, static_cast<long long>(times)),
+               .expected = "pictures that can be halved as often"});
+}
+
+TrainerOptions trainer_options(const ObjectsChoice& choice, const ObjectSets& sets, const Goodness& goodness) {
+  const OwnTraining& training = choice.training;
+  const std::int64_t batch = std::min(training.batch, sets.train.size());
+  return {.epochs = training.epochs,
+          .batch = batch,
+          .test_batch = 64,
+          .seed = training.seed,
+          .schedule =
+              optim::OneCycleLR{.maximum = training.lr, .total = std::max<std::int64_t>(2, training.epochs * (sets.train.size() / batch))},
+          .workers = static_cast<int>(choice.workers),
+          .checkpoint = training.checkpoint,
+          .stop_on_interrupt = true,
+          .early_stopping = best_of(training, goodness),
+          .progress = Progress::No};
 }
 
 Goodness greatest(std::string name, std::function<double()> measure) {

@@ -26,11 +26,6 @@ struct ObjectsChoice {
 /// `labels`: of the pictures in the folder.
 void add_objects_options(Command& command, ObjectsChoice& choice, const std::string& labels);
 
-inline constexpr std::int64_t kDrawnSide = 64;
-/// Drawn pictures, the same in each run: to train on, and others to measure by.
-data::Scenes drawn_train(std::int64_t count);
-data::Scenes drawn_test(std::int64_t count);
-
 struct ObjectSets {
   data::AnyDataset train, test, last;  // `last`: of --test
   std::vector<std::string> classes;
@@ -46,6 +41,22 @@ struct LabelledFolder {
 using OpenFolder = std::function<LabelledFolder(const std::string& folder, std::int64_t size, data::Colours colours)>;
 /// The folder's train and val, or shares of it drawn at random; training pictures with random changes. Throws Error where parts differ in their classes.
 ObjectSets folder_sets(const ObjectsChoice& choice, const OpenFolder& open);
+/// Drawn digits with what `label` says of them, the same in each run.
+using LabelScenes = std::function<LabelledFolder(data::Scenes scenes)>;
+ObjectSets drawn_sets(const ObjectsChoice& choice, const LabelScenes& label);
+
+/// Pictures to measure a model by: the folder's, drawn ones without one. Throws Error where the model has other classes, or takes no drawn ones.
+struct TrainedModel {
+  const std::vector<std::string>& classes;
+  std::int64_t channels, size;
+};
+LabelledFolder evaluation_set(const TrainedModel& model, const std::string& folder, data::Colours colours, const OpenFolder& open,
+                              const LabelScenes& label);
+
+/// Throws Error for pictures that cannot be halved `times`, as `option` says.
+void require_halves(const ObjectsChoice& choice, std::int64_t size, const char* option, std::int64_t times);
+/// AdamW's rate rises and falls once; the best epoch's weights stay.
+TrainerOptions trainer_options(const ObjectsChoice& choice, const ObjectSets& sets, const Goodness& goodness);
 
 /// A measure that is taken of the validation set once an epoch: the epoch with the greatest is the best.
 Goodness greatest(std::string name, std::function<double()> measure);

@@ -71,13 +71,9 @@ void save_image_classifier(const std::string& path, const ImageClassifier& net, 
 }
 
 NamedImageClassifier load_image_classifier(const std::string& path) {
-  const ModelFile file = read_model_file(path);
+  const ModelFile file = read_model_file(
+      path, {.op = "load_image_classifier", .kind = kImagesKind, .words = "a classifier of pictures", .command = "tegula train images"});
   const ModelDescription& d = file.description;
-  if (d.kind != kImagesKind)
-    throw Error({.op = "load_image_classifier",
-                 .got = path + ": the model " + d.kind.substr(0, 80),
-                 .expected = "a classifier of pictures",
-                 .advice = "tegula train images writes such files"});
   NamedImageClassifier out;
   out.classes = io::listed_texts({{"classes", d.text("classes", path)}}, "classes", path);
   if (out.classes.empty()) throw Error({.op = "load_image_classifier", .got = path + ": no classes", .expected = "at least one"});

@@ -64,4 +64,14 @@ ModelFile read_model_file(const std::string& path) {
   return out;
 }
 
+ModelFile read_model_file(const std::string& path, const WantedModel& wanted) {
+  ModelFile file = read_model_file(path);
+  if (file.description.kind != wanted.kind)
+    throw Error({.op = wanted.op,
+                 .got = path + ": the model " + file.description.kind.substr(0, 80),
+                 .expected = wanted.words,
+                 .advice = wanted.command + " writes such files"});
+  return file;
+}
+
 }  // namespace tegula::models

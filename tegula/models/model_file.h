@@ -32,5 +32,11 @@ struct ModelFile {
 };
 /// Throws Error for a file that cannot be read, or does not describe its content.
 ModelFile read_model_file(const std::string& path);
+/// A model that a function loads: its kind, in words, and the command that writes it.
+struct WantedModel {
+  std::string op, kind, words, command;
+};
+/// The same. Throws Error in the name of wanted.op for a model of another kind.
+ModelFile read_model_file(const std::string& path, const WantedModel& wanted);
 
 }  // namespace tegula::models

@@ -112,13 +112,9 @@ void save_detector(const std::string& path, const SingleShotDetector& net, std::
 }
 
 NamedDetector load_detector(const std::string& path) {
-  const ModelFile file = read_model_file(path);
+  const ModelFile file =
+      read_model_file(path, {.op = "load_detector", .kind = kDetectionKind, .words = "a detector", .command = "tegula train detector"});
   const ModelDescription& d = file.description;
-  if (d.kind != kDetectionKind)
-    throw Error({.op = "load_detector",
-                 .got = path + ": the model " + d.kind.substr(0, 80),
-                 .expected = "a detector",
-                 .advice = "tegula train detector writes such files"});
   constexpr double kMostPixels = 1e6;
   NamedDetector out;
   out.classes = io::listed_texts({{"classes", d.text("classes", path)}}, "classes", path);

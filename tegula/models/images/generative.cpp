@@ -22,19 +22,14 @@ namespace {
 
 constexpr double kRealLabel = 0.9;
 
-PictureSizes read_sizes(const ModelFile& file, const char* kind, const std::string& path) {
+PictureSizes read_sizes(const ModelFile& file, const std::string& path) {
   const ModelDescription& d = file.description;
-  if (d.kind != kind)
-    throw Error({.op = std::string("load_") + kind,
-                 .got = path + ": the model " + d.kind.substr(0, 80),
-                 .expected = std::string("a ") + kind,
-                 .advice = std::string("tegula train ") + kind + " writes such files"});
   const PictureSizes sizes{.latent = d.whole("latent", 1, 65536, path),
                            .channels = d.whole("channels", 1, 3, path),
                            .size = d.whole("size", 8, 4096, path),
                            .width = d.whole("width", 1, 1024, path)};
   const std::string generator = d.kind == kGanKind ? "generator" : "decoder";
-  require_tensor(std::string("load_") + kind, file.state, generator + ".input.weight",
+  require_tensor("load_" + d.kind, file.state, generator + ".input.weight",
                  {sizes.most_maps() * sizes.smallest() * sizes.smallest(), sizes.latent}, path);
   return sizes;
 }
@@ -53,8 +48,10 @@ void save_pictures_net(const std::string& path, const char* kind, const Net& net
 
 template <class Net>
 std::unique_ptr<Net> load_pictures_net(const std::string& path, const char* kind) {
-  const ModelFile file = read_model_file(path);
-  auto net = std::make_unique<Net>(Net{.sizes = read_sizes(file, kind, path)});
+  const std::string name = kind;
+  const ModelFile file =
+      read_model_file(path, {.op = "load_" + name, .kind = name, .words = "a " + name, .command = "tegula train " + name});
+  auto net = std::make_unique<Net>(Net{.sizes = read_sizes(file, path)});
   load(*net, file.state);
   eval(*net);
   return net;

@@ -42,13 +42,9 @@ void save_unet(const std::string& path, const UNet& net, std::int64_t size, cons
 }
 
 NamedUNet load_unet(const std::string& path) {
-  const ModelFile file = read_model_file(path);
+  const ModelFile file =
+      read_model_file(path, {.op = "load_unet", .kind = kSegmentationKind, .words = "a U-Net", .command = "tegula train unet"});
   const ModelDescription& d = file.description;
-  if (d.kind != kSegmentationKind)
-    throw Error({.op = "load_unet",
-                 .got = path + ": the model " + d.kind.substr(0, 80),
-                 .expected = "a U-Net",
-                 .advice = "tegula train unet writes such files"});
   NamedUNet out;
   out.classes = io::listed_texts({{"classes", d.text("classes", path)}}, "classes", path);
   const std::int64_t in = d.whole("in", 1, 3, path), width = d.whole("width", 1, 1024, path), depth = d.whole("depth", 1, 8, path);
