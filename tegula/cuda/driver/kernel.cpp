@@ -280,15 +280,17 @@ void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOpti
   Printing* const printing = prints_.empty() ? nullptr : &this->printing();
   simt::PrintBuffer* printed = printing ? &printing->buffer() : nullptr;
   const auto begin = [&](std::initializer_list<void*> head, std::int64_t instances) {
-    std::vector<void*> parameters(9 + maps.size());
-    void** next = parameters.data();
+    std::array<void*, 9> few{};  // nearly all kernels take no maps: nothing is allocated for them
+    std::vector<void*> many(maps.empty() ? 0 : few.size() + maps.size());
+    void** const parameters = maps.empty() ? few.data() : many.data();
+    void** next = parameters;
     *next++ = *head.begin();
     for (CUtensorMap& map : maps) *next++ = &map;
     next = std::copy(head.begin() + 1, head.end(), next);
     *next++ = &failure;
     if (variant.guarded) *next++ = &guards, *next++ = &guard_count;
     *next = &printed;  // which only a kernel that prints takes
-    start(context_, function, instances, parameters.data());
+    start(context_, function, instances, parameters);
     if (printing) check(cuLaunchHostFunc(context_.stream(), &Kernel::show, printing), function.generated.name);
   };
   if (!variant.many_sets) {

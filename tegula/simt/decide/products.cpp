@@ -352,10 +352,11 @@ class Decider {
       ring->second.late = 1;
     }
   }
-  /// As many as two blocks of a multiprocessor have room for, of wgmma where these are 3 copied by TMA, otherwise as many as one has, from 2 to 4. H200, bf16, 4096³, TFLOP/s (cuBLAS 701): mma,
-  /// tiles of 128 x 128: 64 terms in 3 stages 262, in 4, for which one block has room, 179; 32 terms in 4 stages 353. wgmma: 64 terms in 3 stages 255, in 4
-  /// 365; 32 terms in 4 stages 344; tiles of 128 x 256, 64 terms in 4 stages 398 (8192³: 426 of 657), 256 x 128 312. With copies by TMA 4 stages of 128 x 256 x 64
-  /// 632 (of 698; 8192³: 662 of 665), 256 x 128 618, 128 x 128 519, in 3 stages 614 (8192 x 768 x 768: 402 and 461).
+  /// As many as two blocks of a multiprocessor have room for, of wgmma where these are 3 copied by TMA, otherwise as many as one has, from 2 to 4.
+  /// H200, bf16, 4096³, TFLOP/s (cuBLAS 701): mma, tiles of 128 x 128: 64 terms in 3 stages 262, in 4, for which one block has room, 179; 32 terms
+  /// in 4 stages 353. wgmma: 64 terms in 3 stages 255, in 4 365; 32 terms in 4 stages 344; tiles of 128 x 256, 64 terms in 4 stages 398 (8192³: 426
+  /// of 657), 256 x 128 312. With copies by TMA 4 stages of 128 x 256 x 64 632 (of 698; 8192³: 662 of 665), 256 x 128 618, 128 x 128 519, in 3
+  /// stages 614 (8192 x 768 x 768: 402 and 461).
   void choose_stages() {
     constexpr std::size_t kOther = 2048;
     constexpr int kMostStages = 4;
