@@ -399,22 +399,34 @@ const T& unboxed(const Box<T>& box) {
   return *box;
 }
 
+template <class T, class Variant>
+inline constexpr bool kIsKind = false;
+template <class T, class... Kinds>
+inline constexpr bool kIsKind<T, std::variant<Kinds...>> = (std::is_same_v<T, Kinds> || ...);
+
 struct Statement {
-  template <class T>
-  static constexpr bool kBoxed = sizeof(T) > 2 * sizeof(Expression) + 8;
   using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
                             AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report,
                             Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, BeginCounters,
                             EndCounters, ExpectBytes, Box<CopyBox>, AwaitBytes, Combine, BeginExchange, Scan, Sort, Box<Shuffle>,
                             ReadMatrices, PackFragment, Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts,
                             AwaitProducts, FenceTiles, CopyTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+  template <class T>
+  static constexpr bool kBoxed = kIsKind<Box<T>, What>;
   What what;
   Box<Expression> when;  // nothing: always
 
   template <class T>
-  Statement(T statement, Condition condition = {}) : what(in_place(std::move(statement))) {
+  Statement(T statement, Condition condition = {})
+      : what(std::in_place_type<std::conditional_t<kBoxed<T>, Box<T>, T>>, std::move(statement)) {
     if (condition) when = *std::move(condition);
   }
+  // Defined in kernel.cpp: a source that instantiates copies of 54 kinds of statements takes twice as long to compile.
+  Statement(const Statement& other);
+  Statement(Statement&& other) noexcept;
+  Statement& operator=(const Statement& other);
+  Statement& operator=(Statement&& other) noexcept;
+  ~Statement();
   template <class T>
   T* as() {
     if constexpr (kBoxed<T>) {
@@ -427,13 +439,6 @@ struct Statement {
   template <class T>
   const T* as() const {
     return const_cast<Statement*>(this)->as<T>();
-  }
-
- private:
-  template <class T>
-  static What in_place(T statement) {
-    if constexpr (kBoxed<T>) return Box<T>(std::move(statement));
-    else return What(std::move(statement));
   }
 };
 

@@ -31,54 +31,55 @@ void for_each_statement(B& block, F&& f) {
   }
 }
 
-/// Calls f(expression) for each expression of the statement itself; not for those of blocks within, nor for parts of expressions.
+/// Calls f(expression) for each expression of one kind of statement; not for those of blocks within, nor for parts of expressions.
+template <class W, class F>
+void for_each_expression_of(W& what, F&& f) {
+  using T = std::remove_const_t<W>;
+  const auto all = [&](auto&... expressions) { (f(expressions), ...); };
+  if constexpr (std::is_same_v<T, Declare>) {
+    if (what.value) f(*what.value);
+  } else if constexpr (std::is_same_v<T, Assign>) all(what.target, what.value);
+  else if constexpr (std::is_same_v<T, Keep> || std::is_same_v<T, Report>) all(what.value);
+  else if constexpr (std::is_same_v<T, For>) {
+    all(what.begin, what.end, what.step);
+    if (what.when) f(*what.when);
+  } else if constexpr (std::is_same_v<T, Branch>) all(what.when);
+  else if constexpr (std::is_same_v<T, LoadWide>) {
+    all(what.pointer, what.target);
+    if (what.limited) all(what.limited->limit, what.limited->substitute);
+  } else if constexpr (std::is_same_v<T, StoreWide>) {
+    all(what.pointer, what.source);
+    if (what.limited) all(what.limited->limit);
+  } else if constexpr (std::is_same_v<T, StoreOne>) all(what.pointer, what.value);
+  else if constexpr (std::is_same_v<T, Atomic>) {
+    all(what.pointer, what.value);
+    if (what.compared) f(*what.compared);
+    if (what.target) f(*what.target);
+  } else if constexpr (std::is_same_v<T, WriteInOrder>) all(what.count, what.owners, what.owner);
+  else if constexpr (std::is_same_v<T, Show>) all(what.value, what.index);
+  else if constexpr (std::is_same_v<T, Philox>) all(what.seed, what.counter, what.target);
+  else if constexpr (std::is_same_v<T, Shuffle>) all(what.target, what.source, what.distance);
+  else if constexpr (std::is_same_v<T, ReadMatrices>) all(what.place, what.target);
+  else if constexpr (std::is_same_v<T, PackFragment>) all(what.source, what.target);
+  else if constexpr (std::is_same_v<T, MultiplyFragments>) all(what.upper, what.lower, what.left, what.right);
+  else if constexpr (std::is_same_v<T, MultiplyTile>) all(what.upper, what.lower, what.left.place, what.right.place);
+  else if constexpr (std::is_same_v<T, CopyAsync>) all(what.source, what.place);
+  else if constexpr (std::is_same_v<T, CopyAhead>) all(what.place, what.source, what.inside);
+  else if constexpr (std::is_same_v<T, BeginCounters> || std::is_same_v<T, EndCounters>) all(what.place);
+  else if constexpr (std::is_same_v<T, ExpectBytes>) all(what.counter);
+  else if constexpr (std::is_same_v<T, AwaitBytes>) all(what.counter, what.parity);
+  else if constexpr (std::is_same_v<T, CopyBox>)
+    all(what.place, what.counter, what.pointer, what.x, what.y, what.columns, what.rows, what.stride);
+  else if constexpr (std::is_same_v<T, Combine>) {
+    for (auto& one : what.registers) f(one);
+  }
+}
+
+/// Calls f(expression) for each expression of the statement itself, that of its condition first.
 template <class S, class F>
 void for_each_expression(S& statement, F&& f) {
   if (statement.when) f(*statement.when);
-  std::visit(
-      [&](auto& held) {
-        auto& what = unboxed(held);
-        using T = std::remove_const_t<std::remove_reference_t<decltype(what)>>;
-        const auto all = [&](auto&... expressions) { (f(expressions), ...); };
-        if constexpr (std::is_same_v<T, Declare>) {
-          if (what.value) f(*what.value);
-        } else if constexpr (std::is_same_v<T, Assign>) all(what.target, what.value);
-        else if constexpr (std::is_same_v<T, Keep> || std::is_same_v<T, Report>) all(what.value);
-        else if constexpr (std::is_same_v<T, For>) {
-          all(what.begin, what.end, what.step);
-          if (what.when) f(*what.when);
-        } else if constexpr (std::is_same_v<T, Branch>) all(what.when);
-        else if constexpr (std::is_same_v<T, LoadWide>) {
-          all(what.pointer, what.target);
-          if (what.limited) all(what.limited->limit, what.limited->substitute);
-        } else if constexpr (std::is_same_v<T, StoreWide>) {
-          all(what.pointer, what.source);
-          if (what.limited) all(what.limited->limit);
-        } else if constexpr (std::is_same_v<T, StoreOne>) all(what.pointer, what.value);
-        else if constexpr (std::is_same_v<T, Atomic>) {
-          all(what.pointer, what.value);
-          if (what.compared) f(*what.compared);
-          if (what.target) f(*what.target);
-        } else if constexpr (std::is_same_v<T, WriteInOrder>) all(what.count, what.owners, what.owner);
-        else if constexpr (std::is_same_v<T, Show>) all(what.value, what.index);
-        else if constexpr (std::is_same_v<T, Philox>) all(what.seed, what.counter, what.target);
-        else if constexpr (std::is_same_v<T, Shuffle>) all(what.target, what.source, what.distance);
-        else if constexpr (std::is_same_v<T, ReadMatrices>) all(what.place, what.target);
-        else if constexpr (std::is_same_v<T, PackFragment>) all(what.source, what.target);
-        else if constexpr (std::is_same_v<T, MultiplyFragments>) all(what.upper, what.lower, what.left, what.right);
-        else if constexpr (std::is_same_v<T, MultiplyTile>) all(what.upper, what.lower, what.left.place, what.right.place);
-        else if constexpr (std::is_same_v<T, CopyAsync>) all(what.source, what.place);
-        else if constexpr (std::is_same_v<T, CopyAhead>) all(what.place, what.source, what.inside);
-        else if constexpr (std::is_same_v<T, BeginCounters> || std::is_same_v<T, EndCounters>) all(what.place);
-        else if constexpr (std::is_same_v<T, ExpectBytes>) all(what.counter);
-        else if constexpr (std::is_same_v<T, AwaitBytes>) all(what.counter, what.parity);
-        else if constexpr (std::is_same_v<T, CopyBox>)
-          all(what.place, what.counter, what.pointer, what.x, what.y, what.columns, what.rows, what.stride);
-        else if constexpr (std::is_same_v<T, Combine>) {
-          for (auto& one : what.registers) f(one);
-        }
-      },
-      statement.what);
+  std::visit([&](auto& held) { for_each_expression_of(unboxed(held), f); }, statement.what);
 }
 
 /// Calls f(expression) for each expression that names registers which the statement itself writes; what it declares has none.

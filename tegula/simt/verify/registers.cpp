@@ -294,6 +294,9 @@ class Paths {
   }
   template <class T>
   void operator()(const T&, const Statement& statement) {
+    read_and_write(statement);
+  }
+  void read_and_write(const Statement& statement) {
     Bits bits = 0;
     for_each_expression(statement, [&](const Expression& e) {
       bool is_target = false;

@@ -249,8 +249,7 @@ class Verifier {
   }
   template <class T>
   void check_all(const T& what) {
-    const Statement statement(what);
-    for_each_expression(statement, [&](const Expression& e) { check_expression(e); });
+    for_each_expression_of(what, [&](const Expression& e) { check_expression(e); });
   }
 
   const Kernel& k_;
