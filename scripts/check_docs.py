@@ -20,6 +20,7 @@ FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```[ ]*$", re.MULTILINE | re.DOTALL)
 
 
 TABLE = re.compile(r"(?:^\|.*\n)+", re.MULTILINE)
+WHOLE = re.compile(r"^#include [<\"]tegula/tegula\.h[>\"]", re.MULTILINE)
 CODE = re.compile(r"`([^`]+)`")
 
 
@@ -84,7 +85,10 @@ def same(printed, expected):
 def write_project(folder, pages):
     """One CMake project with one program per block."""
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ["cmake_minimum_required(VERSION 3.22)", "project(docs LANGUAGES CXX)", "find_package(tegula REQUIRED COMPONENTS text onnx)"]
+    (folder / "headers.cpp").write_text("// Nothing: its precompiled header is what counts.\n")
+    lines = ["cmake_minimum_required(VERSION 3.22)", "project(docs LANGUAGES CXX)", "find_package(tegula REQUIRED COMPONENTS text onnx)",
+             "add_library(headers OBJECT headers.cpp)", "target_link_libraries(headers PRIVATE tegula::tegula)",
+             "target_precompile_headers(headers PRIVATE <tegula/tegula.h>)"]
     for page, (programs, files) in pages.items():
         page_folder = folder / page.stem
         page_folder.mkdir(exist_ok=True)
@@ -98,6 +102,8 @@ def write_project(folder, pages):
             lines += [f"add_executable({block.name} {page.stem}/{block.name}.cpp)",
                       f"target_include_directories({block.name} PRIVATE {page.stem})",
                       f"target_link_libraries({block.name} PRIVATE {block.library})"]
+            if WHOLE.search(block.code):
+                lines.append(f"target_precompile_headers({block.name} REUSE_FROM headers)")
     (folder / "CMakeLists.txt").write_text("\n".join(lines) + "\n")
 
 

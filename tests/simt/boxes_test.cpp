@@ -101,7 +101,7 @@ TEST(Boxes, CompileWithoutSpills) {
        {TensorProduct{.tile = {128, 256, 64}, .out = bf16}, {.tile = {128, 128, 64}, .out = bf16, .b = From::Columns}}) {
     const Generated code = generate(program_of(p), with_maps(), 90);
     testing::internal::CaptureStderr();
-    const auto used = figures(prelude() + code.source, 90).at(code.name);
+    const auto used = figures(with_prelude(code.source), 90).at(code.name);
     EXPECT_EQ(testing::internal::GetCapturedStderr().find("Performance Loss"), std::string::npos);
     EXPECT_EQ(used.spill_stores, 0u);
     EXPECT_LE(used.stack_bytes, 16u);  // of a call that hardly happens

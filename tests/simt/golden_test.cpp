@@ -122,7 +122,7 @@ TEST(GoldenKernels, AreWhatTheyWereAndCompile) {
     SCOPED_TRACE(work.name);
     std::string text;
     for (const Generated& code : generated_of(programs_of(work.run), work.many_sets)) { text += test::with_figures(code); }
-    const std::string unit = prelude() + text;
+    const std::string unit = with_prelude(text);
     text = std::regex_replace(text, std::regex("// golden_test.cpp:[0-9]+"), "// the user's line");
     text = std::regex_replace(text, std::regex("tile_shape_kernels.h:[0-9]+"), "the user's line");
     EXPECT_TRUE(test::is_golden(work.name, text));

@@ -131,14 +131,14 @@ TEST(ProductTexts, CompileForEachArchitectureThatHasThem) {
       const TensorProduct p{.tile = {64, 64, 32}, .stored = dtype, .out = is_float(dtype) ? f32 : i32, .b = From::Columns};
       const Generated code = generate(program_of(p), known(), architecture);
       EXPECT_EQ(multiplies(code.source), architecture >= 89 || !is_float8(dtype)) << name(dtype) << " " << architecture;
-      EXPECT_GT(compile_cubin(prelude() + code.source, architecture).size(), 1000u);
+      EXPECT_GT(compile_cubin(with_prelude(code.source), architecture).size(), 1000u);
     }
   }
 }
 /// Neither spilled, nor in an array in memory; and without ptxas' remark that products wait for each other, which NVRTC writes to stderr.
 void expect_sums_in_registers(const Generated& code, int architecture, const std::string& what) {
   testing::internal::CaptureStderr();
-  const auto used = figures(prelude() + code.source, architecture).at(code.name);
+  const auto used = figures(with_prelude(code.source), architecture).at(code.name);
   EXPECT_EQ(testing::internal::GetCapturedStderr().find("Potential Performance Loss"), std::string::npos) << what;
   EXPECT_LE(used.registers, 255) << what;
   EXPECT_EQ(used.stack_bytes, 0u) << what;

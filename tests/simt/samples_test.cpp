@@ -35,7 +35,7 @@ TEST_P(Samples, HaveTheirGoldenTexts) {
   const Generated code = generate(sample.program, known_of(sample), 90);
   EXPECT_TRUE(test::is_golden("sample_" + sample.name, test::with_figures(code)));
   if (!nvrtc_available()) return;
-  EXPECT_GT(compile_cubin(prelude() + code.source, 90).size(), 1000u);
+  EXPECT_GT(compile_cubin(with_prelude(code.source), 90).size(), 1000u);
 }
 
 TEST_P(Samples, LeaveOnTheMachineWhatTheInterpreterLeaves) {
@@ -112,11 +112,28 @@ TEST(CarriedPointers, CostNoMoreThanACounter) {
   }
   if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
   std::vector<int> registers;
-  for (const Generated& code : codes) registers.push_back(figures(prelude() + code.source, 90).at(code.name).registers);
+  for (const Generated& code : codes) registers.push_back(figures(with_prelude(code.source), 90).at(code.name).registers);
   EXPECT_LE(registers[0], registers[1]);
 }
 
 INSTANTIATE_TEST_SUITE_P(, Samples, testing::ValuesIn(samples()), [](const auto& info) { return info.param.name; });
+
+TEST(Prelude, IsOfThePartsThatKernelsUse) {
+  const auto has = [](const std::string& kernel, const char* part) {
+    const std::string unit = with_prelude(kernel);
+    EXPECT_EQ(behind_prelude(unit), kernel);
+    return unit.find(std::string("#pragma region ") + part) != std::string::npos;
+  };
+  EXPECT_FALSE(has("y = x + 1;", "Words"));
+  EXPECT_FALSE(has("y = x + 1;", "Across"));
+  EXPECT_TRUE(has("y = quick_tanh(x);", "Words"));
+  EXPECT_FALSE(has("y = quick_tanh(x);", "Across"));
+  EXPECT_TRUE(has("combine_rows<Sum<float>, 4>(x);", "Across"));
+  EXPECT_TRUE(has("combine_rows<Sum<float>, 4>(x);", "Words"));  // is_nan, of Best
+  EXPECT_FALSE(has("combine_rows<Sum<float>, 4>(x);", "Products"));
+  EXPECT_TRUE(has("const TensorMap map0;", "Products"));
+  EXPECT_TRUE(behind_prelude("no unit").empty());
+}
 
 }  // namespace
 }  // namespace tegula::gpu

@@ -74,7 +74,7 @@ TEST(TileLanguageOnAGpu, LoopsWithoutACountAndAssemblyGiveTheSameValues) {
   if (!nvrtc_available()) return;
   const tile::Program& program = TileKernelOp::of(kernel_node(packed).op())->program().program;
   const Generated code = generate(program, {.facts = std::vector<std::uint8_t>(program.parameters.size(), 4)}, 90);
-  EXPECT_GT(compile_cubin(prelude() + code.source, 90).size(), 1000u);
+  EXPECT_GT(compile_cubin(with_prelude(code.source), 90).size(), 1000u);
 }
 
 // Tiles of every element type, as the interpreter has them; tests/ops/tile_types_test.cpp compares that with what the numbers stand for.

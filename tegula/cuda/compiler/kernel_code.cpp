@@ -64,7 +64,7 @@ GpuKernelCode code_for_gpu(const tile::Program& program, const GpuTarget& target
                      .threads = generated.threads,
                      .cluster = generated.cluster,
                      .dynamic_shared = generated.shared_bytes};
-  compile(code, gpu::prelude() + "\n" + generated.source, target.architecture, gpu::Products::Rounded);
+  compile(code, gpu::with_prelude(generated.source), target.architecture, gpu::Products::Rounded);
   return code;
 }
 

@@ -154,7 +154,7 @@ void CodeCache::start(const std::vector<Generated>& wanted) {
     units.back()->add(generated, text, std::move(key));
     begun_.emplace(generated.name, units.back());
   }
-  for (const auto& unit : units) unit->cubin = compile_cubin_later(prelude() + std::exchange(unit->source, {}), context_.card.architecture);
+  for (const auto& unit : units) unit->cubin = compile_cubin_later(with_prelude(std::exchange(unit->source, {})), context_.card.architecture);
   note(wanted);
 }
 
@@ -332,7 +332,7 @@ std::string Kernel::listing_of(const runtime::PlannedLaunch& launch) const {
 
 std::string Kernel::assembly(const runtime::PlannedLaunch& launch) const {
   const std::string source = listing_of(launch);
-  return source.empty() ? "" : compile_ptx(prelude() + "\n" + source, context_.card.architecture);
+  return source.empty() ? "" : compile_ptx(with_prelude(source), context_.card.architecture);
 }
 
 std::optional<runtime::KernelFigures> Kernel::figures(const runtime::PlannedLaunch& launch) const {

@@ -49,7 +49,7 @@ struct Text {
   Products products = Products::Rounded;
   int made = 0;  // how many processes, or units of one, asked for it
 
-  std::string unit() const { return generated ? prelude() + "\n" + source : source; }
+  std::string unit() const { return generated ? with_prelude(source) : source; }
   std::string key(int version) const {
     const std::string all =
         unit() + "\n" + std::to_string(version) + " " + std::to_string(architecture) + (products == Products::Rounded ? " rounded" : "");
@@ -104,10 +104,11 @@ std::vector<Text> texts_of(const fs::path& folder) {
     const std::string file = read(folder / name);
     const std::size_t line = file.find('\n') + 1;
     const std::string options = file.substr(0, line), source = file.substr(line);
-    Text text{.generated = source.starts_with(prelude())};
+    const std::string_view body = behind_prelude(source);
+    Text text{.generated = !body.empty()};
     text.architecture = std::atoi(options.c_str() + options.find("sm_") + 3);
     if (options.find("--fmad=true") != std::string::npos) text.products = Products::Contracted;
-    const auto kernels = text.generated ? kernels_of(source.substr(prelude().size())) : std::vector{source};
+    const auto kernels = text.generated ? kernels_of(std::string(body)) : std::vector{source};
     for (const std::string& kernel : kernels) {
       text.source = kernel;
       all.try_emplace(options + kernel, text).first->second.made += times;
@@ -135,9 +136,9 @@ std::vector<Unit> units_of(const std::vector<const Text*>& texts) {
 }
 
 std::vector<char> compile(const Unit& unit) {
-  std::string source = unit[0]->generated ? prelude() : "";
+  std::string source;
   for (const Text* text : unit) source += (unit[0]->generated ? "\n" : "") + text->source;
-  return compile_cubin(source, unit[0]->architecture, unit[0]->products);
+  return compile_cubin(unit[0]->generated ? with_prelude(source) : source, unit[0]->architecture, unit[0]->products);
 }
 
 /// What the compiler writes to this process's stderr: remarks of ptxas come there, and not into the log.
