@@ -5,6 +5,7 @@
 #include <cstring>
 #include <memory>
 #include <string_view>
+#include <unordered_map>
 
 #include "tegula/dist/transport/mpi/functions.h"
 
@@ -20,6 +21,13 @@ struct Request {
 };
 
 bool heard = false;
+std::unordered_map<void*, std::unique_ptr<Request>> requests;  // what does not end goes with the run
+
+void* request(void* bytes, std::size_t count, int channel) {
+  auto made = std::make_unique<Request>(Request{bytes, count, channel, 0});
+  Request* const handle = made.get();
+  return requests.emplace(handle, std::move(made)), handle;
+}
 
 long turns() {
   const char* const text = std::getenv("TEGULA_FAKE_MPI_TURNS");
@@ -27,11 +35,11 @@ long turns() {
 }
 
 bool is_done(void* handle) {
-  auto* const request = static_cast<Request*>(handle);
-  if (request->bytes && request->channel == 0 && (turns() < 0 || ++request->asked <= turns())) return false;
-  const std::unique_ptr<Request> done(request);
-  if (done->bytes && done->channel == 0) std::memset(done->bytes, 7, done->count);
-  if (done->bytes && done->channel == 1) std::memcpy(done->bytes, kSentence.data(), done->count);
+  Request& one = *static_cast<Request*>(handle);
+  if (one.bytes && one.channel == 0 && (turns() < 0 || ++one.asked <= turns())) return false;
+  if (one.bytes && one.channel == 0) std::memset(one.bytes, 7, one.count);
+  if (one.bytes && one.channel == 1) std::memcpy(one.bytes, kSentence.data(), one.count);
+  requests.erase(handle);
   return true;
 }
 
@@ -43,11 +51,11 @@ bool waits(int channel, int* from, std::size_t* count) {
 const tegula::dist::MpiFunctions kFunctions{
     .version = tegula::dist::kMpiInterface,
     .start = [](int* rank, int* size) -> const char* { return *rank = 0, *size = 2, heard = false, nullptr; },
-    .send = [](int, const void*, std::size_t, int channel) -> void* { return new Request{nullptr, 0, channel, 0}; },
-    .receive = [](int, void* bytes, std::size_t count, int channel) -> void* { return new Request{bytes, count, channel, 0}; },
+    .send = [](int, const void*, std::size_t, int channel) -> void* { return request(nullptr, 0, channel); },
+    .receive = [](int, void* bytes, std::size_t count, int channel) -> void* { return request(bytes, count, channel); },
     .is_done = is_done,
     .waits = waits,
-    .finish = [] {}};
+    .finish = [] { requests.clear(); }};
 
 }  // namespace
 
