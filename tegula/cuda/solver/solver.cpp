@@ -34,6 +34,11 @@ Solver::Solver(Context& context) {
   get(library, syev_batched, "cusolverDnXsyevBatched");
   get(library, gesvd_size, "cusolverDnXgesvd_bufferSize");
   get(library, gesvd, "cusolverDnXgesvd");
+  get(library, sgesvdj_size, "cusolverDnSgesvdj_bufferSize");
+  get(library, dgesvdj_size, "cusolverDnDgesvdj_bufferSize");
+  get(library, sgesvdj, "cusolverDnSgesvdj");
+  get(library, dgesvdj, "cusolverDnDgesvdj");
+  get(library, set_tolerance, "cusolverDnXgesvdjSetTolerance");
   get(library, sorgqr_size, "cusolverDnSorgqr_bufferSize");
   get(library, dorgqr_size, "cusolverDnDorgqr_bufferSize");
   get(library, sorgqr, "cusolverDnSorgqr");
@@ -42,6 +47,8 @@ Solver::Solver(Context& context) {
   get(library, dpotrf_batched, "cusolverDnDpotrfBatched");
   get(blas_library, sgetrf_batched, "cublasSgetrfBatched");
   get(blas_library, dgetrf_batched, "cublasDgetrfBatched");
+  get(blas_library, sgeam, "cublasSgeam");
+  get(blas_library, dgeam, "cublasDgeam");
   get(blas_library, strsm, "cublasStrsm_v2");
   get(blas_library, dtrsm, "cublasDtrsm_v2");
   get(blas_library, strsm_batched, "cublasStrsmBatched");
@@ -50,8 +57,12 @@ Solver::Solver(Context& context) {
   const auto create = library.function<decltype(cusolverDnCreate)>("cusolverDnCreate");
   const auto create_params = library.function<decltype(cusolverDnCreateParams)>("cusolverDnCreateParams");
   const auto create_blas = blas_library.function<decltype(cublasCreate_v2)>("cublasCreate_v2");
+  const auto create_rotations = library.function<decltype(cusolverDnCreateGesvdjInfo)>("cusolverDnCreateGesvdjInfo");
+  const auto set_most_sweeps = library.function<decltype(cusolverDnXgesvdjSetMaxSweeps)>("cusolverDnXgesvdjSetMaxSweeps");
+  constexpr int kSweeps = 30;  // twice as many as matrices of any kind take
   if (create(&handle) != CUSOLVER_STATUS_SUCCESS || create_params(&params) != CUSOLVER_STATUS_SUCCESS ||
-      create_blas(&blas) != CUBLAS_STATUS_SUCCESS)
+      create_blas(&blas) != CUBLAS_STATUS_SUCCESS || create_rotations(&rotations) != CUSOLVER_STATUS_SUCCESS ||
+      set_most_sweeps(rotations, kSweeps) != CUSOLVER_STATUS_SUCCESS)
     throw Error({.op = kName, .got = "no handle of cuSOLVER or cuBLAS", .expected = "memory for them, and a driver as new as they are"});
 }
 

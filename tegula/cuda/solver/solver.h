@@ -16,6 +16,7 @@ struct Solver {
   cusolverDnHandle_t handle = nullptr;
   cusolverDnParams_t params = nullptr;
   cublasHandle_t blas = nullptr;
+  gesvdjInfo_t rotations = nullptr;
 
   decltype(&cusolverDnSetStream) set_stream;
   decltype(&cublasSetStream) set_blas_stream;
@@ -31,6 +32,11 @@ struct Solver {
   decltype(&cusolverDnXsyevBatched) syev_batched;
   decltype(&cusolverDnXgesvd_bufferSize) gesvd_size;
   decltype(&cusolverDnXgesvd) gesvd;
+  decltype(&cusolverDnSgesvdj_bufferSize) sgesvdj_size;
+  decltype(&cusolverDnDgesvdj_bufferSize) dgesvdj_size;
+  decltype(&cusolverDnSgesvdj) sgesvdj;
+  decltype(&cusolverDnDgesvdj) dgesvdj;
+  decltype(&cusolverDnXgesvdjSetTolerance) set_tolerance;
   decltype(&cusolverDnSorgqr_bufferSize) sorgqr_size;
   decltype(&cusolverDnDorgqr_bufferSize) dorgqr_size;
   decltype(&cusolverDnSorgqr) sorgqr;
@@ -39,6 +45,8 @@ struct Solver {
   decltype(&cusolverDnDpotrfBatched) dpotrf_batched;
   decltype(&cublasSgetrfBatched) sgetrf_batched;
   decltype(&cublasDgetrfBatched) dgetrf_batched;
+  decltype(&cublasSgeam) sgeam;
+  decltype(&cublasDgeam) dgeam;
   decltype(&cublasStrsm) strsm;
   decltype(&cublasDtrsm) dtrsm;
   decltype(&cublasStrsmBatched) strsm_batched;

@@ -1,6 +1,8 @@
 // Routines of linear algebra on the GPU. Many small matrices are one call where the libraries have one.
 
+#include <algorithm>
 #include <array>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,7 +21,7 @@ namespace {
 using runtime::MatrixRoutine;
 using runtime::Routine;
 
-constexpr std::int64_t kBatchedLU = 512;  // rows up to which cuBLAS factors a batch at once
+constexpr std::int64_t kTogether = 512;  // rows up to which LU and Cholesky of a batch are one call
 
 template <class Status>
 void succeed(Status status, const char* op) {
@@ -36,12 +38,15 @@ class RoutineCall final : public runtime::Call {
         parts_(runtime::buffers_of(d)),
         op_(runtime::name(d.routine)) {
     const auto k = static_cast<std::size_t>(d.least()), batch = static_cast<std::size_t>(d.batch);
-    at_once_ =
-        d.batch > 1 && (d.routine == Routine::Cholesky || d.routine == Routine::TriangularSolve || d.routine == Routine::SymmetricEigen ||
-                        (d.routine == Routine::LU && d.rows == d.columns && d.rows <= kBatchedLU));
+    const bool factors = d.routine == Routine::Cholesky || d.routine == Routine::LU;
+    at_once_ = d.batch > 1 && (d.routine == Routine::TriangularSolve || d.routine == Routine::SymmetricEigen ||
+                               (factors && d.rows == d.columns && d.rows <= kTogether));
+    rotates_ = d.routine == Routine::SVD && d.vectors;
     if (d.routine == Routine::LU) pivots_ = take(batch * k * (at_once_ ? sizeof(int) : sizeof(std::int64_t)));
     if (d.routine == Routine::QR) tau_ = take(k * size_of(d.dtype));
-    if (d.routine == Routine::QR || d.routine == Routine::SVD) copy_ = take(parts_.bytes[0]);
+    if (d.routine == Routine::QR || d.routine == Routine::SVD || (d.routine == Routine::Cholesky && !at_once_))
+      copy_ = take(parts_.bytes[0]);
+    if (rotates_) v_ = take(parts_.bytes[3]);
     if (at_once_) pointers_ = take(2 * batch * sizeof(void*));
     info_ = take(batch * sizeof(int));
     ask_for_work();
@@ -105,7 +110,7 @@ class RoutineCall final : public runtime::Call {
         return;
       case Routine::Cholesky:
         if (!at_once_)
-          succeed(s.potrf_size(s.handle, s.params, CUBLAS_FILL_MODE_UPPER, n, t, nullptr, n, t, &work_bytes_, &host_bytes_), op_);
+          succeed(s.potrf_size(s.handle, s.params, CUBLAS_FILL_MODE_LOWER, n, t, nullptr, n, t, &work_bytes_, &host_bytes_), op_);
         return;
       case Routine::QR: {
         succeed(s.geqrf_size(s.handle, s.params, m, n, t, nullptr, m, t, nullptr, t, &work_bytes_, &host_bytes_), op_);
@@ -129,6 +134,18 @@ class RoutineCall final : public runtime::Call {
         succeed(s.gesvd_size(s.handle, s.params, job(), d_.vectors ? 'S' : 'N', m, n, t, nullptr, m, t, nullptr, t, nullptr, m, t, nullptr,
                              n, t, &work_bytes_, &host_bytes_),
                 op_);
+        if (rotates_) {
+          const int rows = static_cast<int>(m), columns = static_cast<int>(n), economic = d_.full ? 0 : 1;
+          if (d_.dtype == f64)
+            succeed(s.dgesvdj_size(s.handle, mode(), economic, rows, columns, nullptr, rows, nullptr, nullptr, rows, nullptr, columns,
+                                   &rotation_elements_, s.rotations),
+                    op_);
+          else
+            succeed(s.sgesvdj_size(s.handle, mode(), economic, rows, columns, nullptr, rows, nullptr, nullptr, rows, nullptr, columns,
+                                   &rotation_elements_, s.rotations),
+                    op_);
+          work_bytes_ = std::max(work_bytes_, static_cast<std::size_t>(rotation_elements_) * size_of(d_.dtype));
+        }
         return;
       default: return;
     }
@@ -136,6 +153,38 @@ class RoutineCall final : public runtime::Call {
 
   void copy(void* to, const void* from, std::size_t bytes) const {
     check(cuMemcpyDtoDAsync(device_pointer(to), device_pointer(const_cast<void*>(from)), bytes, context_.stream()), op_);
+  }
+
+  /// Of a square matrix.
+  template <class T>
+  void transpose(const T* from, T* to, int n) const {
+    const T one = 1, nothing = 0;
+    if constexpr (sizeof(T) == 4)
+      succeed(solver_.sgeam(solver_.blas, CUBLAS_OP_T, CUBLAS_OP_N, n, n, &one, from, n, &nothing, to, n, to, n), op_);
+    else succeed(solver_.dgeam(solver_.blas, CUBLAS_OP_T, CUBLAS_OP_N, n, n, &one, from, n, &nothing, to, n, to, n), op_);
+  }
+
+  /// The SVD by Jacobi's rotations, which are faster than QR steps here. False where they do not converge; cuSOLVER waits for the device anyway.
+  template <class T>
+  bool rotated(T* a, T* values, T* u, T* v, std::byte* scratch, int* state) const {
+    const int rows = static_cast<int>(d_.rows), columns = static_cast<int>(d_.columns), economic = d_.full ? 0 : 1;
+    T *const turned = reinterpret_cast<T*>(scratch + v_), *const work = reinterpret_cast<T*>(scratch + work_);
+    const Solver& s = solver_;
+    succeed(s.set_tolerance(s.rotations, static_cast<double>(std::numeric_limits<T>::epsilon())), op_);
+    if constexpr (sizeof(T) == 4)
+      succeed(s.sgesvdj(s.handle, mode(), economic, rows, columns, a, rows, values, u, rows, turned, columns, work, rotation_elements_,
+                        state, s.rotations),
+              op_);
+    else
+      succeed(s.dgesvdj(s.handle, mode(), economic, rows, columns, a, rows, values, u, rows, turned, columns, work, rotation_elements_,
+                        state, s.rotations),
+              op_);
+    int end = 0;
+    check(cuMemcpyDtoHAsync(&end, device_pointer(state), sizeof end, context_.stream()), op_);
+    check(cuStreamSynchronize(context_.stream()), op_);
+    if (end != 0) return false;
+    transpose(turned, v, columns);
+    return true;
   }
 
   template <class T>
@@ -173,16 +222,21 @@ class RoutineCall final : public runtime::Call {
         return;
       }
       case Routine::Cholesky: {
-        copy(buffers[1], buffers[0], whole);
         int* const states = static_cast<int*>(buffers[2]);
         if (at_once_) {
+          copy(buffers[1], buffers[0], whole);
           address_[0].launch({buffers[1], pointers});
           succeed(pick(s.spotrf_batched, s.dpotrf_batched)(s.handle, CUBLAS_FILL_MODE_UPPER, columns, pointers, columns, states,
                                                            static_cast<int>(batch)),
                   op_);
-        } else {
-          succeed(s.potrf(s.handle, s.params, CUBLAS_FILL_MODE_UPPER, n, t, buffers[1], n, t, work, work_bytes_, host, host_bytes_, states),
+        }
+        // By columns the triangle that is read is the upper one, of which cuSOLVER makes the factor in twice the time of the lower one's.
+        T* const turned = reinterpret_cast<T*>(scratch + copy_);
+        for (std::int64_t i = 0; i < batch && !at_once_; ++i) {
+          transpose(reinterpret_cast<const T*>(of(0, i)), turned, columns);
+          succeed(s.potrf(s.handle, s.params, CUBLAS_FILL_MODE_LOWER, n, t, turned, n, t, work, work_bytes_, host, host_bytes_, states + i),
                   op_);
+          transpose(turned, reinterpret_cast<T*>(of(1, i)), columns);
         }
         return;
       }
@@ -242,10 +296,15 @@ class RoutineCall final : public runtime::Call {
       case Routine::SVD:
         for (std::int64_t i = 0; i < batch; ++i) {
           void* const a = scratch + copy_;
-          copy(a, of(0, i), parts_.bytes[0]);
           void *const u = d_.vectors ? of(1, i) : nullptr, *const v = d_.vectors ? of(3, i) : nullptr;
+          int* const state = static_cast<int*>(buffers[4]) + i;
+          copy(a, of(0, i), parts_.bytes[0]);
+          if (rotates_ &&
+              rotated(static_cast<T*>(a), reinterpret_cast<T*>(of(2, i)), static_cast<T*>(u), static_cast<T*>(v), scratch, state))
+            continue;
+          if (rotates_) copy(a, of(0, i), parts_.bytes[0]);
           succeed(s.gesvd(s.handle, s.params, job(), d_.vectors ? 'S' : 'N', m, n, t, a, m, t, of(2, i), t, u, m, t, v, n, t, work,
-                          work_bytes_, host, host_bytes_, static_cast<int*>(buffers[4]) + i),
+                          work_bytes_, host, host_bytes_, state),
                   op_);
         }
         return;
@@ -258,9 +317,9 @@ class RoutineCall final : public runtime::Call {
   MatrixRoutine d_;
   runtime::MatrixBuffers parts_;
   const char* op_;
-  bool at_once_ = false;
-  std::size_t scratch_ = 0, pivots_ = 0, tau_ = 0, copy_ = 0, pointers_ = 0, info_ = 0, work_ = 0, work_bytes_ = 0, host_bytes_ = 0;
-  int q_elements_ = 0;
+  bool at_once_ = false, rotates_ = false;
+  std::size_t scratch_ = 0, pivots_ = 0, tau_ = 0, copy_ = 0, v_ = 0, pointers_ = 0, info_ = 0, work_ = 0, work_bytes_ = 0, host_bytes_ = 0;
+  int q_elements_ = 0, rotation_elements_ = 0;
   mutable std::vector<std::byte> host_work_;  // calls of a card run one after another
   std::vector<LoadedKernel> address_, order_;
 };

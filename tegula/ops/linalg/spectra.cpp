@@ -26,19 +26,30 @@ namespace {
 
 Tensor swap_back(const Tensor& x, bool swapped) { return swapped ? transpose(x) : x; }
 
-/// Values, vectors and state of a symmetric matrix. Some libraries square its elements, and of small ones nothing is left: it is divided by a power of two near the
-/// largest, by which the values are multiplied.
+/// A power of two (…, 1, 1) near the largest number of each matrix. Some libraries multiply elements with each other, and of small ones nothing is left:
+/// a matrix is divided by it, and the values are multiplied.
+Tensor scale_of(const Tensor& a) {
+  const Tensor most = stop_gradient(max(abs(a), {-2, -1}, Keep::Yes));
+  return tegula::where(isfinite(most) && most > 0, exp2(floor(log2(most))), 1.0);
+}
+
+/// Values, vectors and state of a symmetric matrix.
 std::vector<Tensor> symmetric_parts(const Tensor& a, const Line& where) {
   if (a.numel() == 0) return ops::matrix_routine({.routine = Routine::SymmetricEigen}, {a}, where);
-  const Tensor most = stop_gradient(max(abs(a), {-2, -1}, Keep::Yes));
-  const Tensor scale = tegula::where(isfinite(most) && most > 0, exp2(floor(log2(most))), 1.0);
+  const Tensor scale = scale_of(a);
   std::vector<Tensor> parts = ops::matrix_routine({.routine = Routine::SymmetricEigen}, {a / scale}, where);
   parts[0] = parts[0] * squeeze(scale, -1);
   return parts;
 }
 /// The routine wants its matrix by columns: aᵀ of a wide one, which has the same values.
 std::vector<Tensor> svd_parts(const Matrix& a, bool full, const Line& where) {
-  return ops::matrix_routine({.routine = Routine::SVD, .full = full}, {swap_back(a.x, a.rows >= a.columns)}, where);
+  const runtime::MatrixRoutine form{.routine = Routine::SVD, .full = full};
+  const Tensor x = swap_back(a.x, a.rows >= a.columns);
+  if (x.numel() == 0) return ops::matrix_routine(form, {x}, where);
+  const Tensor scale = scale_of(x);
+  std::vector<Tensor> parts = ops::matrix_routine(form, {x / scale}, where);
+  parts[1] = parts[1] * squeeze(scale, -1);
+  return parts;
 }
 
 }  // namespace
