@@ -128,6 +128,7 @@ TEST(Routines, GiveWhatTheCPUGives) {
       both({.routine = Routine::QR, .rows = n + 4, .columns = n});
       both({.routine = Routine::QR, .rows = n, .columns = n + 4});
     }
+  check<double>({.routine = Routine::Cholesky, .batch = 2, .rows = 520, .columns = 520});  // beyond what goes at once on a GPU
 }
 
 TEST(Routines, SpectraAreThoseOfTheCPU) {
@@ -152,6 +153,8 @@ TEST(Routines, TransformsAreThoseOfTheCPU) {
     for (const bool inverse : {false, true}) both({.dtype = f64, .inverse = inverse, .batch = 6, .sizes = {n}}, 12 * n, 12 * n);
   both({.dtype = f64, .batch = 2, .sizes = {6, 10}}, 240, 240);
   both({.dtype = f64, .inverse = true, .batch = 2, .sizes = {4, 6, 5}}, 480, 480);
+  both({.spectrum = Spectrum::FromReal, .dtype = f64, .batch = 3, .sizes = {6, 9}}, 3 * 54, 3 * 6 * 5 * 2);
+  both({.spectrum = Spectrum::FromReal, .dtype = f64, .batch = 2, .sizes = {4, 3, 8}}, 2 * 96, 2 * 12 * 5 * 2);
   for (const std::int64_t n : {2, 9, 64}) {
     both({.spectrum = Spectrum::FromReal, .dtype = f64, .batch = 3, .sizes = {n}}, 3 * n, 6 * (n / 2 + 1));
     both({.spectrum = Spectrum::ToReal, .dtype = f64, .inverse = true, .batch = 3, .sizes = {n}}, 6 * (n / 2 + 1), 3 * n);

@@ -8,7 +8,9 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cpu/fourier/line.h"
+#include "tegula/cpu/fourier/side_by_side.h"
 #include "tegula/cpu/parallel.h"
+#include "tegula/cpu/wide.h"
 
 namespace tegula::host {
 namespace {
@@ -113,17 +115,9 @@ class FourierCall final : public runtime::Call {
       T *const re = memory, *const im = re + all.length * count, *const more = im + all.length * count;
       std::int64_t at[kSide];
       for (std::int64_t l = 0; l < count; ++l) at[l] = all.begin(first + l);
-      for (std::int64_t j = 0; j < all.length; ++j)
-        for (std::int64_t l = 0; l < count; ++l) {
-          const T* const from = pairs + 2 * (at[l] + j * all.inner);
-          re[j * count + l] = from[0], im[j * count + l] = from[1];
-        }
+      take_pairs<T>(pairs, at, count, all.length, all.inner, re, im);
       d_.inverse ? line.run(im, re, count, more) : line.run(re, im, count, more);
-      for (std::int64_t j = 0; j < all.length; ++j)
-        for (std::int64_t l = 0; l < count; ++l) {
-          T* const to = pairs + 2 * (at[l] + j * all.inner);
-          to[0] = re[j * count + l], to[1] = im[j * count + l];
-        }
+      put_pairs<T>(pairs, at, count, all.length, all.inner, re, im);
     });
   }
 
@@ -131,85 +125,73 @@ class FourierCall final : public runtime::Call {
   void one_long(const T* x, T* y, T* between, int threads, std::byte* work) const {
     const LineTransform<T>&down = *lines_[0], &across = *lines_[1];
     const std::int64_t rows = down.size(), columns = across.size();
-    const int real = d_.inverse ? 1 : 0, imaginary = 1 - real;
+    const auto neighbours = [](std::int64_t first, std::int64_t apart, std::int64_t* at) {
+      for (std::int64_t l = 0; l < kSide; ++l) at[l] = first + l * apart;
+    };
     shared(columns, threads, work, [&](std::int64_t first, std::int64_t count, T* memory) {
       T *const re = memory, *const im = re + rows * count, *const more = im + rows * count;
-      for (std::int64_t j = 0; j < rows; ++j)
-        for (std::int64_t l = 0; l < count; ++l) {
-          const T* const from = x + 2 * (j * columns + first + l);
-          re[j * count + l] = from[real], im[j * count + l] = from[imaginary];
-        }
+      std::int64_t at[kSide];
+      neighbours(first, 1, at);
+      take_pairs<T>(x, at, count, rows, columns, d_.inverse ? im : re, d_.inverse ? re : im);
       down.run(re, im, count, more);
       for (std::int64_t k = 0; k < rows; ++k)
-        for (std::int64_t l = 0; l < count; ++l) {
-          const T* const factor = factors_.data() + 2 * (k * columns + first + l);
-          const T r = re[k * count + l], i = im[k * count + l];
-          T* const to = between + 2 * (k * columns + first + l);
-          to[0] = r * factor[0] - i * factor[1], to[1] = r * factor[1] + i * factor[0];
-        }
+        put_with_factors(re + k * count, im + k * count, factors_.data() + 2 * (k * columns + first), between + 2 * (k * columns + first),
+                         count);
     });
     shared(rows, threads, work, [&](std::int64_t first, std::int64_t count, T* memory) {
       T *const re = memory, *const im = re + columns * count, *const more = im + columns * count;
-      for (std::int64_t l = 0; l < count; ++l)
-        for (std::int64_t j = 0; j < columns; ++j) {
-          const T* const from = between + 2 * ((first + l) * columns + j);
-          re[j * count + l] = from[0], im[j * count + l] = from[1];
-        }
+      std::int64_t at[kSide];
+      neighbours(first * columns, columns, at);
+      take_pairs<T>(between, at, count, columns, 1, re, im);
       across.run(re, im, count, more);
-      for (std::int64_t k = 0; k < columns; ++k)
-        for (std::int64_t l = 0; l < count; ++l) {
-          T* const to = y + 2 * (k * rows + first + l);
-          to[real] = re[k * count + l], to[imaginary] = im[k * count + l];
-        }
+      neighbours(first, 1, at);
+      put_pairs<T>(y, at, count, columns, rows, d_.inverse ? im : re, d_.inverse ? re : im);
     });
   }
+  TEGULA_WIDE static void put_with_factors(const T* re, const T* im, const T* factors, T* to, std::int64_t count) {
+#pragma omp simd
+    for (std::int64_t l = 0; l < count; ++l) {
+      const T c = factors[2 * l], s = factors[2 * l + 1];
+      to[2 * l] = re[l] * c - im[l] * s, to[2 * l + 1] = re[l] * s + im[l] * c;
+    }
+  }
+
+  /// Where the lines of couples begin that are `apart` from each other; of a last couple without a second line -1.
+  struct Couples {
+    std::int64_t a[kSide], b[kSide];
+    bool is_whole;
+    Couples(std::int64_t first, std::int64_t count, std::int64_t rows, std::int64_t apart) : is_whole(2 * (first + count) <= rows) {
+      for (std::int64_t l = 0; l < count; ++l) a[l] = 2 * (first + l) * apart, b[l] = a[l] + apart;
+      if (!is_whole) b[count - 1] = -1;
+    }
+  };
 
   /// Couples [first, first + count) of real rows: the spectrum of a + i b holds both.
   void from_real(const T* x, T* y, std::int64_t rows, std::int64_t first, std::int64_t count, T* memory) const {
     const LineTransform<T>& line = *lines_.back();
     const std::int64_t n = line.size();
     T *const re = memory, *const im = re + n * count, *const more = im + n * count;
-    for (std::int64_t l = 0; l < count; ++l) {
-      const std::int64_t a = 2 * (first + l), b = a + 1;
-      for (std::int64_t j = 0; j < n; ++j) re[j * count + l] = x[a * n + j], im[j * count + l] = b < rows ? x[b * n + j] : T(0);
-    }
+    Couples real(first, count, rows, n);
+    const Couples halves(first, count, rows, half_);
+    take_lines<T>(x, real.a, count, n, re);
+    if (!real.is_whole) real.b[count - 1] = real.a[count - 1];
+    take_lines<T>(x, real.b, count, n, im);
+    for (std::int64_t j = 0; j < n && !real.is_whole; ++j) im[j * count + count - 1] = 0;
     line.run(re, im, count, more);
-    for (std::int64_t l = 0; l < count; ++l) {
-      const std::int64_t a = 2 * (first + l), b = a + 1;
-      for (std::int64_t k = 0; k < half_; ++k) {
-        const std::int64_t mirror = (n - k) % n;
-        const T zr = re[k * count + l], zi = im[k * count + l], mr = re[mirror * count + l], mi = im[mirror * count + l];
-        T* to = y + 2 * (a * half_ + k);
-        to[0] = (zr + mr) / 2, to[1] = (zi - mi) / 2;
-        if (b >= rows) continue;
-        to += 2 * half_;
-        to[0] = (zi + mi) / 2, to[1] = (mr - zr) / 2;
-      }
-    }
+    put_halves<T>(y, halves.a, halves.b, count, n, re, im);
   }
 
   void to_real(const T* x, T* y, std::int64_t rows, std::int64_t first, std::int64_t count, T* memory) const {
     const LineTransform<T>& line = *lines_.back();
     const std::int64_t n = line.size();
     T *const re = memory, *const im = re + n * count, *const more = im + n * count;
-    for (std::int64_t l = 0; l < count; ++l) {
-      const std::int64_t a = 2 * (first + l), b = a + 1;
-      for (std::int64_t k = 0; k < half_; ++k) {
-        const std::int64_t mirror = (n - k) % n;
-        const T* const from = x + 2 * (a * half_ + k);
-        const bool itself = mirror == k;  // these are real
-        const T ar = from[0], ai = itself ? T(0) : from[1];
-        const T br = b < rows ? from[2 * half_] : T(0), bi = itself || b >= rows ? T(0) : from[2 * half_ + 1];
-        re[k * count + l] = ar - bi, im[k * count + l] = ai + br;
-        if (!itself) re[mirror * count + l] = ar + bi, im[mirror * count + l] = br - ai;
-      }
-    }
+    const Couples real(first, count, rows, n), halves(first, count, rows, half_);
+    take_halves<T>(x, halves.a, halves.b, count, n, re, im);
     line.run(im, re, count, more);
-    for (std::int64_t l = 0; l < count; ++l) {
-      const std::int64_t a = 2 * (first + l), b = a + 1;
-      for (std::int64_t j = 0; j < n; ++j) y[a * n + j] = re[j * count + l];
-      for (std::int64_t j = 0; j < n && b < rows; ++j) y[b * n + j] = im[j * count + l];
-    }
+    put_lines<T>(y, real.a, count, n, re);
+    if (real.is_whole) return put_lines<T>(y, real.b, count, n, im);
+    for (std::int64_t l = 0; l + 1 < count; ++l)
+      for (std::int64_t j = 0; j < n; ++j) y[real.b[l] + j] = im[j * count + l];
   }
 
   Fourier d_;

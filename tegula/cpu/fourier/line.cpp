@@ -6,12 +6,7 @@
 #include <numbers>
 #include <utility>
 
-// The library asks for these instructions of every x86-64 (cpu/device.cpp); the compiler's baseline has half the width.
-#if defined(__x86_64__)
-#define TEGULA_WIDE __attribute__((target("avx2,fma")))
-#else
-#define TEGULA_WIDE
-#endif
+#include "tegula/cpu/wide.h"
 
 namespace tegula::host {
 namespace {

@@ -125,7 +125,8 @@ class FourierCall final : public runtime::Call {
 }  // namespace
 
 bool transforms(Context&, const Fourier& d) {
-  if (d.batch == 0 || d.sizes.rank() < 1 || d.sizes.rank() > (d.spectrum == Spectrum::Complex ? 3 : 1)) return false;
+  // Several axes that become real at once would overwrite what they are computed of.
+  if (d.batch == 0 || d.sizes.rank() < 1 || d.sizes.rank() > (d.spectrum == Spectrum::ToReal ? 1 : 3)) return false;
   if (d.batch * numel(d.sizes) >= std::numeric_limits<int>::max()) return false;
   return library() != nullptr;
 }

@@ -112,6 +112,13 @@ std::pair<Dims, Dims> last_and_rest(const Dims& axes) {
   return {Dims{axes.back()}, rest};
 }
 
+/// The axes that a call takes at once, of which the last one is halved, and those in front of them.
+std::pair<Dims, Dims> together_and_rest(const Dims& axes) {
+  Dims together, rest;
+  for (int i = 0; i < axes.rank(); ++i) (i + kAtOnce < axes.rank() ? rest : together).push_back(axes[i]);
+  return {together, rest};
+}
+
 }  // namespace
 
 Tensor fft(Arg x, const FourierOptions& options) { return complex_transform("fft", x, options, false); }
@@ -120,10 +127,11 @@ Tensor ifft(Arg x, const FourierOptions& options) { return complex_transform("if
 Tensor rfft(Arg of_x, const FourierOptions& options) {
   const In frame("rfft", of_x.loc);
   const Given g = given("rfft", of_x, options, false);
-  const auto [last, rest] = last_and_rest(g.axes);
-  const Dims order = last_order(g.rank, last, false);
-  const Tensor halves =
-      ops::transformed(ordered(g.x, order), Spectrum::FromReal, false, {g.x.shape()[static_cast<int>(last[0])]}, of_x.loc);
+  const auto [together, rest] = together_and_rest(g.axes);
+  const Dims order = last_order(g.rank, together, false);
+  Dims sizes;
+  for (const std::int64_t axis : together) sizes.push_back(g.x.shape()[static_cast<int>(axis)]);
+  const Tensor halves = ops::transformed(ordered(g.x, order), Spectrum::FromReal, false, sizes, of_x.loc);
   Dims back = inverse_order(order);
   back.push_back(g.rank);
   const Tensor y = complex(ordered(halves, back), g.rank, rest, false, of_x.loc);

@@ -11,6 +11,7 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/host_call.h"
 #include "tegula/ops/op_families.h"
+#include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula::ops {
@@ -28,6 +29,8 @@ Shape side(Spectrum spectrum, const Dims& sizes, bool result) {
   out.push_back(2);
   return out;
 }
+
+Tensor inverse_of_leading(const Tensor& x, const Dims& sizes, const Line& where);
 
 class FourierOp final : public LibraryOp, public ByHost {
  public:
@@ -74,7 +77,10 @@ class FourierOp final : public LibraryOp, public ByHost {
     const std::int64_t n = sizes_.back(), half = n / 2 + 1;
     const Tensor k = graph::index({{half, 1}, {1, 0}, 0}, where);
     const Tensor alone = (k == 0) || (k == (n % 2 == 0 ? n / 2 : -1));
-    if (spectrum_ == Spectrum::FromReal) return {transformed(dy * tegula::where(alone, 1.0, 0.5), Spectrum::ToReal, true, sizes_, where)};
+    if (spectrum_ == Spectrum::FromReal) {
+      const Tensor weighed = dy * tegula::where(alone, 1.0, 0.5);
+      return {transformed(inverse_of_leading(weighed, sizes_, where), Spectrum::ToReal, true, {n}, where)};
+    }
     return {transformed(dy, Spectrum::FromReal, false, sizes_, where) * tegula::where(alone, 1.0, 2.0)};
   }
 
@@ -91,6 +97,20 @@ class FourierOp final : public LibraryOp, public ByHost {
   bool inverse_;
   Dims sizes_;
 };
+
+/// The complex transform of all of these axes but the last, of x (…, sizes with the last one halved, 2). Libraries that turn several axes into real
+/// numbers at once ask for spectra of real numbers, which gradients are not.
+Tensor inverse_of_leading(const Tensor& x, const Dims& sizes, const Line& where) {
+  if (sizes.rank() == 1) return x;
+  Dims leading, order, back;
+  const int front = x.rank() - sizes.rank() - 1, last = x.rank() - 2;
+  for (int i = 0; i + 1 < sizes.rank(); ++i) leading.push_back(sizes[i]);
+  for (int i = 0; i < front; ++i) order.push_back(i), back.push_back(i);
+  order.push_back(last);
+  for (int i = front; i < last; ++i) order.push_back(i), back.push_back(i + 1);
+  order.push_back(x.rank() - 1), back.push_back(front), back.push_back(x.rank() - 1);
+  return permute(transformed(permute(x, order), Spectrum::Complex, true, leading, where), back);
+}
 
 }  // namespace
 
