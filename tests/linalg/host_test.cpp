@@ -47,7 +47,8 @@ TEST_F(OnTheHost, PlansSayWhoComputes) {
   auto f = jit([](const Tensor& a, const Tensor& b) { return solve(a, b); });
   const Tensor a = draw({8, 8}) + 4.0 * identity(8), b = draw({8, 2});
   for (int call = 0; call < 3; ++call) EXPECT_LT(apart(matmul(a, f(a, b)), b), 1e-12);
-  EXPECT_NE(f.print_plan().find("LU f64 8x8, by our own blocks, on the host"), std::string::npos) << f.print_plan();
+  EXPECT_NE(f.print_plan().find(", on the host"), std::string::npos) << f.print_plan();
+  EXPECT_NE(f.print_plan().find("LU f64 8x8, by our own blocks"), std::string::npos) << f.print_plan();
 }
 
 TEST_F(OnTheHost, SingularMatricesAreErrorsThere) {

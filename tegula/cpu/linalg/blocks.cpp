@@ -1,24 +1,84 @@
-// LU, Cholesky and triangular systems: recursion puts nearly all of the work into products (Toledo, 1997).
+// LU, Cholesky and triangular systems: recursion puts nearly all of the work into products (Toledo, 1997). The smallest blocks are those of a fast LAPACK where there is
+// one, whose sizes do not depend on the number of threads: so the bits do not.
 
 #include "tegula/cpu/linalg/blocks.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <utility>
+#include <vector>
 
+#include "tegula/cpu/linalg/lapack.h"
 #include "tegula/cpu/parallel.h"
+#include "tegula/cpu/wide.h"
 
 namespace tegula::host {
 namespace {
 
 constexpr std::int64_t kSmall = 32;  // of a triangle that is solved or factored by plain loops
-constexpr std::int64_t kPanel = 8;   // columns of an LU that are factored by plain loops
-constexpr double kShared = 4e6;      // operations of a product from which on threads share it
+constexpr std::int64_t kPanel = 8;  // columns of an LU that are factored by plain loops
+constexpr double kShared = 4e6;  // operations of a product from which on threads share it
+
+constexpr std::int64_t kLibraryTriangle = 256, kLibraryCholesky = 256, kLibraryPanel = 512;  // the same where a fast library computes them
+constexpr std::int64_t kMostLibrary = std::numeric_limits<int>::max();
+
+/// Numbers whose reciprocals the library may form. Not NaN.
+template <class T>
+bool has_reciprocal(T x) {
+  constexpr T kLeast = 8 * std::numeric_limits<T>::min(), kMost = T(1) / kLeast;
+  return std::abs(x) >= kLeast && std::abs(x) <= kMost;
+}
+
+/// The greatest of `most` and the sizes of these; NaN where one is no number.
+template <class T>
+TEGULA_WIDE T greatest_size(const T* x, std::int64_t count, T most) {
+  T nothing = 0;
+#pragma omp simd reduction(max : most) reduction(+ : nothing)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T size = x[i] < T(0) ? -x[i] : x[i];
+    most = size > most ? size : most;
+    nothing += x[i] * T(0);
+  }
+  return most + nothing;
+}
+
+/// A triangle, of which one stride is 1, and the library's word for it: by columns a matrix by rows is its transpose.
+template <class T>
+struct Triangle {
+  const T* data;
+  int stride;
+  bool by_rows;
+  /// False where the library would not take it, or not as exactly.
+  static bool suits(Strided<const T> t, Diagonal diagonal, std::int64_t n) {
+    if ((t.row != 1 && t.column != 1) || std::max(t.row, t.column) >= kMostLibrary) return false;
+    for (std::int64_t i = 0; i < n && diagonal == Diagonal::Stored; ++i)
+      if (!has_reciprocal(t(i, i))) return false;
+    return true;
+  }
+  explicit Triangle(Strided<const T> t) : data(t.data), stride(static_cast<int>(std::max(t.row, t.column))), by_rows(t.column == 1) {}
+};
+
+/// X in place, by trsm: T X = B of X (n, right), or X T = B of X (right, n), with contiguous rows.
+template <class T>
+bool solved_by_library(Strided<const T> t, bool is_upper, bool behind, Diagonal diagonal, std::int64_t n, Strided<T> x,
+                       std::int64_t right) {
+  const LapackFunctions<T>* const f = fast_lapack<T>();
+  if (!f || n > kLibraryTriangle || right >= kMostLibrary || x.row >= kMostLibrary || !Triangle<T>::suits(t, diagonal, n)) return false;
+  const Triangle<T> triangle(t);
+  // By columns X is its transpose, to which Tᵀ is applied from the other side.
+  const char *const stored = is_upper != triangle.by_rows ? "U" : "L", *const turned = triangle.by_rows ? "N" : "T";
+  const T one = 1;
+  const int order = static_cast<int>(n), others = static_cast<int>(right), stride = static_cast<int>(x.row);
+  f->trsm(behind ? "L" : "R", stored, turned, diagonal == Diagonal::Ones ? "U" : "N", behind ? &order : &others, behind ? &others : &order,
+          &one, triangle.data, &triangle.stride, x.data, &stride, 1, 1, 1, 1);
+  return true;
+}
 
 template <class T>
-void subtract_line(T* to, const T* line, T factor, std::int64_t count) {
+TEGULA_WIDE void subtract_line(T* to, const T* line, T factor, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) to[i] -= factor * line[i];
 }
@@ -40,6 +100,7 @@ void by_columns(const Products<T>& products, Strided<T> x, std::int64_t right, c
 
 template <class T>
 void lower(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t n, Strided<T> x, std::int64_t right) {
+  if (solved_by_library(t, false, false, diagonal, n, x, right)) return;
   if (n <= kSmall) {
     for (std::int64_t i = 0; i < n; ++i) {
       T* const line = &x(i, 0);
@@ -58,6 +119,7 @@ void lower(const Products<T>& products, Strided<const T> t, Diagonal diagonal, s
 
 template <class T>
 void upper(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t n, Strided<T> x, std::int64_t right) {
+  if (solved_by_library(t, true, false, diagonal, n, x, right)) return;
   if (n <= kSmall) {
     for (std::int64_t i = n; i-- > 0;) {
       T* const line = &x(i, 0);
@@ -76,6 +138,7 @@ void upper(const Products<T>& products, Strided<const T> t, Diagonal diagonal, s
 
 template <class T>
 void behind(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t m, std::int64_t n, Strided<T> x) {
+  if (solved_by_library(t, true, true, diagonal, n, x, m)) return;
   if (n <= kSmall) {
     std::array<T, kSmall * kSmall> block;  // contiguous, however t lies
     for (std::int64_t p = 0; p < n; ++p)
@@ -103,6 +166,7 @@ class LU {
   LU(const Products<T>& products, T* a, std::int64_t m, std::int64_t* pivots) : products_(products), a_{a, m, 1}, m_(m), pivots_(pivots) {}
 
   void factor(std::int64_t first, std::int64_t last) {
+    if (last - first <= kLibraryPanel && panel_by_library(first, last)) return;
     if (last - first <= kPanel) return panel(first, last);
     const std::int64_t middle = first + half_of(last - first);
     factor(first, middle);
@@ -120,6 +184,22 @@ class LU {
   std::int32_t exchanges() const { return exchanges_; }
 
  private:
+  bool panel_by_library(std::int64_t first, std::int64_t last) {
+    const LapackFunctions<T>* const f = fast_lapack<T>();
+    if (!f || m_ >= kMostLibrary) return false;
+    T most = 0;
+    for (std::int64_t c = first; c < last && most == most; ++c) most = greatest_size(&a_(c, first), m_ - first, most);
+    if (!has_reciprocal(most)) return false;  // also of zeros
+    const int rows = static_cast<int>(m_ - first), columns = static_cast<int>(last - first), stride = static_cast<int>(m_);
+    int info = 0;
+    std::array<int, kLibraryPanel> chosen{};
+    f->getrf(&rows, &columns, &a_(first, first), &stride, chosen.data(), &info);
+    for (std::int64_t c = first; c < last; ++c) {
+      pivots_[c] = first + chosen[static_cast<std::size_t>(c - first)] - 1;
+      exchanges_ += pivots_[c] != c;
+    }
+    return true;
+  }
   void panel(std::int64_t first, std::int64_t last) {
     for (std::int64_t c = first; c < last; ++c) {
       T* const column = &a_(c, 0);
@@ -169,6 +249,19 @@ void subtract_square(const Products<T>& products, std::int64_t n, std::int64_t k
 
 template <class T>
 std::int32_t cholesky(const Products<T>& products, Strided<T> a, std::int64_t n) {
+  if (n <= kLibraryCholesky && a.row < kMostLibrary) {
+    const LapackFunctions<T>* const f = fast_lapack<T>();
+    bool suits = f != nullptr;
+    for (std::int64_t i = 0; i < n && suits; ++i) suits = has_reciprocal(a(i, i));
+    if (suits) {
+      const int order = static_cast<int>(n), stride = static_cast<int>(a.row);
+      int info = 0;
+      f->potrf("U", &order, a.data, &stride, &info, 1);
+      for (std::int64_t i = 0; i < n && info == 0; ++i)
+        if (!(a(i, i) > T(0))) info = static_cast<int>(i + 1);  // NaN is no error to some libraries
+      return info;
+    }
+  }
   if (n <= kSmall) {
     for (std::int64_t j = 0; j < n; ++j) {
       const T* const row = &a(j, 0);
@@ -216,6 +309,30 @@ Products<T> Products<T>::of_part(int part) const {
   return out;
 }
 
+namespace {
+
+/// False where the library would not take it, or is no faster.
+template <class T>
+bool multiplied_by_library(const Gemm<T>& g) {
+  constexpr double kSmall = 5e5;  // operations
+  const LapackFunctions<T>* const f = fast_lapack<T>();
+  if (!f || 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k) < kSmall) return false;
+  const auto one_is_1 = [](std::int64_t row, std::int64_t column) { return row == 1 || column == 1; };
+  if (!one_is_1(g.a_row, g.a_column) || !one_is_1(g.b_row, g.b_column) || (g.subtract && !g.accumulate)) return false;
+  // By columns C is its transpose, Bᵀ Aᵀ.
+  const bool a_by_rows = g.a_column == 1, b_by_rows = g.b_column == 1;
+  const std::int64_t lda = a_by_rows ? g.a_row : g.a_column, ldb = b_by_rows ? g.b_row : g.b_column;
+  if (std::max({g.m, g.n, g.k, lda, ldb, g.c_row}) >= kMostLibrary) return false;
+  if (lda < (a_by_rows ? g.k : g.m) || ldb < (b_by_rows ? g.n : g.k) || g.c_row < g.n) return false;
+  const int m = static_cast<int>(g.n), n = static_cast<int>(g.m), k = static_cast<int>(g.k);
+  const int stride_a = static_cast<int>(ldb), stride_b = static_cast<int>(lda), stride_c = static_cast<int>(g.c_row);
+  const T factor = g.subtract ? T(-1) : T(1), kept = g.accumulate ? T(1) : T(0);
+  f->gemm(b_by_rows ? "N" : "T", a_by_rows ? "N" : "T", &m, &n, &k, &factor, g.b, &stride_a, g.a, &stride_b, &kept, g.c, &stride_c, 1, 1);
+  return true;
+}
+
+}  // namespace
+
 template <class T>
 void Products<T>::run(Gemm<T> g) const {
   const double operations = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
@@ -228,7 +345,7 @@ void Products<T>::run(Gemm<T> g) const {
     Gemm<T> mine = g;
     if (rows) mine.a += first * g.a_row, mine.c += first * g.c_row, mine.m = last - first;
     else mine.b += first * g.b_column, mine.c += first, mine.n = last - first;
-    if (last > first) gemm(mine, scratch_ + static_cast<std::size_t>(part) * each_);
+    if (last > first && !multiplied_by_library(mine)) gemm(mine, scratch_ + static_cast<std::size_t>(part) * each_);
   });
 }
 

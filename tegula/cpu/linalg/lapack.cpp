@@ -1,6 +1,7 @@
 #include "tegula/cpu/linalg/lapack.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 
 #include <cstdlib>
 #include <memory>
@@ -18,10 +19,35 @@ bool find(void* library, char prefix, LapackFunctions<T>& f) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, (prefix + std::string(name) + "_").c_str()));
     return function != nullptr;
   };
-  return get(f.geev, "geev") && get(f.gesdd, "gesdd");
+  return get(f.geev, "geev") && get(f.gesdd, "gesdd") && get(f.syevd, "syevd") && get(f.getrf, "getrf") && get(f.potrf, "potrf") &&
+         get(f.gemm, "gemm") && get(f.trsm, "trsm");
 }
 
+/// OpenBLAS goes by the processor's model, and takes its oldest kernels for one that is newer than itself: eight times slower. While it is opened it is told by what
+/// instructions it may go, unless the user tells it.
+class KnownProcessor {
+ public:
+  KnownProcessor() {
+#if defined(__x86_64__)
+    if (std::getenv(kVariable)) return;
+    const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+                      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+    is_set_ = ::setenv(kVariable, wide ? "SkylakeX" : "Haswell", 0) == 0;  // AVX2 every processor has that the library runs on
+#endif
+  }
+  KnownProcessor(const KnownProcessor&) = delete;
+  KnownProcessor& operator=(const KnownProcessor&) = delete;
+  ~KnownProcessor() {
+    if (is_set_) ::unsetenv(kVariable);
+  }
+
+ private:
+  static constexpr const char* kVariable = "OPENBLAS_CORETYPE";
+  bool is_set_ = false;
+};
+
 std::unique_ptr<Lapack> open(const char* name) {
+  const KnownProcessor known;
   void* const library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
   if (!library) return nullptr;
   auto out = std::make_unique<Lapack>();
@@ -31,7 +57,13 @@ std::unique_ptr<Lapack> open(const char* name) {
     return nullptr;
   }
   // Its own threads wait for each other without end where processors are shared; matrices are shared out between ours.
-  if (auto* const set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, "openblas_set_num_threads"))) set_threads(1);
+  for (const char* const function : {"openblas_set_num_threads", "MKL_Set_Num_Threads"}) {
+    auto* const set_threads = reinterpret_cast<void (*)(int)>(dlsym(library, function));
+    if (!set_threads) continue;
+    set_threads(1);
+    out->fast = true;
+    break;
+  }
   return out;
 }
 
@@ -63,7 +95,8 @@ namespace tegula::runtime {
 std::string linear_algebra_library() {
   const host::Lapack* const library = host::lapack();
   if (!library) return "our own (no libopenblas.so.0 and no liblapack.so.3, or TEGULA_LAPACK=none)";
-  return library->name + " for svd and eig, our own for the rest";
+  if (!library->fast) return library->name + " for svd and eig, our own for the rest";
+  return library->name + " for svd, eig, eigh and blocks of lu, cholesky and triangles, our own for the rest";
 }
 
 }  // namespace tegula::runtime

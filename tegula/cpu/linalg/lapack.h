@@ -12,13 +12,20 @@ struct LapackFunctions {
                const int* ldvr, T* work, const int* size, int* info, std::size_t, std::size_t) = nullptr;
   void (*gesdd)(const char* job, const int* m, const int* n, T* a, const int* lda, T* s, T* u, const int* ldu, T* vt, const int* ldvt,
                 T* work, const int* size, int* integers, int* info, std::size_t) = nullptr;
+  void (*syevd)(const char* job, const char* triangle, const int* n, T* a, const int* lda, T* values, T* work, const int* size,
+                int* integers, const int* integer_size, int* info, std::size_t, std::size_t) = nullptr;
+  void (*getrf)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info) = nullptr;
+  void (*potrf)(const char* triangle, const int* n, T* a, const int* lda, int* info, std::size_t) = nullptr;
+  void (*gemm)(const char* a_turned, const char* b_turned, const int* m, const int* n, const int* k, const T* factor, const T* a,
+               const int* lda, const T* b, const int* ldb, const T* c_factor, T* c, const int* ldc, std::size_t, std::size_t) = nullptr;
+  void (*trsm)(const char* side, const char* triangle, const char* transposed, const char* diagonal, const int* m, const int* n,
+               const T* factor, const T* a, const int* lda, T* b, const int* ldb, std::size_t, std::size_t, std::size_t,
+               std::size_t) = nullptr;
 };
 
 struct Lapack {
   std::string name;  // "liblapack.so.3"
-  bool fast =
-      false;  // has kernels for this processor and threads of its own (OpenBLAS); reference LAPACK is slower than products of our own
-  void (*set_threads)(int) = nullptr;
+  bool fast = false;  // has kernels for this processor (OpenBLAS, MKL); reference LAPACK is slower than products of our own
   LapackFunctions<float> single;
   LapackFunctions<double> twice;
   template <class T>
@@ -30,5 +37,12 @@ struct Lapack {
 
 /// The library that TEGULA_LAPACK names (none: no library), else OpenBLAS or the system's LAPACK; null where there is none. Opened at the first call.
 const Lapack* lapack();
+
+/// The functions of a fast library; null where there is none.
+template <class T>
+const LapackFunctions<T>* fast_lapack() {
+  const Lapack* const library = lapack();
+  return library && library->fast ? &library->functions<T>() : nullptr;
+}
 
 }  // namespace tegula::host

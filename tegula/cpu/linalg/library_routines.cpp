@@ -31,6 +31,10 @@ Sizes sizes_of(const MatrixRoutine& d) {
     f.geev("N", d.vectors ? "V" : "N", &n, nullptr, &n, nullptr, nullptr, nullptr, &one, nullptr, &n, &best, &asked, &info, 1, 1);
     return {whole(), static_cast<std::size_t>(n) * static_cast<std::size_t>(n + 2), 0};
   }
+  if (d.routine == Routine::SymmetricEigen) {
+    f.syevd(d.vectors ? "V" : "N", "U", &n, nullptr, &n, nullptr, &best, &asked, &integers, &asked, &info, 1, 1);
+    return {whole(), 0, static_cast<std::size_t>(integers)};
+  }
   const char* const job = !d.vectors ? "N" : d.full ? "A" : "S";
   f.gesdd(job, &m, &n, nullptr, &m, nullptr, nullptr, &m, nullptr, &n, &best, &asked, &integers, &info, 1);
   return {whole(), 0, 8 * static_cast<std::size_t>(n)};
@@ -39,7 +43,9 @@ Sizes sizes_of(const MatrixRoutine& d) {
 }  // namespace
 
 bool by_library(const MatrixRoutine& d) {
-  if (d.routine != Routine::Eigen && d.routine != Routine::SVD) return false;
+  constexpr std::int64_t kSymmetric = 100;  // rows below which our own loops are faster
+  const bool symmetric = d.routine == Routine::SymmetricEigen && d.columns >= kSymmetric && lapack() && lapack()->fast;
+  if (d.routine != Routine::Eigen && d.routine != Routine::SVD && !symmetric) return false;
   return lapack() && d.least() > 0 && std::max(d.rows, d.columns) < std::numeric_limits<int>::max();
 }
 
@@ -61,6 +67,10 @@ void run_library(const MatrixRoutine& d, T* a, std::span<void* const> buffers, T
     T *const re = packed + d.columns * d.columns, *const im = re + d.columns;
     f.geev("N", d.vectors ? "V" : "N", &n, a, &n, re, im, nullptr, &one, packed, &n, work, &size, &info, 1, 1);
     pairs_of(re, im, packed, d.columns, values(1), d.vectors ? values(2) : nullptr);
+  } else if (d.routine == Routine::SymmetricEigen) {
+    const int integers = static_cast<int>(sizes.integers);
+    f.syevd(d.vectors ? "V" : "N", "U", &n, a, &n, values(1), work, &size, reinterpret_cast<int*>(packed), &integers, &info, 1, 1);
+    if (d.vectors) std::copy_n(a, d.columns * d.columns, values(2));
   } else {
     const char* const job = !d.vectors ? "N" : d.full ? "A" : "S";
     f.gesdd(job, &m, &n, a, &m, values(2), values(1), &m, values(3), &n, work, &size, reinterpret_cast<int*>(packed), &info, 1);

@@ -10,8 +10,9 @@
 
 namespace tegula::host {
 
-/// True for general eigenvalues and SVD where there is a LAPACK. Factors, triangular systems and symmetric eigenvalues are our own: as fast as OpenBLAS on one thread (f64,
-/// 512 rows: LU 3.2 and 2.9 ms, Cholesky 1.8 and 1.5; Zen 5, 2026-11-27), and its threads would wait for each other without end where processors are shared.
+/// True for general eigenvalues and SVD where there is a LAPACK, and for symmetric eigenvalues from 100 rows on where it is a fast one. Factors and triangular systems
+/// are cut by our own recursion, which shares them out between our threads, and whose smallest blocks a fast library computes (blocks.cpp): its own threads would wait for
+/// each other without end where processors are shared.
 bool by_library(const runtime::MatrixRoutine& d);
 /// Elements of `work`.
 template <class T>

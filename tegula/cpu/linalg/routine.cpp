@@ -26,6 +26,9 @@ std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 
 bool has_spectrum(Routine routine) { return routine == Routine::SymmetricEigen || routine == Routine::Eigen || routine == Routine::SVD; }
 
+/// True where the first result is the matrix after the routine: it is worked on there.
+bool in_place(Routine routine) { return routine == Routine::LU || routine == Routine::Cholesky; }
+
 /// One matrix by loops of our own.
 template <class T>
 std::int64_t own_work(const MatrixRoutine& d) {
@@ -49,12 +52,8 @@ void run_own(const MatrixRoutine& d, const Products<T>& products, T* a, std::spa
   switch (d.routine) {
     case Routine::LU:
       state() = factor_lu(products, a, m, n, reinterpret_cast<std::int64_t*>(work), static_cast<std::int64_t*>(buffers[2]));
-      std::copy_n(a, m * n, values(1));
       return;
-    case Routine::Cholesky:
-      state() = factor_cholesky(products, a, n);
-      std::copy_n(a, n * n, values(1));
-      return;
+    case Routine::Cholesky: state() = factor_cholesky(products, a, n); return;
     case Routine::TriangularSolve: {
       Strided<const T> t{values(0), n, 1};
       if (d.transposed) t = t.transposed();
@@ -89,7 +88,7 @@ class RoutineCall final : public runtime::Call {
         library_(by_library(d)),
         most_threads_(library_threads()),
         work_(rounded(sizeof(T) * (library_ ? library_work<T>(d) : static_cast<std::size_t>(own_work<T>(d))))),
-        copy_(d.routine == Routine::TriangularSolve ? 0 : rounded(parts_.bytes[0])) {}
+        copy_(d.routine == Routine::TriangularSolve || in_place(d.routine) ? 0 : rounded(parts_.bytes[0])) {}
 
   std::size_t scratch_bytes() const override { return workers(most_threads_) * one() + products_bytes(); }
 
@@ -118,10 +117,11 @@ class RoutineCall final : public runtime::Call {
 
   std::string describe() const override {
     const bool system = d_.routine == Routine::TriangularSolve;
+    const bool of_blocks = system || d_.routine == Routine::LU || d_.routine == Routine::Cholesky;
     return std::string(runtime::name(d_.routine)) + " " + std::string(name(d_.dtype)) + " " +
            (d_.batch == 1 ? "" : std::to_string(d_.batch) + " of ") + std::to_string(system ? d_.columns : d_.rows) + "x" +
            std::to_string(d_.columns) + (system ? " for " + std::to_string(d_.right) + " columns" : "") + ", by " +
-           (library_ ? lapack()->name : "our own blocks");
+           (library_ ? lapack()->name : "our own blocks" + (of_blocks && fast_lapack<T>() ? " over " + lapack()->name : ""));
   }
 
  private:
@@ -140,8 +140,8 @@ class RoutineCall final : public runtime::Call {
 
   void matrix(const Products<T>& products, std::span<void* const> buffers, std::byte* scratch) const {
     T* const work = reinterpret_cast<T*>(scratch);
-    T* const a = reinterpret_cast<T*>(scratch + work_);
-    if (copy_ > 0 && parts_.bytes[0] > 0) std::memcpy(a, buffers[0], parts_.bytes[0]);
+    T* const a = in_place(d_.routine) ? static_cast<T*>(buffers[1]) : reinterpret_cast<T*>(scratch + work_);
+    if ((copy_ > 0 || (in_place(d_.routine) && a != buffers[0])) && parts_.bytes[0] > 0) std::memcpy(a, buffers[0], parts_.bytes[0]);
     if (has_spectrum(d_.routine)) {
       const T* const input = static_cast<const T*>(buffers[0]);
       if (!std::all_of(input, input + parts_.bytes[0] / sizeof(T), [](T x) { return std::isfinite(x); })) return no_numbers(buffers);

@@ -26,11 +26,18 @@ T scale_down(T* a, std::int64_t count) {
 constexpr int kMostTurns = 80;  // of an iteration that mostly needs two, or ten
 
 template <class T>
-T product(const T* x, const T* y, std::int64_t length) {
+TEGULA_WIDE T product(const T* x, const T* y, std::int64_t length) {
   T sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t i = 0; i < length; ++i) sum += x[i] * y[i];
   return sum;
+}
+
+/// to -= left * w + right * row.
+template <class T>
+TEGULA_WIDE void subtract_two(T* to, T left, const T* w, T right, const T* row, std::int64_t length) {
+#pragma omp simd
+  for (std::int64_t j = 0; j < length; ++j) to[j] -= left * w[j] + right * row[j];
 }
 
 /// Three diagonals of a full symmetric matrix: reflectors stay in the rows behind them, as form_q wants them with a shift of 1.
@@ -54,12 +61,7 @@ void to_three_diagonals(const Products<T>& products, T* a, std::int64_t n, T* di
     for (std::int64_t i = 0; i < rest; ++i) w[i] -= half * row[i];
     parallel(threads, [&](int part, int parts) {
       const Range mine = share(rest, part, parts);
-      for (std::int64_t i = mine.begin; i < mine.end; ++i) {
-        T* const to = line(i);
-        const T left = row[i], right = w[i];
-#pragma omp simd
-        for (std::int64_t j = 0; j < rest; ++j) to[j] -= left * w[j] + right * row[j];
-      }
+      for (std::int64_t i = mine.begin; i < mine.end; ++i) subtract_two(line(i), row[i], w, w[i], row, rest);
     });
     row[0] = kept;
   }
