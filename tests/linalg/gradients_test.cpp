@@ -19,6 +19,7 @@ TEST(LinearAlgebraGradients, OfSystems) {
   check_gradients([](const In& in) { return weighed(solve(in[0], in[1])); }, {a, b});
   check_gradients([](const In& in) { return weighed(solve(in[0], in[1])); }, {draw({3, 3}) + 3.0 * identity(3), draw({3})});
   check_gradients([](const In& in) { return weighed(solve(in[0], in[1], {.refine = Refine::Single})); }, {a, b});
+  check_gradients([](const In& in) { return weighed(solve(in[0], in[1], {.refine = Refine::Half})); }, {a, b});
   check_gradients([](const In& in) { return weighed(lu_solve(lu_factor(in[0]), in[1])); }, {a, b});
   check_gradients([](const In& in) { return weighed(lu_solve(lu_factor(in[0]), in[1], {.transposed = true})); }, {a, b});
   for (int form = 0; form < 8; ++form)

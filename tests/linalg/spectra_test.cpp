@@ -163,11 +163,36 @@ TEST(Spectra, LeastSquares) {
 
 TEST(Spectra, RefinementReachesF64) {
   const Tensor a = draw({60, 60}) + 8.0 * identity(60), b = draw({60, 10});
-  const Tensor x = solve(a, b, {.refine = Refine::Single});
-  EXPECT_LT(apart(matmul(a, x), b), 1e-13 * std::max(1.0, most(x)));
+  for (const Refine refine : {Refine::Single, Refine::Half}) {
+    const Tensor x = solve(a, b, {.refine = refine});
+    EXPECT_LT(apart(matmul(a, x), b), 1e-13 * std::max(1.0, most(x)));
+    const Tensor scaled = solve(1e-200 * a, 1e-200 * b, {.refine = refine});
+    EXPECT_LT(apart(scaled, x), 1e-12 * std::max(1.0, most(x))) << "numbers that f32 does not hold";
+    const Tensor empty = solve(draw({0, 0}), draw({0, 2}), {.refine = refine});
+    EXPECT_EQ(empty.shape(), (Shape{0, 2}));
+  }
   EXPECT_GT(apart(matmul(a, cast(solve(cast(a, f32), cast(b, f32)), f64)), b), 1e-7) << "what f32 alone gives";
-  const Tensor i = iota({12, 12}, 0), j = iota({12, 12}, 1), hilbert = 1.0 / cast(i + j + 1, f64);
-  EXPECT_HAS_MESSAGE(solve(hilbert, ones({12}, f64), {.refine = Refine::Single}).to_host<double>(), "condition is too high");
+  const Tensor single = cast(a, f32), right = cast(b, f32), x = solve(single, right, {.refine = Refine::Half});
+  EXPECT_EQ(x.dtype(), f32);
+  EXPECT_LT(apart(cast(x, f64), solve(cast(single, f64), cast(right, f64))), 2e-6 * std::max(1.0, most(cast(x, f64))));
+  EXPECT_EQ(solve(single, right, {.refine = Refine::Single}).to_host(), solve(single, right).to_host()) << "nothing to refine";
+}
+
+TEST(Spectra, RefinementFallsBackWhereItDoesNotConverge) {
+  const Tensor i = iota({12, 12}, 0), j = iota({12, 12}, 1), hilbert = 1.0 / cast(i + j + 1, f64), one = ones({12}, f64);
+  const auto plain = solve(hilbert, one).to_host<double>();
+  const Tensor good = draw({12, 12}) + 6.0 * identity(12);
+  for (const Refine refine : {Refine::Single, Refine::Half}) {
+    EXPECT_EQ(solve(hilbert, one, {.refine = refine}).to_host<double>(), plain) << "a condition of 1e16";
+    const Tensor batch = solve(stack({good, hilbert}), expand(one, {2, 12}), {.refine = refine});
+    EXPECT_EQ(select(batch, 0, 1).to_host<double>(), plain);
+    EXPECT_LT(apart(mv(good, select(batch, 0, 0)), one), 1e-13);
+    EXPECT_HAS_MESSAGE(eval(solve(stack({good, zeros({12, 12}, f64)}), expand(one, {2, 12}), {.refine = refine})),
+                       "solve: got a singular matrix, number 1 of the batch");
+    auto compiled = jit([refine](const Tensor& a, const Tensor& b) { return solve(a, b, {.refine = refine}); });
+    EXPECT_EQ(compiled(hilbert, one).to_host<double>(), plain);
+    EXPECT_LT(apart(mv(good, compiled(good, one)), one), 1e-13);
+  }
 }
 
 TEST(Spectra, ExponentialsAndPowers) {

@@ -1,8 +1,11 @@
 #include "tegula/ops/linalg/solve.h"
 
+#include <cmath>
+
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
+#include "tegula/ops/branch.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
@@ -67,25 +70,43 @@ Tensor log_of_determinant(const Tensor& a, const Line& where) {
       {a}, where);
 }
 
-/// By factors in f32: each correction multiplies the error by about 1e-7 times the condition.
-Tensor refined(const ops::System& system, const Line& where) {
-  constexpr int kCorrections = 5;
-  constexpr double kRounding = 2.220446049250313e-16;
-  const LUFactors single = factors_without_gradient(graph::cast(system.a, f32, where), where);
-  const auto correction = [&](const Tensor& r) {
-    return graph::cast(ops::by_factors(single.packed, single.order, graph::cast(r, f32, where), false), f64, where);
-  };
+Tensor checked_solution(std::string_view name, const Tensor& a, const Tensor& b, const Line& where) {
+  const LUFactors lu = factors_without_gradient(a, where);
+  return ops::not_singular(name, solved(a, lu, b, false, where), lu.packed, where);
+}
+
+/// By factors in f32, or of a rounded to f16: a correction multiplies the error by about their rounding error times the condition.
+Tensor refined(const ops::System& system, Refine refine, const Line& where) {
+  constexpr std::int64_t kCorrections = 30;
+  const DType own = system.a.dtype();
+  const double rounding = own == f64 ? 2.220446049250313e-16 : 1.1920928955078125e-7;
+  const auto most = [](const Tensor& t) { return max(abs(t), {-1, -2}, Keep::Yes); };
   return custom_function(
       std::string(kName),
       [&](const std::vector<Tensor>& in) {
-        Tensor x = correction(in[1]);
-        for (int i = 0; i < kCorrections; ++i) x = x + correction(in[1] - matmul(in[0], x));
-        if (numel(x.shape()) == 0) return x;
-        const auto most = [](const Tensor& t) { return max(abs(t), {-1, -2}); };
-        const Tensor size = most(in[0]) * most(x) * static_cast<double>(in[0].size(-1));
-        const Tensor wrong = !(most(in[1] - matmul(in[0], x)) <= 16 * kRounding * (size + most(in[1])));
-        return ops::checked(kName, x, wrong, "a matrix whose condition is too high for factors in f32, or that is singular",
-                            "leave .refine out", where);
+        const Tensor &a = in[0], &b = in[1];
+        if (a.numel() == 0 || b.numel() == 0) return checked_solution(kName, a, b, where);
+        // The largest number of each matrix becomes one between 1 and 2.
+        const Tensor most_of_a = most(a), scale = tegula::where(isfinite(most_of_a) && most_of_a > 0, exp2(floor(log2(most_of_a))), 1.0);
+        const Tensor scaled = a / scale;
+        const LUFactors low =
+            ops::factors_of(graph::cast(refine == Refine::Half ? graph::cast(scaled, f16, where) : scaled, f32, where), where);
+        const auto correction = [&](const Tensor& packed, const Tensor& order, const Tensor& r) {
+          return graph::cast(ops::by_factors(packed, order, graph::cast(r, f32, where), false), own, where) / scale;
+        };
+        const Tensor allowed = rounding * std::sqrt(static_cast<double>(a.size(-1))) * max(sum(abs(a), -1, Keep::Yes), -2, Keep::Yes);
+        const auto is_right = [&](const Tensor& x, const Tensor& residual) { return all(most(residual) <= allowed * most(x)); };
+        const Tensor first = correction(low.packed, low.order, b);
+        const Repeated found = while_loop([&](const std::vector<Tensor>& carry) { return !is_right(carry[0], carry[1]); },
+                                          [&](const std::vector<Tensor>& carry) {
+                                            const Tensor x = carry[0] + correction(low.packed, low.order, carry[1]);
+                                            return std::vector<Tensor>{x, b - matmul(a, x)};
+                                          },
+                                          {first, b - matmul(a, first)}, kCorrections, where);
+        return cond(
+            Arg(is_right(found.carry[0], found.carry[1]), where), [](const std::vector<Tensor>& of) { return std::vector<Tensor>{of[2]}; },
+            [&](const std::vector<Tensor>& of) { return std::vector<Tensor>{checked_solution(kName, of[0], of[1], where)}; },
+            {a, b, found.carry[0]})[0];
       },
       [where](const std::vector<Tensor>& in, const Tensor& x, const Tensor& dx) {
         const Tensor db = solved(in[0], factors_without_gradient(in[0], where), dx, true, where);
@@ -94,17 +115,13 @@ Tensor refined(const ops::System& system, const Line& where) {
       {system.a, system.b}, where);
 }
 
-Tensor checked_solution(std::string_view name, const Tensor& a, const Tensor& b, const Line& where) {
-  const LUFactors lu = factors_without_gradient(a, where);
-  return ops::not_singular(name, solved(a, lu, b, false, where), lu.packed, where);
-}
-
 }  // namespace
 
 Tensor solve(Arg of_a, Arg of_b, const SolveOptions& options) {
   const In frame(kName, of_a.loc);
   const ops::System system = ops::system_of(kName, of_a, of_b);
-  if (options.refine == Refine::Single && system.a.dtype() == f64) return system.back(refined(system, of_a.loc));
+  const bool lower = options.refine == Refine::Half || (options.refine == Refine::Single && system.a.dtype() == f64);
+  if (lower) return system.back(refined(system, options.refine, of_a.loc));
   return system.back(checked_solution(kName, system.a, system.b, of_a.loc));
 }
 

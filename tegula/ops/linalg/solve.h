@@ -5,9 +5,11 @@
 
 namespace tegula {
 
+/// Factors of less precision than the system, by which its solution is corrected.
 enum class Refine : std::uint8_t {
   No,
-  Single,  // a system of f64 by factors in f32, whose solution is corrected by residuals in f64
+  Single,  // a system of f64 by factors in f32
+  Half,    // a system of f64 or f32 by factors of the matrix rounded to f16, each matrix divided by its largest number; sums in f32
 };
 struct SolveOptions {
   Refine refine = Refine::No;
@@ -15,7 +17,8 @@ struct SolveOptions {
 /// x with a x = b: a (…, n, n), b (…, n, m), or b (…, n) with one axis fewer than a; axes in front broadcast. By LU with the greatest pivot of each column, in f64 or
 /// f32. Throws Error for other shapes and dtypes, and, when it is computed, for a singular matrix (a pivot is 0), with its number in the batch. The gradient is that of
 /// the solution (Giles, 2008): aᵀ db = dx, da = -db xᵀ, by the same factors; it differentiates again.
-/// refine: five corrections; when it is computed, an Error where they do not bring the residual to the size of a rounding error in f64 (a condition above about 1e6).
+/// refine: the solution is corrected until the residual has the size of a rounding error, at most 30 times (LAPACK's dsgesv). Where that is not reached (a condition
+/// above about 1e6, of f16 500) the systems are solved in their own precision. On the CPU that costs time only then; a GPU computes both, and refining saves nothing there.
 Tensor solve(Arg a, Arg b, const SolveOptions& options = {});
 /// a⁻¹ (…, n, n): solve(a, b) is faster and nearer where a⁻¹ b is wanted.
 Tensor inverse(Arg a);
