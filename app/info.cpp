@@ -30,6 +30,12 @@ void describe(Device& device) {
   for (const auto& [name, rate] : {std::pair("fp32", p.f32), {"tf32", p.tf32}, {"bf16", p.bf16}, {"fp16", p.f16}, {"fp8", p.fp8}}) {
     if (rate > 0) line(name, "at most " + quantity(rate) + "FLOP/s");
   }
+  if (const auto limits = card_limits(device)) {
+    line("of each",
+         format("%d registers, %.0f KiB of shared memory (a block at most %.0f), %d threads in warps of %d, %d blocks", limits->registers,
+                limits->shared_memory / 1024, limits->shared_memory_of_block / 1024, limits->threads, limits->warp, limits->blocks));
+    line("cache", format("%.0f MiB", limits->cache / (1 << 20)));
+  }
   if (const auto state = card_state(device)) {
     line("power", format("%.0f W of at most %.0f W", state->watts, state->limit_watts));
     line("temperature", format("%.0f °C", state->celsius));

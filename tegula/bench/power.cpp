@@ -82,15 +82,22 @@ class Nvml {
   bool begun_ = false;
 };
 
-/// The library's number for a device of ours.
-std::optional<std::string> card_of(Device& device) {
+/// CUDA's number of a device of ours.
+std::optional<int> cuda_index(Device& device) {
   constexpr std::string_view kCuda = "cuda:";
   const std::string name = device.name();
   if (!name.starts_with(kCuda)) return std::nullopt;
   int index = 0;
   const auto [end, error] = std::from_chars(name.data() + kCuda.size(), name.data() + name.size(), index);
   if (error != std::errc{} || end != name.data() + name.size()) return std::nullopt;
-  const auto card = detail::visible_card(index, std::getenv("CUDA_VISIBLE_DEVICES"));
+  return index;
+}
+
+/// NVML's.
+std::optional<std::string> card_of(Device& device) {
+  const auto index = cuda_index(device);
+  if (!index) return std::nullopt;
+  const auto card = detail::visible_card(*index, std::getenv("CUDA_VISIBLE_DEVICES"));
   if (!card) return std::nullopt;
   // CUDA may list the fastest card first, NVML lists them by their slots.
   const auto state = detail::nvml_state(kNvml, *card);
@@ -159,6 +166,29 @@ std::optional<double> rapl_joules(const std::string& folder) {
 }
 
 }  // namespace detail
+
+std::optional<CardLimits> card_limits(Device& device) {
+  const auto index = cuda_index(device);
+  void* const driver = index ? ::dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL) : nullptr;  // which the device has opened
+  if (!driver) return std::nullopt;
+  const auto get = reinterpret_cast<int (*)(int*, int)>(::dlsym(driver, "cuDeviceGet"));
+  const auto attribute = reinterpret_cast<int (*)(int*, int, int)>(::dlsym(driver, "cuDeviceGetAttribute"));
+  int card = 0;
+  if (!get || !attribute || get(&card, *index) != 0) return std::nullopt;
+  const auto ask = [&](int which) {
+    int value = 0;
+    return attribute(&value, which, card) == 0 ? value : 0;
+  };
+  // CUdevice_attribute of cuda.h.
+  constexpr int kWarp = 10, kCache = 38, kThreads = 39, kShared = 81, kRegisters = 82, kSharedOfBlock = 97, kBlocks = 106;
+  return CardLimits{.registers = ask(kRegisters),
+                    .threads = ask(kThreads),
+                    .warp = ask(kWarp),
+                    .blocks = ask(kBlocks),
+                    .shared_memory = static_cast<double>(ask(kShared)),
+                    .shared_memory_of_block = static_cast<double>(ask(kSharedOfBlock)),
+                    .cache = static_cast<double>(ask(kCache))};
+}
 
 std::optional<CardState> card_state(Device& device) {
   const auto card = card_of(device);

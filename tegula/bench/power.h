@@ -1,5 +1,6 @@
 #pragma once
-// Watts, joules and degrees of devices: NVIDIA's cards by NVML, where its library is, processors by the counters of Linux (RAPL), where they may be read.
+// Watts, joules and degrees of devices: NVIDIA's cards by NVML, where its library is, processors by the counters of Linux (RAPL), where they may be read; and what
+// each multiprocessor of a card has, by its driver.
 
 #include <functional>
 #include <optional>
@@ -8,6 +9,16 @@
 #include "tegula/runtime/registry.h"
 
 namespace tegula {
+
+/// What a multiprocessor of a card has, and the card's cache.
+struct CardLimits {
+  int registers = 0;  // of 32 bits
+  int threads = 0, warp = 0, blocks = 0;  // at once; threads of a warp; blocks at once
+  double shared_memory = 0, shared_memory_of_block = 0;  // bytes; what one block may have of it
+  double cache = 0;  // bytes of the card's second level
+};
+/// Nothing for a device that is no CUDA card.
+std::optional<CardLimits> card_limits(Device& device);
 
 /// What a card does now. NaN: it does not say.
 struct CardState {

@@ -63,7 +63,7 @@ class Table {
     }
     data_.insert(&node);
     if (!node.results().empty()) {  // its parts stand for it
-      work_of_several_[&node] = operations_of(node);
+      work_of_several_[&node] = {operations_of(node), moved_by(node)};
       if (owned) owners_[&node] = owner;
       return;
     }
@@ -78,15 +78,17 @@ class Table {
     last_ = &row;
     path_ = frame.path;
     where_ = node.origin().where;
-    row.operations += operations_of(node);
+    row.operations += operations_of(node), row.moved += moved_by(node);
     for (const auto& input : node.inputs()) {
-      if (const auto found = work_of_several_.find(input.get()); found != work_of_several_.end())
-        row.operations += std::exchange(found->second, 0);
+      if (const auto found = work_of_several_.find(input.get()); found != work_of_several_.end()) {
+        const Work work = std::exchange(found->second, {});
+        row.operations += work.operations, row.moved += work.moved;
+      }
     }
     if (std::exchange(has_result_, has_result_ || &node == result_)) return;
     row.output = node.shape();
     row.dtype = node.dtype();
-    row.bytes = numel(node.shape()) * static_cast<std::int64_t>(size_of(node.dtype()));
+    row.bytes = bytes_of(node.shape(), node.dtype());
   }
   std::vector<SummaryRow> take() { return std::move(rows_); }
 
@@ -97,6 +99,16 @@ class Table {
     for (const auto& input : node.inputs()) shapes.push_back(input->shape());
     return static_cast<const LibraryOp&>(node.op()).operations(shapes, node.shape());
   }
+  /// Of a node whose work is counted.
+  static std::int64_t moved_by(const Node& node) {
+    if (operations_of(node) <= 0) return 0;
+    std::int64_t bytes = 0;
+    for (const auto& input : node.inputs()) bytes += bytes_of(input->shape(), input->dtype());
+    if (node.results().empty()) return bytes + bytes_of(node.shape(), node.dtype());
+    for (const Result& result : node.results()) bytes += bytes_of(result.shape, result.dtype);
+    return bytes;
+  }
+  static std::int64_t bytes_of(const Shape& shape, DType dtype) { return numel(shape) * static_cast<std::int64_t>(size_of(dtype)); }
   // True if the node belongs to the previous row: the same call of a layer, or, outside of layers, the same owner of parameters.
   bool continues(const Node& node, const LayerFrame& frame, const std::string& owner, bool owned) const {
     if (rows_.empty()) return false;
@@ -110,7 +122,11 @@ class Table {
   const std::unordered_map<const Node*, std::string>& names_;  // placeholders of parameters and buffers
   std::unordered_map<const Node*, std::string> owners_;  // nodes computed from those alone
   std::unordered_set<const Node*> data_;  // nodes that depend on the inputs
-  std::unordered_map<const Node*, double> work_of_several_;  // work of nodes with several results, until one of their parts has a row
+  struct Work {
+    double operations = 0;
+    std::int64_t moved = 0;
+  };
+  std::unordered_map<const Node*, Work> work_of_several_;  // work of nodes with several results, until one of their parts has a row
   const Node* result_;
   bool has_result_ = false;  // the last row
   std::vector<SummaryRow> rows_;
@@ -171,17 +187,23 @@ Summary summary(const AnyModule& module, const std::function<std::vector<Tensor>
 }  // namespace nn::detail
 
 std::string Summary::text() const {
-  std::vector<std::vector<std::string>> table{{"module", "type", "weights", "output", "parameters", "FLOP", "bytes"}};
+  std::vector<std::vector<std::string>> table{{"module", "type", "weights", "output", "parameters", "FLOP", "bytes", "FLOP/byte"}};
   double operations = 0;
-  std::int64_t bytes = 0;
+  std::int64_t bytes = 0, moved = 0;
+  const auto intensity = [](double work, std::int64_t of) {
+    char text[32] = "-";
+    if (of > 0) std::snprintf(text, sizeof text, "%.1f", work / static_cast<double>(of));
+    return std::string(text);
+  };
   for (const SummaryRow& r : rows) {
     table.push_back({r.module, r.type, r.weights, (r.dtype == DType::f32 ? "" : std::string(name(r.dtype))) + to_string(r.output),
                      r.parameters ? std::to_string(r.parameters) : "-", r.operations > 0 ? quantity(r.operations) : "-",
-                     bytes_text(static_cast<std::size_t>(r.bytes))});
+                     bytes_text(static_cast<std::size_t>(r.bytes)), intensity(r.operations, r.moved)});
     operations += r.operations;
-    bytes += r.bytes;
+    bytes += r.bytes, moved += r.moved;
   }
-  table.push_back({"total", "", "", "", std::to_string(parameters), quantity(operations), bytes_text(static_cast<std::size_t>(bytes))});
+  table.push_back({"total", "", "", "", std::to_string(parameters), quantity(operations), bytes_text(static_cast<std::size_t>(bytes)),
+                   intensity(operations, moved)});
   std::vector<std::size_t> width(table[0].size());
   for (const auto& line : table) {
     for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
@@ -196,9 +218,9 @@ std::string Summary::text() const {
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
-  text +=
-      "The parameters take " + bytes_text(static_cast<std::size_t>(parameter_bytes)) +
-      "; bytes are those of outputs. Counted as work are multiplications and additions of\nmatrix products, convolutions and pooling.\n";
+  text += "The parameters take " + bytes_text(static_cast<std::size_t>(parameter_bytes)) +
+          "; bytes are those of outputs. Counted as work are multiplications and additions of\n"
+          "matrix products, convolutions and pooling; FLOP/byte is that work beside the bytes of its operands and results.\n";
   if (!unused.empty()) {
     text += "Not reached by the call:";
     for (const auto& name : unused) text += " " + name;

@@ -22,6 +22,7 @@ struct SummaryRow {
   std::int64_t parameters = 0;  // trained numbers; of a layer that is called again only in its first row
   double operations = 0;        // floating-point, of matrix products, convolutions and pooling
   std::int64_t bytes = 0;       // bytes of the output
+  std::int64_t moved = 0;       // bytes that the counted work reads and writes at least: each operand and each result once
 };
 
 struct Summary {

@@ -41,6 +41,7 @@ TEST(Power, WhatACardDoesNotSayIsNoNumber) {
   EXPECT_FALSE(detail::nvml_state(fake_nvml(), "GPU-other"));
   EXPECT_FALSE(detail::nvml_state("libnot-there.so", "0"));
   EXPECT_FALSE(card_state(cpu()));
+  EXPECT_FALSE(card_limits(cpu()));
 }
 
 TEST(Power, VisibleCardsAreCounted) {

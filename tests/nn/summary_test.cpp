@@ -53,6 +53,7 @@ TEST(Summary, HasARowForEachLayerInTheOrderOfTheCalls) {
   EXPECT_LE(conv.operations, 2.0 * 2 * 8 * 8 * 8 * 8 * 9 * 1.1);
   EXPECT_EQ(row(s, "head").operations, 2.0 * 2 * 128 * 10);
   EXPECT_EQ(row(s, "head").output, (Shape{2, 10}));
+  EXPECT_EQ(row(s, "head").moved, 4 * (2 * 128 + 128 * 10 + 2 * 10));
   EXPECT_EQ(s.parameters, num_parameters(net));
   EXPECT_EQ(s.parameter_bytes, 4 * num_parameters(net));
   EXPECT_EQ(s.unused, (std::vector<std::string>{"forgotten.weight", "forgotten.bias"}));
@@ -65,6 +66,8 @@ TEST(Summary, PrintsATable) {
   const std::string text = out.str();
   EXPECT_NE(text.find("blocks.0.conv   Conv2d        weight (8, 8, 3, 3), bias (8,)   (2, 8, 8, 8)"), std::string::npos) << text;
   EXPECT_NE(text.find("total"), std::string::npos);
+  EXPECT_NE(text.find("FLOP/byte\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("80 B         0.8\n"), std::string::npos) << "a dense layer of two rows: 5,120 / 6,224 bytes\n" << text;
   EXPECT_NE(text.find("Not reached by the call: forgotten.weight forgotten.bias"), std::string::npos);
 }
 
