@@ -37,6 +37,7 @@ void add_train_images(Command& train);  // … and folders of pictures
 void add_translate(Command& app);
 void add_generate(Command& app);
 void add_classify(Command& app);
+void add_answer(Command& app);
 
 /// --device: where everything is computed from then on. A device that is not there ends the program with the sentence that says why.
 void add_device_option(Command& command);

@@ -14,11 +14,13 @@
 #include "tegula/models/images/segmentation.h"
 #include "tegula/models/registry.h"
 #include "tegula/models/table.h"
+#include "tegula/models/text/answers.h"
 #include "tegula/models/text/bert.h"
 #include "tegula/models/text/language_model.h"
 #include "tegula/models/text/text_classifier.h"
 #include "tegula/models/text/translator.h"
 #include "tegula/ops/creation.h"
+#include "tegula/ops/shape/join.h"
 
 namespace tegula::app {
 namespace {
@@ -63,6 +65,17 @@ FileModel masked_bert(const std::string& path, const Texts& texts) {
   return file_model(models::kBertMaskedKind, net, *net, texts.tokens(options.context));
 }
 
+/// Scores (B, T, 2) of the first and the last token of answers.
+struct AnswerScores {
+  models::AnswerFinder finder;
+  Tensor operator()(const Tensor& tokens) const { return stack((*finder.net)(tokens), -1); }
+  void visit(nn::Visitor& visitor, const nn::Path& path) { nn::visit(*finder.net, visitor, path); }
+};
+FileModel answers(const std::string& path, const Texts& texts) {
+  auto scores = std::make_shared<AnswerScores>(AnswerScores{models::AnswerFinder::load(path)});
+  return file_model(models::kBertAnswersKind, scores, *scores, texts.tokens(scores->finder.windows.length));
+}
+
 }  // namespace
 
 std::optional<FileModel> model_in(const std::string& path, std::int64_t batch, std::int64_t length) {
@@ -100,6 +113,7 @@ std::optional<FileModel> model_in(const std::string& path, std::int64_t batch, s
     return file_model(kind, model, *model, texts.tokens(0), texts.tokens(0), texts.lengths(0));
   }
   if (kind == models::kBertMaskedKind) return masked_bert(path, texts);
+  if (kind == models::kBertAnswersKind) return answers(path, texts);
   if (kind.ends_with("-classifier")) return text_classifier(path, kind, texts);
   return language_model(path, texts);
 }

@@ -22,6 +22,7 @@ int main(int argc, char** argv) {
     app::add_kernel(root);
     app::add_generate(root);
     app::add_classify(root);
+    app::add_answer(root);
     app::add_tokenize(root);
     app::add_words(root);
     app::add_translate(root);

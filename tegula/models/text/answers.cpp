@@ -4,6 +4,8 @@
 #include <limits>
 
 #include "tegula/core/error.h"
+#include "tegula/data/dataset.h"
+#include "tegula/graph/evaluate.h"
 #include "tegula/graph/frame.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -11,7 +13,9 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/ops/shape/index.h"
+#include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/text/tokens/tokenizer_files.h"
 #include "tegula/text/unicode.h"
 
 namespace tegula::models {
@@ -151,6 +155,48 @@ std::map<std::string, std::string> AnswerWindows::best(const Tensor& first, cons
     out[questions_[q].id] = is_unanswered ? "" : found[q].text;
   }
   return out;
+}
+
+AnswerFinder AnswerFinder::load(const std::string& path) {
+  const ModelFile file = read_model_file(
+      path,
+      {.op = "AnswerFinder::load", .kind = kBertAnswersKind, .words = "a model of questions", .command = "tegula train bert --questions"});
+  const ModelDescription& d = file.description;
+  const BertOptions options = bert_options(d, path);
+  AnswerFinder out{.net = std::make_unique<BertForQuestionAnswering>(options),
+                   .tokenizer = text::parse_tokenizer_json(d.text("tokenizer", path), path),
+                   .windows = {.length = d.whole("length", 5, options.context, path),
+                               .stride = d.whole("stride", 1, options.context, path),
+                               .question = d.whole("question", 1, options.context, path)},
+                   .may_be_unanswered = d.whole("unanswered", 0, 1, path) == 1};
+  if (out.tokenizer.size() > options.vocabulary) {
+    throw Error({.op = "AnswerFinder::load",
+                 .got = path + ": a tokenizer of " + std::to_string(out.tokenizer.size()) + " tokens",
+                 .expected = "at most the model's " + std::to_string(options.vocabulary)});
+  }
+  tegula::load(*out.net, file.state);
+  eval(*out.net);
+  return out;
+}
+
+std::map<std::string, std::string> AnswerFinder::answer(std::vector<text::Question> questions, const Options& options) const {
+  if (options.batch < 1 || options.longest < 1) {
+    throw Error({.op = "AnswerFinder::answer",
+                 .got = "batches of " + std::to_string(options.batch) + ", answers of " + std::to_string(options.longest) + " tokens",
+                 .expected = "at least 1"});
+  }
+  if (questions.empty()) return {};
+  const AnswerWindows set(std::move(questions), tokenizer, windows);
+  std::vector<Tensor> first, last;
+  for (std::int64_t from = 0; from < set.size(); from += options.batch) {
+    std::vector<data::Sample> samples;
+    for (std::int64_t i = from; i < std::min(from + options.batch, set.size()); ++i) samples.push_back(set.get(i));
+    const std::vector<HostArray> batch = data::stack(samples);
+    const std::vector<Tensor> scores = (*net)(from_array(batch[0]), {.lengths = from_array(batch[2]), .token_types = from_array(batch[1])});
+    eval(scores[0], scores[1]);
+    first.push_back(scores[0]), last.push_back(scores[1]);
+  }
+  return set.best(concat(first, 0), concat(last, 0), {.longest = options.longest, .may_be_unanswered = may_be_unanswered});
 }
 
 }  // namespace tegula::models

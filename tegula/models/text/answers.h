@@ -2,6 +2,8 @@
 // Answers in a text by BERT: where the answer to a question begins and ends (Devlin et al., 2019, section 4.2).
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -65,6 +67,29 @@ class AnswerWindows {
   std::vector<text::Question> questions_;
   std::vector<Window> windows_;
   std::int64_t length_;
+};
+
+/// The kind of a question answering model in files.
+inline constexpr const char* kBertAnswersKind = "bert-question-answering";
+
+/// A model with its tokenizer and windows, as `tegula train bert --questions` writes it.
+class AnswerFinder {
+ public:
+  /// Throws Error when the file holds something else.
+  static AnswerFinder load(const std::string& path);
+
+  struct Options {
+    std::int64_t longest = 30;  // tokens of an answer
+    std::int64_t batch = 32;  // windows side by side
+  };
+  /// The answer to each question by its id; "" where the model was taught that there may be none, and finds none.
+  std::map<std::string, std::string> answer(std::vector<text::Question> questions, const Options& options) const;
+  std::map<std::string, std::string> answer(std::vector<text::Question> questions) const { return answer(std::move(questions), {}); }
+
+  std::unique_ptr<BertForQuestionAnswering> net;
+  text::Tokenizer tokenizer;
+  AnswerWindowOptions windows;
+  bool may_be_unanswered = false;
 };
 
 }  // namespace tegula::models
