@@ -154,6 +154,54 @@ TEST(ParameterServer, RefusesOthersAndGoesOnWithoutThoseThatBreakOff) {
   EXPECT_EQ(served.report.applied, 2);
 }
 
+/// A parameter whose bytes no socket holds.
+struct LargeWeights {
+  Variable a{zeros({1 << 22})};
+  Parameters parameters() const { return {{"a", a.cell()}}; }
+};
+
+TEST(ParameterServer, DoesNotWaitForAWorkerThatStopsReading) {
+  const TemporaryFolder folder;
+  const std::string address = "unix:" + folder / "s";
+  LargeWeights weights;
+  ParameterServerReport report;
+  std::thread server([&] {
+    report = serve_parameters(address, weights.parameters(), [&](const std::vector<Tensor>& g) { weights.a = weights.a - g[0]; },
+                              {.workers = 2, .unread = 0.3});
+  });
+  Descriptor stalled;
+  while (!(stalled = try_connect(address))) std::this_thread::yield();
+  EXPECT_TRUE(send_message(stalled, "H\na (4194304,) f32\n"));  // and reads none of the 16 MiB that it gets
+  LargeWeights mine;
+  ServedParameters worker(address, mine.parameters());
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(worker.push({ones({1 << 22})}));
+  EXPECT_EQ(worker.version(), 3);
+  { const ServedParameters gone(std::move(worker)); }
+  server.join();
+  EXPECT_EQ(report.applied, 3);
+  EXPECT_EQ(report.stalled, 1);
+  EXPECT_NE(report.print().find("workers that took nothing any more: 1"), std::string::npos) << report.print();
+}
+
+TEST(ParameterServer, AWorkerDoesNotWaitForAServerThatStopsReading) {
+  const TemporaryFolder folder;
+  const std::string address = "unix:" + folder / "s";
+  const Listener listener = listen_at(address);
+  LargeWeights mine;
+  std::atomic<bool> done = false;
+  std::thread server([&] {  // gives values once, and reads nothing after that
+    const Descriptor socket = accept_within(listener, 60);
+    std::string hello;
+    receive_message(socket, hello);
+    send_message(socket, "V" + std::string(8 + (std::size_t{1} << 24), '\0'), 60);
+    while (!done) std::this_thread::yield();
+  });
+  ServedParameters worker(address, mine.parameters(), "", 1);
+  EXPECT_ERROR(worker.push({ones({1 << 22})}), "a server that has gone, or takes nothing for 1 s");
+  done = true;
+  server.join();
+}
+
 TEST(ParameterServer, MistakesAreNamed) {
   const TemporaryFolder folder;
   Weights mine;

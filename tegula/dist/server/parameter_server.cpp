@@ -90,6 +90,8 @@ std::vector<Tensor> values_of(const Parameters& parameters, const Line& where) {
 struct Worker {
   Descriptor socket;
   std::unique_ptr<ArrivingMessage> arriving;
+  LeavingMessage leaving = {};
+  Clock::time_point taken = {};  // when it last took some of that
   std::size_t number = 0;
   bool has_said_hello = false;
 };
@@ -112,7 +114,10 @@ class Server {
     const auto has_greeted = [](const Worker& worker) { return worker.has_said_hello; };
     while (!begin || static_cast<int>(report_.of_worker.size()) < options_.workers || std::ranges::any_of(workers_, has_greeted)) {
       std::vector<pollfd> sockets{{listener.socket.get(), POLLIN, 0}};
-      for (const Worker& worker : workers_) sockets.push_back({worker.socket.get(), POLLIN, 0});
+      for (const Worker& worker : workers_) {
+        const auto events = static_cast<short>(POLLIN | (worker.leaving.is_whole() ? 0 : POLLOUT));
+        sockets.push_back({worker.socket.get(), events, 0});
+      }
       constexpr int kMilliseconds = 100;
       ::poll(sockets.data(), static_cast<nfds_t>(sockets.size()), kMilliseconds);
       if (seconds_since(heard) > options_.patience) {
@@ -123,14 +128,15 @@ class Server {
                      .where = where_});
       }
       for (std::size_t i = sockets.size(); i-- > 1;) {
-        if (sockets[i].revents == 0) continue;
-        heard = Clock::now();
-        if (!listen_to(workers_[i - 1])) workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
-        else if (workers_[i - 1].has_said_hello && !begin) begin = heard;
+        Worker& worker = workers_[i - 1];
+        const bool speaks = (sockets[i].revents & ~POLLOUT) != 0;
+        if (sockets[i].revents != 0) heard = Clock::now();
+        if (!go_on_giving(worker) || (speaks && !listen_to(worker))) workers_.erase(workers_.begin() + static_cast<std::ptrdiff_t>(i) - 1);
+        else if (worker.has_said_hello && !begin) begin = heard;
       }
       if (sockets[0].revents == 0) continue;
       if (Descriptor socket = accept_within(listener, 0.01)) {
-        workers_.push_back({std::move(socket), std::make_unique<ArrivingMessage>(kMostHello), 0, false});
+        workers_.push_back({.socket = std::move(socket), .arriving = std::make_unique<ArrivingMessage>(kMostHello)});
       }
     }
     report_.seconds = begin ? seconds_since(*begin) : 0;
@@ -165,13 +171,27 @@ class Server {
     return give(worker);
   }
 
-  bool give(const Worker& worker) {
+  bool give(Worker& worker) {
     const bool has_enough = options_.updates > 0 && report_.applied >= options_.updates;
-    const std::string message = message_of(has_enough ? kStop : kValues, report_.applied, values_of(parameters_, where_));
-    return send_message(worker.socket, message);
+    worker.leaving = LeavingMessage(message_of(has_enough ? kStop : kValues, report_.applied, values_of(parameters_, where_)));
+    worker.taken = Clock::now();
+    return go_on_giving(worker);
   }
 
-  bool take_gradients(const Worker& worker, const std::string& message) {
+  /// False when the worker has gone, or takes nothing for too long.
+  bool go_on_giving(Worker& worker) {
+    if (worker.leaving.is_whole()) return true;
+    const std::size_t before = worker.leaving.done();
+    const auto state = worker.leaving.give(worker.socket);
+    if (state == LeavingMessage::State::Broken) return false;
+    if (state == LeavingMessage::State::Whole) worker.leaving = LeavingMessage();
+    else if (worker.leaving.done() == before && seconds_since(worker.taken) > options_.unread) return ++report_.stalled, false;
+    else if (worker.leaving.done() > before) worker.taken = Clock::now();
+    return true;
+  }
+
+  bool take_gradients(Worker& worker, const std::string& message) {
+    if (!worker.leaving.is_whole()) return false;  // it has not read what it answers
     if (message.size() != length_ || message[0] != kGradients) return false;
     const std::int64_t stale = report_.applied - version_in(message);
     if (stale < 0) return false;
@@ -213,6 +233,7 @@ std::string ParameterServerReport::print() const {
   for (const auto& [stale, times] : staleness) text += " " + std::to_string(stale) + " (" + std::to_string(times) + ")";
   text += "\ngradients of each worker:";
   for (const std::int64_t count : of_worker) text += " " + std::to_string(count);
+  if (stalled > 0) text += "\nworkers that took nothing any more: " + std::to_string(stalled);
   return text + "\n";
 }
 
@@ -243,7 +264,7 @@ ServedParameters::ServedParameters(const std::string& address, Parameters parame
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
-  send_message(socket_, kHello + secret + "\n" + layout_of(parameters_));
+  send_message(socket_, kHello + secret + "\n" + layout_of(parameters_), seconds);
   take(seconds);
 }
 
@@ -294,8 +315,12 @@ bool ServedParameters::push(const std::vector<Tensor>& gradients) {
                  .expected = "one for each of " + std::to_string(parameters_.size()) + " parameters",
                  .where = where_});
   }
-  if (!send_message(socket_, message_of(kGradients, version_, gradients)))
-    throw Error({.op = "ServedParameters::push", .got = "a server that has gone", .expected = "one that takes gradients", .where = where_});
+  if (!send_message(socket_, message_of(kGradients, version_, gradients), seconds_)) {
+    throw Error({.op = "ServedParameters::push",
+                 .got = "a server that has gone, or takes nothing for " + number_text(seconds_) + " s",
+                 .expected = "one that takes gradients",
+                 .where = where_});
+  }
   return take(seconds_);
 }
 

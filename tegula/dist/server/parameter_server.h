@@ -28,9 +28,11 @@ struct ParameterServerOptions {
       -1;  // gradients that are staler are thrown away (Ho et al., "More effective distributed ML", 2013); -1: none are
   std::string secret = {};  // that workers must know
   double patience = 600;  // seconds without a word from any worker
+  double unread = 60;  // seconds after which a worker that takes nothing of what it is sent is left out
 };
 struct ParameterServerReport {
   std::int64_t applied = 0, dropped = 0;  // gradients
+  std::int64_t stalled = 0;  // workers that were left out because they took nothing for options.unread
   std::map<std::int64_t, std::int64_t>
       staleness;  // how many gradients came when so many others had been applied since their weights were given out
   std::vector<std::int64_t> of_worker;  // gradients of each, in the order in which they came
@@ -39,7 +41,7 @@ struct ParameterServerReport {
   std::string print() const;
 };
 /// Gives parameters to workers and applies their gradients, one after the other, in the order in which they arrive: a run does not give the bits of the one before. `address`:
-/// "host:port", "unix:/a/path", or "file:/a/path" for a file that will hold the address. A worker that breaks off is left out. Throws Error when the address is taken,
+/// "host:port", "unix:/a/path", or "file:/a/path" for a file that will hold the address. A worker that breaks off, or takes nothing for options.unread, is left out; the others do not wait for it. Throws Error when the address is taken,
 /// and when no worker says a word for options.patience.
 ParameterServerReport serve_parameters(const std::string& address, const Parameters& parameters,
                                        const std::function<void(const std::vector<Tensor>& gradients)>& apply,
@@ -48,11 +50,12 @@ ParameterServerReport serve_parameters(const std::string& address, const Paramet
 /// A worker's copy of a server's parameters.
 class ServedParameters {
  public:
-  /// Takes the server's values, and waits for it so many seconds. Throws Error where there is none, or one with other parameters or another secret.
+  /// Takes the server's values, and waits for it so many seconds, here and in push. Throws Error where there is none, or one with other parameters or another secret.
   ServedParameters(const std::string& address, Parameters parameters, const std::string& secret = {}, double seconds = 60,
                    Line where = Line::current());
 
-  /// Sends gradients and takes new values of the parameters. False when the server wants no more. Throws Error for other shapes and dtypes, and a server that has gone.
+  /// Sends gradients and takes new values of the parameters. False when the server wants no more. Throws Error for other shapes and dtypes, and a server that has gone, or takes or
+  /// says nothing for the constructor's seconds.
   bool push(const std::vector<Tensor>& gradients);
   /// How many gradients had been applied to the values that the parameters have.
   std::int64_t version() const { return version_; }

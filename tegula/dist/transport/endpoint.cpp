@@ -219,17 +219,28 @@ Descriptor accept_within(const Listener& listener, double seconds) {
   return socket;
 }
 
-bool send_message(const Descriptor& socket, std::string_view message) {
+LeavingMessage::LeavingMessage(std::string_view message) {
   const auto length = static_cast<std::uint32_t>(message.size());
-  std::string bytes(reinterpret_cast<const char*>(&length), sizeof length);
-  bytes += message;
-  for (std::size_t done = 0; done < bytes.size();) {
-    const ssize_t count = ::send(socket.get(), bytes.data() + done, bytes.size() - done, MSG_NOSIGNAL);
+  bytes_.assign(reinterpret_cast<const char*>(&length), sizeof length);
+  bytes_ += message;
+}
+
+LeavingMessage::State LeavingMessage::give(const Descriptor& socket) {
+  while (!is_whole()) {
+    const ssize_t count = ::send(socket.get(), bytes_.data() + done_, bytes_.size() - done_, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno == EINTR) continue;
-    if (count <= 0) return false;
-    done += static_cast<std::size_t>(count);
+    if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) return State::Partial;
+    if (count <= 0) return State::Broken;
+    done_ += static_cast<std::size_t>(count);
   }
-  return true;
+  return State::Whole;
+}
+
+bool send_message(const Descriptor& socket, std::string_view message, double seconds) {
+  LeavingMessage leaving(message);
+  auto state = leaving.give(socket);
+  while (state == LeavingMessage::State::Partial && poll_for(socket, POLLOUT, seconds)) state = leaving.give(socket);
+  return state == LeavingMessage::State::Whole;
 }
 
 bool receive_message(const Descriptor& socket, std::string& message, double seconds) {

@@ -30,9 +30,25 @@ Descriptor try_connect(const std::string& address);
 /// The next one who connects within so many seconds, or nothing.
 Descriptor accept_within(const Listener& listener, double seconds);
 
-/// A message of a length that goes ahead. False when the other side has gone, says nothing for ten seconds, or the message is absurdly long.
-bool send_message(const Descriptor& socket, std::string_view message);
+/// A message of a length that goes ahead. False when the other side has gone, takes or says nothing for so many seconds, or the message is absurdly long.
+bool send_message(const Descriptor& socket, std::string_view message, double seconds = 10);
 bool receive_message(const Descriptor& socket, std::string& message, double seconds = 10);
+
+/// A message that is written as the other side takes its bytes, without waiting for it.
+class LeavingMessage {
+ public:
+  enum class State { Partial, Whole, Broken };
+  LeavingMessage() = default;  // nothing is left to be written
+  explicit LeavingMessage(std::string_view message);
+  /// Writes what the socket takes. Broken: the other side has gone.
+  State give(const Descriptor& socket);
+  bool is_whole() const { return done_ == bytes_.size(); }
+  std::size_t done() const { return done_; }
+
+ private:
+  std::string bytes_;  // with those of the length
+  std::size_t done_ = 0;
+};
 
 /// A message that is read as its bytes arrive, without waiting for any.
 class ArrivingMessage {
