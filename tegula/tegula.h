@@ -128,6 +128,7 @@
 #include "tegula/train/checkpoint.h"
 #include "tegula/train/evaluator.h"
 #include "tegula/train/loss.h"
+#include "tegula/train/matching.h"  // best_matching: the Hungarian method
 #include "tegula/train/metrics.h"  // metrics::accuracy, …
 #include "tegula/train/metrics_of_boxes.h"  // metrics::MeanAveragePrecision
 #include "tegula/train/metrics_of_samples.h"  // metrics::frechet_distance
