@@ -1,4 +1,4 @@
-// tegula train images: a small residual net over folders of pictures, one folder a class; and its models' predictions for other pictures.
+// tegula train images: a small residual net, or a published one, over folders of pictures, one folder a class; and its models' predictions for other pictures.
 
 #include "app/own/images.h"
 
@@ -18,6 +18,8 @@
 #include "tegula/io/file.h"
 #include "tegula/io/jpeg.h"
 #include "tegula/models/image_classifier.h"
+#include "tegula/models/images/by_name.h"
+#include "tegula/nn/state.h"
 #include "tegula/ops/rows/loss.h"
 #include "tegula/optim/optimizers.h"
 #include "tegula/train/metrics.h"
@@ -26,13 +28,13 @@ namespace tegula::app {
 namespace {
 
 constexpr const char* kTrainImages = "tegula train images";
-constexpr std::int64_t kSampledPictures = 500;                  // that the colours' means are taken of
+constexpr std::int64_t kSampledPictures = 500;  // that the colours' means are taken of
 constexpr std::int64_t kBytesInMemory = std::int64_t{2} << 30;  // of decoded pictures; above that they are read again in each epoch
 
 struct ImagesChoice {
   OwnTraining training{
       .op = kTrainImages, .epochs = 30, .batch = 32, .patience = 8, .lr = 2e-3, .out = "images.safetensors", .plot = "images.png"};
-  std::string folder, test;
+  std::string folder, test, net, from;
   std::int64_t size = 0, width = 32, stages = 3, blocks = 1;
   std::int64_t workers = 2;
   bool flip = true, augment = true;
@@ -102,8 +104,11 @@ void run_train_images(ImagesChoice& choice) {
   refuse_ranks(kTrainImages, "pictures of one's own are trained on by one process");
   begin(training);
   const auto own = own_parts(choice.folder);
+  if (choice.net.empty() && !choice.from.empty())
+    throw Error({.op = kTrainImages, .got = "--from without --net", .expected = "the name of the net whose weights these are"});
+  if (choice.size == 0 && !choice.net.empty()) choice.size = models::picture_net(choice.net).size;
   if (choice.size == 0) choice.size = usual_size(own ? own->first : choice.folder, choice.stages);
-  if (choice.size >> choice.stages < 1)
+  if (choice.net.empty() && choice.size >> choice.stages < 1)
     throw Error(
         {.op = kTrainImages,
          .got = format("--size %lld with --stages %lld", static_cast<long long>(choice.size), static_cast<long long>(choice.stages)),
@@ -130,12 +135,14 @@ void run_train_images(ImagesChoice& choice) {
                                .size = choice.size,
                                .width = choice.width,
                                .stages = choice.stages,
-                               .blocks = choice.blocks});
+                               .blocks = choice.blocks,
+                               .net = choice.net});
   std::vector<std::int64_t> sampled = train_rows;
   const auto step = std::max<std::size_t>(1, sampled.size() / kSampledPictures);
   for (std::size_t i = 0; i * step < sampled.size(); ++i) sampled[i] = train_rows[i * step];
   sampled.resize((sampled.size() + step - 1) / step);
-  net.fit_colours(from_array(in_memory(folder, sampled).inputs));
+  if (choice.from.empty()) net.fit_colours(from_array(in_memory(folder, sampled).inputs));
+  else net.begin_with(load_state(choice.from));
   std::printf("%s: %zu classes, pictures of %lld x %lld. %s parameters. %lld pictures to train on, %lld to validate.\n",
               choice.folder.c_str(), folder.classes().size(), static_cast<long long>(choice.size), static_cast<long long>(choice.size),
               quantity(static_cast<double>(num_parameters(net))).c_str(), static_cast<long long>(train.size()),
@@ -200,7 +207,13 @@ void add_train_images(Command& train) {
       .required()
       .type("FOLDER");
   command.option("--test", c.test, "the same, measured with the best weights at the end").check(not_empty()).type("FOLDER");
-  command.option("--size", c.size, "pixels of each side, to which pictures are resized [64, of smaller pictures their own]")
+  std::vector<std::string> nets;
+  for (const models::PictureNet& net : models::picture_nets()) nets.emplace_back(net.name);
+  command.option("--net", c.net, "a published net instead of a small one").check(one_of(nets));
+  command.option("--from", c.from, "with --net: its published weights (torchvision's, .pth or .safetensors), but those of the last layers")
+      .check(not_empty())
+      .type("FILE");
+  command.option("--size", c.size, "pixels of each side, to which pictures are resized [64, of smaller pictures their own; --net: 224]")
       .check(between(4, 4096))
       .type("N");
   command.option("--width", c.width, "channels of the first stage; the next have twice as many")

@@ -3,6 +3,7 @@
 #include "tegula/core/error.h"
 #include "tegula/data/image_folder.h"
 #include "tegula/models/description.h"
+#include "tegula/models/images/by_name.h"
 #include "tegula/models/model_file.h"
 #include "tegula/nn/state.h"
 #include "tegula/ops/creation.h"
@@ -28,23 +29,57 @@ std::vector<BlockSizes> block_sizes(const ImageClassifierOptions& options) {
   return sizes;
 }
 
+nn::Layer net_of(const ImageClassifierOptions& options) {
+  if (options.net.empty()) return SmallPictureNet(options);
+  return picture_net(options.net).make(options.classes, options.size);
+}
+
 }  // namespace
+
+SmallPictureNet::SmallPictureNet(const ImageClassifierOptions& options)
+    : stem(3, options.width, 3, {.padding = 1, .bias = false}),
+      bn(options.width),
+      output(options.width << (options.stages - 1), options.classes) {
+  for (const auto& [in, width, stride] : block_sizes(options)) blocks.push_back(BasicBlock{in, width, stride});
+}
+
+Tensor SmallPictureNet::operator()(Tensor x) {
+  Tensor y = relu(bn(stem(x)));  // (N, width, size, size)
+  for (BasicBlock& block : blocks) y = block(y);
+  return output(tegula::mean(y, {2, 3}));  // (N, width * 2^(stages - 1)) -> (N, classes)
+}
 
 ImageClassifier::ImageClassifier(const ImageClassifierOptions& options)
     : mean(zeros({3})),
       deviation(ones({3})),
-      stem(3, options.width, 3, {.padding = 1, .bias = false}),
-      bn(options.width),
-      output(options.width << (options.stages - 1), options.classes),
-      options_(options) {
-  for (const auto& [in, width, stride] : block_sizes(options)) blocks.push_back(BasicBlock{in, width, stride});
-}
+      options_(options),
+      net_(net_of(options)) {}
 
 Tensor ImageClassifier::operator()(Tensor x) {
   const auto over_channels = [](const nn::Buffer& values) { return reshape(values.read(), {3, 1, 1}); };
-  Tensor y = relu(bn(stem((x - over_channels(mean)) / over_channels(deviation))));  // (N, width, size, size)
-  for (BasicBlock& block : blocks) y = block(y);
-  return output(tegula::mean(y, {2, 3}));  // (N, width * 2^(stages - 1)) -> (N, classes)
+  return net_((x - over_channels(mean)) / over_channels(deviation));
+}
+
+void ImageClassifier::visit(nn::Visitor& visitor, const nn::Path& path) {
+  nn::visit(mean, visitor, nn::Path{&path, "mean"});
+  nn::visit(deviation, visitor, nn::Path{&path, "deviation"});
+  net_.visit(visitor, path);
+}
+
+void ImageClassifier::begin_with(const StateDict& published) {
+  if (options_.net.empty())
+    throw Error({.op = "ImageClassifier::begin_with", .got = "the small net", .expected = "a published one (.net = \"resnet50\")"});
+  const std::string head = std::string(picture_net(options_.net).head) + ".";
+  StateDict body = published;
+  std::erase_if(body, [&](const NamedTensor& one) { return one.name.starts_with(head); });
+  LoadReport report = load_report(net_, body);
+  std::erase_if(report.missing, [&](const std::string& name) { return name.starts_with(head); });
+  std::erase_if(report.unexpected, [](const std::string& name) { return name.ends_with("num_batches_tracked"); });
+  if (!report.missing.empty() || !report.unexpected.empty())
+    throw Error({.op = "ImageClassifier::begin_with", .got = report.text(), .expected = "the weights of " + options_.net});
+  tegula::load(net_, body, Strict::No);
+  mean = tensor({0.485F, 0.456F, 0.406F});
+  deviation = tensor({0.229F, 0.224F, 0.225F});
 }
 
 void ImageClassifier::fit_colours(const Tensor& images) {
@@ -66,7 +101,7 @@ void save_image_classifier(const std::string& path, const ImageClassifier& net, 
       path,
       {.kind = kImagesKind,
        .numbers = {{"size", number(o.size)}, {"width", number(o.width)}, {"stages", number(o.stages)}, {"blocks", number(o.blocks)}},
-       .texts = {{"classes", io::list_text(classes)}}},
+       .texts = {{"classes", io::list_text(classes)}, {"net", o.net}}},
       state_dict(net));
 }
 
@@ -81,9 +116,10 @@ NamedImageClassifier load_image_classifier(const std::string& path) {
                                        .size = d.whole("size", 4, 4096, path),
                                        .width = d.whole("width", 1, 1024, path),
                                        .stages = d.whole("stages", 1, 6, path),
-                                       .blocks = d.whole("blocks", 1, 64, path)};
+                                       .blocks = d.whole("blocks", 1, 64, path),
+                                       .net = d.texts.contains("net") ? d.texts.at("net") : ""};
   std::int64_t number = 0;
-  for (const auto& [in, width, stride] : block_sizes(options))
+  for (const auto& [in, width, stride] : options.net.empty() ? block_sizes(options) : std::vector<BlockSizes>())
     require_tensor("load_image_classifier", file.state, "blocks." + std::to_string(number++) + ".conv2.weight", {width, width, 3, 3}, path);
   out.net = std::make_unique<ImageClassifier>(options);
   load(*out.net, file.state);

@@ -1,5 +1,5 @@
 #pragma once
-// A small residual net for pictures of one's own, in files that know their classes and sizes.
+// Classifiers of pictures of one's own, in files that know their classes and sizes: a small residual net, or a published one.
 
 #include <cstdint>
 #include <memory>
@@ -12,6 +12,7 @@
 #include "tegula/nn/linear.h"
 #include "tegula/nn/normalization.h"
 #include "tegula/nn/sequential.h"
+#include "tegula/nn/state.h"
 
 namespace tegula::models {
 
@@ -20,27 +21,39 @@ struct ImageClassifierOptions {
   std::int64_t size = 64;               // side of a picture after resizing
   std::int64_t width = 32;              // channels of the first stage; each of the next has twice as many and half of the size
   std::int64_t stages = 3, blocks = 1;  // blocks of each stage
+  std::string net = {};  // one of models::picture_nets(), for which width, stages and blocks have no meaning; empty: the small one
 };
 
-/// (N, 3, size, size) in [0, 1] -> scores (N, classes).
-class ImageClassifier {
- public:
-  explicit ImageClassifier(const ImageClassifierOptions& options = {});
+/// A stem, blocks of which each stage's first one halves the size, and a layer on the mean over the pixels.
+struct SmallPictureNet {
+  explicit SmallPictureNet(const ImageClassifierOptions& options);
   Tensor operator()(Tensor x);
-  const ImageClassifierOptions& options() const { return options_; }
-  /// Takes means and deviations of the channels of images (N, 3, H, W).
-  void fit_colours(const Tensor& images);
 
-  nn::Buffer mean, deviation;  // (3)
   nn::Conv2d stem;
   nn::BatchNorm2d bn;
   std::vector<BasicBlock> blocks;
   nn::Linear output;
-  static constexpr auto fields = nn::fields<&ImageClassifier::mean, &ImageClassifier::deviation, &ImageClassifier::stem,
-                                            &ImageClassifier::bn, &ImageClassifier::blocks, &ImageClassifier::output>;
+  static constexpr auto fields =
+      nn::fields<&SmallPictureNet::stem, &SmallPictureNet::bn, &SmallPictureNet::blocks, &SmallPictureNet::output>;
+};
+
+/// (N, 3, size, size) in [0, 1] -> scores (N, classes). Throws Error for an unknown net.
+class ImageClassifier {
+ public:
+  explicit ImageClassifier(const ImageClassifierOptions& options = {});
+  Tensor operator()(Tensor x);
+  void visit(nn::Visitor& visitor, const nn::Path& path);
+  const ImageClassifierOptions& options() const { return options_; }
+  /// Takes means and deviations of the channels of images (N, 3, H, W).
+  void fit_colours(const Tensor& images);
+  /// Weights of a published net but those of its last layers, and ImageNet's means and deviations. Throws Error for the small net, and weights of another.
+  void begin_with(const StateDict& published);
+
+  nn::Buffer mean, deviation;  // (3)
 
  private:
   ImageClassifierOptions options_;
+  nn::Layer net_;
 };
 
 inline constexpr const char* kImagesKind = "images";

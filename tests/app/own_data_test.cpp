@@ -9,6 +9,10 @@
 #include "tegula/io/npy.h"
 #include "tegula/io/png.h"
 #include "tegula/io/safetensors.h"
+#include "tegula/models/image_classifier.h"
+#include "tegula/models/resnet.h"
+#include "tegula/nn/state.h"
+#include "tegula/ops/random.h"
 #include "tests/app/cli.h"
 #include "tests/io/files.h"
 
@@ -165,6 +169,40 @@ TEST(OwnPictures, AFolderIsTrainedOnSavedMeasuredAndUsed) {
   EXPECT_EQ(summary.status, 0) << summary.err;
   EXPECT_HAS(summary.out, "(3, 2)");
   EXPECT_HAS(tegula_cli({"info", folder / "pictures"}).out, "a folder of 40 pictures in 2 classes\n  dark   20\n  light  20\n");
+}
+
+TEST(OwnPictures, APublishedNetBeginsWithItsWeights) {
+  const TemporaryFolder folder;
+  write_pictures(folder, 8);
+  manual_seed(1);
+  models::ResNet18 published{.classes = 5};
+  save(published, folder / "r.safetensors");
+  const std::string model = folder / "p.safetensors";
+  const auto train = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments{
+        "train", "images", folder / "pictures", "--size", "32", "--batch", "8", "--epochs", "1", "--lr", "0.000001", "--out",
+        model,   "--plot", folder / "p.png"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return tegula_cli(arguments);
+  };
+  const Ran trained = train({"--net", "resnet18", "--from", folder / "r.safetensors"});
+  ASSERT_EQ(trained.status, 0) << trained.err;
+  EXPECT_HAS(trained.out, "11.2 M parameters");
+  EXPECT_EQ(tegula_cli({"predict", model, folder / "pictures/light/3.png"}).status, 0);
+  const models::NamedImageClassifier file = models::load_image_classifier(model);
+  EXPECT_EQ(file.net->options().net, "resnet18");
+  EXPECT_NEAR(file.net->mean.read().to_host()[0], 0.485F, 1e-6F);
+  const auto kernel = [](const StateDict& state) {
+    for (const NamedTensor& one : state)
+      if (one.name == "layer1.0.conv1.weight") return one.value.to_host();
+    return std::vector<float>();
+  };
+  const auto before = kernel(state_dict(published)), after = kernel(state_dict(*file.net));
+  ASSERT_EQ(before.size(), after.size());
+  for (std::size_t i = 0; i < before.size(); i += 97) EXPECT_NEAR(before[i], after[i], 1e-4F);
+  EXPECT_HAS(train({"--net", "resnet34", "--from", folder / "r.safetensors"}).err, "expected the weights of resnet34");
+  EXPECT_HAS(train({"--from", folder / "r.safetensors"}).err, "--from without --net");
+  EXPECT_EQ(train({"--net", "resnet9"}).status, 2);
 }
 
 TEST(Info, SaysWhatIsInAFile) {
