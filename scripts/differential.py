@@ -175,7 +175,7 @@ def judge(case, answer, counts):
             counts["comparisons"] += 1
             counts[part] += 1
             counts["elements"] += a.numel()
-            wrong = difference(a, b, times * case.factor)
+            wrong = difference(a, b, times * case.factor * (1 if part == "outputs" else case.of_gradients))
             if wrong:
                 return f"{part}[{i}]: {wrong}"
     return ""

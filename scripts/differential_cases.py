@@ -16,12 +16,13 @@ NAMES = {value: key for key, value in TORCH.items()}
 class Case:
     """One call. `reference` gets the inputs as PyTorch tensors. exact: no float arithmetic to round, so compared to the bit."""
 
-    def __init__(self, op, inputs, reference, attributes=None, wanted=None, order=0, factor=1, native=False, refuses=False, lazy=False):
+    def __init__(self, op, inputs, reference, attributes=None, wanted=None, order=0, factor=1, native=False, refuses=False, lazy=False, of_gradients=1):
         self.op, self.inputs, self.reference, self.attributes = op, inputs, reference, attributes or {}
         floats = [i for i, x in enumerate(inputs) if x.is_floating_point()]
         self.wanted = floats if wanted is None else [i for i in wanted if i in floats]
         self.order = order if self.wanted else 0
         self.factor = factor  # error allowed, times that of an elementwise op
+        self.of_gradients = of_gradients  # and of its gradients, times that: their condition, where it is another than the values'
         self.native = native  # PyTorch computes in the inputs' dtype, not in f64: what jumps where rounding decides
         self.refuses = refuses  # Tegula may refuse it
         self.lazy = lazy  # never in a jit: it creates state

@@ -108,6 +108,14 @@ def order(draw, kind, condition, most=2):
     return min(most, 1 if condition > 1e3 else 2, draw.choice([0, 1, 2]))
 
 
+def turning(values):
+    """How much a rounding error of the matrix turns vectors whose values are near each other, which gradients of values are made of (Davis and Kahan, 1970)."""
+    if values.shape[-1] < 2:
+        return 1.0
+    gap = values.diff(dim=-1).abs().amin(-1).clamp(min=1e-300)
+    return max(1.0, float((values.abs().amax(-1) / gap).max()))
+
+
 def symmetrize(t):
     """The function of the lower triangle that Tegula's are, with the gradient of both triangles changed together."""
     lower = t.tril()
@@ -165,7 +173,8 @@ def definite(draw, name):
         b = draw.tensor(front + [n, draw.choice([1, 3])], dtype)
         return Case(name, [x, b], lambda t, u: torch.cholesky_solve(u, torch.linalg.cholesky(symmetrize(t))), order=min(at, 1), factor=64 * max(n, 1) * condition)
     if name == "eigvalsh":  # of equal values the second derivative does not exist
-        return Case(name, [x], lambda t: torch.linalg.eigvalsh(symmetrize(t)), order=0 if kind == "repeated" else at, factor=32 * max(n, 1) * max(1.0, float(x.abs().max()) if x.numel() else 1.0))
+        return Case(name, [x], lambda t: torch.linalg.eigvalsh(symmetrize(t)), order=0 if kind == "repeated" else at, factor=32 * max(n, 1) * max(1.0, float(x.abs().max()) if x.numel() else 1.0),
+                    of_gradients=turning(torch.linalg.eigvalsh(x.double())) if x.numel() else 1)
 
     def outer(values, v):
         return values, (v * torch.sin(values).unsqueeze(-2)) @ v.mT
@@ -200,7 +209,8 @@ def rectangular(draw, name):
     if name == "matrix_rank":
         return Case(name, [x], torch.linalg.matrix_rank, lazy=False)
     if name == "svdvals":
-        return Case(name, [x], torch.linalg.svdvals, order=order(draw, kind, condition) if k and distinct > 1e-2 else 0, factor=factor * (1 + 1 / max(distinct, 1e-3)))
+        return Case(name, [x], torch.linalg.svdvals, order=order(draw, kind, condition) if k and distinct > 1e-2 else 0, factor=factor * (1 + 1 / max(distinct, 1e-3)),
+                    of_gradients=turning(torch.linalg.svdvals(x.double())) if k and x.numel() else 1)
     if name == "qr":
         full = draw.chance(0.3)
         first = torch.linalg.svdvals(x[..., :, :k].double()) if k and x.numel() else torch.ones(1)  # the gradient divides by r of the first k columns

@@ -298,7 +298,8 @@ std::vector<OpCase> convolution_ladder_cases() {
                      .inputs = {{{2, 3, 6, 7}}, {{2, 3, 3, 2}}}});
     cases.push_back({.op = op, .function = with({.stride = 2, .padding = Same}), .inputs = {{{2, 4, 7, 6}}, {{6, 4, 3, 3}}}});
   }
-  // Sums; Winograd's are of sums of up to four elements and nine weights, which cancel.
+  // Sums. Winograd's transforms cancel: with the rows' sums of sizes, 3 of Aᵀ, 3/2 of G and 2 of Bᵀ, each twice, a result may be a difference of 9 times what the direct
+  // sum of nine products adds up (3² · 1.5² · 2² / 9), and twice as much by the root mean square (√3, 1 and √2). Four times is allowed.
   for (OpCase& one : cases) one.tolerance = one.op == "conv2d winograd" ? 256 : 64;
   return cases;
 }
