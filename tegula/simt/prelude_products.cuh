@@ -82,14 +82,20 @@ __device__ inline void copy_box(unsigned char* place, const TensorMap& map, unsi
 }
 // By four warps together (wgmma).
 /// Sums that such products are to change, or have changed: the compiler must not take them for what it knew of them before.
-template <int kRows, int kVectors>
-__device__ inline void keep_packed(float (&x)[kRows][kVectors][2]) {
+__device__ inline void keep_two(float (&x)[2]) { asm volatile("" : "+f"(x[0]), "+f"(x[1]) :: "memory"); }
+__device__ inline void keep_two(int (&x)[2]) { asm volatile("" : "+r"(x[0]), "+r"(x[1]) :: "memory"); }
+template <class T, int kRows, int kVectors>
+__device__ inline void keep_sums(T (&x)[kRows][kVectors][2]) {
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
 #pragma unroll
-    for (int c = 0; c < kVectors; ++c) asm volatile("" : "+f"(x[r][c][0]), "+f"(x[r][c][1]) :: "memory");
+    for (int c = 0; c < kVectors; ++c) keep_two(x[r][c]);
   }
 }
+template <int kRows, int kVectors>
+__device__ inline void keep_packed(float (&x)[kRows][kVectors][2]) { keep_sums(x); }
+template <int kRows, int kVectors>
+__device__ inline void keep_packed(int (&x)[kRows][kVectors][2]) { keep_sums(x); }
 __device__ inline void begin_products() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 __device__ inline void close_products() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 template <int kUnfinished> __device__ inline void await_products() { asm volatile("wgmma.wait_group.sync.aligned %0;" :: "n"(kUnfinished) : "memory"); }

@@ -49,6 +49,7 @@ std::string attribute_text(const Program& program, const Instruction& instructio
     case Word::Assert: return number;
     case Word::ExpandDims: return "axis " + number;
     case Word::Gather: return "axis " + number;
+    case Word::Dot: return instruction.attribute > 0 ? "by " + number + " terms" : "";
     case Word::Load:
     case Word::Store: return to_string(AccessHints::of(instruction));
     case Word::Hint: {

@@ -66,7 +66,9 @@ std::vector<CUtensorMap> maps_of(const Generated& code, const Argument* argument
     const CUtensorMapSwizzle swizzle = map.pitch == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                        : map.pitch == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                                          : CU_TENSOR_MAP_SWIZZLE_32B;
-    const CUtensorMapDataType type = map.dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    const CUtensorMapDataType type = size_of(map.dtype) == 1      ? CU_TENSOR_MAP_DATA_TYPE_UINT8  // bits are copied, zeros are put in
+                                     : map.dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
+                                                               : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     const CUresult made = stride <= 0 ? CUDA_ERROR_INVALID_VALUE
                                       : cuTensorMapEncodeTiled(&maps.emplace_back(), type, 2, arguments[map.pointer].pointer, sizes,
                                                                strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,

@@ -91,6 +91,8 @@ std::map<Id, DType> tensor_products(const Program& program, int architecture) {
   return all;
 }
 
+std::int64_t imprecise_terms(const Instruction& dot) { return dot.attribute; }
+
 std::optional<Shape> shape_of_products(const Program& program, int architecture) {
   std::optional<Shape> largest;
   for (const auto& [id, dtype] : tensor_products(program, architecture)) {
@@ -166,7 +168,7 @@ class Decider {
       }
       p_.scratch_bytes = std::max(p_.scratch_bytes, written);
       for (const Operand* const one : {&product.left, &product.right})  // strips of 64 halves, where they are not along the terms
-        p_.fit_groups = p_.fit_groups && is_half(product.dtype) && (!one->by_terms || one->tile.pieces >= 8);
+        p_.fit_groups = p_.fit_groups && (!one->by_terms || one->tile.pieces >= 8);
     }
     p_.fit_groups = p_.fit_groups && v_.grid().groups;
     for_each_region(a_.program(), a_.program().body, [&](const tile::Region& region) { add_in_place(region); });
@@ -336,7 +338,7 @@ class Decider {
         for (const Id one : inner.body)
           if (p_.all.contains(one)) inside.push_back(one);
       });
-      if (inside.size() != 1) continue;
+      if (inside.size() != 1 || imprecise_terms(v_.at(inside[0])) > 0) continue;  // which wait for parts of their own
       const tile::Region& body = v_.at(id).regions[0];
       Product& product = p_.all.at(inside[0]);
       const auto stays = [&](const Operand& one) {

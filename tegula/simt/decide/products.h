@@ -80,6 +80,9 @@ struct TensorProducts {
 
 /// The Dots that tensor cores of the architecture do, and the dtype that they multiply in.
 std::map<tile::Id, DType> tensor_products(const tile::Program& program, int architecture);
+/// Terms of a product of floats of 8 bits that four warps' products add up by themselves, with fewer digits than f32 has (language/products.h:
+/// max_num_imprecise_acc); 0: all of them.
+std::int64_t imprecise_terms(const tile::Instruction& dot);
 /// The shape of the largest of them; nothing where there is none.
 std::optional<Shape> shape_of_products(const tile::Program& program, int architecture);
 /// Columns of the others that have as many rows: threads hold them alike. None where columns are reduced, which other threads would hold.

@@ -327,12 +327,12 @@ struct MultiplyFragments {
   int second = 0;  // of `right`: the first of the two registers
 };
 
-/// The same by four warps together (wgmma): the sums of a 64 x `columns` tile, of which `upper` and `lower` name the rows' vectors, add 64 x 16 times
-/// 16 x columns halves some time until they are awaited. Operands lie in shared memory in rows of `pitch` bytes (32, 64, 128: the swizzle of that size):
-/// rows of them, or where they are `by_terms` terms, with `beside` bytes from 64 of a row to the next.
+/// The same by four warps together (wgmma): the sums of a 64 x `columns` tile, of which `upper` and `lower` name the rows' vectors, add 64 x n times
+/// n x columns elements, n of 32 bytes, some time until they are awaited. Operands lie in shared memory in rows of `pitch` bytes (32, 64, 128: the swizzle of
+/// that size): rows of them, or, of halves only, where they are `by_terms` terms, with `beside` bytes from 64 of a row to the next. f32 is multiplied as TF32.
 struct MultiplyTile {
   struct Side {
-    Expression place;  // of the first 16 terms
+    Expression place;  // of the first n terms
     int pitch = 128;
     std::size_t beside = 0;
     bool by_terms = false;
@@ -341,6 +341,7 @@ struct MultiplyTile {
   int columns = 8;
   Expression upper, lower;
   Side left, right;
+  bool fresh = false;  // what the sums were before counts for nothing
 };
 /// Before the first of several MultiplyTiles; behind them; until all but the last `unfinished` of such groups are done.
 struct BeginProducts {};

@@ -305,24 +305,41 @@ void Lowering::group_steps(Id id, const Product& product) {
                                     .beside = operand.by_terms ? static_cast<std::size_t>(strip) : 16,
                                     .by_terms = operand.by_terms};
   };
+  const auto multiply = [&](Name to, std::int64_t begin, std::int64_t end, bool fresh) {
+    const auto rows = [&] {
+      add(simt::MultiplyTile{.dtype = product.dtype,
+                             .columns = static_cast<int>(sums[1]),
+                             .upper = simt::element(to, Expression("m") * 2),
+                             .lower = simt::element(to, Expression("m") * 2 + 1),
+                             .left = side(product.left, "left", simt::group(Expression("m") * groups + group)),
+                             .right = side(product.right, "right", 0),
+                             .fresh = fresh});
+    };
+    const auto each_row = [&] { add(simt::Loop{.name = "m", .end = grid_.row_steps / 2, .unroll = 0, .body = block_of(rows)}); };
+    add(simt::Loop{.name = "step", .begin = begin, .end = end, .unroll = 0, .body = block_of(each_row)});
+  };
+  if (const std::int64_t together = imprecise_terms(at(id)); together > 0 && is_float8(product.dtype)) {
+    // Sums of so many terms, which are added as f32.
+    const Name part("part", id);
+    const Spread own = spread(id);
+    declare(part, simt::type_of(a_.type(id)), sizes(own, sums));
+    const std::int64_t each = std::min(steps, together * size / 32);
+    for (std::int64_t begin = 0; begin < steps; begin += each) {
+      add(simt::BeginProducts{});
+      multiply(part, begin, begin + 1, true);
+      if (each > 1) multiply(part, begin + 1, std::min(steps, begin + each), false);
+      add(simt::CloseProducts{});
+      add(simt::AwaitProducts{0});
+      add(simt::Keep{part});
+      loops(own, sums, Step::Elements, [&] {
+        add(simt::Assign{.target = held(id, own), .value = held(part, own), .adds = true});
+      });
+    }
+    return;
+  }
   if (!product.late) add(simt::Keep{variable(id)});
   add(simt::BeginProducts{});
-  add(simt::Loop{.name = "step", .end = steps, .unroll = 0, .body = block_of([&] {
-                                                              add(simt::Loop{
-                                                                  .name = "m",
-                                                                  .end = grid_.row_steps / 2,
-                                                                  .unroll = 0,
-                                                                  .body = block_of([&] {
-                                                                    add(simt::MultiplyTile{
-                                                                        .dtype = product.dtype,
-                                                                        .columns = static_cast<int>(sums[1]),
-                                                                        .upper = simt::element(variable(id), Expression("m") * 2),
-                                                                        .lower = simt::element(variable(id), Expression("m") * 2 + 1),
-                                                                        .left = side(product.left, "left",
-                                                                                     simt::group(Expression("m") * groups + group)),
-                                                                        .right = side(product.right, "right", 0)});
-                                                                  })});
-                                                            })});
+  multiply(variable(id), 0, steps, false);
   add(simt::CloseProducts{});
   add(simt::AwaitProducts{product.late ? 1 : 0});
   if (!product.late) add(simt::Keep{variable(id)});

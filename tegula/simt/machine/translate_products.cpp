@@ -68,41 +68,72 @@ void multiply(Warp& warp, const Slot& upper, const Slot& lower, const Fragments&
 
 /// An operand of four warps' products, as their descriptors have it.
 struct Side {
+  static constexpr int kMostTerms = 32;
   Slot place;
+  int size = 2;  // bytes of an element
   int pitch = 128;
   std::size_t beside = 0;
   bool by_terms = false;
   const std::string* said = nullptr;
 
+  int terms() const { return 32 / size; }
   std::uint64_t address(std::uint64_t begin, int row, int term) const {
     const auto pitch_bytes = static_cast<std::uint64_t>(pitch);
-    std::uint64_t place_of = begin + static_cast<std::uint64_t>(row) * pitch_bytes + static_cast<std::uint64_t>(term) * 2;
+    std::uint64_t place_of = begin + static_cast<std::uint64_t>(row) * pitch_bytes + static_cast<std::uint64_t>(term * size);
     if (by_terms)
       place_of = begin + static_cast<std::uint64_t>(row / 64) * beside + static_cast<std::uint64_t>(term) * pitch_bytes +
-                 static_cast<std::uint64_t>(row % 64) * 2;
+                 static_cast<std::uint64_t>(row % 64 * size);
     return place_of ^ ((place_of >> 7 & (pitch_bytes / 16 - 1)) << 4);
   }
-  /// Sixteen rows from the first on, of 16 terms each: out[row][term]. False where something is not there.
-  bool read(Cluster& cluster, const Warp& warp, std::uint64_t begin, int first, LoadFunction load, float (*out)[16]) const {
+  /// Sixteen rows from the first on, of all terms each: out[row][term]. False where something is not there.
+  template <class T>
+  bool read(Cluster& cluster, const Warp& warp, std::uint64_t begin, int first, LoadFunction load, T (*out)[kMostTerms]) const {
     std::uint64_t addresses[kLanes];
     Access access{.block = warp.block,
                   .first_thread = warp.first_thread,
                   .addresses = addresses,
                   .mask = ~0u,
                   .bytes = 16,
-                  .element = 2,
+                  .element = static_cast<std::size_t>(size),
                   .said = said};
     for (int lane = 0; lane < kLanes; ++lane)
-      addresses[lane] = by_terms ? address(begin, first + lane / 16 * 8, lane % 16) : address(begin, first + lane % 16, lane / 16 * 8);
+      addresses[lane] =
+          by_terms ? address(begin, first + lane / 16 * 8, lane % 16) : address(begin, first + lane % 16, lane / 16 * (16 / size));
     Lanes defined = 0;
     if (cluster.memory().read(access, defined) != ~0u) return false;
-    for (int number = 0; number < 256; number += kLanes) {
-      for (int lane = 0; lane < kLanes; ++lane) addresses[lane] = address(begin, first + (number + lane) / 16, (number + lane) % 16);
-      load(reinterpret_cast<std::byte*>(&out[number / 16][0]), addresses, ~0u, 0);
+    T numbers[kLanes];
+    for (int number = 0; number < 16 * terms(); number += kLanes) {
+      for (int lane = 0; lane < kLanes; ++lane)
+        addresses[lane] = address(begin, first + (number + lane) / terms(), (number + lane) % terms());
+      load(reinterpret_cast<std::byte*>(numbers), addresses, ~0u, 0);
+      for (int lane = 0; lane < kLanes; ++lane) out[(number + lane) / terms()][(number + lane) % terms()] = numbers[lane];
     }
     return defined == ~0u;
   }
 };
+
+/// Of a warp: 16 rows of its group's 64, times `columns` columns, added to the sums at the granules of `rows`. False where something is not there.
+template <class T>
+bool multiply_tile(Cluster& cluster, Warp& warp, const Side& left, const Side& right, std::uint64_t a, std::uint64_t b, int columns,
+                   const std::array<std::size_t, 2>& rows, LoadFunction load, bool fresh) {
+  T of_left[16][Side::kMostTerms], of_right[16][Side::kMostTerms];
+  bool defined = left.read(cluster, warp, a, warp.first_thread / kLanes % 4 * 16, load, of_left);
+  for (int block = 0; block < columns; block += 16) {
+    defined = right.read(cluster, warp, b, block, load, of_right) && defined;
+    for (int below = 0; below < 2; ++below) {
+      for (int i = 0; i < 4; ++i) {
+        auto* const sums = reinterpret_cast<T*>(warp.lanes(rows[static_cast<std::size_t>(below)] + static_cast<std::size_t>(block / 4 + i)));
+        for (int lane = 0; lane < kLanes; ++lane) {
+          const int row = below * 8 + lane / 4, column = i / 2 * 8 + lane % 4 * 2 + i % 2;
+          T sum = fresh ? T{} : sums[lane];
+          for (int term = 0; term < left.terms(); ++term) sum = added(of_left[row][term], of_right[column][term], sum);
+          sums[lane] = sum;
+        }
+      }
+    }
+  }
+  return defined;
+}
 
 }  // namespace
 
@@ -172,13 +203,17 @@ void Translator::operator()(const MultiplyFragments& product) {
 
 void Translator::operator()(const MultiplyTile& product) {
   const auto side = [&](const MultiplyTile::Side& one) {
-    return Side{
-        .place = lanes(one.place).slot, .pitch = one.pitch, .beside = one.beside, .by_terms = one.by_terms, .said = said(text(one.place))};
+    return Side{.place = lanes(one.place).slot,
+                .size = static_cast<int>(size_of(product.dtype)),
+                .pitch = one.pitch,
+                .beside = one.beside,
+                .by_terms = one.by_terms,
+                .said = said(text(one.place))};
   };
   const Side left = side(product.left), right = side(product.right);
   const Value upper = registers(product.upper), lower = registers(product.lower);
-  native([=, first = upper.slot, second = lower.slot, columns = product.columns, load = loading(stored(product.dtype))](Cluster& cluster,
-                                                                                                                        Warp& warp) {
+  native([=, first = upper.slot, second = lower.slot, columns = product.columns, load = loading(stored(product.dtype)),
+          real = is_float(product.dtype), fresh = product.fresh](Cluster& cluster, Warp& warp) {
     check_together(cluster, warp);
     for (const Side* const one : {&left, &right}) {
       if (warp.defined[warp.at(one->place)] == ~0u) continue;
@@ -193,35 +228,21 @@ void Translator::operator()(const MultiplyTile& product) {
     };
     bool known = true;
     each_sum([&](std::size_t granule) {
-      known = known && (warp.defined[granule] == ~0u || warp.multiplied[granule] > 0);
+      known = known && (fresh || warp.defined[granule] == ~0u || warp.multiplied[granule] > 0);
       ++warp.multiplied[granule];
       warp.defined[granule] = 0;  // nobody may take it meanwhile
     });
     const auto run = [=, &cluster, &warp] {
-      float of_left[16][16], of_right[16][16];
-      bool defined = known && left.read(cluster, warp, a, warp.first_thread / kLanes % 4 * 16, load, of_left);
-      for (int block = 0; block < columns; block += 16) {
-        defined = right.read(cluster, warp, b, block, load, of_right) && defined;
-        for (int below = 0; below < 2; ++below) {
-          for (int i = 0; i < 4; ++i) {
-            auto* const sums =
-                reinterpret_cast<float*>(warp.lanes((below != 0 ? rows[1] : rows[0]) + static_cast<std::size_t>(block / 4 + i)));
-            for (int lane = 0; lane < kLanes; ++lane) {
-              const int row = below * 8 + lane / 4, column = i / 2 * 8 + lane % 4 * 2 + i % 2;
-              for (int term = 0; term < 16; ++term) sums[lane] = added(of_left[row][term], of_right[column][term], sums[lane]);
-            }
-          }
-        }
-      }
-      return defined;
+      return real ? multiply_tile<float>(cluster, warp, left, right, a, b, columns, rows, load, fresh)
+                  : multiply_tile<std::int32_t>(cluster, warp, left, right, a, b, columns, rows, load, fresh);
     };
     const auto end = [&warp, each_sum](bool defined) {
       each_sum([&](std::size_t granule) {
         if (--warp.multiplied[granule] == 0) warp.defined[granule] = defined ? ~0u : 0u;
       });
     };
-    if (cluster.multiplies_late()) warp.products.back().emplace_back([=] { end(run()); });
-    else warp.products.back().emplace_back([=, defined = run()] { end(defined); });
+    if (cluster.multiplies_late()) warp.products.back().emplace_back([=] { end(known && run()); });
+    else warp.products.back().emplace_back([=, defined = known && run()] { end(defined); });
   });
 }
 

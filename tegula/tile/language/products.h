@@ -13,11 +13,14 @@ enum class InputPrecision : std::uint8_t { IEEE, TF32, TF32x3 };
 struct DotOptions {
   InputPrecision input_precision = InputPrecision::IEEE;  // Triton's default is TF32
   std::optional<DType> out_dtype = {};  // of the result; none: that of the sums
+  /// Of floats of 8 bits: so many terms tensor cores may add up with fewer digits than f32 has (Hopper's wgmma keeps some 14 bits) before they are added to
+  /// the sums as f32; a multiple of 32, at most K. 0: all of them. Other machines add up all terms as f32.
+  std::int64_t max_num_imprecise_acc = 0;
 };
 
 /// a (M, K) times b (K, N), plus an accumulator (M, N); or of rank 3, (B, M, K) times (B, K, N), product by product. Operands of one dtype, or two of floats
 /// of 8 bits. Sums of floats are f32, of f64 f64, of integers i32, modulo 2^32 (of u32 u32); so is the result without an accumulator, else the accumulator's
-/// dtype. Throws Error for other shapes and dtypes, with them.
+/// dtype. Throws Error for other shapes and dtypes, with them, and for a max_num_imprecise_acc that is not as said.
 Tile dot(TileArg a, TileArg b, const DotOptions& options = {});
 Tile dot(TileArg a, TileArg b, TileArg accumulator, const DotOptions& options = {});
 
