@@ -49,6 +49,7 @@ fake_driver_test(library_path_wrong sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=missi
 fake_driver_test(library_of_other_version sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=libcuda.so.1)
 fake_driver_test(memory sm_90 "Registry.*:CudaMemory*:CudaCopies.*:CudaQueues.*:CudaLost.*:CudaHostTurn.*:CudaTimeMarks.*")
 fake_driver_test(listing paper "CudaListing.*")
+fake_driver_test(tensor_maps paper "CudaTensorMaps.*")
 fake_driver_test(early paper "CudaEarly.*")
 fake_driver_test(raw_kernels paper "CudaRawKernels.*")
 fake_driver_test(convolution_steps paper "CudaConvolutionSteps.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries" TEGULA_FAKE_DNN=engine)
