@@ -5,6 +5,7 @@
 
 #include "app/bench/bench.h"
 #include "app/commands.h"
+#include "tegula/bench/tile_product.h"
 #include "tegula/compile/jit.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -22,6 +23,7 @@ struct GemmChoice : BenchChoice {
   std::vector<std::string> given;  // sizes
   std::vector<std::int64_t> sizes;
   std::int64_t count = 1000;  // matrices of a batch
+  bool tile = false;  // beside a kernel in the tile language
 };
 
 Tensor random_matrices(const Shape& shape, DType dtype) {
@@ -82,6 +84,66 @@ void gemm(GemmChoice choice) {
          {.title = "C = A B of N x N matrices",
           .x_label = "N",
           .panels = {{.y_label = "GFLOP/s", .series = report.curves("n", "flops", {"device", "precision"}), .y_scale = io::Scale::Log10}},
+          .x_scale = scale_of(choice.sizes)});
+}
+
+/// Tiles that the kernel is measured with; on the CPU one is as good as another.
+std::vector<TileOfProduct> tiles_on(const Device& device, DType dtype) {
+  const int terms = dtype == f32 ? 32 : 64;
+  if (device.name() == "cpu") return {{64, 64, terms}};
+  return {{128, 256, terms}, {128, 128, terms}, {64, 128, terms}, {64, 64, terms}};
+}
+
+void tile_gemm(GemmChoice choice) {
+  if (choice.sizes.empty())
+    choice.sizes = choice.quick ? std::vector<std::int64_t>{32, 64} : std::vector<std::int64_t>{256, 512, 1024, 2048, 4096, 8192};
+  Report report("gemm", {{"device", "device", 7},
+                         {"precision", "precision", 9},
+                         {"n", "N", 6, 0},
+                         {"form", "form", 8},
+                         {"tile", "tile", 12},
+                         {"seconds", "time ms", 10, 3, 1e3},
+                         {"flops", "GFLOP/s", 10, 1, 1e-9},
+                         {"share", "of library", 10, 3},
+                         {"error", "error 1e-8", 11, 3, 1e8}});
+  for (Device* device : choice.chosen_devices()) {
+    note_device(report, *device);
+    set_default_device(*device);
+    for (const auto& precision : chosen_precisions(choice, {"bf16"}, *device)) {
+      if (!is_half(precision.dtype) && precision.arithmetic != Precision::tf32) {
+        std::fprintf(stderr, "tegula: the kernel in tiles multiplies in tf32, bf16 and fp16, not in %s\n", precision.name.c_str());
+        continue;
+      }
+      for (const std::int64_t n : choice.sizes) {
+        const Tensor a = random_matrices({n, n}, precision.dtype), b = random_matrices({n, n}, precision.dtype);
+        const PrecisionScope arithmetic(precision.arithmetic);
+        const auto size = static_cast<double>(n);
+        double library = 0;
+        const auto seconds_of = [&](auto& product) { return runtime::measure(*device, [&] { product(a, b); }, choice.measuring()).median; };
+        const auto line = [&](const char* form, const std::string& tile, double seconds, const Tensor& product) {
+          const double rate = 2 * size * size * size / seconds;
+          if (library == 0) library = rate;
+          report.add({device->name(), precision.name, size, form, tile, seconds, rate, rate / library, product_error(a, b, product)});
+        };
+        auto called = jit([](const Tensor& x, const Tensor& y) { return matmul(x, y); });
+        line("library", "", seconds_of(called), called(a, b));
+        double best = 0;
+        TileOfProduct fastest;
+        for (const TileOfProduct& tile : tiles_on(*device, precision.dtype)) {
+          auto own = jit([tile](const Tensor& x, const Tensor& y) { return tile_product(x, y, false, tile); });
+          const double seconds = seconds_of(own);
+          if (best == 0 || seconds < best) best = seconds, fastest = tile;
+        }
+        line("tile", to_string(fastest), best, tile_product(a, b, false, fastest));
+      }
+    }
+  }
+  finish(choice, report,
+         {.title = "C = A B of N x N matrices: the library, and a kernel in the tile language",
+          .x_label = "N",
+          .panels = {{.y_label = "GFLOP/s",
+                      .series = report.curves("n", "flops", {"device", "precision", "form"}),
+                      .y_scale = io::Scale::Log10}},
           .x_scale = scale_of(choice.sizes)});
 }
 
@@ -182,10 +244,12 @@ Command add(Command& bench, const std::string& name, const std::string& text, co
 
 void add_bench_gemm(Command& bench) {
   auto choice = std::make_shared<GemmChoice>();
-  add(bench, "gemm", "GFLOP/s of a matrix product against its size, on each device and in each precision", choice).runs([choice] {
+  Command command = add(bench, "gemm", "GFLOP/s of a matrix product against its size, on each device and in each precision", choice);
+  command.flag("--tile", choice->tile, "beside a kernel in the tile language, the fastest of some tiles");
+  command.runs([choice] {
     require_files(*choice);
     choice->sizes = sizes_of(choice->given);
-    gemm(*choice);
+    choice->tile ? tile_gemm(*choice) : gemm(*choice);
   });
 }
 

@@ -45,6 +45,7 @@ void bench(std::vector<std::string> arguments, const std::string& curve, const s
 
 TEST(App, BenchGemm) { bench({"gemm", "--precision", "fp32", "bf16", "--sizes", "16,48"}, "cpu bf16", "flops", 4); }
 TEST(App, BenchGemmInDoublesOverARangeOfSizes) { bench({"gemm", "--precision", "fp64", "--sizes", "16:48:16"}, "cpu fp64", "flops", 3); }
+TEST(App, BenchGemmBesideAKernelInTiles) { bench({"gemm", "--tile", "--sizes", "16,48"}, "cpu bf16 tile", "flops", 4); }
 TEST(App, BenchLU) { bench({"lu", "--precision", "fp64", "fp32", "--sizes", "16:48:16"}, "cpu fp64", "flops", 6); }
 TEST(App, BenchBatchedGemm) { bench({"batched-gemm", "--count", "5"}, "cpu fp32 batched", "speedup", 4); }
 TEST(App, BenchMlp) { bench({"mlp", "--batch", "8"}, "seconds for an epoch", "epoch", 2); }
