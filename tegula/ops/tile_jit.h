@@ -57,6 +57,7 @@ void run(Builder& b, const TileArguments& a, Machine* machine) {
   const Line where = b.location();
   [&]<class... P>(std::tuple<P...>*) {
     std::tuple<P...> parameters{next<P>(cursor, where)...};  // braces: in order
+    if (cursor.constant < a.constants.size()) trace.set_hints(KernelHints::of(a.constants[cursor.constant]));  // behind those of parameters
     std::apply(F{}, parameters);
   }(static_cast<typename Signature<F>::Parameters*>(nullptr));
   trace.finish();

@@ -110,6 +110,8 @@ Arguments decided(const Arguments& open, const Grid& grid, std::span<const Param
                  .where = arguments.where()});
   }
   if (grid.of) arguments.launch.grid = grid.of(Launch(arguments, facts));
+  if (config && (config->num_warps > 0 || config->num_stages > 0))  // behind the constants of parameters
+    arguments.launch.constants.push_back(KernelHints{config->num_warps, config->num_stages}.packed());
   return arguments;
 }
 
@@ -282,7 +284,8 @@ std::shared_ptr<const Choices> with_heuristic(const Choices* choices, std::strin
 
 void decide(Arguments& arguments, const Grid& grid, std::span<const ParameterFacts> facts, const Choices* choices, TileKernel kernel,
             bool measures) {
-  const bool tunes = choices && !choices->configs.empty() && !arguments.waits().empty();
+  const bool hints = choices && std::ranges::any_of(choices->configs, [](const Config& one) { return one.num_warps + one.num_stages > 0; });
+  const bool tunes = choices && !choices->configs.empty() && (hints || !arguments.waits().empty());
   const Arguments by_choice =
       tunes ? Tuner(arguments, grid, facts, *choices, kernel).choose(measures) : decided(arguments, grid, facts, choices, nullptr);
   arguments.launch = by_choice.launch;

@@ -45,8 +45,8 @@ struct Grid {
   Line where;
 };
 
-/// Constants of a kernel by their names, {{"BM", 128}, {"BN", 256}, {"BK", 64}}. num_warps and num_stages are Triton's hints: the code generators choose warps
-/// and stages themselves, and configurations that differ in hints alone are one.
+/// Constants of a kernel by their names, {{"BM", 128}, {"BN", 256}, {"BK", 64}}. num_warps and num_stages are Triton's hints, for the loops that say none
+/// (RangeHints, tile/language/control.h): without them the code generators choose warps and stages themselves.
 struct Config {
   std::vector<std::pair<std::string, double>> constants;
   int num_warps = 0, num_stages = 0;

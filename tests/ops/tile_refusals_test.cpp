@@ -33,6 +33,9 @@ std::vector<Program> programs() {
   return {
       REFUSED("shapes (M, K), (K, N)", store(z, dot(zeros<float>({4, 8}), zeros<float>({4, 8})))),
       REFUSED("shapes (M, K), (K, N)", store(z, dot(zeros<float>({4}), zeros<float>({4})))),
+      REFUSED("a multiple of 32 that is at most K", store(z, dot(zeros<float>({16, 32}), zeros<float>({32, 16}), DotOptions{.max_num_imprecise_acc = 32}))),
+      REFUSED("a multiple of 32 that is at most K", store(z, dot(zeros<E4M3>({16, 32}), zeros<E4M3>({32, 16}), DotOptions{.max_num_imprecise_acc = 64}))),
+      REFUSED("a multiple of 32 that is at most K", store(z, dot(zeros<E4M3>({16, 32}), zeros<E4M3>({32, 16}), DotOptions{.max_num_imprecise_acc = 16}))),
       REFUSED("operands of one dtype", store(z, dot(zeros<float>({4, 8}), zeros<double>({8, 4})))),
       REFUSED("integers", store(z, popcount(load(x)))),
       REFUSED("a pointer, or a tile of pointers", store(n, 1.0)),

@@ -3,6 +3,7 @@
 
 #include <exception>
 #include <functional>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,11 +15,17 @@ namespace tegula::tile {
 /// iteration to iteration. Ordinary C++ variables change once, not in each iteration. break and return are Errors. step is at least 1; a number below 0 counts
 /// down: range(5, -1, -1) is 5, 4, …, 0.
 /// Triton's hints of a loop. num_stages of 1: a GPU's kernel fetches nothing ahead; 2 to 255: so many tiles of a product on tensor cores are in shared memory at
-/// once, where they have room; without one, and of loads for other words, the generator decides how far it fetches. The others are wishes that no generator needs:
-/// it unrolls, orders and multiplies as it finds best. The values are the same whatever the hints.
+/// once, where they have room; without one, and of loads for other words, the generator decides how far it fetches. num_warps: so many multiply, rounded down
+/// to a power of two, of those that multiply in fours (wgmma) to what the rows have work for; Triton's hint of a kernel, as for num_stages one of a configuration
+/// (ops/tile_tune.h) holds for the loops that say none. warp_specialize: whether a warp of its own copies for those that multiply, and blocks stay for several
+/// instances, where the kernel allows it; without it the generator decides. The others are wishes that no generator needs: it unrolls, orders and multiplies as
+/// it finds best. The values are the same whatever the hints.
 struct RangeHints {
   int num_stages = 0, loop_unroll_factor = 0;
-  bool disallow_acc_multi_buffer = false, flatten = false, warp_specialize = false, disable_licm = false;
+  bool disallow_acc_multi_buffer = false, flatten = false;
+  std::optional<bool> warp_specialize = {};
+  bool disable_licm = false;
+  int num_warps = 0;
 };
 class Range {
  public:

@@ -57,7 +57,7 @@ Value as_tf32(Value x) {
 Value product(Value a, Value b, Value sums, const DotOptions& options) {
   const InputPrecision precision = options.input_precision;
   if (options.max_num_imprecise_acc > 0)
-    return a.builder().emit(Word::Dot, sums.type(), {a.id(), b.id(), sums.id()}, options.max_num_imprecise_acc);
+    return a.builder()->emit(Word::Dot, sums.type(), {a.id(), b.id(), sums.id()}, options.max_num_imprecise_acc);
   if (a.dtype() != f32 || precision == InputPrecision::IEEE) return dot(a, b, sums);
   const Value x = as_tf32(a), y = as_tf32(b);
   if (precision == InputPrecision::TF32) return dot(x, y, sums);
@@ -79,7 +79,9 @@ Tile dot_of(const TileArg& a, const TileArg& b, const TileArg* accumulator, cons
   if (before.value.shape() != shape) refuse("dot", "an accumulator of type " + type_text(before), "shape " + to_string(shape), a.where);
   const std::int64_t imprecise = options.max_num_imprecise_acc, terms = x.value.shape()[x.value.shape().rank() - 1];
   if (imprecise != 0 && (!is_float8(x.dtype) || imprecise < 0 || imprecise % 32 != 0 || imprecise > terms)) {
-    refuse("dot", "max_num_imprecise_acc of " + std::to_string(imprecise) + " for " + std::string(name(x.dtype)) + " and K of " + std::to_string(terms),
+    refuse("dot",
+           "max_num_imprecise_acc of " + std::to_string(imprecise) + " for " + std::string(name(x.dtype)) + " and K of " +
+               std::to_string(terms),
            "floats of 8 bits, and a multiple of 32 that is at most K", a.where);
   }
   const Value result = product(converted(x, *sums), converted(y, *sums), converted(before, *sums), options);

@@ -52,6 +52,13 @@ class Machine {
 /// Whether the program's words bear the lines where they are said.
 enum class Lines : std::uint8_t { Said, Unsaid };
 
+/// For its loops that say none (RangeHints, control.h).
+struct KernelHints {
+  int num_warps = 0, num_stages = 0;
+  std::int64_t packed() const { return static_cast<std::int64_t>(num_warps) << 32 | num_stages; }
+  static KernelHints of(std::int64_t packed) { return {static_cast<int>(packed >> 32), static_cast<int>(packed & 0xffffffff)}; }
+};
+
 /// The recording of one kernel, on this thread.
 class Trace {
  public:
@@ -68,6 +75,8 @@ class Trace {
   static Line said_at(const Line& where);
   std::uint64_t serial() const { return serial_; }
   Machine* machine() const { return machine_; }
+  const KernelHints& hints() const { return hints_; }
+  void set_hints(const KernelHints& hints) { hints_ = hints; }
 
   /// Where words of this line go. Throws Error behind a loop that was left.
   Builder& builder(const Line& where);
@@ -126,6 +135,7 @@ class Trace {
   std::map<int, Value> values_outside(const Level& level);
 
   Machine* machine_;
+  KernelHints hints_{};
   Lines lines_;
   Trace* before_;
   std::uint64_t serial_;
