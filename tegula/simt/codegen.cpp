@@ -19,6 +19,7 @@
 #include "tegula/simt/passes/merge_barriers.h"
 #include "tegula/simt/passes/place_barriers.h"
 #include "tegula/simt/passes/place_shared.h"
+#include "tegula/simt/passes/split_roles.h"
 #include "tegula/simt/passes/wait_late.h"
 #include "tegula/simt/print/print.h"
 #include "tegula/simt/text_hash.h"
@@ -152,11 +153,13 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .one_axis = specialisation.one_axis,
                       .lets_next_begin = program.early,
                       .walkers = decisions.walkers,
+                      .copiers = decisions.products.copies_apart ? 32 : 0,
                       .parameters = {},
                       .maps = {},
                       .assembly = {},
                       .prints = simt::printed_words(program),
                       .entry = {},
+                      .begin = {},
                       .body = {}};
   for (std::size_t i = 0; i < program.parameters.size(); ++i)
     kernel.parameters.push_back({.name = analysis.parameter_names()[i], .declared = program.parameters[i], .hint = decisions.hints[i]});
@@ -190,6 +193,7 @@ simt::Kernel make_kernel(const Program& given, const Specialisation& specialisat
   simt::Kernel kernel = lowered(analysis, decide(analysis, architecture), specialisation);
   simt::wait_late(kernel);
   simt::fetch_ahead(kernel);
+  simt::split_roles(kernel);
   simt::fetch_tiles(kernel);
   simt::keep_packed(kernel);
   simt::convert_layouts(kernel);
@@ -197,6 +201,7 @@ simt::Kernel make_kernel(const Program& given, const Specialisation& specialisat
   simt::place_barriers(kernel);
   simt::place_shared(kernel);
   simt::merge_barriers(kernel);
+  simt::name_team_barriers(kernel);
   if (kernel.shared_bytes() > shared_limit(architecture)) {
     throw Error({.op = "cuda",
                  .got = "a tile of " + program.name + " that needs " + std::to_string(kernel.shared_bytes()) + " bytes of shared memory",
@@ -215,6 +220,7 @@ Generated generate(const Program& program, const Specialisation& specialisation,
                 .threads = kernel.threads(),
                 .cluster = kernel.cluster,
                 .shared_bytes = kernel.shared_bytes(),
+                .stays = kernel.copiers > 0,
                 .early = program.early && architecture >= kWaitsItself,
                 .maps = kernel.maps};
   out.source = simt::print(kernel, out.name);

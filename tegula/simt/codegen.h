@@ -55,6 +55,7 @@ struct Generated {
   int threads = 128;  // per block
   int cluster = 1;  // blocks that run one instance
   std::size_t shared_bytes = 0;  // dynamic shared memory
+  bool stays = false;  // blocks take several instances each: a grid of as many as the card holds at a time is enough
   bool early = false;  // waits for the launch ahead by itself
   std::vector<simt::TensorMap> maps;
 };

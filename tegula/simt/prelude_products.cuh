@@ -42,8 +42,8 @@ TEGULA_MULTIPLY(E5M2, 4, "m16n8k32.row.col.f32.e5m2.e5m2.f32", "f", float)
 #if __CUDA_ARCH__ == 900
 // Boxes that the copy engine brings (TMA), and what counts their bytes (mbarrier).
 __device__ inline unsigned int in_shared(const unsigned char* place) { return static_cast<unsigned int>(__cvta_generic_to_shared(place)); }
-__device__ inline void begin_counters(unsigned char* place, int count) {
-  for (int i = 0; i < count; ++i) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(in_shared(place + 8 * i)) : "memory");
+__device__ inline void begin_counters(unsigned char* place, int count, int arrivals = 1) {
+  for (int i = 0; i < count; ++i) asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(in_shared(place + 8 * i)), "r"(arrivals) : "memory");
   asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }
 __device__ inline void end_counters(unsigned char* place, int count) {
@@ -52,6 +52,9 @@ __device__ inline void end_counters(unsigned char* place, int count) {
 __device__ inline void expect_bytes(unsigned char* counter, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(in_shared(counter)), "r"(bytes) : "memory");
 }
+__device__ inline void arrive(unsigned char* counter) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(in_shared(counter)) : "memory"); }
+/// All threads but the last warp, which copies for them.
+__device__ inline void team_barrier() { asm volatile("bar.sync 1, %0;" :: "r"(static_cast<int>(blockDim.x) - 32) : "memory"); }
 __device__ inline void await_bytes(unsigned char* counter, int parity) {
   unsigned int ended = 0;
   while (!ended) asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(ended) : "r"(in_shared(counter)), "r"(parity) : "memory");

@@ -7,9 +7,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/nvrtc.h"
-#include "tegula/simt/kernel/visit.h"
-#include "tegula/simt/verify/verify.h"
-#include "tests/support/emulated_check.h"
+#include "tests/support/kernel_faults.h"
 #include "tests/support/tensor_products.h"
 
 namespace tegula::gpu {
@@ -17,7 +15,6 @@ namespace {
 
 using simt::Expression;
 using simt::Kernel;
-using simt::Statement;
 
 Specialisation with_maps(std::uint8_t numbers = 4 | kShort) { return {.facts = {4, 4, 4, numbers, numbers, numbers}, .maps = true}; }
 bool has_boxes(const TensorProduct& p, const Specialisation& known = with_maps()) {
@@ -110,30 +107,6 @@ TEST(Boxes, CompileWithoutSpills) {
 
 // ---- Faults.
 
-struct Fault {
-  std::string name;
-  std::function<bool(Statement&)> put;  // into the statement; false where it is none of its places
-  std::size_t place = 0;  // which of the places; all of them if `all`
-  bool all = false;
-};
-template <class T>
-std::function<bool(Statement&)> without() {
-  return [](Statement& one) { return one.as<T>() != nullptr && (one = simt::Note{"taken out"}, true); };
-}
-template <class T>
-std::function<bool(Statement&)> changed(std::function<void(T&)> change) {
-  return [change](Statement& one) {
-    auto* const what = one.as<T>();
-    return what != nullptr && (change(*what), true);
-  };
-}
-std::function<bool(Statement&)> stays(const char* name) {
-  return [name](Statement& one) {
-    auto* const assign = one.as<simt::Assign>();
-    return assign != nullptr && assign->target.is_name(name) && (assign->value = Expression(name), true);
-  };
-}
-
 std::vector<Fault> faults() {
   using namespace simt;
   return {
@@ -160,34 +133,7 @@ std::vector<Fault> faults() {
   };
 }
 
-TEST(BoxFaults, AreFoundByTheVerifierOrTheMachine) {
-  const TensorProduct product{.tile = {64, 128, 64}};
-  const Sample sample = sample_of(product, 72, 136, 336);  // more iterations than a ring has stages
-  for (const Fault& fault : faults()) {
-    std::size_t places = 0;
-    std::vector<std::string> verified;
-    const auto put = [&](Kernel& kernel) {
-      places = 0;
-      simt::for_each_statement(kernel.body, [&](Statement& statement) {
-        Statement changed = statement;
-        if (!fault.put(changed)) return;
-        const std::size_t place = places++;
-        if (place == fault.place || (fault.all && place >= fault.place)) statement = std::move(changed);
-      });
-      verified = simt::faults(kernel);
-    };
-    bool shows = false;
-    for (const Pace pace : {Pace::Even, Pace::Even, Pace::Uneven, Pace::Uneven}) {  // with the first warp ahead, with the last
-      if (shows) break;
-      try {
-        shows = shows || !emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace, .change_kernel = put});
-      } catch (const Error&) { shows = true; }
-    }
-    EXPECT_GT(places, fault.place) << fault.name;
-    EXPECT_TRUE(shows || !verified.empty()) << fault.name;
-    std::cout << fault.name << ": " << (verified.empty() ? "" : "verifier ") << (shows ? "machine" : "") << "\n";
-  }
-}
+TEST(BoxFaults, AreFoundByTheVerifierOrTheMachine) { expect_found(faults(), sample_of({.tile = {64, 128, 64}}, 72, 136, 336)); }
 /// Maps are the launch's: the machine finds sizes that are not the masks'.
 TEST(BoxFaults, OfMapsAreFound) {
   const Sample sample = sample_of({.tile = {64, 64, 64}}, 72, 40, 80);

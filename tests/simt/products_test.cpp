@@ -55,6 +55,18 @@ std::vector<TensorProduct> all_products() {
   for (const bool boxes : {true, false})
     for (const int stages : {1, 2, 5}) all.push_back({.tile = {64, 64, 64}, .out = bf16, .added = true, .stages = stages, .boxes = boxes});
   for (const From b : {From::Rows, From::Columns}) all.push_back({.tile = {128, 128, 64}, .b = b, .boxes = false});
+  for (const DType dtype : {e4m3, e5m2, i8, u8}) {
+    const DType out = is_float(dtype) ? f32 : i32;
+    for (const From b : {From::Rows, From::Columns, From::Computed})
+      all.push_back({.tile = {64, 64, 32}, .stored = dtype, .out = out, .b = b});
+    all.push_back({.tile = {64, 64, 64}, .stored = dtype, .out = out, .a = From::Columns, .b = From::Columns});
+    for (const int stages : {1, 2, 0})
+      all.push_back({.tile = {128, 64, 128}, .stored = dtype, .out = out, .b = From::Transposed, .added = stages == 2, .stages = stages});
+  }
+  for (const int warps : {1, 2, 8, 16}) all.push_back({.tile = {64, 64, 32}, .boxes = warps == 8, .warps = warps});
+  all.push_back({.tile = {256, 32, 64}, .b = From::Columns, .warps = 16});
+  for (const int terms : {32, 64, 128})
+    for (const From b : {From::Rows, From::Columns}) all.push_back({.tile = {64, 64, 128}, .stored = e4m3, .b = b, .imprecise = terms});
   return all;
 }
 /// Sizes that no tile divides; `odd`: nor 16 bytes.
@@ -97,11 +109,27 @@ TEST(ProductKernels, AttendLikeTheInterpreter) {
   }
 }
 TEST(ProductKernels, MultiplyInTf32LikeTheInterpreter) {
-  const Tensor a = uniform({45, 40}), b = uniform({40, 37});  // of one sign: sums in another order differ in the last digits
-  const auto results = kernels::tf32_product({2, 2}, a, b, tile::out({45, 37}), 45, 37, 40, 32, 32, 16);
-  EXPECT_TRUE(same_on_a_gpu(results, {2, 2, 1}, {45, 37, 40}, 64));
-  EXPECT_TRUE(multiplies(
-      generate(TileKernelOp::of(kernel_node(results).op())->program().program, {.facts = {4, 4, 4, kShort, kShort, kShort}}, 90).source));
+  const Tensor a = uniform({70, 40}), b = uniform({40, 37});  // of one sign: sums in another order differ in the last digits
+  for (const auto& [BM, BN, BK] : {std::array{32, 32, 16}, {64, 32, 8}, {64, 64, 32}, {128, 32, 64}}) {
+    const Dims grid{tile::cdiv(std::int64_t{70}, std::int64_t{BM}), tile::cdiv(std::int64_t{37}, std::int64_t{BN})};
+    const auto results = kernels::tf32_product(grid, a, b, tile::out({70, 37}), 70, 37, 40, BM, BN, BK);
+    EXPECT_TRUE(same_on_a_gpu(results, {grid[0], grid[1], 1}, {70, 37, 40}, 64)) << BM;
+    const Generated code =
+        generate(TileKernelOp::of(kernel_node(results).op())->program().program, {.facts = {4, 4, 4, kShort, kShort, kShort}}, 90);
+    EXPECT_TRUE(multiplies(code.source));
+    EXPECT_EQ(multiplies_in_groups(code.source), BM >= 64);
+  }
+}
+
+TEST(ProductKernels, TakeTheHintsOfAConfiguration) {
+  const Tensor a = uniform({70, 40}), b = uniform({40, 37});
+  const auto threads = [&](const auto& kernel) {
+    const auto results = kernel(Dims{1, 2}, a, b, tile::out({70, 37}), 70, 37, 40, 128, 32, 16);
+    return generate(TileKernelOp::of(kernel_node(results).op())->program().program, {.facts = {4, 4, 4, kShort, kShort, kShort}}, 90)
+        .threads;
+  };
+  EXPECT_EQ(threads(kernels::tf32_product), 256);
+  EXPECT_EQ(threads(kernels::tf32_product.tune({{.num_warps = 4}})), 128);
 }
 
 TEST(ProductTexts, LeaveTheBitsThatTheMachineLeaves) {
@@ -131,6 +159,7 @@ TEST(ProductTexts, CompileForEachArchitectureThatHasThem) {
       const TensorProduct p{.tile = {64, 64, 32}, .stored = dtype, .out = is_float(dtype) ? f32 : i32, .b = From::Columns};
       const Generated code = generate(program_of(p), known(), architecture);
       EXPECT_EQ(multiplies(code.source), architecture >= 89 || !is_float8(dtype)) << name(dtype) << " " << architecture;
+      EXPECT_EQ(multiplies_in_groups(code.source), architecture == 90);
       EXPECT_GT(compile_cubin(with_prelude(code.source), architecture).size(), 1000u);
     }
   }
@@ -153,6 +182,17 @@ TEST(ProductTexts, KeepAllSumsInRegisters) {
         expect_sums_in_registers(generate(program_of(p), known(), architecture), architecture, name_of(p));
     }
   }
+}
+TEST(ProductTexts, KeepSumsOfBytesInRegisters) {
+  if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
+  for (const DType dtype : {e4m3, i8})
+    for (const Tile3 tile : {Tile3{128, 128, 128}, {128, 256, 128}})
+      for (const int imprecise : {0, 128}) {
+        if (imprecise > 0 && (dtype == i8 || tile.n > 128)) continue;  // twice the sums
+        const TensorProduct p{
+            .tile = tile, .stored = dtype, .out = is_float(dtype) ? bf16 : i32, .b = From::Columns, .imprecise = imprecise};
+        expect_sums_in_registers(generate(program_of(p), known(), 90), 90, name_of(p));
+      }
 }
 TEST(ProductTexts, KeepTheSumsOfAttentionInRegisters) {
   if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
@@ -188,6 +228,15 @@ TEST(ProductDecisions, HaveFourWarpsMultiplyTogetherWhereTheyCan) {
   EXPECT_FALSE(multiplies_in_groups(generate(program_of({.tile = {32, 64, 64}}), known(), 90).source));  // fewer rows than a group has
   EXPECT_FALSE(multiplies_in_groups(generate(program_of({.tile = {64, 32, 64}}), known(), 90).source));  // terms across less than a strip
   EXPECT_TRUE(multiplies_in_groups(generate(program_of({.tile = {64, 32, 64}, .b = From::Columns}), known(), 90).source));
+}
+TEST(ProductDecisions, TakeAsManyWarpsAsTheLoopSays) {
+  const auto threads = [](const TensorProduct& p, int architecture) { return generate(program_of(p), known(), architecture).threads; };
+  const Tile3 tile{128, 128, 64};
+  EXPECT_EQ(threads({.tile = tile}, 80), 32 * 4);  // unless it says so
+  EXPECT_EQ(threads({.tile = tile}, 90), 32 * 8);
+  for (const int warps : {2, 4, 8, 16}) EXPECT_EQ(threads({.tile = tile, .warps = warps}, 80), 32 * warps);
+  for (const auto& [warps, expected] : {std::pair{1, 4}, {4, 4}, {6, 4}, {8, 8}, {16, 8}})  // in fours, of 64 rows each
+    EXPECT_EQ(threads({.tile = tile, .warps = warps}, 90), 32 * expected);
 }
 TEST(ProductDecisions, LayOutTheSumsAsFragments) {
   const tile::Program program = program_of({});

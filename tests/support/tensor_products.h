@@ -22,6 +22,9 @@ struct TensorProduct {
   bool added = false;    // the sums are added behind each product, as Triton's tutorial has it
   int stages = 0;        // num_stages of the loop
   bool boxes = true;     // false: masks have a condition more, so that threads copy what the copy engine could bring
+  int imprecise = 0;     // max_num_imprecise_acc
+  bool roles = false;    // warp_specialize of the loop
+  int warps = 0;         // num_warps of the loop
 };
 
 inline std::string name_of(const TensorProduct& p) {
@@ -29,7 +32,8 @@ inline std::string name_of(const TensorProduct& p) {
   return std::to_string(p.tile.m) + "x" + std::to_string(p.tile.n) + "x" + std::to_string(p.tile.k) + "_" + std::string(name(p.stored)) +
          "_" + std::string(name(p.out)) + "_" + ways[static_cast<std::size_t>(p.a)] + "_" + ways[static_cast<std::size_t>(p.b)] +
          (p.doubled ? "_doubled" : "") + (p.added ? "_added" : "") + (p.stages > 0 ? "_stages" + std::to_string(p.stages) : "") +
-         (p.boxes ? "" : "_copied");
+         (p.boxes ? "" : "_copied") + (p.imprecise > 0 ? "_by" + std::to_string(p.imprecise) : "") + (p.roles ? "_roles" : "") +
+         (p.warps > 0 ? "_warps" + std::to_string(p.warps) : "");
 }
 
 inline tile::Program program_of(const TensorProduct& p) {
@@ -53,9 +57,9 @@ inline tile::Program program_of(const TensorProduct& p) {
         const Value k = at + b.arange(0, p.tile.k), in_k = p.boxes ? k < K : k < K && broadcast(K > count(0), k.shape());
         const Value left = tile_of(pa, p.a, m, m < M, k, in_k, M, K), right = tile_of(pb, p.b, k, in_k, n, n < N, K, N);
         if (p.added) return {now[0] + dot(left, right, b.full({p.tile.m, p.tile.n}, 0, sums))};
-        return {dot(left, right, now[0])};
+        return {b.emit(Word::Dot, now[0].type(), {left.id(), right.id(), now[0].id()}, p.imprecise)};
       },
-      p.stages)[0];
+      p.stages | (p.roles ? 20 << 16 : 0) | p.warps << 24)[0];  // as language/control.cpp has it
   const Value result = p.doubled ? sum * 2 + broadcast(tile::row(cast(n, sums)), sum.shape()) : sum;
   b.store(pc + (col(m) * N + tile::row(n)), result, col(m < M) && tile::row(n < N));
   return b.finish();

@@ -66,7 +66,7 @@ std::vector<CUtensorMap> maps_of(const Generated& code, const Argument* argument
     const CUtensorMapSwizzle swizzle = map.pitch == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                        : map.pitch == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                                          : CU_TENSOR_MAP_SWIZZLE_32B;
-    const CUtensorMapDataType type = size_of(map.dtype) == 1      ? CU_TENSOR_MAP_DATA_TYPE_UINT8  // bits are copied, zeros are put in
+    const CUtensorMapDataType type = size_of(map.dtype) == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8  // bits are copied, zeros are put in
                                      : map.dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                                : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
     const CUresult made = stride <= 0 ? CUDA_ERROR_INVALID_VALUE
@@ -80,7 +80,7 @@ std::vector<CUtensorMap> maps_of(const Generated& code, const Argument* argument
 
 void start(Context& context, const Function& function, std::int64_t instances, void** parameters) {
   const Generated& code = function.generated;
-  const std::int64_t blocks = instances * code.cluster;
+  const std::int64_t blocks = code.stays ? std::min(instances, function.most_blocks) : instances * code.cluster;
   if (blocks > std::numeric_limits<std::int32_t>::max()) {
     throw Error({.op = code.name, .got = std::to_string(instances) + " program instances", .expected = "at most 2^31 - 1 blocks"});
   }
@@ -156,7 +156,8 @@ void CodeCache::start(const std::vector<Generated>& wanted) {
     units.back()->add(generated, text, std::move(key));
     begun_.emplace(generated.name, units.back());
   }
-  for (const auto& unit : units) unit->cubin = compile_cubin_later(with_prelude(std::exchange(unit->source, {})), context_.card.architecture);
+  for (const auto& unit : units)
+    unit->cubin = compile_cubin_later(with_prelude(std::exchange(unit->source, {})), context_.card.architecture);
   note(wanted);
 }
 
@@ -191,6 +192,11 @@ void CodeCache::finish(const Unit& unit) {
     if (generated.shared_bytes > 0) {
       check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(generated.shared_bytes)),
             name);
+    }
+    if (generated.stays) {
+      int resident = 0;
+      check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, function.handle, generated.threads, generated.shared_bytes), name);
+      function.most_blocks = std::int64_t{std::max(resident, 1)} * context_.card.multiprocessors;
     }
     constexpr int portable_cluster = 8;
     if (generated.cluster > portable_cluster) {

@@ -25,6 +25,7 @@ struct Function {
   std::string key;  // code_key
   Code code;
   CUfunction handle = nullptr;
+  std::int64_t most_blocks = 0;  // that the card holds at a time, of Generated::stays
 };
 
 /// All machine code of one device, by the name of the kernel, which is a hash of its code: equal code is compiled once. Thread-safe. Never destroyed.

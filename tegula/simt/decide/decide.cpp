@@ -203,12 +203,13 @@ Decisions decide(const Analysis& analysis, int architecture) {
   constexpr int kGroups = 90;  // the architecture that has wgmma
   const auto sums = shape_of_products(program, architecture);
   const auto widths = sums ? widths_of_products(program, *sums, architecture) : std::vector<std::int64_t>();
-  if (sums) decisions.grid = fragment_grid(program, *sums, widths, architecture == kGroups);
+  const int warps = sums ? warps_wanted(program, architecture) : 0;
+  if (sums) decisions.grid = fragment_grid(program, *sums, widths, architecture == kGroups, warps);
   else decide_layout(analysis, architecture, decisions);
   const Values values(analysis, decisions.grid);
   decisions.products = decide_products(values, architecture);
   if (decisions.grid.groups && !decisions.products.fit_groups) {
-    decisions.grid = fragment_grid(program, *sums, widths);
+    decisions.grid = fragment_grid(program, *sums, widths, false, warps);
     decisions.products = decide_products(values, architecture);
   }
   if (decisions.products.bytes + decisions.products.scratch_bytes > shared_limit(architecture))

@@ -115,14 +115,29 @@ std::vector<std::int64_t> widths_of_products(const Program& program, const Shape
   return {widths.begin(), widths.end()};
 }
 
-ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<std::int64_t> widths, bool groups) {
+int warps_wanted(const Program& program, int architecture) {
+  unsigned warps = 0;
+  const std::map<Id, DType> products = tensor_products(program, architecture);
+  for (const Instruction& self : program.instructions) {
+    if (self.word != Word::For) continue;
+    bool has = false;
+    for_each_region(program, self.regions[0], [&](const tile::Region& inner) {
+      has = has || std::ranges::any_of(inner.body, [&](Id id) { return products.contains(id); });
+    });
+    if (has) warps = std::max(warps, static_cast<unsigned>(self.attribute >> 24 & 255));
+  }
+  return static_cast<int>(std::min(std::bit_floor(warps), 16u));
+}
+
+ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<std::int64_t> widths, bool groups, int wanted) {
   constexpr std::int64_t kSumsOfWarp = 64 * 64, kSumsOfFewWarps = 32 * 32, kManySums = 128 * 128;
   const std::int64_t rows = sums[0], columns = sums[1], count = rows * columns,
                      narrowest = widths.empty() ? columns : std::min(columns, std::ranges::min(widths));
   const bool reduces = std::ranges::any_of(
       program.instructions, [](const Instruction& self) { return self.word == Word::Reduce || self.word == Word::ArgReduce; });
   const std::int64_t most =
-      std::clamp<std::int64_t>(count / (count >= kManySums ? kSumsOfWarp : kSumsOfFewWarps), 1, count >= kManySums ? 8 : 4);
+      wanted > 0 ? wanted
+                 : std::clamp<std::int64_t>(count / (count >= kManySums ? kSumsOfWarp : kSumsOfFewWarps), 1, count >= kManySums ? 8 : 4);
   std::int64_t row_warps = 1, column_warps = 1;
   while (row_warps * column_warps < most) {  // the longer side of a warp's part is cut
     const bool cut_rows = rows / row_warps >= 32, cut_columns = !reduces && narrowest / column_warps >= 32;
@@ -131,7 +146,7 @@ ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<
     else break;
   }
   groups = groups && rows % 64 == 0 && narrowest >= 16 && std::max(columns, widths.empty() ? 0 : std::ranges::max(widths)) <= 256;
-  if (groups) row_warps = 4 * std::min<std::int64_t>(rows / 64, 2), column_warps = 1;
+  if (groups) row_warps = 4 * std::clamp<std::int64_t>(wanted > 0 ? wanted / 4 : 2, 1, rows / 64), column_warps = 1;
   ThreadGrid grid;
   grid.rows = rows, grid.columns = columns;
   grid.groups = groups;
@@ -176,12 +191,24 @@ class Decider {
     find_late(a_.program().body);
     for (auto& [load, copied] : p_.copied)
       if (copied.loop < 0) copied.place = take(copied.tile.bytes());
+    p_.copies_apart = gpu::copies_apart(v_, p_);
+    if (p_.copies_apart && stores_halves()) {
+      constexpr std::size_t kBytesOfWarp = 8 * 128;  // as many rows of 64 halves as lanes hold a part of each
+      p_.rows_bytes = static_cast<std::size_t>(v_.grid().threads() / 32) * kBytesOfWarp;
+      p_.rows_place = take(p_.rows_bytes);
+    }
     choose_stages();
+    p_.copies_apart = p_.copies_apart && !p_.rings.empty();
     choose_boxes();
     return std::move(p_);
   }
 
  private:
+  bool stores_halves() const {
+    return std::ranges::any_of(a_.program().instructions, [&](const Instruction& self) {
+      return self.word == Word::Store && is_half(a_.type(self.operands[0]).dtype);
+    });
+  }
   /// A place of its own among the tiles.
   std::size_t take(std::size_t bytes) {
     const std::size_t place = p_.bytes;
@@ -383,7 +410,7 @@ class Decider {
           plan.stages > 1 ? std::clamp(plan.stages, least, most) : std::clamp(wanted, least, std::max(least, std::min(kMostStages, most)));
       plan.place = p_.bytes;
       p_.bytes += static_cast<std::size_t>(plan.stages) * plan.stage_bytes;
-      if (plan.boxes) plan.counters = take(8 * static_cast<std::size_t>(plan.stages));
+      if (plan.boxes) plan.counters = take(8 * static_cast<std::size_t>(plan.stages) * (p_.copies_apart ? 2 : 1));
       ++ring;
     }
   }

@@ -74,6 +74,8 @@ struct TensorProducts {
   std::vector<simt::TensorMap> maps;
   std::map<tile::Id, tile::Id> in_place;  // by Dot: the value whose registers it adds to
   bool fit_groups = true;  // wgmma can do all of them
+  bool copies_apart = false;  // a warp of its own copies for the others, and blocks stay for several instances
+  std::size_t rows_place = 0, rows_bytes = 0;  // then: among the tiles, what warps store halves as whole rows through
   std::size_t bytes = 0;  // of shared memory: what is copied
   std::size_t scratch_bytes = 0;  // the same of what is written
 };
@@ -87,8 +89,15 @@ std::int64_t imprecise_terms(const tile::Instruction& dot);
 std::optional<Shape> shape_of_products(const tile::Program& program, int architecture);
 /// Columns of the others that have as many rows: threads hold them alike. None where columns are reduced, which other threads would hold.
 std::vector<std::int64_t> widths_of_products(const tile::Program& program, const Shape& sums, int architecture);
-/// `groups`: four warps multiply together. Threads for a tile of sums: one warp has 16 rows or more and 16 columns or more.
-ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums, std::vector<std::int64_t> widths = {}, bool groups = false);
+/// The hint of their loops (num_warps, tile/language/control.h), as a power of two; 0: there is none.
+int warps_wanted(const tile::Program& program, int architecture);
+/// `groups`: four warps multiply together. Threads for a tile of sums: one warp has 16 rows or more and 16 columns or more. `wanted`: warps; 0: as many as the sums
+/// need.
+ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums, std::vector<std::int64_t> widths = {}, bool groups = false,
+                         int wanted = 0);
 TensorProducts decide_products(const Values& values, int architecture);
+/// roles.cpp: whether a warp of its own copies the tiles of the products' loop. What it needs must follow from parameters, the instance and the counter, and
+/// threads must need each other nowhere else.
+bool copies_apart(const Values& values, const TensorProducts& products);
 
 }  // namespace tegula::gpu

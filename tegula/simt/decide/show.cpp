@@ -60,6 +60,7 @@ class Lines {
     line("warps", str(d_.grid.row_threads / 8) + " x " + str(d_.grid.column_warps));
     for (const auto& [load, tile] : all.copied) copied.insert(load);
     for (const auto& [dot, sum] : all.in_place) in_place.insert(dot);
+    if (all.copies_apart) line("roles", "a warp copies, the others multiply; blocks stay for several instances");
     if (!copied.empty()) line("copied", names(copied) + " into shared memory");
     if (!written.empty()) line("written", names(written) + " into shared memory");
     if (!in_place.empty()) line("in place", names(in_place));

@@ -74,8 +74,7 @@ struct Assign {
 struct Keep {
   Expression value;
 };
-/// Keeps the compiler from warning of a variable that nothing reads.
-struct Unused {
+struct Unused {  // keeps the compiler from warning of a variable that nothing reads
   Name name;
 };
 
@@ -150,12 +149,12 @@ struct Branch {
 struct Scope {
   Block body;
 };
-/// Leaves the kernel.
-struct Leave {};
+struct Leave {};  // leaves the kernel
 
 // ---- Threads wait for each other.
 struct Barrier {
-  enum class Kind : std::uint8_t { Block, Cluster, ClusterArrive, ClusterWait };
+  /// Team: all but the warps that copy for the others (Kernel::copiers).
+  enum class Kind : std::uint8_t { Block, Cluster, ClusterArrive, ClusterWait, Team, Warp };
   Kind kind = Kind::Block;
   bool frees_ring = true;  // nobody reads the ring behind it, unless a loop that uses it is open
 };
@@ -206,8 +205,7 @@ struct WriteInOrder {
   bool keeps_old = false;  // what was there before takes the place of the value
   Expression count, owners, owner;
 };
-/// A check that did not hold.
-struct Report {
+struct Report {  // a check that did not hold
   std::int64_t id = 0;
   Expression value;
 };
@@ -237,19 +235,23 @@ struct WaitForCopies {
 };
 
 // ---- Boxes of tensors that the copy engine (TMA) brings into shared memory while threads compute. Counters (mbarriers) of 8 bytes say what has arrived.
-/// A counter's phase, the first one of parity 0, ends when a thread has said how many bytes are expected, and these have come.
+/// A counter's phase, the first one of parity 0, ends when so many threads have arrived and the bytes that they said are expected have come.
 struct BeginCounters {
   Expression place;  // of the first one
   int count = 1;
+  int arrivals = 1;
 };
-/// They are plain memory again.
-struct EndCounters {
+struct EndCounters {  // they are plain memory again
   Expression place;
   int count = 1;
 };
-struct ExpectBytes {
+struct ExpectBytes {  // arrives, too
   Expression counter;
   std::size_t bytes = 0;
+};
+/// What the thread read before may be overwritten by whoever awaits the phase.
+struct Arrive {
+  Expression counter;
 };
 /// The box of the map that begins at (x, y), to `place`. Where a coordinate is negative the thread itself reads what the program says: rows that begin
 /// `stride` elements apart, below the limits, from pointer + y * stride + x on.
@@ -258,8 +260,7 @@ struct CopyBox {
   int box_columns = 0, box_rows = 0, pitch = 128;  // the same of it
   Expression place, counter, pointer, x, y, columns, rows, stride;
 };
-/// Until the counter's phase of that parity has ended.
-struct AwaitBytes {
+struct AwaitBytes {  // until the counter's phase of that parity has ended
   Expression counter, parity;
 };
 
@@ -287,8 +288,7 @@ struct Combine {
   std::optional<std::size_t> counter;  // the same of the counter
   bool meets = false;  // all threads of the block have been at this place when it is over
 };
-/// Before the first exchange through this counter.
-struct BeginExchange {
+struct BeginExchange {  // before the first exchange through this counter
   std::size_t counter = 0;
 };
 /// Scans `count` numbers at `tile` along an axis; `name` is where they are then.
@@ -365,8 +365,7 @@ struct Convert {
   Linear from, to;
   int bits = 0;
 };
-/// Reductions over columns, or rows, have been brought together here.
-struct Reduced {};
+struct Reduced {};  // reductions over columns, or rows, have been brought together here
 /// The next statements touch memory: a barrier stands here where what was touched before may be the same place.
 struct Touch {
   tile::Id root = -1, pointer = -1;
@@ -379,8 +378,7 @@ struct Touch {
 struct UseScratch {
   std::size_t bytes = 0;
 };
-/// From here on the other blocks of the cluster run.
-struct MeetCluster {};
+struct MeetCluster {};  // from here on the other blocks of the cluster run
 /// From here on the ring is used, with this layout; OpenRing is before the first copy into it.
 struct UseRing {
   std::string layout;
@@ -409,7 +407,7 @@ struct Statement {
   using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
                             AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report,
                             Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, BeginCounters,
-                            EndCounters, ExpectBytes, Box<CopyBox>, AwaitBytes, Combine, BeginExchange, Scan, Sort, Box<Shuffle>,
+                            EndCounters, ExpectBytes, Arrive, Box<CopyBox>, AwaitBytes, Combine, BeginExchange, Scan, Sort, Box<Shuffle>,
                             ReadMatrices, PackFragment, Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts,
                             AwaitProducts, FenceTiles, CopyTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   template <class T>
@@ -471,16 +469,20 @@ struct Kernel {
   bool many_sets = false, guarded = false, one_axis = false;
   bool lets_next_begin = false;
   int walkers = 0;  // blocks that go over all instances in turn; 0: a block, or a cluster, for each instance
+  int copiers =
+      0;  // threads behind the others that copy for them; then blocks stay: each takes every instance that is so many blocks further than its last
   std::vector<KernelParameter> parameters;
   std::vector<TensorMap> maps;  // that it takes behind its arguments
   std::vector<Assembly> assembly;
   PrintedWords prints;
   Block entry;  // before a thread knows its instance
+  Block begin;  // the same, behind the names of shared memory; `entry` stands ahead of them
   Block body;
   // Bytes of dynamic shared memory.
   std::size_t scratch_bytes = 0, part_bytes = 0, ring_bytes = 0, staged_bytes = 0, tile_bytes = 0;
 
-  int threads() const { return row_threads * column_threads; }
+  int team() const { return row_threads * column_threads; }
+  int threads() const { return team() + copiers; }
   std::size_t parts_begin() const { return (scratch_bytes + 15) / 16 * 16; }
   /// At lines of 128 bytes: rings that begin between them are filled at 0.77 of the rate (H200).
   std::size_t ring_begin() const { return ring_bytes > 0 ? (parts_begin() + part_bytes + 127) / 128 * 128 : parts_begin() + part_bytes; }

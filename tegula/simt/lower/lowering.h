@@ -122,6 +122,7 @@ class Lowering : private Values {
   bool store_pieces(Id pointer, Id value, Id mask);
   void store_piece(const VectorAccess& vectors, Id pointer);
   bool store_by_rows(const VectorAccess& vectors, Id pointer, Id value);
+  bool store_by_warps(const VectorAccess& vectors, Id pointer, Id value);
   void random_words(Id id);
   void write_in_order(Id id);
   void atomic(Id id);

@@ -123,6 +123,7 @@ void Lowering::await_tiles() {
 /// A tile of halves as whole rows, 16 bytes a thread, through a ring that nobody needs any more: fragments have 16 bytes of each row together. False where there is
 /// none with so much room.
 bool Lowering::store_by_rows(const VectorAccess& vectors, Id pointer, Id value) {
+  if (decided_.products.copies_apart) return store_by_warps(vectors, pointer, value);
   constexpr int kColumns = 8;
   const Shape& shape = a_.type(pointer).shape;
   const SwizzledTile tile{.rows = static_cast<int>(shape[0]), .pieces = static_cast<int>(shape[1]) / kColumns};
@@ -161,6 +162,58 @@ bool Lowering::store_by_rows(const VectorAccess& vectors, Id pointer, Id value) 
                                                                .limited = {}});
                                                            store_piece(vectors, pointer);
                                                          })});
+  return true;
+}
+
+/// The same where a ring is filled for the next instance meanwhile: each warp takes its rows, eight times 64 columns at a time, through memory of its own.
+bool Lowering::store_by_warps(const VectorAccess& vectors, Id pointer, Id value) {
+  constexpr int kColumns = 8, kStrip = 64, kRows = 8, kLanes = 32;
+  const Shape& shape = a_.type(pointer).shape;
+  if (decided_.products.rows_bytes == 0 || shape[1] % kStrip != 0) return false;
+  const SwizzledTile tile{.rows = kRows, .pieces = kStrip / kColumns};
+  const simt::Type stored = simt::pointer_to(simt::stored(a_.type(pointer).dtype));
+  const auto place = [&](const Expression& row, Expression piece) {
+    return simt::reinterpret(stored, Expression("rows") + place_of_piece(tile, row, std::move(piece)));
+  };
+  const auto write = [&] {
+    let(kInt, "from", simt::group("lane" / Expression(4)));
+    add(simt::StoreWide{.wide = 2,
+                        .count = 2,
+                        .pointer = simt::group(place("from", "c")) + "tc" * Expression(2),
+                        .source = simt::element(variable(value), "r", Expression("strip") * (kStrip / kColumns) + "c"),
+                        .limited = {}});
+  };
+  const auto read = [&] {
+    let(kInt, "e", Expression("i") * kLanes + "lane");
+    let(kInt, "row",
+        Expression("r") / 2 * grid_.row_tile() + Expression("r") % 2 * grid_.row_half() + "tr" / Expression(16) * 16 +
+            Expression("e") / tile.pieces);
+    let(kInt, "col", Expression("strip") * kStrip + Expression("e") % tile.pieces * kColumns);
+    declare("x", simt::computed(DType::f32), {kColumns});
+    add(simt::LoadWide{.wide = kColumns,
+                       .count = kColumns,
+                       .pointer = place(simt::group(Expression("e") / tile.pieces), simt::group(Expression("e") % tile.pieces)),
+                       .target = "x",
+                       .limited = {}});
+    store_piece(vectors, pointer);
+  };
+  const auto each = [&](const char* counter, std::int64_t end, const Body& body) {
+    add(simt::Loop{.name = counter, .end = end, .unroll = 0, .body = block_of(body)});
+  };
+  within({}, [&] {
+    let(kInt, "lane", and_(simt::thread_index(), kLanes - 1));
+    let(simt::pointer_to({.kind = simt::Type::Kind::Byte}), "rows",
+        Expression("tiles") + decided_.products.rows_place +
+            simt::group(simt::thread_index() / kLanes) * static_cast<std::int64_t>(tile.bytes()));
+    each("r", grid_.row_steps, [&] {
+      each("strip", shape[1] / kStrip, [&] {
+        each("c", kStrip / kColumns, write);
+        add(simt::Barrier{.kind = simt::Barrier::Kind::Warp});
+        each("i", kRows * tile.pieces / kLanes, read);
+        add(simt::Barrier{.kind = simt::Barrier::Kind::Warp});
+      });
+    });
+  });
   return true;
 }
 
@@ -331,9 +384,7 @@ void Lowering::group_steps(Id id, const Product& product) {
       add(simt::CloseProducts{});
       add(simt::AwaitProducts{0});
       add(simt::Keep{part});
-      loops(own, sums, Step::Elements, [&] {
-        add(simt::Assign{.target = held(id, own), .value = held(part, own), .adds = true});
-      });
+      loops(own, sums, Step::Elements, [&] { add(simt::Assign{.target = held(id, own), .value = held(part, own), .adds = true}); });
     }
     return;
   }

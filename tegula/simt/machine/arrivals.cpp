@@ -14,14 +14,15 @@ std::uint64_t address_of(const Access& access) { return access.addresses[std::co
 
 }  // namespace
 
-void Arrivals::begin(const Access& counter) {
-  const auto [at, is_new] = counters_.try_emplace(address_of(counter), Counter{.ticket = new_ticket()});
+void Arrivals::begin(const Access& counter, int arrivals) {
+  const auto [at, is_new] =
+      counters_.try_emplace(address_of(counter), Counter{.arrivals = arrivals, .left = arrivals, .ticket = new_ticket()});
   if (!is_new) memory_.find(Finding::Kind::Race, counter, std::countr_zero(counter.mask), " (a counter that is begun twice)");
 }
 
 void Arrivals::end(const Access& counter) {
   const Counter* const one = find(counter);
-  if (one && (one->missing != 0 || one->told))
+  if (one && (one->missing != 0 || one->left != one->arrivals))
     memory_.find(Finding::Kind::OnItsWay, counter, std::countr_zero(counter.mask), " (a counter that ends before its phase)");
   counters_.erase(address_of(counter));
 }
@@ -36,15 +37,25 @@ Arrivals::Counter* Arrivals::find(const Access& access) {
 void Arrivals::expect(const Access& counter, std::int64_t bytes) {
   Counter* const one = find(counter);
   if (!one) return;
-  if (one->told) memory_.find(Finding::Kind::Race, counter, std::countr_zero(counter.mask), " (which is told twice in a phase)");
-  one->told = true, one->missing += bytes;
+  one->missing += bytes;
+  arrive(counter);
+}
+
+void Arrivals::arrive(const Access& counter) {
+  Counter* const one = find(counter);
+  if (!one) return;
+  if (one->left == 0)
+    return memory_.find(Finding::Kind::Race, counter, std::countr_zero(counter.mask), " (where more arrive than it counts in a phase)");
+  --one->left;
+  memory_.release(counter, one->known);
   close(*one);
 }
 
 void Arrivals::close(Counter& counter) {
-  if (!counter.told || counter.missing != 0) return;
-  counter.told = false, counter.parity = !counter.parity;
+  if (counter.left != 0 || counter.missing != 0) return;
+  counter.left = counter.arrivals, counter.parity = !counter.parity;
   counter.last_ticket = std::exchange(counter.ticket, new_ticket());
+  counter.last_known = std::exchange(counter.known, {});
 }
 
 void Arrivals::bring(const Access& by, const Access& counter, std::vector<Piece> pieces, bool at_once) {
@@ -66,11 +77,11 @@ void Arrivals::bring(const Access& by, const Access& counter, std::vector<Piece>
     piece.there = there, addresses[lane] = piece.to;
     if (memory_.begin_copy(to, lane, one->ticket)) box.pieces.push_back(piece);
   }
-  if (at_once) arrive(box);
+  if (at_once) come(box);
   else boxes_.push_back(std::move(box));
 }
 
-void Arrivals::arrive(const Box& box) {
+void Arrivals::come(const Box& box) {
   std::uint64_t addresses[kLanes] = {};
   const int lane = std::countr_zero(box.by.mask);
   Access to = box.by;
@@ -92,6 +103,7 @@ bool Arrivals::has_ended(const Access& counter, bool parity) {
   const Counter* const one = find(counter);
   if (!one || one->parity == parity) return !one;
   memory_.has_seen(one->last_ticket, counter);
+  memory_.acquire(counter, one->last_known);
   return true;
 }
 
@@ -100,7 +112,7 @@ void Arrivals::come(std::minstd_rand& random) {
   const std::size_t count = 1 + random() % boxes_.size();
   const std::vector<Box> coming(boxes_.end() - static_cast<std::ptrdiff_t>(count), boxes_.end());
   boxes_.resize(boxes_.size() - count);
-  for (const Box& box : coming) arrive(box);
+  for (const Box& box : coming) come(box);
 }
 
 }  // namespace tegula::simt

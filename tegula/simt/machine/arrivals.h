@@ -21,10 +21,11 @@ class Arrivals {
   explicit Arrivals(Memory& memory) : memory_(memory) {}
   void begin_cluster() { counters_.clear(), boxes_.clear(), tickets_ = 0; }
 
-  void begin(const Access& counter);
+  void begin(const Access& counter, int arrivals);
   void end(const Access& counter);
-  /// A thread has said what is to come in the phase.
+  /// A thread has said what is to come in the phase; that is an arrival, too.
   void expect(const Access& counter, std::int64_t bytes);
+  void arrive(const Access& counter);
   /// A box is on its way, or comes at once.
   void bring(const Access& by, const Access& counter, std::vector<Piece> pieces, bool at_once);
   /// Whether the counter's phase of that parity has ended; the warp has seen it then.
@@ -35,8 +36,10 @@ class Arrivals {
 
  private:
   struct Counter {
-    bool parity = false, told = false;  // of the phase; whether a thread has said what it expects
+    bool parity = false;  // of the phase
+    int arrivals = 1, left = 1;  // threads that arrive in each phase; that are still to come in this one
     std::int64_t missing = 0;  // bytes
+    Known known, last_known;  // to those that have arrived in this phase, in the last one
     std::uint16_t ticket = 0, last_ticket = 0;  // of what comes in this phase, in the last one
   };
   struct Box {
@@ -45,7 +48,7 @@ class Arrivals {
     Access by;
   };
   Counter* find(const Access& access);
-  void arrive(const Box& box);
+  void come(const Box& box);
   void close(Counter& counter);
   std::uint16_t new_ticket() { return static_cast<std::uint16_t>(kFirstTicket + tickets_++ % kTickets); }
 

@@ -81,7 +81,9 @@ void Cluster::begin(Warp& warp, int block, int number) {
 bool Cluster::begin_instance(Warp& warp) {
   const auto count = [](const runtime::ArgumentSet& set) { return set.grid[0] * set.grid[1] * set.grid[2]; };
   std::int64_t instance = ++warp.instance;
-  if (kernel_.walkers == 0) {
+  if (kernel_.copiers > 0) {
+    instance = first_block_ + instance * blocks_;
+  } else if (kernel_.walkers == 0) {
     if (instance > 0) return false;
     instance = first_block_ / static_cast<std::uint32_t>(kernel_.cluster);
   }
@@ -162,6 +164,11 @@ void Cluster::wait(Warp& warp, Warp::Wait at) {
   warp.wait = at;
 }
 
+void Cluster::meet_warp(const Warp& warp) {
+  if (warp.mask != warp.alive) found_apart(warp);
+  memory_.warp_has_met(warp.block, warp.first_thread / kLanes);
+}
+
 void Cluster::found_apart(const Warp& warp) {
   static const std::string place = "a barrier";
   memory_.find(Finding::Kind::Apart, {.block = warp.block, .first_thread = warp.first_thread, .said = &place}, 0);
@@ -199,6 +206,7 @@ void Cluster::step(Warp& warp, const Instruction& i) {
     case What::Remainder: warp.counters[static_cast<std::size_t>(i.number)] = static_cast<std::int64_t>(warp.at(i.out)) % i.limit; return;
     case What::Leave: warp.alive &= ~warp.mask, warp.mask = 0; return;
     case What::Meet: return wait(warp, Warp::Wait::Block);
+    case What::MeetTeam: return wait(warp, Warp::Wait::Team);
     case What::MeetCluster: return wait(warp, Warp::Wait::Cluster);
     case What::Arrive: warp.arrived = true; return;
     case What::AwaitArrived: return wait(warp, Warp::Wait::ClusterPhase);
@@ -295,15 +303,18 @@ bool Cluster::release() {
   const std::span all(warps_);
   for (std::size_t first = 0; first < warps_.size(); first += static_cast<std::size_t>(warps_of_block_)) {
     const std::span block = all.subspan(first, static_cast<std::size_t>(warps_of_block_));
-    if (!all_at(block, Warp::Wait::Block)) continue;
-    memory_.have_met(block.front().block);
-    std::size_t place = 0;
-    for (Warp& warp : block) {
-      if (warp.alive == 0) continue;
-      if (place != 0 && warp.next != place) found_apart(warp);
-      place = warp.next;
-      let_go(warp);
-    }
+    const auto go_together = [&](std::span<Warp> warps) {
+      std::size_t place = 0;
+      for (Warp& warp : warps) {
+        if (warp.alive == 0) continue;
+        if (place != 0 && warp.next != place) found_apart(warp);
+        place = warp.next;
+        let_go(warp);
+      }
+    };
+    const std::span team = block.first(static_cast<std::size_t>((kernel_.team() + kLanes - 1) / kLanes));
+    if (all_at(team, Warp::Wait::Team)) memory_.have_met(block.front().block, static_cast<int>(team.size())), go_together(team);
+    if (all_at(block, Warp::Wait::Block)) memory_.have_met(block.front().block), go_together(block);
   }
   if (all_at(all, Warp::Wait::Cluster)) {
     memory_.cluster_has_met();

@@ -25,6 +25,8 @@ class Cluster {
   /// Products of four warps happen when they are awaited; else at once.
   bool multiplies_late() const { return options_.uneven; }
   void print(const PrintedElement& element) { observed_.printed.push_back(element); }
+  /// The lanes of a warp meet.
+  void meet_warp(const Warp& warp);
   /// Copies arrive at once, or when they are waited for.
   void begin_copies(Warp& warp, const Access& to, const std::uint64_t* from, const std::int64_t* there);
   void close_copies(Warp& warp);

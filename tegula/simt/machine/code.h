@@ -46,7 +46,7 @@ inline Slot operator+(Slot a, std::int64_t by) { return a.base += by, a; }
 
 /// The threads of a warp.
 struct Warp {
-  enum class Wait : std::uint8_t { Nothing, Block, Cluster, ClusterPhase, Counter, Bytes };
+  enum class Wait : std::uint8_t { Nothing, Block, Team, Cluster, ClusterPhase, Counter, Bytes };
   struct Copy {
     std::uint64_t to = 0, from = 0;
     std::size_t there = 0, bytes = 0;
@@ -102,7 +102,9 @@ struct Instruction {
     CountOn,  // ++counter[number]; to `target` where it is below `limit`
     Remainder,  // counter[number] = (out as a number) % limit
     Leave,  // the active lanes
-    Meet,  // all threads of the block; the rest is the same of clusters
+    Meet,  // all threads of the block
+    MeetTeam,  // but those that copy for the others
+    // The rest is the same of clusters.
     MeetCluster,
     Arrive,
     AwaitArrived,

@@ -55,6 +55,7 @@ struct MachineOptions {
   unsigned order = 0;  // odd: the last warp goes first; at an uneven pace what numbers are drawn from
   /// Memory that tensors lie in; where it is given, all that is reached must be in it.
   std::span<const std::span<const std::byte>> memory;
+  int blocks = 2;  // of kernels whose blocks stay for several instances
   bool instances_meet = false;  // several instances may write the same, as sets over the same arguments do
 };
 

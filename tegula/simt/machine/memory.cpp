@@ -32,7 +32,9 @@ Memory::Memory(const Kernel& kernel, const MachineOptions& options, Observed& ob
       instances_meet_(options.instances_meet),
       observed_(observed),
       memory_(pitch_ * static_cast<std::size_t>(blocks_) + 128),
-      clocks_(static_cast<std::size_t>(blocks_)) {
+      clocks_(static_cast<std::size_t>(blocks_)),
+      warp_times_(static_cast<std::size_t>((threads_ * blocks_ + kLanes - 1) / kLanes), 1),
+      counts_warps_(kernel.copiers > 0) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data());
   for (const auto& one : options.memory) {
     const auto first = reinterpret_cast<std::uintptr_t>(one.data());
@@ -48,6 +50,7 @@ void Memory::begin_cluster(std::uint32_t first_block) {
   std::ranges::fill(memory_, std::byte{0xcd});
   meetings_ = 0;
   seen_.clear();
+  if (counts_warps_) piece_reads_.assign(pitch_ / kPiece, {}), known_warps_.assign(static_cast<std::size_t>(threads_ / kLanes), {});
   // Times go on: what other blocks did to tensors is before this.
   std::uint32_t latest = 0;
   for (const Clock& clock : clocks_) latest = std::max(latest, clock.time);
@@ -61,6 +64,47 @@ void Memory::begin_cluster(std::uint32_t first_block) {
 void Memory::have_met(int block) {
   ++clocks_[static_cast<std::size_t>(block)].time;
   for (auto& [ticket, warps] : seen_) warps = ~0u;
+  if (counts_warps_) all_know(static_cast<int>(known_warps_.size()));
+}
+void Memory::have_met(int block, int warps) {
+  ++clocks_[static_cast<std::size_t>(block)].time;
+  const std::uint32_t all = (1u << warps) - 1;
+  for (auto& [ticket, seen] : seen_)
+    if ((seen & all) != 0) seen |= all;
+  all_know(warps);
+}
+void Memory::all_know(int warps) {
+  Known all;
+  for (int warp = 0; warp < warps; ++warp)
+    for (const auto& [other, time] : known_warps_[static_cast<std::size_t>(warp)]) all[other] = std::max(all[other], time);
+  for (int warp = 0; warp < warps; ++warp) all[warp] = tick_;
+  for (int warp = 0; warp < warps; ++warp) known_warps_[static_cast<std::size_t>(warp)] = all;
+  ++tick_;
+}
+
+void Memory::release(const Access& access, Known& known) {
+  if (!counts_warps_) return;
+  const int warp = access.first_thread / kLanes;
+  for (const auto& [other, time] : known_warps_[static_cast<std::size_t>(warp)]) known[other] = std::max(known[other], time);
+  known[warp] = tick_++;
+}
+void Memory::acquire(const Access& access, const Known& known) {
+  if (!counts_warps_) return;
+  Known& own = known_warps_[static_cast<std::size_t>(access.first_thread / kLanes)];
+  for (const auto& [other, time] : known) own[other] = std::max(own[other], time);
+}
+void Memory::note_piece_read(std::uint64_t address, int by) {
+  piece_reads_[(address - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece][static_cast<std::size_t>(by / kLanes)] = tick_;
+}
+/// Whether all who have read the piece are known to be done with it; nobody has read what comes.
+void Memory::check_piece_is_free(const Access& access, int lane) {
+  Reads& reads = piece_reads_[(access.addresses[lane] + access.offset - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece];
+  const Known& own = known_warps_[static_cast<std::size_t>(access.first_thread / kLanes)];
+  for (std::size_t warp = 0; warp < kMostWarps; ++warp) {
+    const auto known = own.find(static_cast<int>(warp));
+    if (reads[warp] > (known == own.end() ? 0 : known->second)) find(Finding::Kind::Race, access, lane);
+  }
+  reads = {};
 }
 
 void Memory::cluster_has_met() {
@@ -165,12 +209,12 @@ void Memory::note_read(Byte& byte, int by, int block, const Access& access, int 
   const auto me = static_cast<std::uint16_t>(by);
   const Clock& clock = clocks_[static_cast<std::size_t>(block)];
   if (!(atomic && byte.atomic) && byte.writer != kNobody && byte.writer != me &&
-      !is_before(byte.write_time, byte.write_meeting, byte.writer, block))
+      !is_before(byte.write_time, byte.write_meeting, byte.writer, block) && !is_of_warp(byte.writer, byte.of_writer, by))
     find(Finding::Kind::Race, access, lane);
   const bool another = byte.reader != kNobody && byte.reader != me && byte.read_time == clock.time;
   byte.read_atomically = atomic && (!another || byte.read_atomically);
   byte.reader = another ? kMany : me;
-  byte.read_time = clock.time;
+  byte.read_time = clock.time, byte.of_reader = warp_time(by);
 }
 
 void Memory::note_write(Byte& byte, int by, int block, const Access& access, int lane, bool atomic) {
@@ -179,12 +223,14 @@ void Memory::note_write(Byte& byte, int by, int block, const Access& access, int
   const bool own = by / threads_ == block;
   const Clock& clock = clocks_[static_cast<std::size_t>(block)];
   const bool both_atomic = atomic && byte.atomic;
-  if (!both_atomic && byte.writer != kNobody && byte.writer != me && !is_before(byte.write_time, byte.write_meeting, byte.writer, block))
+  if (!both_atomic && byte.writer != kNobody && byte.writer != me && !is_before(byte.write_time, byte.write_meeting, byte.writer, block) &&
+      !is_of_warp(byte.writer, byte.of_writer, by))
     find(Finding::Kind::Race, access, lane);
   const bool read_is_before = own ? byte.read_time < clock.time : byte.read_time < clock.meeting;
-  if (!(atomic && byte.read_atomically) && byte.reader != kNobody && byte.reader != me && !read_is_before)
+  if (!(atomic && byte.read_atomically) && byte.reader != kNobody && byte.reader != me && !read_is_before &&
+      !is_of_warp(byte.reader, byte.of_reader, by))
     find(Finding::Kind::Race, access, lane);
-  byte.writer = me, byte.write_time = clock.time, byte.write_meeting = meeting_, byte.atomic = atomic;
+  byte.writer = me, byte.write_time = clock.time, byte.write_meeting = meeting_, byte.atomic = atomic, byte.of_writer = warp_time(by);
 }
 
 std::uint32_t Memory::read(const Access& access, std::uint32_t& defined, bool atomic) {
@@ -206,6 +252,7 @@ std::uint32_t Memory::read(const Access& access, std::uint32_t& defined, bool at
         note_read(first[i], by, block, access, lane);
         if (!first[i].defined) defined &= ~(1u << lane);
       }
+      if (counts_warps_) note_piece_read(access.addresses[lane] + access.offset, by);
     } else {
       if (atomic) meet_at(access.addresses[lane] + access.offset, false);
       each_element(access, lane, [&](Byte& state) {
@@ -281,7 +328,9 @@ bool Memory::begin_copy(const Access& access, int lane, std::uint16_t ticket) {
   if (!is_inside(access, lane)) return false;
   Byte* const first = byte_of_shared(access, lane, block);
   if (first == nullptr) return find(Finding::Kind::Outside, access, lane), false;
+  if (counts_warps_) check_piece_is_free(access, lane);
   for (std::size_t i = 0; i < access.bytes; ++i) {
+    if (counts_warps_) first[i].reader = kNobody;
     note_write(first[i], owner(access, lane), block, access, lane, false);
     ++first[i].copies;
     first[i].counter = ticket;

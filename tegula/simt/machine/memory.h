@@ -26,6 +26,9 @@ struct Access {
   const std::string* said = nullptr;  // the expression
 };
 
+/// Of each warp of a block: up to when what it has read may be overwritten.
+using Known = std::map<int, std::uint32_t>;
+
 class Memory {
  public:
   Memory(const Kernel& kernel, const MachineOptions& options, Observed& observed);
@@ -34,6 +37,9 @@ class Memory {
   void begin_cluster(std::uint32_t first_block);
   std::byte* shared(int block) { return shared_ + static_cast<std::size_t>(block) * pitch_; }
   void have_met(int block);
+  /// Only warps below that number.
+  void have_met(int block, int warps);
+  void warp_has_met(int block, int warp) { ++warp_times_[static_cast<std::size_t>(block * threads_ / kLanes + warp)]; }
   void cluster_has_met();
   bool cluster_runs() const { return meetings_ > 0; }
 
@@ -53,6 +59,9 @@ class Memory {
   /// `ticket`: whoever has seen it may read what comes.
   bool begin_copy(const Access& access, int lane, std::uint16_t ticket = 0);
   void end_copy(const Access& access, int lane);
+  /// The access' warp tells others, by a counter, what it has read, and what it knows of others; it learns that.
+  void release(const Access& access, Known& known);
+  void acquire(const Access& access, const Known& known);
   /// The access' warp has.
   void has_seen(std::uint16_t ticket, const Access& access) { seen_[ticket] |= 1u << (access.first_thread / kLanes); }
 
@@ -64,6 +73,7 @@ class Memory {
   struct Byte {
     std::uint32_t write_time = 0, read_time = 0, write_meeting = 0;
     std::uint16_t writer = kNobody, reader = kNobody;
+    std::uint32_t of_writer = 0, of_reader = 0;  // when it was, as their warps count how often they have met
     std::uint16_t counter = 0;  // that has to arrive before it may be read; or a ticket
     std::uint8_t copies = 0;  // on their way
     bool defined = false, atomic = false, read_atomically = false;
@@ -88,6 +98,9 @@ class Memory {
   int owner(const Access& access, int lane) const { return access.block * threads_ + access.first_thread + lane; }
   bool may_take(std::uint16_t counter, int by) const;
   bool is_before(std::uint32_t time, std::uint32_t meeting, int by, int block) const;
+  std::uint32_t warp_time(int by) const { return warp_times_[static_cast<std::size_t>(by / kLanes)]; }
+  /// Whether the two are of a warp that has met since.
+  bool is_of_warp(int other, std::uint32_t time, int by) const { return other / kLanes == by / kLanes && time < warp_time(by); }
   void note_read(Byte& byte, int by, int block, const Access& access, int lane, bool atomic = false);
   void note_write(Byte& byte, int by, int block, const Access& access, int lane, bool atomic);
   void count_banks(const Access& access);
@@ -104,7 +117,18 @@ class Memory {
   std::byte* shared_ = nullptr;
   std::vector<Byte> states_;
   std::vector<Clock> clocks_;
+  std::vector<std::uint32_t> warp_times_;
   std::map<std::uint16_t, std::uint32_t> seen_;  // by ticket: warps of the block
+  /// Where warps know of each other by counters (Kernel::copiers), by pieces of shared memory: when each warp has read it last, since boxes came.
+  static constexpr std::size_t kPiece = 16, kMostWarps = 32;
+  using Reads = std::array<std::uint32_t, kMostWarps>;
+  void all_know(int warps);
+  void note_piece_read(std::uint64_t address, int by);
+  void check_piece_is_free(const Access& access, int lane);
+  bool counts_warps_;
+  std::vector<Reads> piece_reads_;
+  std::vector<Known> known_warps_;  // by warp
+  std::uint32_t tick_ = 1;
   std::uint32_t meetings_ = 0, meeting_ = 1;
   std::uint32_t first_block_ = 0, begun_ = 1;  // when the cluster began
   std::unordered_map<std::uint64_t, std::unique_ptr<Page>> pages_;

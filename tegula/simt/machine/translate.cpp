@@ -26,6 +26,7 @@ Code Translator::translate() {
   // What is declared ahead of the body stays.
   add({.what = What::Save, .number = new_mask()});  // a first instruction that is not the body's
   walk(k_.entry);
+  walk(k_.begin);
   code_.body = here();
   walk(k_.body);
   add({.what = What::End});
@@ -207,6 +208,8 @@ void Translator::operator()(const Branch& branch) {
 void Translator::operator()(const Barrier& barrier) {
   switch (barrier.kind) {
     case Barrier::Kind::Block: return meet();
+    case Barrier::Kind::Team: add({.what = What::MeetTeam}); return;
+    case Barrier::Kind::Warp: native([](Cluster& cluster, Warp& warp) { cluster.meet_warp(warp); }); return;
     case Barrier::Kind::Cluster: add({.what = What::MeetCluster}); return;
     case Barrier::Kind::ClusterArrive: add({.what = What::Arrive}); return;
     case Barrier::Kind::ClusterWait: add({.what = What::AwaitArrived}); return;

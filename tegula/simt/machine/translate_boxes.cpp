@@ -41,8 +41,8 @@ void Translator::operator()(const BeginCounters& begin) {
   const Value place = lanes(begin.place);
   for (int i = 0; i < begin.count; ++i) {
     const Value one = pointer_sum(place, constant(Number::I64, static_cast<std::uint64_t>(8 * i)));
-    native([at = one.slot, sentence = said(text(begin.place))](Cluster& cluster, Warp& warp) {
-      each_lane(access_of(cluster, warp, at, sentence), [&](const Access& counter, int) { cluster.arrivals().begin(counter); });
+    native([at = one.slot, arrivals = begin.arrivals, sentence = said(text(begin.place))](Cluster& cluster, Warp& warp) {
+      each_lane(access_of(cluster, warp, at, sentence), [&](const Access& counter, int) { cluster.arrivals().begin(counter, arrivals); });
     });
   }
 }
@@ -62,6 +62,13 @@ void Translator::operator()(const ExpectBytes& expect) {
   native([at = counter.slot, bytes = static_cast<std::int64_t>(expect.bytes), sentence = said(text(expect.counter))](Cluster& cluster,
                                                                                                                      Warp& warp) {
     each_lane(access_of(cluster, warp, at, sentence), [&](const Access& one, int) { cluster.arrivals().expect(one, bytes); });
+  });
+}
+
+void Translator::operator()(const Arrive& arrive) {
+  const Value counter = lanes(arrive.counter);
+  native([at = counter.slot, sentence = said(text(arrive.counter))](Cluster& cluster, Warp& warp) {
+    each_lane(access_of(cluster, warp, at, sentence), [&](const Access& one, int) { cluster.arrivals().arrive(one); });
   });
 }
 

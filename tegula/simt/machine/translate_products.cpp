@@ -122,7 +122,8 @@ bool multiply_tile(Cluster& cluster, Warp& warp, const Side& left, const Side& r
     defined = right.read(cluster, warp, b, block, load, of_right) && defined;
     for (int below = 0; below < 2; ++below) {
       for (int i = 0; i < 4; ++i) {
-        auto* const sums = reinterpret_cast<T*>(warp.lanes(rows[static_cast<std::size_t>(below)] + static_cast<std::size_t>(block / 4 + i)));
+        auto* const sums =
+            reinterpret_cast<T*>(warp.lanes(rows[static_cast<std::size_t>(below)] + static_cast<std::size_t>(block / 4 + i)));
         for (int lane = 0; lane < kLanes; ++lane) {
           const int row = below * 8 + lane / 4, column = i / 2 * 8 + lane % 4 * 2 + i % 2;
           T sum = fresh ? T{} : sums[lane];

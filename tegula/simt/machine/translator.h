@@ -98,6 +98,7 @@ class Translator {
   void operator()(const BeginCounters& begin);
   void operator()(const EndCounters& end);
   void operator()(const ExpectBytes& expect);
+  void operator()(const Arrive& arrive);
   void operator()(const CopyBox& copy);
   void operator()(const AwaitBytes& wait);
 

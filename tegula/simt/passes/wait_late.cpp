@@ -207,7 +207,7 @@ class Waiter {
 
 void wait_late(Kernel& kernel) {
   const auto wait = std::ranges::find_if(kernel.entry, [](const Statement& one) { return one.as<AwaitLaunchAhead>() != nullptr; });
-  if (wait == kernel.entry.end() || kernel.cluster > 1 || kernel.walkers > 0) return;
+  if (wait == kernel.entry.end() || kernel.cluster > 1 || kernel.walkers > 0 || kernel.copiers > 0) return;
   Block moved(std::make_move_iterator(wait), std::make_move_iterator(kernel.entry.end()));
   kernel.entry.erase(wait, kernel.entry.end());
   kernel.body = Waiter(std::move(kernel.body), std::move(moved)).block();

@@ -39,11 +39,12 @@ std::string group_product(const MultiplyTile& product) {
                     right = "%" + std::to_string(product.columns / 2 + 1);
   std::string scales = real ? ", 1, 1" : "";  // of floats; and halves can be transposed
   if (is_half(product.dtype)) scales += std::string(product.left.by_terms ? ", 1" : ", 0") + (product.right.by_terms ? ", 1" : ", 0");
-  return "#ifndef " + guard + "\n#define " + guard + "\n__device__ inline void " + name + "(" + sum + " (&upper)[" + count + "][2], " + sum +
-         " (&lower)[" + count + "][2], unsigned long long left, unsigned long long right) {\n  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " +
+  return "#ifndef " + guard + "\n#define " + guard + "\n__device__ inline void " + name + "(" + sum + " (&upper)[" + count + "][2], " +
+         sum + " (&lower)[" + count +
+         "][2], unsigned long long left, unsigned long long right) {\n  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " +
          (product.fresh ? "0" : "1") + ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(product.columns) + "k" +
-         std::to_string(32 / size_of(product.dtype)) + (real ? ".f32." : ".s32.") + type + "." + type + " {" + places + "}, " + left + ", " +
-         right + ", p" + scales + "; }\"\n               : " + outs + "\n               : \"l\"(left), \"l\"(right));\n}\n#endif\n";
+         std::to_string(32 / size_of(product.dtype)) + (real ? ".f32." : ".s32.") + type + "." + type + " {" + places + "}, " + left +
+         ", " + right + ", p" + scales + "; }\"\n               : " + outs + "\n               : \"l\"(left), \"l\"(right));\n}\n#endif\n";
 }
 
 }  // namespace tegula::simt

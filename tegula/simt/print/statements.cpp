@@ -135,6 +135,8 @@ class Printer {
       case Barrier::Kind::Cluster: return line("cluster_barrier()");
       case Barrier::Kind::ClusterArrive: return line("cluster_arrive()");
       case Barrier::Kind::ClusterWait: return line("cluster_wait()");
+      case Barrier::Kind::Team: return line("team_barrier()");
+      case Barrier::Kind::Warp: return line("__syncwarp()");
     }
   }
   void operator()(const AwaitLaunchAhead&) { line("await_launch_ahead()"); }
@@ -208,9 +210,13 @@ class Printer {
     line("copy_ahead<", copy.wide, ", ", copy.count, ">(", copy.place, ", ", copy.source, ", ", copy.inside, ")");
   }
   void operator()(const CloseCopies&) { line("close_copies()"); }
-  void operator()(const BeginCounters& one) { line("begin_counters(", one.place, ", ", one.count, ")"); }
+  void operator()(const BeginCounters& one) {
+    if (one.arrivals == 1) line("begin_counters(", one.place, ", ", one.count, ")");
+    else line("begin_counters(", one.place, ", ", one.count, ", ", one.arrivals, ")");
+  }
   void operator()(const EndCounters& one) { line("end_counters(", one.place, ", ", one.count, ")"); }
   void operator()(const ExpectBytes& expect) { line("expect_bytes(", expect.counter, ", ", expect.bytes, ")"); }
+  void operator()(const Arrive& arrive) { line("arrive(", arrive.counter, ")"); }
   void operator()(const CopyBox& copy) {
     line("copy_box<", copy.box_columns, ", ", copy.box_rows, ", ", copy.pitch, ">(", copy.place, ", map", copy.map, ", ", copy.counter,
          ", ", copy.pointer, ", ", copy.x, ", ", copy.y, ", ", copy.columns, ", ", copy.rows, ", ", copy.stride, ")");

@@ -37,6 +37,8 @@ class Paths {
       : faults_(faults),
         column_threads_(kernel.column_threads),
         column_warps_(kernel.column_warps),
+        team_(kernel.team()),
+        has_roles_(kernel.copiers > 0),
         rows_(kernel.row_threads > 1 ? kAcrossRows : 0),
         columns_(kernel.column_threads * kernel.cluster > 1 ? kAcrossColumns : 0) {
     const auto gather = [&](const Statement& statement) {
@@ -46,6 +48,7 @@ class Paths {
     for_each_statement(kernel.body, gather);
     scopes_.emplace_back();
     walk(kernel.entry);
+    walk(kernel.begin);
     walk(kernel.body);
   }
 
@@ -229,7 +232,16 @@ class Paths {
       if (turn > 0 || !at_least_once) join(before);
     }
   }
+  /// Of warps that copy and those that compute: each sees one side only, all of its threads.
+  void roles(const Branch& branch) {
+    const std::vector<Array> before = arrays_;
+    walk_within(branch.then);
+    arrays_ = before;
+    walk_within(branch.otherwise);
+    arrays_ = before;
+  }
   void operator()(const Branch& branch, const Statement&) {
+    if (has_roles_ && branch.when == (Expression("threadIdx.x") < team_)) return roles(branch);
     const std::vector<Array> before = arrays_;
     const int conditions = conditions_;
     const Conditioned here(*this, &branch.when);
@@ -324,7 +336,8 @@ class Paths {
   }
 
   std::set<std::string>& faults_;
-  const int column_threads_, column_warps_;
+  const int column_threads_, column_warps_, team_;
+  const bool has_roles_;
   const Bits rows_, columns_;
   std::set<std::string> brought_;  // arrays that threads bring together
   std::vector<Array> arrays_;

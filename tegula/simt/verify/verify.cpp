@@ -8,6 +8,7 @@
 #include "tegula/simt/kernel/visit.h"
 #include "tegula/simt/verify/registers.h"
 #include "tegula/simt/verify/rings.h"
+#include "tegula/simt/verify/roles.h"
 #include "tegula/simt/verify/tiles.h"
 
 namespace tegula::simt {
@@ -41,9 +42,11 @@ class Verifier {
     scopes_.emplace_back();
     for (const KernelParameter& parameter : k_.parameters) scopes_.back()[parameter.name.str()] = {.type = {}, .sizes = {}};
     walk(k_.entry);
+    walk(k_.begin);
     walk(k_.body);
     check_rings(k_, faults_);
     check_tiles(k_, faults_);
+    check_roles(k_, faults_);
     check_registers(k_, faults_);
     if (register_bytes(k_) > kBytesOfThread) fault("a thread has registers of " + std::to_string(register_bytes(k_)) + " bytes");
     return {faults_.begin(), faults_.end()};
@@ -159,7 +162,7 @@ class Verifier {
   }
   void operator()(const Scope& scope) { walk_within(scope.body); }
   void operator()(const Barrier& barrier) {
-    if (barrier.kind == Barrier::Kind::Block || barrier.kind == Barrier::Kind::Cluster) meet();
+    if (barrier.kind == Barrier::Kind::Block || barrier.kind == Barrier::Kind::Cluster || barrier.kind == Barrier::Kind::Team) meet();
   }
   void operator()(const Combine& combine) {
     check_all(combine);

@@ -1,0 +1,15 @@
+#pragma once
+// Lets a warp of its own copy the tiles of the kernel's loop (Kernel::copiers), and the others compute.
+// Why: address arithmetic and waiting for a free stage stand in no product's way, and the next instance's tiles come while results are stored.
+// Why here: loops still say what they copy ahead; fetch_tiles takes those that are left.
+
+#include "tegula/simt/kernel/kernel.h"
+
+namespace tegula::simt {
+
+/// Does nothing where no thread copies for the others.
+void split_roles(Kernel& kernel);
+/// Behind all passes that place barriers: those of the threads that compute are theirs alone.
+void name_team_barriers(Kernel& kernel);
+
+}  // namespace tegula::simt

@@ -1,0 +1,28 @@
+#pragma once
+// Numbers that a verifier knows while it follows a thread's statements; those of registers and of memory are left out.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "tegula/simt/kernel/kernel.h"
+
+namespace tegula::simt {
+
+class Numbers {
+ public:
+  static constexpr std::int64_t kTiles = std::int64_t{1} << 40;  // in place of the address of tiles
+
+  void learn(Name name, const Expression& e) {
+    if (const auto number = value(e)) known_[name.str()] = *number;
+    else known_.erase(name.str());
+  }
+  /// With the first thread's and the first register's numbers.
+  std::optional<std::int64_t> value(const Expression& e) const;
+
+ protected:
+  std::map<std::string, std::int64_t> known_;
+};
+
+}  // namespace tegula::simt
