@@ -21,17 +21,29 @@ __device__ inline float widen(Float16 x) { float y; asm("cvt.f32.f16 %0, %1;" : 
 __device__ inline float widen(BFloat16 x) { return __int_as_float(static_cast<int>(x.bits) << 16); }
 __device__ inline void narrow(float x, Float16& y) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); }
 // As one of two: for one alone the instruction has an eighth of the rate.
+#if __CUDA_ARCH__ >= 800
 __device__ inline unsigned int pair_of(float high, float low) {
   unsigned int pair;
   asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
   return pair;
 }
+#else
+__device__ inline unsigned int rounded_half(float x) {
+  const unsigned int bits = __float_as_uint(x);
+  return x != x ? 0x7fffu : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;
+}
+__device__ inline unsigned int pair_of(float high, float low) { return rounded_half(high) << 16 | rounded_half(low); }
+#endif
 __device__ inline void narrow(float x, BFloat16& y) { y.bits = static_cast<unsigned short>(pair_of(0.0f, x)); }
 // Two at a time, in one register; y is aligned to 4 bytes.
 __device__ inline void narrow(const float* x, Float16* y) {
+#if __CUDA_ARCH__ >= 800
   unsigned int pair;
   asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(x[1]), "f"(x[0]));
   *reinterpret_cast<unsigned int*>(y) = pair;
+#else
+  narrow(x[0], y[0]), narrow(x[1], y[1]);
+#endif
 }
 __device__ inline void narrow(const float* x, BFloat16* y) { *reinterpret_cast<unsigned int*>(y) = pair_of(x[1], x[0]); }
 #endif
@@ -103,8 +115,13 @@ template <class T> __device__ inline T not_a_number() { return static_cast<T>(__
 // 0.94, and 0.88 where it is what was read. The numbers are CUDA's access properties "persisting" and "streaming" (cuda/annotated_ptr).
 #ifndef TEGULA_EMULATED
 constexpr unsigned long long kLasting = 0x14F0000000000000, kPassing = 0x12F0000000000000;
+#if __CUDA_ARCH__ >= 800
 template <class T> __device__ inline T* lasting(T* p) { return static_cast<T*>(__nv_associate_access_property(p, kLasting)); }
 template <class T> __device__ inline T* passing(T* p) { return static_cast<T*>(__nv_associate_access_property(p, kPassing)); }
+#else
+template <class T> __device__ inline T* lasting(T* p) { return p; }
+template <class T> __device__ inline T* passing(T* p) { return p; }
+#endif
 #else
 template <class T> T* lasting(T* p) { return p; }
 template <class T> T* passing(T* p) { return p; }
@@ -205,7 +222,7 @@ __device__ inline Wide<T, kWide> load_steady(const T* from) {
   union { Wide<T, kWide> wide; unsigned int words[4]; } x;
 #ifndef TEGULA_EMULATED
   constexpr int kBytes = sizeof(Wide<T, kWide>);
-  if constexpr (kBytes == 16 && kLasts) asm("ld.global.nc.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3]) : "l"(from), "l"(kLasting));
+  if constexpr (kBytes == 16 && kLasts && __CUDA_ARCH__ >= 800) asm("ld.global.nc.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;" : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3]) : "l"(from), "l"(kLasting));
   else if constexpr (kBytes == 16) asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(x.words[0]), "=r"(x.words[1]), "=r"(x.words[2]), "=r"(x.words[3]) : "l"(from));
   else if constexpr (kBytes == 8) asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(x.words[0]), "=r"(x.words[1]) : "l"(from));
   else if constexpr (kBytes == 4) asm("ld.global.nc.u32 %0, [%1];" : "=r"(x.words[0]) : "l"(from));
@@ -245,11 +262,16 @@ __device__ inline void load_wide(const T* from, U* x, int inside, U other) {
 template <class T, int kCount>
 __device__ inline void copy_async(const T* from, Wide<T, kCount>& to) {
 #ifndef TEGULA_EMULATED
+#if __CUDA_ARCH__ >= 800
   const unsigned int there = static_cast<unsigned int>(__cvta_generic_to_shared(&to));
 #pragma unroll
   for (int i = 0; i < static_cast<int>(sizeof to / 16); ++i) {
     asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" :: "r"(there + 16 * i), "l"(reinterpret_cast<const char*>(from) + 16 * i), "l"(kLasting) : "memory");
   }
+#else
+#pragma unroll
+  for (int i = 0; i < static_cast<int>(sizeof to / 16); ++i) reinterpret_cast<uint4*>(&to)[i] = reinterpret_cast<const uint4*>(from)[i];
+#endif
 #else
   emulated::copy(&to, from, sizeof to, sizeof to);
 #endif
@@ -257,7 +279,9 @@ __device__ inline void copy_async(const T* from, Wide<T, kCount>& to) {
 /// Until what this thread sent has arrived.
 __device__ inline void await_copies() {
 #ifndef TEGULA_EMULATED
+#if __CUDA_ARCH__ >= 800
   asm volatile("cp.async.commit_group;\ncp.async.wait_group 0;" ::: "memory");
+#endif
 #else
   emulated::close_copies();
   emulated::wait_for_copies(0);
@@ -305,7 +329,7 @@ __device__ inline void store_wide(T* to, const U* x, int inside) {
 template <int kWide, int kCount, class T, class U>
 __device__ inline void store_rows(T* to, const U* x) {
 #ifndef TEGULA_EMULATED
-  if constexpr (sizeof(Wide<T, kWide>) == 16) {
+  if constexpr (sizeof(Wide<T, kWide>) == 16 && __CUDA_ARCH__ >= 800) {
 #pragma unroll
     for (int j = 0; j < kCount; j += kWide) {
       Wide<T, kWide> wide;
@@ -326,6 +350,18 @@ __device__ inline void copy_async(void* to, const void* from, int bytes) {
 }
 __device__ inline void close_copies() { emulated::close_copies(); }
 template <int kUnfinished> __device__ inline void wait_for_copies() { emulated::wait_for_copies(kUnfinished); }
+#elif __CUDA_ARCH__ < 800
+// Without copies that go on by themselves a thread waits for each.
+template <int kBytes>
+__device__ inline void copy_async(void* to, const void* from, int bytes) {
+  if constexpr (kBytes == 16) {
+    if (bytes == 16) { *static_cast<uint4*>(to) = *static_cast<const uint4*>(from); return; }
+  }
+#pragma unroll
+  for (int i = 0; i < kBytes; ++i) static_cast<unsigned char*>(to)[i] = i < bytes ? static_cast<const unsigned char*>(from)[i] : 0;
+}
+__device__ inline void close_copies() {}
+template <int kUnfinished> __device__ inline void wait_for_copies() {}
 #else
 template <int kBytes>
 __device__ inline void copy_async(void* to, const void* from, int bytes) {

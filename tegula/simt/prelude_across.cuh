@@ -24,7 +24,7 @@ template <class T> struct All { static __device__ inline T nothing() { return st
 template <> struct All<bool> { static __device__ inline bool nothing() { return true; } static __device__ inline bool of(bool a, bool b) { return a && b; } };
 
 /// The largest or smallest of a vector of halves, two at a time: comparing needs no widening.
-#ifndef TEGULA_EMULATED
+#if !defined(TEGULA_EMULATED) && __CUDA_ARCH__ >= 800
 __device__ inline unsigned int pair_of(Max<float>, BFloat16, unsigned int a, unsigned int b) { unsigned int y; asm("max.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y; }
 __device__ inline unsigned int pair_of(Min<float>, BFloat16, unsigned int a, unsigned int b) { unsigned int y; asm("min.NaN.bf16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y; }
 __device__ inline unsigned int pair_of(Max<float>, Float16, unsigned int a, unsigned int b) { unsigned int y; asm("max.NaN.f16x2 %0, %1, %2;" : "=r"(y) : "r"(a), "r"(b)); return y; }
@@ -32,7 +32,7 @@ __device__ inline unsigned int pair_of(Min<float>, Float16, unsigned int a, unsi
 #endif
 template <class Op, class T, int kWide>
 __device__ inline float of_vector(const Wide<T, kWide>& x) {
-#ifndef TEGULA_EMULATED
+#if !defined(TEGULA_EMULATED) && __CUDA_ARCH__ >= 800
   union { unsigned int word; T halves[2]; } best;
   const unsigned int* words = reinterpret_cast<const unsigned int*>(&x);
   best.word = words[0];

@@ -31,7 +31,7 @@ template <class T> __device__ inline T smaller(T a, T b) { return b < a ? b : a;
 template <class T> __device__ inline T larger(T a, T b) { return a < b ? b : a; }
 __device__ inline double smaller(double a, double b) { return a != a || b != b ? a + b : fmin(a, b); }
 __device__ inline double larger(double a, double b) { return a != a || b != b ? a + b : fmax(a, b); }
-#ifndef TEGULA_EMULATED
+#if !defined(TEGULA_EMULATED) && __CUDA_ARCH__ >= 800
 __device__ inline float smaller(float a, float b) { float y; asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y; }
 __device__ inline float larger(float a, float b) { float y; asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(a), "f"(b)); return y; }
 #else
