@@ -109,14 +109,23 @@ struct Maxout {
   void visit(Visitor&, const Path&) {}
 };
 
-/// leaky_relu with a learnt slope: one, or one for each channel (He et al., 2015).
+struct PReLUOptions {
+  double init = 0.25;
+  AxisOrder layout = Layout::NCHW;  // NHWC: x (N, spatial…, C)
+};
+/// leaky_relu with a learnt slope: one, or one for each channel of x (N, C, …) (He et al., 2015).
 class PReLU {
  public:
-  explicit PReLU(std::int64_t num_parameters = 1, double init = 0.25, Line where = Line::current());
+  explicit PReLU(std::int64_t num_parameters = 1, const PReLUOptions& options = {}, Line where = Line::current());
+  PReLU(std::int64_t num_parameters, double init, Line where = Line::current())
+      : PReLU(num_parameters, PReLUOptions{.init = init}, where) {}
   Tensor operator()(Arg x) const;
   void visit(Visitor& visitor, const Path& path);
 
   Variable weight;  // (1) or (C)
+
+ private:
+  AxisOrder layout_;
 };
 
 }  // namespace tegula::nn

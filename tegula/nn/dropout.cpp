@@ -38,10 +38,12 @@ void Dropout::visit(Visitor& visitor, const Path& path) {
   AnyDropout::visit(visitor, path);
 }
 
-DropoutChannels::DropoutChannels(double p, Generator* generator, Line where) : AnyDropout(p, generator, "Dropout2d", where) {}
+DropoutChannels::DropoutChannels(double p, const DropoutChannelsOptions& options, Line where)
+    : AnyDropout(p, options.generator, "Dropout2d", where),
+      layout_(options.layout) {}
 Tensor DropoutChannels::operator()(Arg x) const {
   In frame("Dropout2d", x.loc);
-  return training ? dropout_channels(x, p, generator_) : graph::identity(x.tensor("Dropout2d"), x.loc);
+  return training ? dropout_channels(x, p, generator_, layout_) : graph::identity(x.tensor("Dropout2d"), x.loc);
 }
 
 StochasticDepth::StochasticDepth(double p, int axis, Generator* generator, Line where)

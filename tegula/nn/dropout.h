@@ -31,11 +31,19 @@ class Dropout : public detail::AnyDropout {
   dist::Split split;  // split of the steps among ranks (nn/tensor_parallel.h): their zeros together are those of one process
 };
 
+struct DropoutChannelsOptions {
+  AxisOrder layout = Layout::NCHW;  // NHWC: x (N, spatial…, C)
+  Generator* generator = nullptr;   // the default one; not owned
+};
 /// Whole channels of x (N, C, spatial…) (Tompson et al., 2015). Dropout1d, 2d and 3d are the same.
 class DropoutChannels : public detail::AnyDropout {
  public:
-  explicit DropoutChannels(double p = 0.5, Generator* generator = nullptr, Line where = Line::current());
+  explicit DropoutChannels(double p = 0.5, const DropoutChannelsOptions& options = {}, Line where = Line::current());
+  DropoutChannels(double p, Generator* generator, Line where = Line::current()) : DropoutChannels(p, {.generator = generator}, where) {}
   Tensor operator()(Arg x) const;
+
+ private:
+  AxisOrder layout_;
 };
 using Dropout1d = DropoutChannels;
 using Dropout2d = DropoutChannels;

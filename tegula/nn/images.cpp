@@ -2,6 +2,7 @@
 
 #include "tegula/graph/frame.h"
 #include "tegula/ops/shape/image_axes.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula::nn {
 
@@ -14,8 +15,25 @@ Tensor Upsample::operator()(Arg x) const {
   return ops::channels_as(y, axes, layout, x.loc);
 }
 
-Tensor PixelShuffle::operator()(Arg x) const { return pixel_shuffle(x, upscale_factor); }
-Tensor PixelUnshuffle::operator()(Arg x) const { return pixel_unshuffle(x, downscale_factor); }
+namespace {
+
+/// f of images (…, C, H, W) whose channels lie last where `layout` is NHWC.
+template <class F>
+Tensor of_planes(std::string_view name, const Arg& x, AxisOrder layout, const F& f) {
+  In frame(name, x.loc);
+  const Tensor given = x.tensor(name);
+  if (layout == Layout::NCHW || given.rank() < 3) return f(x);  // which refuses what has too few axes
+  return movedim(f(Arg(movedim(given, -1, -3), x.loc)), -3, -1);
+}
+
+}  // namespace
+
+Tensor PixelShuffle::operator()(Arg x) const {
+  return of_planes("PixelShuffle", x, layout, [&](const Arg& planes) { return pixel_shuffle(planes, upscale_factor); });
+}
+Tensor PixelUnshuffle::operator()(Arg x) const {
+  return of_planes("PixelUnshuffle", x, layout, [&](const Arg& planes) { return pixel_unshuffle(planes, downscale_factor); });
+}
 Tensor Unfold::operator()(Arg x) const { return unfold(x, kernel_size, options); }
 Tensor Fold::operator()(Arg x) const { return fold(x, output_size, kernel_size, options); }
 

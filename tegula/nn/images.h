@@ -18,15 +18,17 @@ struct Upsample {
   void visit(Visitor&, const Path&) {}
 };
 
-/// (…, C * r * r, H, W) -> (…, C, H * r, W * r).
+/// (…, C * r * r, H, W) -> (…, C, H * r, W * r); with Layout::NHWC (…, H, W, C * r * r) -> (…, H * r, W * r, C), channels in the same order.
 struct PixelShuffle {
   std::int64_t upscale_factor;
+  AxisOrder layout = Layout::NCHW;
   Tensor operator()(Arg x) const;
   void visit(Visitor&, const Path&) {}
 };
 /// (…, C, H * r, W * r) -> (…, C * r * r, H, W).
 struct PixelUnshuffle {
   std::int64_t downscale_factor;
+  AxisOrder layout = Layout::NCHW;
   Tensor operator()(Arg x) const;
   void visit(Visitor&, const Path&) {}
 };

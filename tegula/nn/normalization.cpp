@@ -243,7 +243,11 @@ void InstanceNorm<Axes>::visit(Visitor& visitor, const Path& path) {
 
 Tensor LocalResponseNorm::operator()(Arg x) const {
   In frame("LocalResponseNorm", x.loc);
-  return local_response_norm(x, {.size = size, .alpha = alpha, .beta = beta, .k = k});
+  const Tensor given = x.tensor("LocalResponseNorm");
+  const int axes = given.rank() - 2;
+  const Tensor y = local_response_norm(Arg(ops::channels_first(given, axes, layout, x.loc), x.loc),
+                                       {.size = size, .alpha = alpha, .beta = beta, .k = k});
+  return ops::channels_as(y, axes, layout, x.loc);
 }
 
 template class BatchNorm<1>;

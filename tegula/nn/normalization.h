@@ -145,6 +145,7 @@ struct LocalResponseNorm {
   double alpha = 1e-4;
   double beta = 0.75;
   double k = 1;
+  AxisOrder layout = Layout::NCHW;  // NHWC: x (N, spatial…, C)
   Tensor operator()(Arg x) const;
   void visit(Visitor&, const Path&) {}
 };

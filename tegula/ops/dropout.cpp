@@ -47,10 +47,14 @@ Tensor kept(std::string_view op, const Arg& arg, const Shape& decisions, double 
 
 Tensor dropout(Arg x, double p, Generator* generator) { return kept("dropout", x, x.tensor("dropout").shape(), p, generator); }
 
-Tensor dropout_channels(Arg x, double p, Generator* generator) {
+Tensor dropout_channels(Arg x, double p, Generator* generator, AxisOrder layout) {
   Shape decisions = x.tensor("dropout_channels").shape();
-  if (decisions.rank() < 2) ops::refuse("dropout_channels", "shape " + to_string(decisions), "(batch, channels, …)", x.loc);
-  for (int i = 2; i < decisions.rank(); ++i) decisions[i] = 1;
+  const bool is_last = layout == Layout::NHWC;
+  if (decisions.rank() < 2)
+    ops::refuse("dropout_channels", "shape " + to_string(decisions), is_last ? "(batch, …, channels)" : "(batch, channels, …)", x.loc);
+  const int channels = is_last ? decisions.rank() - 1 : 1;
+  for (int i = 1; i < decisions.rank(); ++i)
+    if (i != channels) decisions[i] = 1;
   return kept("dropout_channels", x, decisions, p, generator);
 }
 
@@ -94,6 +98,13 @@ std::vector<OpCase> dropout_cases() {
              return dropout_channels(x[0], 0.3, &g);
            },
        .inputs = {{{4, 5, 3}}}},
+      {.op = "dropout_channels",
+       .function =
+           [](const auto& x) {
+             Generator g(3);
+             return dropout_channels(x[0], 0.3, &g, Layout::NHWC);
+           },
+       .inputs = {{{4, 2, 3, 5}}}},
       {.op = "stochastic_depth",
        .function =
            [](const auto& x) {

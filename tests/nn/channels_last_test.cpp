@@ -1,6 +1,8 @@
 // Layers of images whose channels come last are the same layers as of images whose channels come first, with the same weights.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <tegula/tegula.h>
 
 #include "tests/support/message.h"
@@ -76,6 +78,44 @@ TEST(ChannelsLast, NormsAndUpsamplingAreTheSame) {
 TEST(ChannelsLast, FlattenKeepsTheOrderOfTheLinearLayerBehind) {
   const Tensor x = normal({2, 3, 4, 5});
   test::expect_close(nn::Flatten{.layout = Layout::NHWC}(to_last(x)), flatten(x, 1).to_host<double>(), 0);
+}
+
+TEST(ChannelsLast, ActivationsLocalNormsAndPixelsAreTheSame) {
+  const Tensor x = normal({2, 8, 4, 6});
+  nn::PReLU slopes{8}, slopes_last{8, {.layout = Layout::NHWC}};
+  slopes.weight = uniform({8});
+  expect_same(slopes, slopes_last, x);
+  expect_same(slopes, slopes_last, normal({3, 8, 5}));
+  expect_same(nn::LocalResponseNorm{3, 0.3}, nn::LocalResponseNorm{.size = 3, .alpha = 0.3, .layout = Layout::NHWC}, x);
+  expect_same(nn::PixelShuffle{2}, nn::PixelShuffle{2, Layout::NHWC}, x);
+  expect_same(nn::PixelUnshuffle{2}, nn::PixelUnshuffle{2, Layout::NHWC}, x);
+  expect_same(nn::PixelShuffle{2}, nn::PixelShuffle{2, Layout::NHWC}, normal({4, 3, 5}), 0);
+  test::expect_close(nn::Unfold{3, {.padding = 1, .layout = Layout::NHWC}}(to_last(x)), nn::Unfold{3, {.padding = 1}}(x).to_host<double>(),
+                     0);
+  const Tensor columns = normal({2, 8 * 9, 24});
+  test::expect_close(movedim(nn::Fold{{4, 6}, 3, {.padding = 1, .layout = Layout::NHWC}}(columns), -1, 1),
+                     nn::Fold{{4, 6}, 3, {.padding = 1}}(columns).to_host<double>(), 1e-6);
+}
+
+TEST(ChannelsLast, GlobalPoolingIsTheSame) {
+  for (const Tensor& x : {normal({2, 3, 7}), normal({2, 3, 4, 5}), normal({2, 3, 2, 3, 4})}) {
+    test::expect_close(global_avg_pool(to_last(x), Layout::NHWC), global_avg_pool(x).to_host<double>(), 1e-6);
+    test::expect_close(global_max_pool(to_last(x), Layout::NHWC), global_max_pool(x).to_host<double>(), 0);
+  }
+  EXPECT_HAS_MESSAGE(global_avg_pool(ones({2, 3}), Layout::NHWC), "expected (batch, spatial…, channels)");
+}
+
+TEST(ChannelsLast, DropoutTakesWholeChannels) {
+  Generator first(5), last(5);
+  const Tensor x = normal({8, 16, 3, 2});
+  const Tensor expected = nn::Dropout2d{0.5, {.generator = &first}}(x);
+  test::expect_close(movedim(nn::Dropout2d{0.5, {.layout = Layout::NHWC, .generator = &last}}(to_last(x)), -1, 1),
+                     expected.to_host<double>(), 0);
+  const auto values = expected.to_host();
+  EXPECT_GT(std::ranges::count(values, 0.0F), 100);
+  nn::Dropout2d quiet{0.5, {.layout = Layout::NHWC}};
+  eval(quiet);
+  test::expect_close(quiet(x), x.to_host<double>(), 0);
 }
 
 struct Net {

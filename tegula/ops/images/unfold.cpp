@@ -6,6 +6,7 @@
 #include "tegula/ops/nodes.h"
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/shape/axes.h"
+#include "tegula/ops/shape/image_axes.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
 
@@ -52,7 +53,7 @@ Tensor with_leading(const Tensor& x, Shape shape, const Shape& image, const Line
 Tensor unfold(Arg arg, const PerAxis& window_size, const UnfoldOptions& options) {
   const In frame("unfold", arg.loc);
   const auto& where = arg.loc;
-  Tensor x = arg.tensor("unfold");
+  Tensor x = ops::channels_first(arg.tensor("unfold"), 2, options.layout, where);
   if (x.rank() != 3 && x.rank() != 4) {
     ops::refuse("unfold", "shape " + to_string(x.shape()), "(N, channels, height, width), or without the batch", where,
                 "windows() takes any axes");
@@ -91,7 +92,7 @@ Tensor fold(Arg arg, const PerAxis& output, const PerAxis& window_size, const Un
   x = ops::overlaid(permute(x, {0, 1, 2, 4, 3, 5}), 4, window.stride[1], window.dilation[1], reach(1), where);  // (N, C, kh, h, W)
   x = ops::overlaid(x, 2, window.stride[0], window.dilation[0], reach(0), where);  // (N, C, H, W)
   const Tensor y = ops::strided(x, {0, 0, window.low[0], window.low[1]}, {1, 1, 1, 1}, {x.shape()[0], channels, image[0], image[1]}, where);
-  return batched ? y : without_batch(y, where);
+  return ops::channels_as(batched ? y : without_batch(y, where), 2, options.layout, where);
 }
 
 Tensor pixel_shuffle(Arg arg, std::int64_t r) {

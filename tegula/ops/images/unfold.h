@@ -10,6 +10,7 @@ struct UnfoldOptions {
   PerAxis stride = 1;
   Padding padding = 0;  // with zeros
   PerAxis dilation = 1;
+  AxisOrder layout = Layout::NCHW;  // of the images; NHWC: (N, H, W, C). Columns are the same in both
 };
 /// im2col: x (N, C, H, W) -> (N, C * window elements, positions), the elements of each window as a column; without a batch (C, H, W) likewise.
 /// Sizes as for convolution.

@@ -373,12 +373,14 @@ Tensor adaptive_pool(std::string_view op, int axes, const Arg& arg, const PerAxi
   return graph::distinct(batched ? x : without_batch(x, arg.loc), arg.tensor(op), arg.loc);
 }
 
-Tensor global_pool(std::string_view op, const Arg& arg, Statistic statistic) {
+Tensor global_pool(std::string_view op, const Arg& arg, Statistic statistic, AxisOrder layout = Layout::NCHW) {
   const In frame(op, arg.loc);
   const Tensor x = arg.tensor(op);
-  if (x.rank() < 3) ops::refuse(op, "shape " + to_string(x.shape()), "(batch, channels, spatial…)", arg.loc);
+  const bool is_last = layout == Layout::NHWC;
+  if (x.rank() < 3)
+    ops::refuse(op, "shape " + to_string(x.shape()), is_last ? "(batch, spatial…, channels)" : "(batch, channels, spatial…)", arg.loc);
   Dims axes;
-  for (int i = 2; i < x.rank(); ++i) axes.push_back(i);
+  for (int i = 2; i < x.rank(); ++i) axes.push_back(is_last ? i - 1 : i);
   return statistic == Statistic::Mean ? mean(x, axes) : max(x, axes);
 }
 
@@ -400,6 +402,8 @@ Tensor adaptive_max_pool3d(Arg x, const PerAxis& output) { return adaptive_pool(
 
 Tensor global_avg_pool(Arg x) { return global_pool("global_avg_pool", x, Statistic::Mean); }
 Tensor global_max_pool(Arg x) { return global_pool("global_max_pool", x, Statistic::Max); }
+Tensor global_avg_pool(Arg x, AxisOrder layout) { return global_pool("global_avg_pool", x, Statistic::Mean, layout); }
+Tensor global_max_pool(Arg x, AxisOrder layout) { return global_pool("global_max_pool", x, Statistic::Max, layout); }
 
 std::vector<OpCase> pooling_cases() {
   std::vector<OpCase> cases{

@@ -46,6 +46,9 @@ Tensor adaptive_max_pool3d(Arg x, const PerAxis& output);
 /// x (N, C, spatial…) -> (N, C): over all of the spatial axes.
 Tensor global_avg_pool(Arg x);
 Tensor global_max_pool(Arg x);
+/// The same of x (N, spatial…, C) with Layout::NHWC.
+Tensor global_avg_pool(Arg x, AxisOrder layout);
+Tensor global_max_pool(Arg x, AxisOrder layout);
 
 struct OpCase;
 /// For the tests (case.h).
