@@ -1,4 +1,4 @@
-// HDF5 files: those that h5py writes (tests/golden/hdf5, made with h5py 3.16 in the formats of HDF5 1.0, 1.8 and 1.14), and files that must be refused.
+// HDF5 files: those that h5py writes (tests/golden/hdf5, made with h5py 3.16 in the formats of HDF5 1.0, 1.8, 1.14 and 2.0), and files that must be refused.
 
 #include "tegula/io/hdf5/hdf5.h"
 
@@ -106,10 +106,30 @@ TEST(Hdf5Files, EveryIndexOfChunksIsRead) {
     EXPECT_EQ(numbers<std::int16_t>(object(all, name)), expected) << name;
 }
 
+TEST(Hdf5Files, LayoutsOfHdf5Version2AreRead) {
+  // Version 5 of the layout message: sizes of packed chunks take eight bytes.
+  const auto all = parse_hdf5(golden("indices2"), "x.h5");
+  std::vector<std::int16_t> expected(600);
+  std::iota(expected.begin(), expected.end(), std::int16_t{0});
+  for (const char* name : {"single", "fixed", "fixed packed", "extensible", "extensible packed", "tree", "tree packed", "implicit"})
+    EXPECT_EQ(numbers<std::int16_t>(object(all, name)), expected) << name;
+  // Later versions are named: one of the places with 5 and 2 is the begin of such a message, version and class.
+  const Bytes whole = golden("indices2");
+  int refused = 0;
+  for (std::size_t at = 0; at + 1 < whole.size(); ++at) {
+    if (whole[at] != std::byte{5} || whole[at + 1] != std::byte{2}) continue;
+    Bytes other = whole;
+    other[at] = std::byte{6};
+    refused +=
+        testing::message_of([&] { parse_hdf5(other, "x.h5"); }).find("a layout of version 6, expected 3, 4 or 5") != std::string::npos;
+  }
+  EXPECT_EQ(refused, 4);
+}
+
 TEST(Hdf5Files, SmallFilesTakeLittleMemory) {
   // Every address is set to places of other things in turn: circles, trees without an end, arrays over each other.
   const long before = testing::peak_memory();
-  for (const char* name : {"earliest", "v108", "latest", "indices"}) {
+  for (const char* name : {"earliest", "v108", "latest", "indices", "indices2"}) {
     const Bytes whole = golden(name);
     const std::size_t places = whole.size() < 100'000 ? 400 : 40;
     for (std::size_t at = 8; at + 8 <= whole.size(); at += whole.size() / places) {

@@ -233,7 +233,7 @@ HostArray read_array(Image& image, const std::string& path, const Type& type, co
   };
   Cursor in(image, storage.layout);
   const std::uint64_t version = in.byte();
-  if (version != 3 && version != 4) image.fail(path + ": a layout of version " + std::to_string(version), "3 or 4");
+  if (version < 3 || version > 5) image.fail(path + ": a layout of version " + std::to_string(version), "3, 4 or 5");
   const std::uint64_t form = in.byte();
   if (bytes == 0) return HostArray::empty(type.dtype, sizes);
   HostArray out;

@@ -15,7 +15,8 @@ struct Entry {
   std::uint64_t address = kNowhere, bytes = 0, mask = 0;
 };
 
-/// How an index writes its entries: an address, and of chunks behind filters their bytes and which filters were left out.
+/// How an index writes its entries: an address, and of chunks behind filters their bytes and which filters were left out. The bytes take as many bytes as those of a
+/// chunk before the filters and one more in version 4 of the layout message, and eight in version 5 (HDF5 2.0): the size of the entry tells.
 struct EntryForm {
   std::uint64_t bytes = 8;  // of an entry
   bool has_size = false;

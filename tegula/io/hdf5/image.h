@@ -126,7 +126,7 @@ struct Chunks {
   bool ends_are_plain = false;  // chunks that reach over the array's end are stored without filters
   std::vector<Chunk> all;  // that were written
 };
-/// The chunks of an array that is not empty, by any of the format's indices; `in` stands behind the class of a layout message of version 3 or 4. `width`: bytes
+/// The chunks of an array that is not empty, by any of the format's indices; `in` stands behind the class of a layout message of version 3 to 5. `width`: bytes
 /// of an element.
 Chunks find_chunks(Image& image, Cursor& in, std::uint64_t version, const Space& space, std::uint64_t width);
 
