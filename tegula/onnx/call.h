@@ -15,13 +15,15 @@ class Call {
   /// Runs a subgraph of the node, which sees the names around the node; inputs are those of the graph.
   using RunGraph = std::function<std::vector<Value>(const Graph& graph, std::vector<Value> inputs)>;
   /// `looks_at_values` becomes true when a value is looked at that shapes and constants do not tell.
-  Call(const Node& node, std::vector<Value> inputs, std::int64_t opset, const Line& where, bool& looks_at_values, RunGraph run)
+  Call(const Node& node, std::vector<Value> inputs, std::int64_t opset, const Line& where, bool& looks_at_values, RunGraph run,
+       const Graph* around = nullptr)
       : node_(node),
         inputs_(std::move(inputs)),
         opset_(opset),
         where_(where),
         looks_at_values_(looks_at_values),
-        run_(std::move(run)) {}
+        run_(std::move(run)),
+        around_(around) {}
 
   const Node& node() const { return node_; }
   /// The version of the operator set that the node is of.
@@ -65,6 +67,8 @@ class Call {
   /// Throws Error where there is no such graph.
   const Graph& graph(std::string_view attribute) const;
   std::vector<Value> run(const Graph& graph, std::vector<Value> inputs) const { return run_(graph, std::move(inputs)); }
+  /// The graph that the node is one of; null in a function's body.
+  const Graph* around() const { return around_; }
 
   /// `axis` in [0, rank). Throws Error.
   int axis(std::int64_t axis, int rank) const;
@@ -82,6 +86,7 @@ class Call {
   Line where_;
   bool& looks_at_values_;
   RunGraph run_;
+  const Graph* around_;
 };
 
 /// A constant of the host.

@@ -18,6 +18,7 @@ constexpr int kDeepest = 64;  // calls of functions and subgraphs within each ot
 struct Scope {
   const Scope* around = nullptr;
   Names names = {};
+  const Graph* graph = nullptr;  // whose names these are; null for a function's body
 
   const Value* find(std::string_view name) const {
     for (const Scope* scope = this; scope; scope = scope->around)
@@ -41,6 +42,7 @@ class Runner {
     if (inputs.size() != required.size())
       fail(around, std::to_string(inputs.size()) + " inputs", std::to_string(required.size()) + " for the graph " + graph.name);
     for (std::size_t i = 0; i < inputs.size(); ++i) scope.names.insert_or_assign(required[i]->name, std::move(inputs[i]));
+    scope.graph = &graph;
     for (const Node& node : graph.nodes) add(node, scope, opsets);
     std::vector<Value> out;
     for (const ValueType& output : graph.outputs) {
@@ -107,7 +109,7 @@ class Runner {
       return out;
     };
     const std::int64_t opset = version == opsets.end() ? 1 : version->second;
-    Call call(node, std::move(inputs), opset, line_of(node), looks_at_values_, run_inner);
+    Call call(node, std::move(inputs), opset, line_of(node), looks_at_values_, run_inner, scope.graph);
     if (has_graph) return named(call, *op);
     const In frame(node.type, line_of(node));
     Results out = named(call, *op);

@@ -12,6 +12,7 @@
 #include "tegula/onnx.h"
 #include "tests/io/files.h"
 #include "tests/onnx/writer.h"
+#include "tests/support/values.h"
 
 namespace tegula::testing {
 namespace {
@@ -92,6 +93,61 @@ TEST(OnnxModel, GradientIsThatOfTheSameNetWrittenHere) {
   const auto want = grad(sum(square(relu(linear(x, w, b)) * 2.0)), {w, b});
   EXPECT_EQ(got.at(0).to_host(), want.at(0).to_host());
   EXPECT_EQ(got.at(1).to_host(), want.at(1).to_host());
+}
+
+/// y = exp(h) * z with h = x * x; the gradient by h is asked for at another h than the graph's own.
+TEST(OnnxModel, GivesGradientsThatANodeAsksFor) {
+  const auto texts = [](std::string_view name, const std::vector<std::string>& values) {
+    Text out;
+    out.bytes(1, name);
+    for (const std::string& one : values) out.bytes(9, one);
+    return out.varint(20, 8).text();
+  };
+  const auto text = [](std::string_view name, std::string_view value) {
+    return Text().bytes(1, name).bytes(4, value).varint(20, 3).text();
+  };
+  GraphText graph{
+      .nodes =
+          {{"Mul", {"x", "x"}, {"h"}},
+           {"Exp", {"h"}, {"e"}},
+           {"Mul", {"e", "z"}, {"y"}},
+           {"Gradient", {"x", "z"}, {"dx"}, {texts("xs", {"x"}), texts("zs", {"z"}), text("y", "y")}, "by x", "ai.onnx.preview.training"},
+           {"Gradient", {"x", "z"}, {"dh", "dz"}, {texts("xs", {"h", "z"}), text("y", "y")}, "by h", "ai.onnx.preview.training"}},
+      .inputs = {value_proto("x", {2}), value_proto("z", {2})},
+      .outputs = {value_proto("dx", {2}), value_proto("dh", {2}), value_proto("dz", {2})}};
+  const onnx::Model model(parsed(model_proto(graph)));
+  const Tensor x = tensor({0.5f, -1.f}), z = tensor({2.f, 3.f});
+  const auto f = [&](const std::vector<Tensor>& in) { return model(in); };
+  for (const auto& got : {f({x, z}), jit(f)(std::vector<Tensor>{x, z})}) {
+    test::expect_near(got[0], exp(x * x) * z * 2.0 * x, 1e-5);
+    test::expect_near(got[1], exp(x) * z, 1e-5);
+    test::expect_near(got[2], exp(x), 1e-5);
+  }
+}
+
+struct Own {
+  nn::Linear dense{2, 3}, head{3, 2};
+};
+struct Wider {
+  nn::Linear dense{2, 4};
+};
+
+TEST(OnnxModel, IsReportedLikeEveryFileOfWeights) {
+  using Names = std::vector<std::string>;
+  onnx::Model model(parsed(model_proto(small_net())));
+  const StateDict state = renamed(state_dict(model), {{"w", "dense.weight"}, {"b", "dense.bias"}});
+  Own net;
+  LoadReport report = load(net, state, Strict::No);
+  EXPECT_EQ(report.missing, (Names{"head.weight", "head.bias"}));
+  EXPECT_EQ(report.renamed, (Names{"dense.weight from w", "dense.bias from b"}));
+  EXPECT_EQ(net.dense.weight.read().to_host(), (std::vector<float>{1, 2, 3, 4, -5, -6}));
+  Wider wider;
+  EXPECT_EQ(load_report(wider, state).mismatched, (Names{"dense.weight (3, 2) for (4, 2)", "dense.bias (3,) for (4,)"}));
+  EXPECT_ERROR(load(wider, state, Strict::No), "dense.weight (3, 2) for (4, 2)");
+  // And a file of weights for the model.
+  report = load_report(model, {{"w", zeros({3, 2})}, {"b", zeros({2})}, {"c", zeros({1})}});
+  EXPECT_EQ(report.mismatched, Names{"b (2,) for (3,)"});
+  EXPECT_EQ(report.unexpected, Names{"c"});
 }
 
 TEST(OnnxModel, CopyHasWeightsOfItsOwn) {

@@ -1,10 +1,16 @@
 // Operators of ai.onnx.preview.training and ai.onnx.ml.
 
+#include <algorithm>
+#include <set>
+
+#include "tegula/graph/autodiff/grad.h"
+#include "tegula/graph/structural.h"
 #include "tegula/onnx/ops/common.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
 
@@ -62,12 +68,45 @@ Results momentum(const Call& call) {
   });
 }
 
+/// The nodes of the graph around that make `result` of `given`, in their order.
+Graph part_between(const Graph& around, const std::vector<std::string>& given, const std::string& result) {
+  Graph out{.name = "gradient", .nodes = {}, .initializers = {}, .inputs = {}, .outputs = {{.name = result}}};
+  for (const std::string& one : given) out.inputs.push_back({.name = one});
+  std::set<std::string, std::less<>> needed{result};
+  for (std::size_t i = around.nodes.size(); i-- > 0;) {
+    const Node& node = around.nodes[i];
+    const bool makes = std::ranges::any_of(
+        node.outputs, [&](const std::string& one) { return needed.contains(one) && std::ranges::find(given, one) == given.end(); });
+    if (!makes) continue;
+    needed.insert(node.inputs.begin(), node.inputs.end());
+    out.nodes.insert(out.nodes.begin(), node);
+  }
+  return out;
+}
+
+/// The gradients of the graph's value "y" by those named in "xs", at the values that the node is given for these and for "zs", which are held.
+Results gradients(const Call& call) {
+  std::vector<std::string> given = call.texts("xs");
+  const std::size_t count = given.size();
+  for (const std::string& one : call.texts("zs")) given.push_back(one);
+  if (!call.around() || count == 0 || call.size() != given.size())
+    call.refuse(std::to_string(call.size()) + " inputs", "a value for each name of xs and zs, in a graph");
+  std::vector<Value> values;
+  for (std::size_t i = 0; i < given.size(); ++i) values.emplace_back(graph::identity(call[i], call.where()));
+  std::vector<Tensor> xs;
+  for (std::size_t i = 0; i < count; ++i) xs.push_back(values[i].tensor);
+  const Value y = call.run(part_between(*call.around(), given, call.text("y")), values).at(0);
+  if (y.kind != Value::Kind::Tensor) call.refuse("a y that is no tensor", "a tensor");
+  return grad(sum(y.tensor), xs);
+}
+
 constexpr std::string_view kTraining = "ai.onnx.preview.training", kMl = "ai.onnx.ml";
 
 // clang-format off: one operator a line
 const Operator kOperators[] = {
     {"Adagrad", [](Call& c) -> Results { return adagrad(c); }, "decay_factor epsilon norm_coefficient", 0, 0, false, kTraining},
     {"Adam", [](Call& c) -> Results { return adam(c); }, "alpha beta epsilon norm_coefficient norm_coefficient_post", 0, 0, false, kTraining},
+    {"Gradient", [](Call& c) -> Results { return gradients(c); }, "xs zs y", 0, 0, false, kTraining},
     {"Momentum", [](Call& c) -> Results { return momentum(c); }, "alpha beta mode norm_coefficient", 0, 0, false, kTraining},
     {"Binarizer", [](Call& c) -> Results { return cast(c[0] > c.number("threshold", 0), c[0].dtype()); }, "threshold", 0, 0, false, kMl},
     {"ArrayFeatureExtractor", [](Call& c) -> Results { return take(c[0], flatten(c[1]), -1); }, "", 0, 0, false, kMl},
