@@ -47,7 +47,7 @@ enum class Type : std::int32_t {
 };
 /// "f32", "u4", "string"; "type 99" for a number that is none.
 std::string name_of(Type type);
-/// Whether tensors of the type can be held. Integers of 2 and 4 bits are held in 8, small floats without a dtype in f32.
+/// Whether tensors of the type can be held. Integers of 2 and 4 bits are held in 8 (weights of a Model packed), small floats without a dtype in f32.
 bool has_dtype(Type type);
 /// e4m3fnuz, e5m2fnuz, f4e2m1 and e8m0: each number is one of f32.
 bool is_small_float(Type type);
@@ -154,13 +154,18 @@ struct WriteOptions {
   std::uint64_t external_above = 1'900'000'000;
 };
 /// Writes the model, which read_file reads. Each file appears as a whole; with two of them the model's is the last.
-/// Throws Error for types that are held in others (strings, integers of 4 bits), for a model that is too large, and what writing a file throws.
+/// Integers of 4 bits, which are held in 8, are packed again. Throws Error for other types that are held in others (integers of 2 bits, small floats), for a model that
+/// is too large, and what writing a file throws.
 void write_file(const File& file, const std::string& path, const WriteOptions& options = {});
 /// The bytes of a model without external data.
 std::string bytes_of(const File& file);
 
 /// Makes the named values the results of the graph, and leaves out what they do not need. Throws Error for a name that nothing makes.
 void cut(File& file, const std::vector<std::string>& results);
+/// Integers of 4 bits, each in an i8 or u8, two in a byte, the first in its lower half: (n) -> (ceil(n / 2)) u8.
+HostArray packed_int4(const HostArray& numbers);
+inline bool is_int4(Type type) { return type == Type::Int4 || type == Type::Uint4; }
+
 /// Removes nodes and initializers that no result of the graph needs. Its inputs stay.
 void drop_unread(Graph& graph);
 

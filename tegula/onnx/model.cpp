@@ -6,11 +6,15 @@
 #include "tegula/core/text.h"
 #include "tegula/onnx/operators.h"
 #include "tegula/onnx/run.h"
+#include "tegula/ops/elementwise/int4.h"
+#include "tegula/ops/shape/shape.h"
 
 namespace tegula::onnx {
 namespace {
 
 constexpr std::size_t kMostListed = 20;  // findings in an Error
+// Of numbers of 4 bits more are weights: nobody looks at them, and no constants are made of them when shapes are known.
+constexpr std::int64_t kMostLooked = 64;
 
 /// What nodes use initializers for.
 struct Uses {
@@ -29,6 +33,17 @@ void collect(const Graph& graph, Uses& uses) {
   }
 }
 
+/// Makes initializers of constants of 4 bits, which a Model holds packed.
+void hoist_int4(Graph& graph) {
+  std::erase_if(graph.nodes, [&](const Node& node) {
+    const Attribute* const value = node.type == "Constant" && node.domain.empty() ? node.find("value") : nullptr;
+    if (!value || !value->tensor || !value->tensor->array.buffer || !is_int4(value->tensor->type) || node.outputs.empty()) return false;
+    graph.initializers.push_back(*value->tensor);
+    graph.initializers.back().name = node.outputs[0];
+    return true;
+  });
+}
+
 std::string signature_of(const std::vector<Value>& inputs) {
   std::string out;
   for (const Value& one : inputs) {
@@ -45,9 +60,14 @@ std::string signature_of(const std::vector<Value>& inputs) {
 
 Model::Model(File file) : folded_(std::make_shared<Folded>()) {
   for (const ValueType* one : required_inputs(file.graph)) inputs_.push_back(*one);
+  hoist_int4(file.graph);
   Uses uses;
   collect(file.graph, uses);
   for (StoredArray& one : file.graph.initializers) {
+    if (one.array.buffer && is_int4(one.type)) {
+      packed_.push_back({one.name, one.type, one.array.shape, packed_int4(one.array)});
+      one.array.buffer = {};
+    }
     if (!one.array.buffer || !is_float(one.array.dtype) || is_float8(one.array.dtype) || one.array.shape.empty() ||
         uses.looked.contains(one.name))
       continue;
@@ -98,6 +118,12 @@ std::vector<Value> Model::run(std::vector<Value> inputs) const {
     Value value(from_array(one.array));
     value.known = true;
     if (one.type != type_of(one.array.dtype)) value.narrow = one.type;
+    names.emplace(one.name, std::move(value));
+  }
+  for (const Packed& one : packed_) {
+    const Tensor pairs = unpack_int4(from_array(one.bytes), one.type == Type::Int4 ? Int4::Signed : Int4::Unsigned);
+    Value value(reshape(slice(pairs, 0, {0, numel(one.shape)}), one.shape));
+    value.known = numel(one.shape) <= kMostLooked, value.narrow = one.type;
     names.emplace(one.name, std::move(value));
   }
   for (const Weight& one : weights_) names.insert_or_assign(one.name, Value(one.value.read()));

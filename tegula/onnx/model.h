@@ -39,9 +39,17 @@ class Model {
     Variable value;
     bool is_trained = true;
   };
+  /// An initializer of 4 bits.
+  struct Packed {
+    std::string name;
+    Type type;
+    Shape shape;
+    HostArray bytes;
+  };
   std::shared_ptr<const File> file_;
   std::vector<ValueType> inputs_;
   std::vector<Weight> weights_;
+  std::vector<Packed> packed_;
   std::shared_ptr<Folded> folded_;
 };
 

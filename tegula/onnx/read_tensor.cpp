@@ -224,6 +224,18 @@ void append_floats(const WireField& field, const Source& source, std::vector<flo
   if (!field.bytes.empty()) std::memcpy(to.data() + before, field.bytes.data(), field.bytes.size());
 }
 
+HostArray packed_int4(const HostArray& numbers) {
+  HostArray out = HostArray::empty(u8, {(numbers.size() + 1) / 2});
+  const auto* const from = static_cast<const std::uint8_t*>(numbers.size() > 0 ? numbers.buffer->data() : nullptr);
+  const auto to = out.values<std::uint8_t>();
+  for (std::int64_t i = 0; i < numbers.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i / 2);
+    const unsigned half = from[i] & 15u;
+    to[at] = static_cast<std::uint8_t>(i % 2 == 0 ? half : to[at] | half << 4);
+  }
+  return out;
+}
+
 StoredArray read_tensor(std::span<const std::byte> message, const Source& source) {
   const WireReader reader(message, source.words);
   const Fields fields = read_fields(message, source);

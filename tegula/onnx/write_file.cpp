@@ -19,13 +19,18 @@ std::uint64_t varint_of(std::int64_t value) { return static_cast<std::uint64_t>(
   throw Error({.op = "onnx::save", .got = printable(got), .expected = expected});
 }
 
-std::span<const std::byte> data_of(const StoredArray& one) {
-  return {static_cast<const std::byte*>(one.array.buffer ? one.array.buffer->data() : nullptr), one.array.bytes()};
+/// The numbers as the file has them.
+HostArray data_of(const StoredArray& one) { return is_int4(one.type) && one.array.buffer ? packed_int4(one.array) : one.array; }
+std::span<const std::byte> span_of(const HostArray& data) {
+  return {static_cast<const std::byte*>(data.buffer ? data.buffer->data() : nullptr), data.bytes()};
+}
+std::uint64_t stored_bytes(const StoredArray& one) {
+  return is_int4(one.type) ? static_cast<std::uint64_t>(one.array.size() + 1) / 2 : one.array.bytes();
 }
 
 /// All fields but the numbers.
 WireWriter head_of(const StoredArray& one) {
-  const bool is_held_so = one.type == type_of(one.array.dtype);
+  const bool is_held_so = one.type == type_of(one.array.dtype) || (is_int4(one.type) && dtype_of(one.type) == one.array.dtype);
   if (!is_held_so || (one.array.size() > 0 && !one.array.buffer))
     refuse("tensor " + one.name + " of " + name_of(one.type), "a type that tensors have here");
   WireWriter out;
@@ -36,8 +41,10 @@ WireWriter head_of(const StoredArray& one) {
 }
 
 std::string tensor_text(const StoredArray& one) {
-  const auto data = data_of(one);
-  return head_of(one).bytes(9, {reinterpret_cast<const char*>(data.data()), data.size()}).text();
+  WireWriter out = head_of(one);
+  const HostArray held = data_of(one);
+  const auto data = span_of(held);
+  return out.bytes(9, {reinterpret_cast<const char*>(data.data()), data.size()}).text();
 }
 
 std::string graph_text(const Graph& graph);
@@ -146,7 +153,7 @@ std::string external_text(const StoredArray& one, const External& where) {
   return head_of(one)
       .bytes(13, entry("location", where.location))
       .bytes(13, entry("offset", std::to_string(where.offset)))
-      .bytes(13, entry("length", std::to_string(one.array.bytes())))
+      .bytes(13, entry("length", std::to_string(stored_bytes(one))))
       .varint(14, 1)
       .text();
 }
@@ -164,8 +171,9 @@ class Pieces {
         add(WireWriter().bytes(5, external_text(one, externals[i])).text());
         continue;
       }
-      const auto data = data_of(one);
-      const std::string head = head_of(one).begin_bytes(9, data.size()).text();
+      const std::string head = head_of(one).begin_bytes(9, stored_bytes(one)).text();
+      held_.push_back(data_of(one));
+      const auto data = span_of(held_.back());
       add(WireWriter().begin_bytes(5, head.size() + data.size()).text() + head, data);
     }
     add(std::move(ends.behind));
@@ -194,6 +202,7 @@ class Pieces {
     pieces_.emplace_back(std::move(text), data);
   }
 
+  std::vector<HostArray> held_;
   std::vector<std::pair<std::string, std::span<const std::byte>>> pieces_;
   std::uint64_t size_ = 0;
 };
@@ -210,7 +219,7 @@ std::string bytes_of(const File& file) {
 
 void write_file(const File& file, const std::string& path, const WriteOptions& options) {
   std::uint64_t bytes = 0;
-  for (const StoredArray& one : file.graph.initializers) bytes += one.array.bytes();
+  for (const StoredArray& one : file.graph.initializers) bytes += stored_bytes(one);
   std::vector<External> externals;
   if (bytes > options.external_above) {
     const std::string beside = path + ".data";
@@ -221,8 +230,9 @@ void write_file(const File& file, const std::string& path, const WriteOptions& o
       data.write(std::as_bytes(std::span(gap)));
       at += gap.size();
       externals.push_back({name_in_folder(beside), at});
-      data.write(data_of(one));
-      at += one.array.bytes();
+      const HostArray held = data_of(one);
+      data.write(span_of(held));
+      at += stored_bytes(one);
     }
     data.commit();
   }

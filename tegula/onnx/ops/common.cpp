@@ -44,11 +44,10 @@ Bounds bounds_of(Type type) {
 
 /// The lowest bits of integers, with the sign of the highest one kept.
 Tensor lowest_bits(const Tensor& x, Type to) {
-  const bool is_short = to == Type::Uint2 || to == Type::Int2;
-  const std::int64_t all = is_short ? 3 : 15, top = is_short ? 2 : 8;
-  const Tensor bits = cast(x, i32) & all;
+  const std::int64_t count = to == Type::Uint2 || to == Type::Int2 ? 4 : 16;
+  const Tensor bits = remainder(cast(x, i32), count);
   if (to == Type::Uint4 || to == Type::Uint2) return cast(bits, u8);
-  return cast((bits ^ top) - top, i8);
+  return cast(where(bits >= count / 2, bits - count, bits), i8);
 }
 
 /// Rounded to the nearest, ties to the even one, of the numbers of f4e2m1: 0, 0.5, 1, 1.5, 2, 3, 4, 6.

@@ -206,7 +206,35 @@ void power(Site& site) {
   site.give_elementwise(site.out().cast(y, dtype));
 }
 
+/// Bytes as the numbers of 4 bits in them. A constant becomes one of ONNX's type for such numbers, which operator set 21 has.
+void unpack_int4(Site& site) {
+  NodeList& out = site.out();
+  const bool has_sign = site.described().flag("signed");
+  const Result& result = site.result();
+  const auto constant = site.opset() >= 21 ? out.constant_of(site.in(1)) : nullptr;
+  if (constant) {
+    const HostArray numbers = HostArray::empty(result.dtype, result.shape);
+    const auto bytes = constant->array.values<std::uint8_t>();
+    auto* const to = static_cast<std::uint8_t*>(numbers.size() > 0 ? numbers.buffer->data() : nullptr);
+    for (std::int64_t i = 0; i < numbers.size(); ++i) {
+      const unsigned half = bytes[static_cast<std::size_t>(i / 2)] >> (i % 2 * 4) & 15u;
+      to[i] = static_cast<std::uint8_t>(has_sign && half > 7 ? half | 0xf0u : half);
+    }
+    return site.give(out.cast(out.constant(numbers, has_sign ? Type::Int4 : Type::Uint4), result.dtype));
+  }
+  const std::string bytes = out.cast(site.in(1), i32), base = out.number(std::int64_t{16}, i32);
+  const auto column = [&](const char* type) { return site.add("Unsqueeze", {site.add(type, {bytes, base}), out.integers({-1})}); };
+  std::string numbers = site.add("Concat", {column("Mod"), column("Div")}, {attribute("axis", std::int64_t{-1})});
+  numbers = out.reshape(numbers, site.result_sizes());
+  if (has_sign) {
+    const std::string is_negative = site.add("Greater", {numbers, out.number(std::int64_t{7}, i32)});
+    numbers = site.add("Where", {is_negative, site.add("Sub", {numbers, base}), numbers});
+  }
+  site.give(out.cast(numbers, result.dtype));
+}
+
 constexpr Word kWords[] = {
+    {"unpack_int4", unpack_int4, true},
     {"cast", cast},
     {"pow", power},
     {"add_n", sum_of_terms},

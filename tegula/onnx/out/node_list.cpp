@@ -65,21 +65,27 @@ std::string NodeList::add(const std::string& type, std::vector<std::string> inpu
   return add_several(type, std::move(inputs), std::move(attributes), 1)[0];
 }
 
-std::string NodeList::constant(const HostArray& array) {
-  if (sheet_.outermost != this) return sheet_.outermost->constant(array);
+std::string NodeList::constant(const HostArray& array, Type type) {
+  if (sheet_.outermost != this) return sheet_.outermost->constant(array, type);
   std::string key;
   if (array.bytes() <= kMostShared) {
-    key = std::string(name(array.dtype)) + to_string(array.shape) + ":";
+    key = name_of(type) + to_string(array.shape) + ":";
     if (array.bytes() > 0) key.append(static_cast<const char*>(array.buffer->data()), array.bytes());
     if (const auto found = sheet_.constants.find(key); found != sheet_.constants.end()) return found->second;
   }
   Attribute value = named("value", Attribute::Kind::Tensor);
-  value.tensor = std::make_shared<const StoredArray>(StoredArray{"", type_of(array.dtype), array});
+  value.tensor = std::make_shared<const StoredArray>(StoredArray{"", type, array});
   const std::string before = std::exchange(path_, "");
   std::string out = add("Constant", {}, {std::move(value)});
   path_ = before;
   if (!key.empty()) sheet_.constants.emplace(std::move(key), out);
   return out;
+}
+
+std::shared_ptr<const StoredArray> NodeList::constant_of(const std::string& value) const {
+  for (const Node& node : sheet_.outermost->nodes_)
+    if (node.type == "Constant" && node.outputs[0] == value) return node.attributes[0].tensor;
+  return nullptr;
 }
 
 std::string NodeList::integers(const std::vector<std::int64_t>& values) {

@@ -55,7 +55,11 @@ class NodeList {
   std::vector<std::string> add_several(const std::string& type, std::vector<std::string> inputs, std::vector<Attribute> attributes,
                                        std::size_t results);
 
-  std::string constant(const HostArray& array);
+  std::string constant(const HostArray& array) { return constant(array, type_of(array.dtype)); }
+  /// Of a type that the array holds: integers of 4 bits in i8 or u8.
+  std::string constant(const HostArray& array, Type type);
+  /// The array of a constant, or null for another value.
+  std::shared_ptr<const StoredArray> constant_of(const std::string& value) const;
   /// (n) i64, or () i64.
   std::string integers(const std::vector<std::int64_t>& values);
   std::string integer(std::int64_t value);

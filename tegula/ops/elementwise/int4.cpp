@@ -1,5 +1,6 @@
 #include "tegula/ops/elementwise/int4.h"
 
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
@@ -33,9 +34,14 @@ Tensor unpack_int4(Arg bytes, Int4 kind, DType dtype) {
                 bytes.loc);
   Shape shape = given.shape();
   shape[shape.rank() - 1] *= 2;
-  Tensor numbers = reshape(stack({bitwise_and(given, 15), right_shift(given, 4)}, given.rank()), shape);
-  // The upper half of the 16 numbers is negative: 8 to 15 are -8 to -1.
-  if (kind == Int4::Signed) numbers = graph::cast(bitwise_xor(numbers, 8), i8, bytes.loc) - 8;
+  const auto halves = [=, where = bytes.loc](const std::vector<Tensor>& in) {
+    const Tensor numbers = reshape(stack({bitwise_and(in[0], 15), right_shift(in[0], 4)}, in[0].rank()), shape);
+    // The upper half of the 16 numbers is negative: 8 to 15 are -8 to -1.
+    return kind == Int4::Signed ? graph::cast(bitwise_xor(numbers, 8), i8, where) - 8 : numbers;
+  };
+  const Vjp no_gradient = [](const std::vector<Tensor>&, const Tensor&, const Tensor&) { return std::vector<Tensor>(1); };
+  // One node for those who write it elsewhere: ONNX has a type for these numbers.
+  const Tensor numbers = custom_function("unpack_int4", {{"signed", kind == Int4::Signed}}, halves, no_gradient, {given}, bytes.loc);
   return graph::cast(numbers, dtype, bytes.loc);
 }
 
