@@ -213,6 +213,18 @@ std::vector<GgufTensor> parse_gguf_tensors(std::span<const std::byte> bytes, std
 }
 
 GgufMetadata read_gguf_metadata(const std::string& path) { return parse_gguf_metadata(header_of(path), path); }
-std::vector<GgufTensor> read_gguf_tensors(const std::string& path) { return parse_gguf_tensors(header_of(path), path); }
+std::vector<GgufTensor> read_gguf_tensors(const std::string& path) {
+  std::vector<GgufTensor> out = parse_gguf_tensors(header_of(path), path);
+  const std::uint64_t size = InputFile(path, "gguf").size();
+  for (const GgufTensor& tensor : out) {
+    if (tensor.place <= size) continue;
+    throw Error({.op = "gguf",
+                 .got = printable(path + ": tensor " + tensor.name + ", which begins at byte " + std::to_string(tensor.place) + " of " +
+                                  std::to_string(size)),
+                 .expected = "a whole file",
+                 .advice = "was it fetched to its end?"});
+  }
+  return out;
+}
 
 }  // namespace tegula::io

@@ -8,6 +8,7 @@
 #include "tegula/io/gzip.h"
 #include "tegula/io/npy.h"
 #include "tegula/io/png.h"
+#include "tegula/io/pytorch.h"
 #include "tegula/io/safetensors.h"
 #include "tegula/models/image_classifier.h"
 #include "tegula/models/resnet.h"
@@ -249,6 +250,54 @@ TEST(Info, SaysWhatIsInAFile) {
   const Ran two = tegula_cli({"info", folder / "a.npy", folder / "none"});
   EXPECT_EQ(two.status, 1);
   EXPECT_HAS(two.err, "none: No such file or directory");
+}
+
+/// Files of models as whole, cut off at several places, and with bytes that were changed: told or refused by name, and never the end of the program.
+TEST(Info, RefusesDamagedModelsByName) {
+  const TemporaryFolder folder;
+  const auto golden = [](const std::string& name) {
+    const std::string path = source_folder() + "/tests/golden/" + name;
+    return path.ends_with(".gz") ? io::gunzip(io::read_file(path), path) : io::read_file(path);
+  };
+  const HostArray array = HostArray::from(std::span<const float>(std::vector<float>(6, 1.5F)), {2, 3});
+  const io::NamedArrays arrays{{"layer.weight", array}, {"layer.bias", array}};
+  io::write_safetensors(folder / "w.safetensors", arrays);
+  io::write_pytorch(folder / "w.pt", arrays);
+  io::write_npz(folder / "w.npz", arrays);
+  const std::vector<std::pair<std::string, io::Bytes>> whole{
+      {"w.safetensors", io::read_file(folder / "w.safetensors")},
+      {"w.pt", io::read_file(folder / "w.pt")},
+      {"w.npz", io::read_file(folder / "w.npz")},
+      {"net.keras", golden("keras/cnn3.keras.gz")},
+      {"net.h5", golden("keras/cnn2.h5.gz")},
+      {"net.weights.h5", golden("keras/cnn3.weights.h5.gz")},
+      {"types.gguf", golden("gguf/types.gguf.gz")},
+      {"net.onnx", io::read_file(source_folder() + "/tests/fuzz/onnx/net")},
+      {"saved/variables/variables.index", golden("keras/cnn3_saved/variables/variables.index")}};
+  std::filesystem::create_directories(folder / "saved/variables");
+  io::write_atomically(folder / "saved/variables/variables.data-00000-of-00001",
+                       golden("keras/cnn3_saved/variables/variables.data-00000-of-00001"));
+  for (const auto& [name, bytes] : whole) {
+    const auto told = [&](const io::Bytes& content) {
+      io::write_atomically(folder / name, content);
+      return tegula_cli({"info", folder / name});
+    };
+    EXPECT_EQ(told(bytes).status, 0) << name;
+    for (const std::size_t length :
+         {bytes.size() - 1, bytes.size() * 2 / 3, bytes.size() / 3, std::max<std::size_t>(bytes.size() / 10, 64)}) {
+      if (name.ends_with(".gguf") && length + 1 == bytes.size()) continue;  // of these the header is read, which says where tensors begin
+      const Ran ran = told(io::Bytes(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)));
+      EXPECT_EQ(ran.status, 1) << name << ", " << length << " bytes: " << ran.out;
+      EXPECT_HAS(ran.err, name.substr(name.rfind('/') + 1));
+    }
+    for (std::size_t k = 0; k < 5; ++k) {
+      io::Bytes changed = bytes;
+      for (std::size_t at = 7 * k + 3; at < changed.size(); at += 41 + 13 * k) changed[at] ^= std::byte{0x55};
+      const Ran ran = told(changed);
+      EXPECT_TRUE(ran.status == 0 || (ran.status == 1 && !ran.err.empty())) << name << ", changed " << k << ": " << ran.status;
+    }
+  }
+  EXPECT_EQ(tegula_cli({"info", folder / "saved"}).status, 1);  // its index is damaged now
 }
 
 TEST(Config, ADeepSectionNameIsRefusedAtOnce) {
