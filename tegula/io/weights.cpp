@@ -1,5 +1,7 @@
 #include "tegula/io/weights.h"
 
+#include <vector>
+
 #include "tegula/io/file_kind.h"
 #include "tegula/io/gguf.h"
 #include "tegula/io/keras/keras.h"
@@ -14,7 +16,10 @@ NamedArrays read_weights(const std::string& path) {
     for (auto& tensor : read_keras(path)) out.emplace_back(std::move(tensor.name), std::move(tensor.array));
     return out;
   }
-  switch (kind_of(beginning_of(path, "safetensors"))) {
+  const std::vector<std::byte> begin = beginning_of(path, "load");
+  refuse_other_kinds(begin, {FileKind::Safetensors, FileKind::PyTorch, FileKind::Gguf, FileKind::Npz}, "load", path,
+                     "weights: safetensors, PyTorch's, Keras' or TensorFlow's, GGUF or .npz");
+  switch (kind_of(begin)) {
     case FileKind::PyTorch: return read_pytorch(path);
     case FileKind::Gguf: return read_gguf(path);
     case FileKind::Npz: return read_npz(path);

@@ -7,64 +7,14 @@
 #include "tegula/tegula.h"
 #include "tegula/text.h"
 #include "tests/io/files.h"
+#include "tests/models/gguf_writer.h"
 #include "tests/support/values.h"
 
 namespace tegula {
 namespace {
 
 using testing::TemporaryFolder;
-
-/// The bytes of a GGUF file of version 3.
-class Writer {
- public:
-  Writer& key(const std::string& name, std::uint32_t value) { return entry(name, 4), add(keys_, value), *this; }
-  Writer& key(const std::string& name, float value) { return entry(name, 6), add(keys_, value), *this; }
-  Writer& key(const std::string& name, const std::string& value) { return entry(name, 8), text(keys_, value), *this; }
-  Writer& key(const std::string& name, const std::vector<std::string>& values) {
-    entry(name, 9), add(keys_, std::uint32_t{8}), add(keys_, static_cast<std::uint64_t>(values.size()));
-    for (const std::string& value : values) text(keys_, value);
-    return *this;
-  }
-  Writer& key(const std::string& name, const std::vector<float>& values) {
-    entry(name, 9), add(keys_, std::uint32_t{6}), add(keys_, static_cast<std::uint64_t>(values.size()));
-    for (const float value : values) add(keys_, value);
-    return *this;
-  }
-  Writer& key(const std::string& name, const std::vector<std::int32_t>& values) {
-    entry(name, 9), add(keys_, std::uint32_t{5}), add(keys_, static_cast<std::uint64_t>(values.size()));
-    for (const std::int32_t value : values) add(keys_, value);
-    return *this;
-  }
-  Writer& tensor(const std::string& name, const Tensor& value) {
-    ++tensor_count_;
-    text(tensors_, name);
-    add(tensors_, static_cast<std::uint32_t>(value.rank()));
-    for (int axis = value.rank(); axis-- > 0;) add(tensors_, static_cast<std::uint64_t>(value.size(axis)));
-    add(tensors_, std::uint32_t{0});
-    add(tensors_, static_cast<std::uint64_t>(data_.size()));
-    for (const float number : value.to_host()) add(data_, number);
-    data_.resize((data_.size() + 31) / 32 * 32);
-    return *this;
-  }
-  void write(const std::string& path) const {
-    std::string out = "GGUF";
-    add(out, std::uint32_t{3}), add(out, tensor_count_), add(out, key_count_);
-    out += keys_ + tensors_;
-    out.resize((out.size() + 31) / 32 * 32);
-    io::write_atomically(path, testing::bytes_of(out + data_));
-  }
-
- private:
-  template <class T>
-  static void add(std::string& out, T value) {
-    out.append(reinterpret_cast<const char*>(&value), sizeof value);
-  }
-  static void text(std::string& out, const std::string& value) { add(out, static_cast<std::uint64_t>(value.size())), out += value; }
-  void entry(const std::string& name, std::uint32_t type) { ++key_count_, text(keys_, name), add(keys_, type); }
-
-  std::string keys_, tensors_, data_;
-  std::uint64_t key_count_ = 0, tensor_count_ = 0;
-};
+using Writer = testing::GgufWriter;
 
 /// A vocabulary of SentencePiece's kind: <unk>, <s>, </s>, then letters.
 Writer& add_llama_tokens(Writer& out, int count) {
@@ -148,6 +98,9 @@ TEST(GgufModels, ALlamaGivesTheSameScores) {
     EXPECT_EQ(model.context(), 32);
     EXPECT_EQ(model.tokenizer.size(), 20);
     EXPECT_EQ(model.ends, text::Ids{2});
+    EXPECT_EQ(model.report.renamed.size(), state_dict(net).size());
+    EXPECT_EQ(model.report.renamed.at(0), "model.embed_tokens.weight from token_embd.weight");
+    EXPECT_TRUE(model.report.missing.empty() && model.report.unexpected.empty());
     const Tensor tokens = tensor<std::int64_t>({1, 5, 9, 2, 17}, {1, 5});
     test::expect_near((*std::get<std::unique_ptr<models::Llama>>(model.net))(tokens), net(tokens), 1e-5);
   }
@@ -180,6 +133,8 @@ TEST(GgufModels, AGpt2GivesTheSameScores) {
   out.write(folder / "net.gguf");
   const models::LanguageModel model = models::load_language_model(folder / "net.gguf");
   EXPECT_EQ(model.kind(), "gpt2");
+  EXPECT_EQ(model.report.transposed.size(), 4u);
+  EXPECT_EQ(model.report.transposed.at(0), "h.0.attn.c_attn.weight (out, in) to (in, out)");
   const Tensor tokens = tensor<std::int64_t>({1, 5, 9, 2}, {1, 4});
   test::expect_near((*std::get<std::unique_ptr<models::Gpt2>>(model.net))(tokens), net(tokens), 1e-5);
 }

@@ -107,6 +107,7 @@ TEST(HuggingFace, ReadsGpt2) {
   for (const NamedTensor& one : state_dict(net)) state.push_back({"transformer." + one.name, one.value});
   save_state(state, folder / "model.safetensors");
   const models::LanguageModel model = models::load_hugging_face(folder / "");
+  EXPECT_EQ(model.report.renamed.at(0), "wte.weight from transformer.wte.weight");
   const Tensor tokens = tensor<std::int64_t>({1, 5, 9, 2}, {1, 4});
   EXPECT_EQ((*std::get<std::unique_ptr<models::Gpt2>>(model.net))(tokens).to_host(), net(tokens).to_host());
 }

@@ -27,7 +27,8 @@ struct KerasTensor {
   std::string change;  // "(H, W, in, out) to (out, in, H, W)"; empty: as in the file
 };
 
-/// The weights of a Keras model: .h5, .weights.h5 and .keras files of Keras 2 and 3, a SavedModel's folder, or the index of a TensorFlow checkpoint.
+/// The weights of a Keras model: .h5, .weights.h5 and .keras files of Keras 2 and 3, a SavedModel's folder, or a TensorFlow checkpoint by its index ("w.index") or its name
+/// without an end ("w").
 ///
 /// Names are those of the layers and PyTorch's of their tensors: dense.weight, bn.running_mean, lstm.weight_ih_l0, bi.weight_ih_l0_reverse, mha.in_proj_weight,
 /// sep.depthwise.weight. A layer within a model within the model has the outer names in front where its own is not the only one.
@@ -48,7 +49,7 @@ std::vector<KerasLayer> read_keras_layers(const std::string& path);
 
 /// True for the folder of a SavedModel.
 bool is_saved_model(const std::string& path);
-/// True for what read_keras reads, by the first bytes of the file.
+/// True for what read_keras reads, by the first bytes of the file, or by its name for a checkpoint.
 bool is_keras(const std::string& path);
 
 }  // namespace tegula::io

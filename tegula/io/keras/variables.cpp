@@ -201,8 +201,10 @@ Stored parse_stored(std::span<const std::byte> bytes, std::string_view name, Con
   return out;
 }
 
+bool is_checkpoint(const std::string& path) { return path.ends_with(".index") || (!is_there(path) && is_there(path + ".index")); }
+
 Stored read_stored(const std::string& path, Contents contents) {
-  if (is_folder(path) || path.ends_with(".index")) return read_saved(path, contents);
+  if (is_folder(path) || is_checkpoint(path)) return read_saved(path, contents);
   return parse_stored(read_file(path, {.op = "keras", .limit = std::size_t{1} << 36}), path, contents);
 }
 
@@ -212,7 +214,7 @@ namespace tegula::io {
 
 bool is_keras(const std::string& path) {
   if (is_folder(path)) return is_saved_model(path);
-  if (path.ends_with(".index")) return true;
+  if (keras::is_checkpoint(path)) return true;
   if (!is_there(path)) return false;
   const FileKind kind = kind_of(beginning_of(path, "keras"));
   return kind == FileKind::Keras || kind == FileKind::Hdf5;

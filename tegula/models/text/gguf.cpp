@@ -80,7 +80,7 @@ StateDict with_names(const StateDict& weights, const Names& whole, const std::st
 
 bool holds(const StateDict& state, std::string_view name) { return std::ranges::find(state, name, &NamedTensor::name) != state.end(); }
 
-std::unique_ptr<Llama> read_llama(const Keys& keys, const StateDict& weights) {
+std::unique_ptr<Llama> read_llama(const Keys& keys, const StateDict& weights, LoadReport& report) {
   if (keys.has("expert_count")) keys.require("expert_count", 0);
   if (holds(weights, "rope_freqs.weight")) keys.refuse("rope_freqs.weight, scaled rotary positions", "plain rotary positions");
   const std::int64_t heads = keys.size("attention.head_count"), width = keys.size("embedding_length");
@@ -115,11 +115,11 @@ std::unique_ptr<Llama> read_llama(const Keys& keys, const StateDict& weights) {
   require_tensor(kOp, state, "model.embed_tokens.weight", {options.vocabulary, width}, keys.file());
   require_tensor(kOp, state, "model.layers.0.mlp.up_proj.weight", {options.hidden, width}, keys.file());
   auto net = std::make_unique<Llama>(options);
-  load(*net, state);
+  report = load(*net, state);
   return net;
 }
 
-std::unique_ptr<Gpt2> read_gpt2(const Keys& keys, const StateDict& weights) {
+std::unique_ptr<Gpt2> read_gpt2(const Keys& keys, const StateDict& weights, LoadReport& report) {
   StateDict state = with_names(weights, {{"token_embd", "wte"}, {"position_embd", "wpe"}, {"output_norm", "ln_f"}}, "h.",
                                {{"attn_norm", "ln_1"},
                                 {"ffn_norm", "ln_2"},
@@ -144,7 +144,7 @@ std::unique_ptr<Gpt2> read_gpt2(const Keys& keys, const StateDict& weights) {
   require_tensor(kOp, state, "wte.weight", {options.vocabulary, options.width}, keys.file());
   require_tensor(kOp, state, "wpe.weight", {options.context, options.width}, keys.file());
   auto net = std::make_unique<Gpt2>(options);
-  load(*net, state);
+  report = load(*net, state);
   return net;
 }
 
@@ -159,8 +159,8 @@ LanguageModel load_gguf(const std::string& path, const std::string& tokenizer) {
   StateDict weights;
   for (auto& [name, array] : io::read_gguf(path)) weights.push_back({name, from_array(array)});
   LanguageModel out{.net = {}, .tokenizer = tokenizer.empty() ? text::gguf_tokenizer(metadata) : text::read_tokenizer(tokenizer)};
-  if (architecture == "llama") out.net = read_llama(keys, weights);
-  else out.net = read_gpt2(keys, weights);
+  if (architecture == "llama") out.net = read_llama(keys, weights, out.report);
+  else out.net = read_gpt2(keys, weights, out.report);
   constexpr const char* kEnd = "tokenizer.ggml.eos_token_id";
   if (metadata.contains(kEnd) && metadata.integer(kEnd) >= 0 && metadata.integer(kEnd) < out.tokenizer.size())
     out.ends = {static_cast<text::Id>(metadata.integer(kEnd))};

@@ -153,7 +153,8 @@ StateDict gpt2_state(const StateDict& hugging_face) {
     std::string_view name = one.name;
     if (constexpr std::string_view kPrefix = "transformer."; name.starts_with(kPrefix)) name.remove_prefix(kPrefix.size());
     const bool mask = name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias");
-    if (!mask && name != "lm_head.weight") out.push_back({std::string(name), one.value});
+    if (!mask && name != "lm_head.weight")
+      out.push_back({.name = std::string(name), .value = one.value, .from = name == one.name ? one.from : one.name, .change = one.change});
   }
   return out;
 }

@@ -146,7 +146,7 @@ StateDict read_weights(const std::filesystem::path& folder) {
   return state;
 }
 
-std::unique_ptr<Gpt2> read_gpt2(const Config& config, const StateDict& weights) {
+std::unique_ptr<Gpt2> read_gpt2(const Config& config, const StateDict& weights, LoadReport& report) {
   config.require("activation_function", {"gelu_new", "gelu_pytorch_tanh"});
   config.require("tie_word_embeddings", {true});
   config.require("scale_attn_weights", {true});
@@ -162,11 +162,11 @@ std::unique_ptr<Gpt2> read_gpt2(const Config& config, const StateDict& weights) 
   require_tensor("load_hugging_face", state, "wte.weight", {options.vocabulary, options.width}, config.path());
   require_tensor("load_hugging_face", state, "wpe.weight", {options.context, options.width}, config.path());
   auto net = std::make_unique<Gpt2>(options);
-  load(*net, state);
+  report = load(*net, state);
   return net;
 }
 
-std::unique_ptr<Llama> read_llama(const Config& config, const StateDict& weights) {
+std::unique_ptr<Llama> read_llama(const Config& config, const StateDict& weights, LoadReport& report) {
   config.require("hidden_act", {"silu"});
   config.require("attention_bias", {false});
   config.require("mlp_bias", {false});
@@ -190,7 +190,7 @@ std::unique_ptr<Llama> read_llama(const Config& config, const StateDict& weights
   require_tensor("load_hugging_face", state, "model.embed_tokens.weight", {options.vocabulary, width}, config.path());
   require_tensor("load_hugging_face", state, "model.layers.0.mlp.up_proj.weight", {options.hidden, width}, config.path());
   auto net = std::make_unique<Llama>(options);
-  load(*net, state);
+  report = load(*net, state);
   return net;
 }
 
@@ -201,12 +201,14 @@ LanguageModel load_hugging_face(const std::string& folder, const std::string& to
   const std::string type = config.text("model_type");
   if (type != "gpt2" && type != "llama") refuse(config.path() + ": model_type \"" + type.substr(0, 80) + "\"", "\"gpt2\" or \"llama\"");
   const StateDict weights = read_weights(folder);
+  LoadReport report;
   const auto with_tokenizer = [&](auto net) -> LanguageModel {
     return {.net = std::move(net),
             .tokenizer = text::read_tokenizer(tokenizer.empty() ? folder : tokenizer),
-            .ends = config.tokens("eos_token_id", config.size("vocab_size"))};
+            .ends = config.tokens("eos_token_id", config.size("vocab_size")),
+            .report = std::move(report)};
   };
-  return type == "gpt2" ? with_tokenizer(read_gpt2(config, weights)) : with_tokenizer(read_llama(config, weights));
+  return type == "gpt2" ? with_tokenizer(read_gpt2(config, weights, report)) : with_tokenizer(read_llama(config, weights, report));
 }
 
 }  // namespace tegula::models

@@ -156,7 +156,7 @@ LanguageModel load_language_model(const std::string& path, const std::string& to
     }
     return checked({std::make_unique<Llama>(load_llama2c(path)), text::read_tokenizer(tokenizer)});
   }
-  if (io::kind_of(io::beginning_of(path, "safetensors")) == io::FileKind::Gguf) return checked(load_gguf(path, tokenizer));
+  if (io::kind_of(io::beginning_of(path, "load_language_model")) == io::FileKind::Gguf) return checked(load_gguf(path, tokenizer));
   const io::Safetensors file = io::read_safetensors(path);
   const Description description(file.metadata, path);
   const std::string& kind = description.text(kModelKey);

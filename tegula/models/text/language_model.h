@@ -12,6 +12,7 @@
 #include "tegula/models/text/gpt2.h"
 #include "tegula/models/text/llama.h"
 #include "tegula/models/text/lstm_language_model.h"
+#include "tegula/nn/state.h"
 #include "tegula/text/tokens/tokenizer.h"
 
 namespace tegula::models {
@@ -20,6 +21,7 @@ struct LanguageModel {
   std::variant<std::unique_ptr<Gpt2>, std::unique_ptr<LstmLanguageModel>, std::unique_ptr<Llama>> net;
   text::Tokenizer tokenizer;
   text::Ids ends = {};  // tokens that end a text, beside those that the tokenizer knows as such
+  LoadReport report = {};  // of GGUF files and Hugging Face's folders: what had another name or order of axes there
 
   std::string_view kind() const;  // "gpt2", "lstm", "llama"
   std::int64_t context() const;   // tokens that it can look at; 0: there is no bound

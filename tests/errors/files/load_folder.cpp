@@ -1,4 +1,4 @@
-// expect: ^safetensors: got folder: a folder, expected a regular file
+// expect: ^load: got folder: a folder, expected a regular file
 // expect: hint: name the file itself
 #include <tegula/tegula.h>
 

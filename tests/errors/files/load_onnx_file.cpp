@@ -1,4 +1,4 @@
-// expect: ^safetensors: got file: an ONNX file, expected a safetensors file
+// expect: ^load: got file: an ONNX file, expected weights: safetensors, PyTorch's, Keras' or TensorFlow's, GGUF or \.npz
 // expect: hint: tegula/onnx\.h reads it: onnx::load
 #include <tegula/tegula.h>
 
