@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tegula/bench/tile_product.h"
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/nvrtc.h"
 #include "tegula/graph/node.h"
@@ -121,6 +122,13 @@ TEST(ProductKernels, MultiplyInTf32LikeTheInterpreter) {
   }
 }
 
+/// A precision is one of f32: halves are multiplied as they are.
+TEST(ProductKernels, MultiplyHalvesAsSuchWhateverThePrecision) {
+  const Tensor a = uniform({64, 64}, 0, 1, {.dtype = bf16});
+  const auto results = tile_product(a, a, false, {.rows = 64, .columns = 64, .terms = 32});
+  const tile::Program program = TileKernelOp::of(kernel_node({results}).op())->program().program;
+  EXPECT_NE(decisions_of(program, {.facts = {4, 4, 4, 4, 4, 4}}, 90).find("bf16 by tensor cores"), std::string::npos);
+}
 TEST(ProductKernels, TakeTheHintsOfAConfiguration) {
   const Tensor a = uniform({70, 40}), b = uniform({40, 37});
   const auto threads = [&](const auto& kernel) {

@@ -84,7 +84,9 @@ Tile dot_of(const TileArg& a, const TileArg& b, const TileArg* accumulator, cons
                std::to_string(terms),
            "floats of 8 bits, and a multiple of 32 that is at most K", a.where);
   }
-  const Value result = product(converted(x, *sums), converted(y, *sums), converted(before, *sums), options);
+  DotOptions given = options;
+  if (x.dtype != f32) given.input_precision = InputPrecision::IEEE;  // halves and bytes are multiplied as they are
+  const Value result = product(converted(x, *sums), converted(y, *sums), converted(before, *sums), given);
   return said(stored(result, *sums, options.out_dtype.value_or(before.dtype)), a.where);
 }
 
