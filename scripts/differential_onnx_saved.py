@@ -76,7 +76,7 @@ def run(folder, tolerance):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--driver", action="append", required=True, help="a test program that writes models; may come twice")
-    parser.add_argument("--filter", default="OnnxSave*:OnnxFiles.EveryDeclaredCase*", help="its tests")
+    parser.add_argument("--filter", default="OnnxSave*:OnnxInt4*:OnnxFiles.EveryDeclaredCase*", help="its tests")
     parser.add_argument("--folder", help="where the models are left [a temporary folder]")
     parser.add_argument("--tolerance", type=float, default=1e-5)
     parser.add_argument("--verbose", action="store_true")
