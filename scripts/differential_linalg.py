@@ -149,7 +149,8 @@ def square(draw, name):
         turn = draw.chance(0.5)
         return Case(name, [x, b], lambda t, u: torch.linalg.solve(t.mT if turn else t, u), {"transposed": turn}, order=at, factor=factor * 4)
     refine = dtype == "f64" and condition < 1e3 and not kind.startswith("scaled") and draw.chance(0.2)
-    return Case(name, [x, b], torch.linalg.solve, {"refine": refine}, order=at, factor=factor * 4)
+    half = not kind.startswith("scaled") and draw.chance(0.2)
+    return Case(name, [x, b], torch.linalg.solve, {"refine": refine, "half": half}, order=at, factor=factor * 4)
 
 
 @case_of("lu")
@@ -210,7 +211,7 @@ def rectangular(draw, name):
         return Case(name, [x], torch.linalg.matrix_rank, lazy=False)
     if name == "svdvals":
         return Case(name, [x], torch.linalg.svdvals, order=order(draw, kind, condition) if k and distinct > 1e-2 else 0, factor=factor * (1 + 1 / max(distinct, 1e-3)),
-                    of_gradients=turning(torch.linalg.svdvals(x.double())) if k and x.numel() else 1)
+                    of_gradients=turning(torch.nn.functional.pad(torch.linalg.svdvals(x.double()), (0, 1))) if k and x.numel() else 1)  # 0: what else a tall one could reach
     if name == "qr":
         full = draw.chance(0.3)
         first = torch.linalg.svdvals(x[..., :, :k].double()) if k and x.numel() else torch.ones(1)  # the gradient divides by r of the first k columns

@@ -58,7 +58,7 @@ void add_systems(Registry& r) {
                                                                                   {"matrix_exp", matrix_exp}})
     r[name] = [f](const Tensors& x, const Attributes&) { return Tensors{f(x[0])}; };
   r["solve"] = [](const Tensors& x, const Attributes& a) {
-    return Tensors{solve(x[0], x[1], {.refine = flag(a, "refine") ? Refine::Single : Refine::No})};
+    return Tensors{solve(x[0], x[1], {.refine = flag(a, "half") ? Refine::Half : flag(a, "refine") ? Refine::Single : Refine::No})};
   };
   r["slogdet"] = [](const Tensors& x, const Attributes&) {
     const auto [sign, logarithm] = slogdet(x[0]);
