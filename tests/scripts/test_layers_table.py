@@ -39,7 +39,8 @@ class LayersTable(unittest.TestCase):
     def test_reads_sizes_defaults_and_options(self):
         rows = self.rows()
         self.assertIn("| `nn::Linear` | `in_features`, `out_features` | `.bias = true` `.dtype = f32` | the same |", rows)
-        self.assertIn("| `nn::PReLU` | `num_parameters = 1`, `init = 0.25` | – | the same |", rows)
+        self.assertIn("| `nn::PReLU` | `num_parameters = 1` | `.init = 0.25` `.layout = Layout::NCHW` | the same |", rows)
+        self.assertIn("| `nn::Imputer` | `features`, `fill = Fill::Mean` | – | – |", rows)
         self.assertIn("| `nn::Softplus` | – | `.beta = 1` `.threshold = 20` | the same |", rows)
 
 
