@@ -39,7 +39,7 @@ const auto tf32_product =
     jit("tf32_product", [](Ptr<float> a, Ptr<float> b, Out<float> c, Int M, Int N, Int K, Const<int> BM, Const<int> BN, Const<int> BK) {
       auto m = program_id(0) * BM + arange(0, BM), n = program_id(1) * BN + arange(0, BN);
       auto acc = zeros<float>({BM, BN});
-      for (auto at : range(0, K, BK)) {
+      for (auto at : range(0, K, BK, {.warp_specialize = false})) {
         auto k = at + arange(0, BK);
         acc = dot(load(a + col(m) * K + row(k), col(m) < M && row(k) < K), load(b + col(k) * N + row(n), col(k) < K && row(n) < N), acc,
                   {.input_precision = InputPrecision::TF32});

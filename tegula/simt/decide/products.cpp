@@ -183,7 +183,7 @@ class Decider {
       }
       p_.scratch_bytes = std::max(p_.scratch_bytes, written);
       for (const Operand* const one : {&product.left, &product.right})  // strips of 64 halves, where they are not along the terms
-        p_.fit_groups = p_.fit_groups && (!one->by_terms || one->tile.pieces >= 8);
+        p_.fit_groups = p_.fit_groups && (is_half(product.dtype) || says_roles()) && (!one->by_terms || one->tile.pieces >= 8);
     }
     p_.fit_groups = p_.fit_groups && v_.grid().groups;
     for_each_region(a_.program(), a_.program().body, [&](const tile::Region& region) { add_in_place(region); });
@@ -204,6 +204,11 @@ class Decider {
   }
 
  private:
+  /// Whether a loop has the hint warp_specialize, either way: without it only halves are multiplied in groups, as no card has run the others yet.
+  bool says_roles() const {
+    return std::ranges::any_of(a_.program().instructions,
+                               [](const Instruction& self) { return self.word == Word::For && (self.attribute >> 16 & 16) != 0; });
+  }
   bool stores_halves() const {
     return std::ranges::any_of(a_.program().instructions, [&](const Instruction& self) {
       return self.word == Word::Store && is_half(a_.type(self.operands[0]).dtype);
