@@ -25,6 +25,7 @@
 #include "tegula/simt/text_hash.h"
 #include "tegula/simt/verify/verify.h"
 #include "tegula/tile/passes/add_into_products.h"
+#include "tegula/tile/passes/mask_where_needed.h"
 
 namespace tegula::gpu {
 namespace {
@@ -181,7 +182,7 @@ namespace {
 /// The program as tensor cores do it.
 std::optional<Program> with_products(const Program& program, int architecture) {
   if (!shape_of_products(program, architecture)) return {};
-  return tile::add_into_products(program);
+  return tile::mask_where_needed(tile::add_into_products(program));
 }
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "tests/support/golden.h"
 #include "tests/support/half_kernels.h"
 #include "tests/support/same_on_a_gpu.h"
+#include "tests/support/statement_faults.h"
 #include "tests/support/tensor_products.h"
 
 namespace tegula::gpu {
@@ -29,6 +30,7 @@ using simt::Block;
 using simt::Expression;
 using simt::Kernel;
 using simt::Statement;
+using test::changed, test::named, test::operation, test::replaced, test::without;
 
 std::vector<TensorProduct> all_products() {
   std::vector<TensorProduct> all;
@@ -311,39 +313,6 @@ struct Fault {
   std::size_t place = 0;  // which of the places; all from there on if `all`
   bool all = false;
 };
-
-/// Takes out a statement, by making it a note.
-template <class T>
-std::function<bool(Statement&)> without() {
-  return [](Statement& one) {
-    if (!one.as<T>()) return false;
-    one = simt::Note{"taken out"};
-    return true;
-  };
-}
-template <class T>
-std::function<bool(Statement&)> changed(std::function<bool(T&)> change) {
-  return [change](Statement& one) {
-    auto* const what = one.as<T>();
-    return what != nullptr && change(*what);
-  };
-}
-/// Replaces the first part of the expression that is such a one.
-bool replaced(Expression& whole, const std::function<bool(const Expression&)>& is, const std::function<Expression(const Expression&)>& by) {
-  bool found = false;
-  simt::for_each_part(whole, [&](Expression& e) {
-    if (found || !is(e)) return;
-    found = true;
-    e = by(Expression(e));
-  });
-  return found;
-}
-std::function<bool(const Expression&)> named(const char* name) {
-  return [name](const Expression& e) { return e.is_name(name); };
-}
-std::function<bool(const Expression&)> operation(const char* sign) {
-  return [sign](const Expression& e) { return e.kind == Expression::Kind::Binary && e.name == sign; };
-}
 
 std::vector<Fault> faults() {
   using namespace simt;

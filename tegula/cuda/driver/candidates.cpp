@@ -61,7 +61,7 @@ std::vector<Candidate> ways(Context&, const Convolution& d) {
 }
 
 std::vector<Candidate> ways(Context& context, const runtime::Attention& d) {
-  return std::vector<Candidate>(attends(context, d) ? 1 : 0, {d});
+  return std::vector<Candidate>(attends(context, d) ? 1 : 0, {d, {}, programs_are_faster(d, context.card.architecture)});
 }
 std::vector<Candidate> ways(Context&, const std::monostate&) { return {}; }
 std::vector<Candidate> ways(Context&, const runtime::Packing&) { return {}; }

@@ -59,20 +59,30 @@ std::vector<CUtensorMap> maps_of(const Generated& code, const Argument* argument
   for (const simt::TensorMap& map : code.maps) {
     const auto size = [&](const simt::TensorMap::Size& one) { return one.parameter < 0 ? one.number : arguments[one.parameter].integer; };
     const std::int64_t bytes = static_cast<std::int64_t>(size_of(map.dtype)), stride = size(map.stride) * bytes;
-    const cuuint64_t sizes[] = {static_cast<cuuint64_t>(std::max<std::int64_t>(size(map.columns), 1)),
-                                static_cast<cuuint64_t>(std::max<std::int64_t>(size(map.rows), 1))};
-    const cuuint64_t strides[] = {static_cast<cuuint64_t>(stride)};
-    const cuuint32_t box[] = {static_cast<cuuint32_t>(map.box_columns), static_cast<cuuint32_t>(map.box_rows)}, ones[] = {1, 1};
+    const auto at_least_one = [&](const simt::TensorMap::Size& one) {
+      return static_cast<cuuint64_t>(std::max<std::int64_t>(size(one), 1));
+    };
+    constexpr cuuint64_t kPlanes = cuuint64_t{1} << 30;  // nothing says how many there are
+    std::vector<cuuint64_t> sizes{at_least_one(map.columns), at_least_one(map.rows)}, strides{static_cast<cuuint64_t>(stride)};
+    std::vector<cuuint32_t> box{static_cast<cuuint32_t>(map.box_columns), static_cast<cuuint32_t>(map.box_rows)};
+    bool ahead = stride > 0;
+    for (const simt::TensorMap::Plane& plane : map.planes) {
+      const std::int64_t distance = simt::TensorMap::distance(plane, size) * bytes;
+      ahead = ahead && distance > 0;
+      sizes.push_back(kPlanes), strides.push_back(static_cast<cuuint64_t>(distance)), box.push_back(1);
+    }
+    const std::vector<cuuint32_t> ones(box.size(), 1);
     const CUtensorMapSwizzle swizzle = map.pitch == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                        : map.pitch == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                                          : CU_TENSOR_MAP_SWIZZLE_32B;
     const CUtensorMapDataType type = size_of(map.dtype) == 1   ? CU_TENSOR_MAP_DATA_TYPE_UINT8  // bits are copied, zeros are put in
                                      : map.dtype == DType::f16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
                                                                : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
-    const CUresult made = stride <= 0 ? CUDA_ERROR_INVALID_VALUE
-                                      : cuTensorMapEncodeTiled(&maps.emplace_back(), type, 2, arguments[map.pointer].pointer, sizes,
-                                                               strides, box, ones, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-                                                               CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    const auto rank = static_cast<cuuint32_t>(box.size());
+    const CUresult made = !ahead ? CUDA_ERROR_INVALID_VALUE
+                                 : cuTensorMapEncodeTiled(&maps.emplace_back(), type, rank, arguments[map.pointer].pointer, sizes.data(),
+                                                          strides.data(), box.data(), ones.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                                          CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (made != CUDA_SUCCESS) return {};
   }
   return maps;

@@ -9,6 +9,7 @@
 #include "tegula/graph/structural.h"
 #include "tegula/ops/op_families.h"
 #include "tegula/ops/products/attention_decode.h"
+#include "tegula/ops/products/attention_tiles.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/device.h"
 
@@ -68,9 +69,8 @@ class AnyAttention : public LibraryOp, public Composed {
     return backward_ ? plain_attention_gradients(form_, inputs) : plain_attention(form_, inputs);
   }
   bool is_call_of(const runtime::Device& device, std::span<const Tensor> inputs) const override {
-    std::vector<Layout> layouts;
-    for (const Tensor& x : inputs) layouts.push_back(Layout::dense(x.shape()));
-    return !device.candidates(description(layouts, inputs[0].dtype())).empty();
+    const std::vector<runtime::Candidate> ways = ways_of(device, inputs);
+    return !ways.empty() && !is_better_in_tiles(ways, inputs);
   }
 
   std::vector<Tensor> in_halves(DType half, const runtime::Device& device, std::span<const Tensor> inputs) const override {
@@ -117,6 +117,16 @@ class AnyAttention : public LibraryOp, public Composed {
   void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override {}
 
  protected:
+  std::vector<runtime::Candidate> ways_of(const runtime::Device& device, std::span<const Tensor> inputs) const {
+    std::vector<Layout> layouts;
+    for (const Tensor& x : inputs) layouts.push_back(Layout::dense(x.shape()));
+    return device.candidates(description(layouts, inputs[0].dtype()));
+  }
+  bool is_better_in_tiles(const std::vector<runtime::Candidate>& ways, std::span<const Tensor> inputs) const {
+    return !ways.empty() && ways[0].programs_are_faster &&
+           (backward_ ? describes_attention_tiles_backward(form_, inputs) : describes_attention_tiles(form_, inputs));
+  }
+
   static constexpr std::size_t kGradients = 3;  // gradients of q, k and v
   enum class Role : std::uint8_t { Rows, Scores, Sums, Other };
   Role role_of(int index) const {
@@ -158,6 +168,9 @@ class AttentionGradientOp final : public AnyAttention {
  public:
   explicit AttentionGradientOp(const AttentionForm& form) : AnyAttention(form, true) {}
   std::string_view name() const override { return "attention_backward"; }
+  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape&) const override {
+    return is_better_in_tiles(ways_of(device, inputs), inputs) ? attention_tiles_gradients(form_, inputs) : std::vector<Tensor>();
+  }
   std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {
     const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
     const DType dtype = inputs[0].dtype();
@@ -195,7 +208,8 @@ class AttentionOp final : public AnyAttention {
   explicit AttentionOp(const AttentionForm& form) : AnyAttention(form, false) {}
   std::string_view name() const override { return "attention"; }
   std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape&) const override {
-    return attention_decode(form_, inputs, device).value_or(std::vector<Tensor>());
+    if (auto few = attention_decode(form_, inputs, device)) return *few;
+    return is_better_in_tiles(ways_of(device, inputs), inputs) ? attention_tiles_nodes(form_, inputs) : std::vector<Tensor>();
   }
   std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {
     const Shape &q = inputs[0].shape(), &v = inputs[2].shape();

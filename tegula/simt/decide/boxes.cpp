@@ -35,20 +35,30 @@ class Finder {
 
   std::optional<TensorBox> find(Id load, int along) const {
     const tile::Instruction& self = a_[load];
-    if (self.operands.size() < 2) return {};  // without a mask nothing tells how long the tensor is
-    const Form pointer = a_.affine(self.operands[0]), mask = a_.box(self.operands[1]);
+    const Form pointer = from_parameter(a_.affine(self.operands[0])), mask = self.operands.size() > 1 ? a_.box(self.operands[1]) : Form();
     if (pointer.root < 0 || pointer.rest >= 0 || pointer.stride.size() != 2 || a_[pointer.root].word != Word::Parameter) return {};
     const auto across = static_cast<std::size_t>(1 - along);
-    const auto x = side_of(mask, along), y = side_of(mask, 1 - along);
+    const auto x = side_of(mask, along, self.type.shape), y = side_of(mask, 1 - along, self.type.shape);
     const auto stride = size_of(pointer.stride[across]);
     const DType dtype = a_.type(self.operands[0]).dtype;
     const int line = std::countr_zero(static_cast<unsigned>(kLineBytes / static_cast<int>(tegula::size_of(dtype))));
-    if (!x || !y || !stride || !pointer.stride[static_cast<std::size_t>(along)].is(1) || mask.conditions.size() != 2) return {};
+    if (!x || !y || !stride || !pointer.stride[static_cast<std::size_t>(along)].is(1)) return {};
     if (pointer.stride[across].twos < line || a_.twos(pointer.root) < line) return {};
-    if (!is_sum(pointer.base, x->first, y->first, pointer.stride[across])) return {};
-    const TensorMap map{
-        .pointer = static_cast<int>(a_[pointer.root].attribute), .dtype = dtype, .columns = x->last, .rows = y->last, .stride = *stride};
-    return TensorBox{.x = x->first, .y = y->first, .map = map};
+    auto rest = without(pointer.base, x->first, y->first, pointer.stride[across]);
+    if (!rest) return {};
+    TensorBox box{.x = x->first, .y = y->first, .planes = {}, .map = {}};
+    box.map.pointer = static_cast<int>(a_[pointer.root].attribute), box.map.dtype = dtype;
+    box.map.columns = x->last, box.map.rows = y->last, box.map.stride = *stride;
+    std::vector<Term> distances;
+    for (const Term& one : *rest) split_scalars(one, distances);
+    std::erase_if(distances, [](const Term& one) { return one.is(0); });
+    for (const Term& one : distances) {
+      auto plane = plane_of(one, line);
+      if (!plane || box.planes.size() == TensorMap::kMostPlanes) return {};
+      box.planes.push_back(plane->number);
+      box.map.planes.push_back(std::move(plane->distance));
+    }
+    return box;
   }
 
  private:
@@ -67,8 +77,8 @@ class Finder {
     return TensorMap::Size{.parameter = static_cast<int>(a_[id].attribute)};
   }
 
-  /// From the only condition of the axis, coordinate < size - first.
-  std::optional<Side> side_of(const Form& mask, int axis) const {
+  /// From the only condition of the axis, coordinate < size - first. Without one all of the tile is there: the tensor is no longer than that, and begins with it.
+  std::optional<Side> side_of(const Form& mask, int axis, const Shape& shape) const {
     std::optional<Side> side;
     for (const Condition& one : mask.conditions) {
       if (one.kind != Condition::Kind::Below) return {};
@@ -77,7 +87,7 @@ class Finder {
       side = side_of(one.limit);
       if (!side) return {};
     }
-    return side;
+    return side ? side : Side{Term::number(0), TensorMap::Size{.number = shape[axis]}};
   }
   std::optional<Side> side_of(const Term& limit) const {
     if (limit.kind == Term::Kind::Difference) {
@@ -99,8 +109,8 @@ class Finder {
     return side;
   }
 
-  /// Whether the base is x + y * stride, as it is written.
-  static bool is_sum(const Term& base, const Term& x, const Term& y, const Term& stride) {
+  /// What of the base, as it is written, is left without x + y * stride.
+  static std::optional<std::vector<Term>> without(const Term& base, const Term& x, const Term& y, const Term& stride) {
     std::vector<Term> left = addends_of(base);
     std::int64_t number = 0;
     std::erase_if(left, [&](const Term& one) { return one.known() ? (number += one.value, true) : false; });
@@ -111,8 +121,70 @@ class Finder {
     };
     const auto take_all = [&](const Term& sum) { return std::ranges::all_of(addends_of(sum), take); };
     const auto take_product = [&](const Term& a) { return take_all(multiply(a, stride)) || take_all(multiply(stride, a)); };
-    if (!take_all(x)) return false;
-    return (take_product(y) || std::ranges::all_of(addends_of(y), take_product)) && left.empty() && number == 0;
+    if (!take_all(x)) return {};
+    if (!take_product(y) && !std::ranges::all_of(addends_of(y), take_product)) return {};
+    return number == 0 ? std::optional(std::move(left)) : std::nullopt;
+  }
+
+  // ---- Planes.
+  /// With what the program adds to a parameter ahead of the tile as a part of the base.
+  Form from_parameter(Form pointer) const {
+    while (pointer.root >= 0 && a_[pointer.root].word == Word::Add) {
+      const std::vector<Id>& operands = a_[pointer.root].operands;
+      const std::size_t which = a_.type(operands[0]).pointer ? 0 : 1;
+      pointer.base = tile::add(pointer.base, scalar_term(operands[1 - which]));
+      pointer.root = a_.resolve(operands[which]);
+    }
+    return pointer;
+  }
+  /// Addends, those of scalars that the program adds, too.
+  void split_scalars(const Term& term, std::vector<Term>& addends) const {
+    const Id id = term.kind == Term::Kind::Scalar ? a_.resolve(term.id) : -1;
+    if (id < 0 || a_[id].word != Word::Add) return addends.push_back(term);
+    for (const Id operand : a_[id].operands) split_scalars(scalar_term(operand), addends);
+  }
+  struct NumberedPlane {
+    Term number;
+    TensorMap::Plane distance;
+  };
+  /// A scalar of the program times what the launch knows; 2^line divides the product, however it is bracketed.
+  std::optional<NumberedPlane> plane_of(const Term& term, int line) const {
+    std::vector<Term> factors;
+    factors_of(term, factors);
+    NumberedPlane plane;
+    int others = 0, twos = 0;
+    for (const Term& factor : factors) {
+      const bool is_number = factor.known() && factor.value > 0;
+      if (const auto size = is_number || !factor.known() ? size_of(factor) : std::nullopt) {
+        plane.distance.factors.push_back(*size);
+        twos += factor.twos;
+      } else {
+        plane.number = factor;
+        ++others;
+      }
+    }
+    const bool one = others == 1 && plane.number.kind == Term::Kind::Scalar && !plane.distance.factors.empty();
+    return one && twos >= line ? std::optional(std::move(plane)) : std::nullopt;
+  }
+  /// Of products of terms, and of scalars that the program multiplies.
+  void factors_of(const Term& term, std::vector<Term>& factors) const {
+    if (term.kind == Term::Kind::Product) {
+      for (const Term& one : *term.operands) factors_of(one, factors);
+      return;
+    }
+    if (term.kind != Term::Kind::Scalar) return factors.push_back(term);
+    const Id id = a_.resolve(term.id);
+    const tile::Instruction& self = a_[id];
+    if (self.word == Word::Mul) {
+      for (const Id operand : self.operands) factors_of(scalar_term(operand), factors);
+      return;
+    }
+    factors.push_back(term);
+  }
+  Term scalar_term(Id id) const {
+    id = a_.resolve(id);
+    if (a_[id].word == Word::Constant) return Term::number(a_[id].integer);
+    return Term::scalar(id, a_.twos(id), a_.bits(id));
   }
 
   const Analysis& a_;

@@ -44,6 +44,7 @@ Digits digits_of(const Values& values, const tile::Instruction& store, bool tile
 bool has_brief_form(const tile::Instruction& self) {
   switch (self.word) {
     case Word::Exp:
+    case Word::Exp2:
     case Word::Sigmoid:
     case Word::Tanh:
     case Word::Erf:

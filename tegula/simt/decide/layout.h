@@ -39,6 +39,7 @@ struct ThreadGrid {
   bool groups =
       false;  // of fragments: four warps have 64 rows together, as wgmma has them; else 8 rows of each warp lie below those of another
   std::vector<std::int64_t> widths = {};  // of fragments: columns of other tiles of as many rows, spread alike
+  bool lines_are_rows = false;  // of fragments: a line of as many elements as there are rows and columns has one for each row
   bool reduces = false;  // columns are reduced: work goes on behind barriers, and what is held meanwhile costs
 
   int threads() const { return row_threads * column_threads; }
@@ -77,6 +78,8 @@ struct TileUse {
 /// True if a plain product has so few results that a sum in a tile program is faster (runtime::Candidate::programs_are_faster): a library call costs
 /// a few microseconds in any case.
 bool programs_are_faster(const runtime::Matmul& description);
+/// The same of attention that ops/products/attention_tiles.h describes.
+bool programs_are_faster(const runtime::Attention& description, int architecture);
 
 /// True if rows are better staged than held in registers, if both are possible.
 bool worth_staging(const TileUse& use);

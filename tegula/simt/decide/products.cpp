@@ -152,6 +152,9 @@ ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<
   grid.groups = groups;
   grid.vector = 2;
   grid.widths = std::move(widths);
+  grid.lines_are_rows = std::ranges::any_of(program.instructions, [](const Instruction& self) {
+    return (self.word == Word::Reduce || self.word == Word::ArgReduce) && self.attribute == 1;
+  });
   grid.fragments = true;
   grid.column_warps = static_cast<int>(column_warps);
   grid.row_threads = static_cast<int>(8 * row_warps), grid.column_threads = static_cast<int>(4 * column_warps);
@@ -247,13 +250,23 @@ class Decider {
       one.tile = copied->tile;
       return one;
     }
-    one.in_registers = which == 0 && !v_.grid().groups && !turned && halves && v_.grid().column_warps == 1 &&
-                       v_.spread(id) == Spread::Full && has_registers(id);
+    one.in_registers = which == 0 && !turned && halves && v_.grid().column_warps == 1 && v_.spread(id) == Spread::Full && has_registers(id);
+    if (one.in_registers) one.value = before_rounding(id, dtype);
     one.by_terms = halves && terms_axis == 0;
     one.swapped = !halves && terms_axis == 0;
     const std::int64_t size = static_cast<std::int64_t>(size_of(dtype));
     one.tile = tile_of(one.by_terms ? terms : others, (one.by_terms ? others : terms) * size);
     return one;
+  }
+  /// What a product's left operand, which fragments round anyway, is rounded from, where nothing else takes the rounded numbers.
+  Id before_rounding(Id id, DType dtype) {
+    const Instruction& self = v_.at(id);
+    if (self.word != Word::Narrow || static_cast<DType>(self.attribute) != dtype || !multiplied_only(id)) return id;
+    const bool on_the_left = std::ranges::all_of(a_.users(id), [&](Id user) { return a_.resolve(v_.at(user).operands[1]) != id; });
+    const Id from = a_.resolve(self.operands[0]);
+    if (!on_the_left || v_.spread(from) != Spread::Full || !has_registers(from)) return id;
+    p_.absorbed.insert(id);
+    return from;
   }
   /// Whether threads hold it as numbers that are computed with. No recipe: the grid of fragments has none (schedule.cpp).
   bool has_registers(Id id) const {
@@ -356,7 +369,26 @@ class Decider {
       plan.boxes = std::ranges::all_of(plan.loads, [&](Id load) { return p_.copied.at(load).box.has_value(); });
       plan.stages = static_cast<int>(self.attribute & 255);
       plan.addresses = addresses_of(v_, body);
+      if (plan.boxes) come_apart(body, plan);
       p_.rings[id] = std::move(plan);
+    }
+  }
+  /// Tiles of several products of an iteration, all of which stand in the loop itself, come one by one.
+  void come_apart(const tile::Region& body, TileRingPlan& plan) {
+    std::set<Id> products;
+    for (const auto& [id, product] : p_.all) {
+      for (const Operand* const one : {&product.left, &product.right}) {
+        if (!one->copied || std::ranges::find(plan.loads, one->value) == plan.loads.end()) continue;
+        products.insert(id);
+      }
+    }
+    const auto here = [&](Id id) { return std::ranges::find(body.body, id) != body.body.end(); };
+    if (products.size() < 2 || !std::ranges::all_of(products, here)) return;
+    plan.apart = true;
+    for (const Id id : body.body) {  // in the order in which they multiply
+      if (!products.contains(id)) continue;
+      for (const Operand* const one : {&p_.all.at(id).left, &p_.all.at(id).right})
+        if (one->copied && std::ranges::find(plan.loads, one->value) != plan.loads.end()) p_.copied.at(one->value).last = id;
     }
   }
   /// The only product of a loop, whose sums nothing else takes there, of tiles that the loop copies ahead, or that lie there all the time.
@@ -400,6 +432,11 @@ class Decider {
       const std::size_t used = p_.bytes + p_.scratch_bytes + kOther + (plan.boxes ? whole(kCounterBytes) : 0);
       const auto fit = [&](std::size_t room) { return room > used ? static_cast<int>((room - used) / plan.stage_bytes) : 0; };
       const int most = fit(limit_);
+      if (plan.apart && most > 0) {
+        choose_stages_apart(plan, most, fit(limit_ / 2));
+        ++ring;
+        continue;
+      }
       if (most < 2 + plan.late) end_early(ring->first, plan);
       if (most < 2) {
         for (const Id load : plan.loads) {
@@ -418,6 +455,14 @@ class Decider {
       if (plan.boxes) plan.counters = take(8 * static_cast<std::size_t>(plan.stages) * (p_.copies_apart ? 2 : 1));
       ++ring;
     }
+  }
+  /// Two blocks of a multiprocessor hide each other's waits better than a second stage does.
+  void choose_stages_apart(TileRingPlan& plan, int most, int beside_another) {
+    constexpr int kMostStages = 2;
+    plan.stages = plan.stages > 1 ? std::min(plan.stages, most) : std::clamp(beside_another, 1, std::min(most, kMostStages));
+    plan.place = p_.bytes;
+    p_.bytes += static_cast<std::size_t>(plan.stages) * plan.stage_bytes;
+    plan.counters = take(8 * static_cast<std::size_t>(plan.stages) * plan.loads.size());
   }
   /// Gives the boxes that rings have their maps; others are copied by threads.
   void choose_boxes() {

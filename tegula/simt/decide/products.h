@@ -5,6 +5,7 @@
 // memory as they are stored, in rows of 16-byte pieces, of which eight below each other lie in different banks; they are copied there without passing
 // registers where they come from memory, ahead of a loop's iterations where their addresses follow from its counter.
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -39,6 +40,7 @@ struct CopiedTile {
   tile::Id loop = -1;  // that fetches it ahead
   std::optional<TensorBox> box;  // the copy engine brings it
   int map = -1;  // then: of TensorProducts::maps
+  tile::Id last = -1;  // of a ring whose tiles come apart: the last product that reads it
 };
 
 struct Operand {
@@ -63,7 +65,13 @@ struct TileRingPlan {
   std::size_t place = 0, stage_bytes = 0;
   bool boxes = false;  // the copy engine brings all of it
   std::size_t counters = 0;  // then: the place of the counters of what has arrived
+  bool apart = false;  // then: each tile has such counters, and is asked for as soon as its last product of an iteration is over
   std::vector<tile::Id> loads, addresses;  // scalars that are computed again for a later iteration
+
+  /// Bytes of the counters of the loads before this one.
+  std::size_t counters_before(tile::Id load) const {
+    return 8 * static_cast<std::size_t>(stages * (std::ranges::find(loads, load) - loads.begin()));
+  }
 };
 
 struct TensorProducts {

@@ -106,6 +106,7 @@ class Scheduler {
       case Word::Atomic: leave_if_stopped(); return alone(id, self.operands);
       case Word::Print:
       case Word::Barrier: flush(); return alone(id, self.operands);
+      case Word::Dot: return product(id);
       case Word::Assume:
       case Word::Hint: return;  // facts.h
       default: break;
@@ -116,6 +117,12 @@ class Scheduler {
         (self.word == Word::RandomBits && !counts_in_fours(v_, id)))
       return share_loop(id);
     alone(id, self.operands);
+  }
+  /// A product by tensor cores may take what its operand is made of.
+  void product(Id id) {
+    std::vector<Id> needed = v_.at(id).operands;
+    if (const auto known = d_.products.all.find(id); known != d_.products.all.end()) needed.push_back(known->second.left.value);
+    alone(id, needed);
   }
   void regions(const tile::Instruction& self) {
     ++depth_;

@@ -50,11 +50,11 @@ class Lines {
     const TensorProducts& all = d_.products;
     if (all.all.empty()) return;
     std::map<std::string, std::set<tile::Id>> by_dtype;
-    std::set<tile::Id> copied, written, in_place;
+    std::set<tile::Id> copied, written, packed, in_place;
     for (const auto& [id, product] : all.all) {
       by_dtype[std::string(tegula::name(product.dtype))].insert(id);
       for (const Operand* const one : {&product.left, &product.right})
-        if (!one->copied && !one->in_registers) written.insert(one->value);
+        if (!one->copied) (one->in_registers ? packed : written).insert(one->value);
     }
     for (const auto& [dtype, ids] : by_dtype) line("products", dtype + " by tensor cores: " + names(ids));
     line("warps", str(d_.grid.row_threads / 8) + " x " + str(d_.grid.column_warps));
@@ -63,10 +63,11 @@ class Lines {
     if (all.copies_apart) line("roles", "a warp copies, the others multiply; blocks stay for several instances");
     if (!copied.empty()) line("copied", names(copied) + " into shared memory");
     if (!written.empty()) line("written", names(written) + " into shared memory");
+    if (!packed.empty()) line("operands", names(packed) + " as threads hold them");
     if (!in_place.empty()) line("in place", names(in_place));
     for (const auto& [loop, ring] : all.rings)
       line("tiles of " + name(loop), str(ring.stages) + " stages of " + str(static_cast<std::int64_t>(ring.stage_bytes)) + " bytes" +
-                                         (ring.boxes ? ", by the copy engine" : ""));
+                                         (ring.boxes ? ", by the copy engine" : "") + (ring.apart ? ", one by one" : ""));
   }
   void schedule() {
     for (const SharedLoop& loop : d_.schedule.loops) {

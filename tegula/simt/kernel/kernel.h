@@ -6,7 +6,6 @@
 // the ring of what is fetched ahead (`ring`), then staged rows (`held`).
 
 #include <cstddef>
-#include <initializer_list>
 #include <set>
 #include <string>
 #include <variant>
@@ -14,6 +13,7 @@
 
 #include "tegula/core/line.h"
 #include "tegula/simt/kernel/expression.h"
+#include "tegula/simt/kernel/register.h"
 #include "tegula/simt/layouts/linear.h"
 #include "tegula/simt/printed.h"
 #include "tegula/simt/tensor_map.h"
@@ -23,34 +23,6 @@ namespace tegula::simt {
 
 struct Statement;
 using Block = std::vector<Statement, InArena<Statement>>;
-
-/// Of an array of registers, the outermost first.
-class Sizes {
- public:
-  Sizes() = default;
-  Sizes(std::initializer_list<std::int64_t> sizes) {
-    for (const std::int64_t size : sizes) push_back(size);
-  }
-  void push_back(std::int64_t size) { values_[count_++] = static_cast<std::int32_t>(size); }
-  void pop_back() { --count_; }
-  std::size_t size() const { return count_; }
-  bool empty() const { return count_ == 0; }
-  std::int64_t operator[](std::size_t i) const { return values_[i]; }
-  const std::int32_t* begin() const { return values_; }
-  const std::int32_t* end() const { return values_ + count_; }
-
- private:
-  std::int32_t values_[4] = {};
-  std::uint32_t count_ = 0;
-};
-
-struct Register {
-  Name name;
-  Type type;
-  Sizes sizes;
-  bool alike_in_rows = false;  // the threads of a row hold the same; of a column:
-  bool alike_in_columns = false;
-};
 
 // ---- What is said to readers.
 struct Origin {
@@ -129,6 +101,7 @@ struct For {
     std::vector<Ring::Address> addresses;
     std::size_t box_bytes = 0;  // of a stage, where all of it comes as boxes; 0: threads copy
     std::size_t counters = 0;  // then: where a counter for each stage lies among the tiles
+    bool apart = false;  // then: each tile has such counters, and comes anew where FreeTile says so
   };
   struct OfProgram {
     std::set<tile::Id> moving;  // pointers whose tiles never meet in two iterations
@@ -253,12 +226,13 @@ struct ExpectBytes {  // arrives, too
 struct Arrive {
   Expression counter;
 };
-/// The box of the map that begins at (x, y), to `place`. Where a coordinate is negative the thread itself reads what the program says: rows that begin
-/// `stride` elements apart, below the limits, from pointer + y * stride + x on.
+/// The box of the map that begins at (x, y) of a plane, to `place`. Where a coordinate is negative the thread itself reads what the program says: rows that
+/// begin `stride` elements apart, below the limits, from pointer + y * stride + x on, of the plane that begins at `pointer`.
 struct CopyBox {
   int map = 0;  // of Kernel::maps
   int box_columns = 0, box_rows = 0, pitch = 128;  // the same of it
   Expression place, counter, pointer, x, y, columns, rows, stride;
+  Expressions planes;  // which one, along each of the map's further axes
 };
 struct AwaitBytes {  // until the counter's phase of that parity has ended
   Expression counter, parity;
@@ -340,6 +314,7 @@ struct MultiplyTile {
   DType dtype = DType::bf16;
   int columns = 8;
   Expression upper, lower;
+  Condition registers;  // of the left operand, if it is not in shared memory: four, as MultiplyFragments has them
   Side left, right;
   bool fresh = false;  // what the sums were before counts for nothing
 };
@@ -357,7 +332,16 @@ struct FenceTiles {};
 struct CopyTile {
   tile::Id pointer = -1;  // the same of its Touch
   bool ahead = false;
+  tile::Id load = -1;
+  std::size_t box_bytes = 0, counters = 0;  // where it comes as boxes; and apart: where its counters lie among the tiles
   Block body;
+};
+/// From here on what was copied ahead for this iteration is read; and from here on threads do not read it any more.
+struct AwaitTile {
+  tile::Id load = -1;
+};
+struct FreeTile {
+  tile::Id load = -1;
 };
 /// The tile in the registers of `source` in those of `target`, where it lies otherwise. `to` names elements by their numbers in `from`; they are 2^bits.
 struct Convert {
@@ -404,12 +388,13 @@ template <class T, class... Kinds>
 inline constexpr bool kIsKind<T, std::variant<Kinds...>> = (std::is_same_v<T, Kinds> || ...);
 
 struct Statement {
-  using What = std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
-                            AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report,
-                            Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, BeginCounters,
-                            EndCounters, ExpectBytes, Arrive, Box<CopyBox>, AwaitBytes, Combine, BeginExchange, Scan, Sort, Box<Shuffle>,
-                            ReadMatrices, PackFragment, Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts,
-                            AwaitProducts, FenceTiles, CopyTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+  using What =
+      std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
+                   AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report, Box<Show>,
+                   Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, BeginCounters, EndCounters, ExpectBytes,
+                   Arrive, Box<CopyBox>, AwaitBytes, Combine, BeginExchange, Scan, Sort, Box<Shuffle>, ReadMatrices, PackFragment,
+                   Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts, AwaitProducts, FenceTiles, CopyTile, AwaitTile,
+                   FreeTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   template <class T>
   static constexpr bool kBoxed = kIsKind<Box<T>, What>;
   What what;

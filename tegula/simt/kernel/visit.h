@@ -62,15 +62,19 @@ void for_each_expression_of(W& what, F&& f) {
   else if constexpr (std::is_same_v<T, ReadMatrices>) all(what.place, what.target);
   else if constexpr (std::is_same_v<T, PackFragment>) all(what.source, what.target);
   else if constexpr (std::is_same_v<T, MultiplyFragments>) all(what.upper, what.lower, what.left, what.right);
-  else if constexpr (std::is_same_v<T, MultiplyTile>) all(what.upper, what.lower, what.left.place, what.right.place);
-  else if constexpr (std::is_same_v<T, CopyAsync>) all(what.source, what.place);
+  else if constexpr (std::is_same_v<T, MultiplyTile>) {
+    all(what.upper, what.lower, what.right.place);
+    if (what.registers) f(*what.registers);
+    else f(what.left.place);
+  } else if constexpr (std::is_same_v<T, CopyAsync>) all(what.source, what.place);
   else if constexpr (std::is_same_v<T, CopyAhead>) all(what.place, what.source, what.inside);
   else if constexpr (std::is_same_v<T, BeginCounters> || std::is_same_v<T, EndCounters>) all(what.place);
   else if constexpr (std::is_same_v<T, ExpectBytes> || std::is_same_v<T, Arrive>) all(what.counter);
   else if constexpr (std::is_same_v<T, AwaitBytes>) all(what.counter, what.parity);
-  else if constexpr (std::is_same_v<T, CopyBox>)
+  else if constexpr (std::is_same_v<T, CopyBox>) {
     all(what.place, what.counter, what.pointer, what.x, what.y, what.columns, what.rows, what.stride);
-  else if constexpr (std::is_same_v<T, Combine>) {
+    for (auto& one : what.planes) f(one);
+  } else if constexpr (std::is_same_v<T, Combine>) {
     for (auto& one : what.registers) f(one);
   }
 }

@@ -188,11 +188,15 @@ class Lowering : private Values {
   void copy_tile(Id load);
   void copy_boxes(Id load, const CopiedTile& copied);
   void await_tiles();
+  bool comes_apart(const Operand& operand) const;
+  bool begins_anew(Id id) const;
+  std::size_t counters_of(Id load) const;
   void write_operands(const Product& product);
   Expression matrix_place(const Operand& operand, bool is_left) const;
   void tensor_product(Id id, const Product& product);
   void product_steps(Id id, const Product& product);
   void group_steps(Id id, const Product& product);
+  void pack_left(const Product& product, std::int64_t steps);
 
   // ---- shared.cpp: words that go through shared memory as a whole.
   void reduce_shared(Id id);

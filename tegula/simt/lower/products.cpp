@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "tegula/simt/lower/lowering.h"
+#include "tegula/tile/passes/add_into_products.h"
 
 namespace tegula::gpu {
 
@@ -69,7 +70,12 @@ void Lowering::copy_tile(Id load) {
                         .source = place_in(pointer, Spread::Full),
                         .inside = all ? simt::choose(*all, std::move(limit), 0) : std::move(limit)});
   };
-  if (copied.box) return add(simt::CopyTile{.pointer = pointer, .ahead = true, .body = block_of([&] { copy_boxes(load, copied); })});
+  if (copied.box) {
+    simt::CopyTile boxes{
+        .pointer = pointer, .ahead = true, .load = load, .box_bytes = copied.tile.bytes(), .counters = counters_of(load), .body = {}};
+    boxes.body = block_of([&] { copy_boxes(load, copied); });
+    return add(std::move(boxes));
+  }
   simt::CopyTile copy{.pointer = pointer,
                       .ahead = copied.loop >= 0,
                       .body = block_of([&] {
@@ -88,28 +94,42 @@ void Lowering::copy_tile(Id load) {
   awaits_tiles_ = true;
 }
 
+/// Where the counters of what has come of the load's tile lie among the tiles.
+std::size_t Lowering::counters_of(Id load) const {
+  const TileRingPlan& ring = decided_.products.rings.at(decided_.products.copied.at(load).loop);
+  return ring.counters + (ring.apart ? ring.counters_before(load) : 0);
+}
+
 /// The copy engine brings a box for each strip.
 void Lowering::copy_boxes(Id load, const CopiedTile& copied) {
   const simt::TensorMap& map = decided_.products.maps[static_cast<std::size_t>(copied.map)];
-  const TileRingPlan& ring = decided_.products.rings.at(copied.loop);
   const auto name = [&](int parameter) { return Expression(a_.parameter_names()[static_cast<std::size_t>(parameter)]); };
   const auto size = [&](const simt::TensorMap::Size& one) {
     return one.parameter < 0 ? simt::number(one.number, DType::i64) : name(one.parameter);
   };
   const int strips = copied.tile.pieces * 16 / map.pitch;
+  Expression begin = name(map.pointer);
+  simt::Expressions planes;
+  for (std::size_t i = 0; i < map.planes.size(); ++i) {
+    planes.push_back(expression_of(copied.box->planes[i]));
+    Expression distance = planes.back();
+    for (const simt::TensorMap::Size& factor : map.planes[i].factors) distance = std::move(distance) * size(factor);
+    begin = std::move(begin) + std::move(distance);
+  }
   for (int strip = 0; strip < strips; ++strip)
     add(simt::CopyBox{.map = copied.map,
                       .box_columns = map.box_columns,
                       .box_rows = map.box_rows,
                       .pitch = map.pitch,
                       .place = copied_begin(load, "into") + static_cast<std::size_t>(strip) * map.box_bytes(),
-                      .counter = Expression("tiles") + ring.counters + Expression("into") * 8,
-                      .pointer = name(map.pointer),
+                      .counter = Expression("tiles") + counters_of(load) + Expression("into") * 8,
+                      .pointer = begin,
                       .x = expression_of(tile::add(copied.box->x, Term::number(strip * map.box_columns))),
                       .y = expression_of(copied.box->y),
                       .columns = size(map.columns),
                       .rows = size(map.rows),
-                      .stride = size(map.stride)});
+                      .stride = size(map.stride),
+                      .planes = planes});
 }
 
 /// What was copied where it stands is seen by all.
@@ -273,11 +293,28 @@ void Lowering::tensor_product(Id id, const Product& product) {
   origin(id);
   if (!decided_.products.in_place.contains(id)) {
     declare(id);
-    assign_all(id, self.operands[2]);
+    if (!begins_anew(id)) assign_all(id, self.operands[2]);
   }
   await_tiles();
   write_operands(product);
+  for (const Operand* const one : {&product.left, &product.right})
+    if (comes_apart(*one)) add(simt::AwaitTile{one->value});
   within({}, [&] { grid_.groups ? group_steps(id, product) : product_steps(id, product); });
+  for (const Operand* const one : {&product.left, &product.right})
+    if (comes_apart(*one) && decided_.products.copied.at(one->value).last == id) add(simt::FreeTile{one->value});
+}
+
+/// Whether the sums of four warps' product begin with zeros, which its first step then is told.
+bool Lowering::begins_anew(Id id) const {
+  return grid_.groups && !decided_.products.in_place.contains(id) && tile::is_zero(a_.program(), at(id).operands[2]) &&
+         imprecise_terms(at(id)) == 0;
+}
+
+/// Whether the tile comes into its own part of the ring, as soon as nobody reads what is there (TileRingPlan::apart).
+bool Lowering::comes_apart(const Operand& operand) const {
+  if (!operand.copied) return false;
+  const auto ring = decided_.products.rings.find(decided_.products.copied.at(operand.value).loop);
+  return ring != decided_.products.rings.end() && ring->second.apart;
 }
 
 void Lowering::product_steps(Id id, const Product& product) {
@@ -334,13 +371,30 @@ void Lowering::product_steps(Id id, const Product& product) {
   });
 }
 
+/// The fragments of a left operand that threads hold, of all steps: they stay as they are until the products are over.
+void Lowering::pack_left(const Product& product, std::int64_t steps) {
+  const Name from = variable(product.left.value);
+  const std::int64_t blocks = grid_.row_steps / 2;
+  declare("a", simt::packed(product.dtype, 2), {steps, blocks, 4});
+  const auto pack = [&] {  // two parts of eight columns are a step
+    for (std::int64_t part = 0; part < 4; ++part)
+      add(simt::PackFragment{.source = simt::element(from, Expression("m") * 2 + part % 2, Expression("step") * 2 + part / 2),
+                             .target = simt::element("a", "step", "m", part)});
+  };
+  add(simt::Loop{.name = "step", .end = steps, .unroll = 0, .body = block_of([&] {
+                                                              add(simt::Loop{
+                                                                  .name = "m", .end = blocks, .unroll = 0, .body = block_of(pack)});
+                                                            })});
+  add(simt::Keep{"a"});
+}
+
 /// Four warps multiply what lies in shared memory, 64 rows at a time.
 void Lowering::group_steps(Id id, const Product& product) {
   const Shape& sums = at(id).type.shape;
   const auto size = static_cast<std::int64_t>(size_of(product.dtype));
   const std::int64_t steps = a_.type(at(id).operands[0]).shape[1] * size / 32, groups = grid_.row_threads / 32;
   const simt::Type bytes = simt::pointer_to({.kind = simt::Type::Kind::Byte});
-  let(bytes, "left", tile_begin(product.left));
+  if (!product.left.in_registers) let(bytes, "left", tile_begin(product.left));
   let(bytes, "right", tile_begin(product.right));
   // Of the group's first row: 64 rows are 64 of `pitch` bytes, or a strip.
   const Expression group = simt::group(Expression("tr") / 64);
@@ -358,15 +412,18 @@ void Lowering::group_steps(Id id, const Product& product) {
                                     .beside = operand.by_terms ? static_cast<std::size_t>(strip) : 16,
                                     .by_terms = operand.by_terms};
   };
+  const bool packs = product.left.in_registers;
   const auto multiply = [&](Name to, std::int64_t begin, std::int64_t end, bool fresh) {
     const auto rows = [&] {
-      add(simt::MultiplyTile{.dtype = product.dtype,
-                             .columns = static_cast<int>(sums[1]),
-                             .upper = simt::element(to, Expression("m") * 2),
-                             .lower = simt::element(to, Expression("m") * 2 + 1),
-                             .left = side(product.left, "left", simt::group(Expression("m") * groups + group)),
-                             .right = side(product.right, "right", 0),
-                             .fresh = fresh});
+      add(simt::MultiplyTile{
+          .dtype = product.dtype,
+          .columns = static_cast<int>(sums[1]),
+          .upper = simt::element(to, Expression("m") * 2),
+          .lower = simt::element(to, Expression("m") * 2 + 1),
+          .registers = packs ? When(simt::element("a", "step", "m")) : When(),
+          .left = packs ? simt::MultiplyTile::Side() : side(product.left, "left", simt::group(Expression("m") * groups + group)),
+          .right = side(product.right, "right", 0),
+          .fresh = fresh});
     };
     const auto each_row = [&] { add(simt::Loop{.name = "m", .end = grid_.row_steps / 2, .unroll = 0, .body = block_of(rows)}); };
     add(simt::Loop{.name = "step", .begin = begin, .end = end, .unroll = 0, .body = block_of(each_row)});
@@ -388,9 +445,16 @@ void Lowering::group_steps(Id id, const Product& product) {
     }
     return;
   }
-  if (!product.late) add(simt::Keep{variable(id)});
-  add(simt::BeginProducts{});
-  multiply(variable(id), 0, steps, false);
+  if (packs) pack_left(product, steps);
+  if (begins_anew(id)) {
+    add(simt::BeginProducts{});
+    multiply(variable(id), 0, 1, true);
+    if (steps > 1) multiply(variable(id), 1, steps, false);
+  } else {
+    if (!product.late) add(simt::Keep{variable(id)});
+    add(simt::BeginProducts{});
+    multiply(variable(id), 0, steps, false);
+  }
   add(simt::CloseProducts{});
   add(simt::AwaitProducts{product.late ? 1 : 0});
   if (!product.late) add(simt::Keep{variable(id)});

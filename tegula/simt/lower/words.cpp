@@ -152,6 +152,7 @@ Expression Lowering::word(Id id, Spread loops) {
   }
   if (first.dtype == DType::f32 && digits != Digits::All) {
     if (self.word == Word::Exp) return call("quick_exp");
+    if (self.word == Word::Exp2) return call("quick_exp2");
     if (self.word == Word::Sigmoid) return call("quick_sigmoid");
     if (self.word == Word::Tanh && digits == Digits::Brief) return call("quick_tanh");
     if (self.word == Word::Erf) return call(digits == Digits::Brief ? "quick_erf" : "fine_erf");

@@ -108,6 +108,7 @@ void Cluster::place_instance(Warp& warp, const runtime::ArgumentSet& set, std::i
                      .columns = size(map.columns),
                      .rows = size(map.rows),
                      .stride = size(map.stride)});
+    for (const TensorMap::Plane& plane : map.planes) maps_.back().planes.push_back(TensorMap::distance(plane, size));
   }
   for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
     const tile::Parameter& declared = kernel_.parameters[i].declared;

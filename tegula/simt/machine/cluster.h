@@ -35,6 +35,7 @@ class Cluster {
   struct Map {
     std::uint64_t begin = 0;  // address
     std::int64_t columns = 0, rows = 0, stride = 0;
+    std::vector<std::int64_t> planes = {};  // elements from one to the next
   };
   Arrivals& arrivals() { return arrivals_; }
   const Map& map(int number) const { return maps_[static_cast<std::size_t>(number)]; }

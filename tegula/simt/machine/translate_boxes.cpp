@@ -75,6 +75,8 @@ void Translator::operator()(const Arrive& arrive) {
 void Translator::operator()(const CopyBox& copy) {
   const Value place = lanes(copy.place), counter = lanes(copy.counter), pointer = lanes(copy.pointer);
   const auto number = [&](const Expression& e) { return lanes(e, Number::I64).slot; };
+  std::vector<Slot> planes;
+  for (const Expression& plane : copy.planes) planes.push_back(number(plane));
   Type one = pointer.type;
   --one.pointers;
   native([=, to = place.slot, count = counter.slot, tensor = pointer.slot, x_at = number(copy.x), y_at = number(copy.y),
@@ -87,9 +89,17 @@ void Translator::operator()(const CopyBox& copy) {
         if ((warp.defined[warp.at(slot)] >> lane & 1) != 0) continue;
         return cluster.memory().find(Finding::Kind::Undefined, by, lane, " (its coordinates)");
       }
+      for (const Slot& slot : planes)
+        if ((warp.defined[warp.at(slot)] >> lane & 1) == 0)
+          return cluster.memory().find(Finding::Kind::Undefined, by, lane, " (its plane)");
       const std::int64_t x = value(x_at), y = value(y_at);
       Cluster::Map given = cluster.map(map);
-      if (x < 0 || y < 0)  // the thread itself
+      bool negative = x < 0 || y < 0;
+      for (std::size_t i = 0; i < planes.size(); ++i) {
+        negative = negative || value(planes[i]) < 0;
+        given.begin += static_cast<std::uint64_t>(value(planes[i]) * given.planes[i] * size);
+      }
+      if (negative)  // the thread itself
         given = {.begin = warp.lanes<std::uint64_t>(tensor)[lane],
                  .columns = value(columns_at),
                  .rows = value(rows_at),

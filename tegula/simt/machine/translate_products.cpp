@@ -112,12 +112,41 @@ struct Side {
   }
 };
 
+/// The warp's 16 rows of 16 terms, as its lanes hold them in four registers from that granule on. False where something is not there.
+bool read_fragment(const Warp& warp, std::size_t first, float (*out)[Side::kMostTerms]) {
+  bool defined = true;
+  for (int part = 0; part < 4; ++part) {
+    for (int number = 0; number < 2; ++number) {
+      const std::size_t granule = first + static_cast<std::size_t>(part * 2 + number);
+      defined = defined && warp.defined[granule] == ~0u;
+      const auto* const numbers = reinterpret_cast<const float*>(warp.lanes(granule));
+      for (int lane = 0; lane < kLanes; ++lane) out[part % 2 * 8 + lane / 4][part / 2 * 8 + lane % 4 * 2 + number] = numbers[lane];
+    }
+  }
+  return defined;
+}
+
+/// The left operand of a warp's part: in shared memory, or in registers.
+struct LeftSide {
+  Side side;
+  std::uint64_t begin = 0;
+  bool packed = false;
+  std::size_t granule = 0;  // then: the first one
+
+  template <class T>
+  bool read(Cluster& cluster, const Warp& warp, LoadFunction load, T (*out)[Side::kMostTerms]) const {
+    if constexpr (std::is_same_v<T, float>)
+      if (packed) return read_fragment(warp, granule, out);
+    return side.read(cluster, warp, begin, warp.first_thread / kLanes % 4 * 16, load, out);
+  }
+};
+
 /// Of a warp: 16 rows of its group's 64, times `columns` columns, added to the sums at the granules of `rows`. False where something is not there.
 template <class T>
-bool multiply_tile(Cluster& cluster, Warp& warp, const Side& left, const Side& right, std::uint64_t a, std::uint64_t b, int columns,
+bool multiply_tile(Cluster& cluster, Warp& warp, const LeftSide& left, const Side& right, std::uint64_t b, int columns,
                    const std::array<std::size_t, 2>& rows, LoadFunction load, bool fresh) {
   T of_left[16][Side::kMostTerms], of_right[16][Side::kMostTerms];
-  bool defined = left.read(cluster, warp, a, warp.first_thread / kLanes % 4 * 16, load, of_left);
+  bool defined = left.read(cluster, warp, load, of_left);
   for (int block = 0; block < columns; block += 16) {
     defined = right.read(cluster, warp, b, block, load, of_right) && defined;
     for (int below = 0; below < 2; ++below) {
@@ -127,7 +156,7 @@ bool multiply_tile(Cluster& cluster, Warp& warp, const Side& left, const Side& r
         for (int lane = 0; lane < kLanes; ++lane) {
           const int row = below * 8 + lane / 4, column = i / 2 * 8 + lane % 4 * 2 + i % 2;
           T sum = fresh ? T{} : sums[lane];
-          for (int term = 0; term < left.terms(); ++term) sum = added(of_left[row][term], of_right[column][term], sum);
+          for (int term = 0; term < right.terms(); ++term) sum = added(of_left[row][term], of_right[column][term], sum);
           sums[lane] = sum;
         }
       }
@@ -211,7 +240,9 @@ void Translator::operator()(const MultiplyTile& product) {
                 .by_terms = one.by_terms,
                 .said = said(text(one.place))};
   };
-  const Side left = side(product.left), right = side(product.right);
+  const bool packed = static_cast<bool>(product.registers);
+  const Side right = side(product.right), left = packed ? right : side(product.left);
+  const Fragments given{packed ? registers(*product.registers).slot : Slot(), 2};
   const Value upper = registers(product.upper), lower = registers(product.lower);
   native([=, first = upper.slot, second = lower.slot, columns = product.columns, load = loading(stored(product.dtype)),
           real = is_float(product.dtype), fresh = product.fresh](Cluster& cluster, Warp& warp) {
@@ -233,9 +264,10 @@ void Translator::operator()(const MultiplyTile& product) {
       ++warp.multiplied[granule];
       warp.defined[granule] = 0;  // nobody may take it meanwhile
     });
+    const LeftSide from_left{left, a, packed, packed ? warp.at(given.slot) : 0};
     const auto run = [=, &cluster, &warp] {
-      return real ? multiply_tile<float>(cluster, warp, left, right, a, b, columns, rows, load, fresh)
-                  : multiply_tile<std::int32_t>(cluster, warp, left, right, a, b, columns, rows, load, fresh);
+      return real ? multiply_tile<float>(cluster, warp, from_left, right, b, columns, rows, load, fresh)
+                  : multiply_tile<std::int32_t>(cluster, warp, from_left, right, b, columns, rows, load, fresh);
     };
     const auto end = [&warp, each_sum](bool defined) {
       each_sum([&](std::size_t granule) {

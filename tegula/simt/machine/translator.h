@@ -61,6 +61,8 @@ class Translator {
   void operator()(const OpenRing&) { unknown("a mark of the ring that a pass should have replaced"); }
   void operator()(const Convert&) { unknown("a change of layout that a pass should have replaced"); }
   void operator()(const CopyTile&) { unknown("a copy of a tile that a pass should have replaced"); }
+  void operator()(const AwaitTile&) { unknown("a mark of a tile that a pass should have replaced"); }
+  void operator()(const FreeTile&) { unknown("a mark of a tile that a pass should have replaced"); }
   void operator()(const Reduced&) { unknown("a mark of reductions that a pass should have replaced"); }
   void operator()(const UseScratch&) { unknown("a mark of scratch that a pass should have replaced"); }
   using Within = std::function<void()>;

@@ -58,6 +58,7 @@ constexpr Function kOthers[] = {
     entry<[](float x) { return prelude::reciprocal(x); }>("reciprocal"),
     entry<[](float x, float s) { return prelude::quotient(x, s); }>("quotient"),
     entry<[](float x) { return prelude::quick_exp(x); }>("quick_exp"),
+    entry<[](float x) { return prelude::quick_exp2(x); }>("quick_exp2"),
     entry<[](float x) { return prelude::quick_sigmoid(x); }>("quick_sigmoid"),
     entry<[](float x) { return prelude::quick_tanh(x); }>("quick_tanh"),
     entry<[](float x) { return prelude::quick_erf(x); }>("quick_erf"),

@@ -5,6 +5,7 @@
 
 #include "tegula/simt/kernel/visit.h"
 #include "tegula/simt/passes/ahead_loop.h"
+#include "tegula/simt/passes/fetch_apart.h"
 
 namespace tegula::simt {
 
@@ -111,7 +112,8 @@ void walk(Block& block) {
       out.push_back(Scope{std::move(copy->body)});
     } else if (loop && loop->program && loop->program->tiles) {
       Block ahead;
-      Fetcher(std::move(*loop)).put(ahead);
+      if ((*loop->program->tiles).apart) fetch_apart(std::move(*loop), ahead);
+      else Fetcher(std::move(*loop)).put(ahead);
       for (Statement& one : ahead) for_each_block(one, walk);
       std::ranges::move(ahead, std::back_inserter(out));
     } else {

@@ -218,8 +218,12 @@ class Printer {
   void operator()(const ExpectBytes& expect) { line("expect_bytes(", expect.counter, ", ", expect.bytes, ")"); }
   void operator()(const Arrive& arrive) { line("arrive(", arrive.counter, ")"); }
   void operator()(const CopyBox& copy) {
-    line("copy_box<", copy.box_columns, ", ", copy.box_rows, ", ", copy.pitch, ">(", copy.place, ", map", copy.map, ", ", copy.counter,
-         ", ", copy.pointer, ", ", copy.x, ", ", copy.y, ", ", copy.columns, ", ", copy.rows, ", ", copy.stride, ")");
+    begin();
+    say("copy_box<", copy.box_columns, ", ", copy.box_rows, ", ", copy.pitch, ">(", copy.place, ", map", copy.map, ", ", copy.counter, ", ",
+        copy.pointer, ", ", copy.x, ", ", copy.y, ", ", copy.columns, ", ", copy.rows, ", ", copy.stride);
+    for (const Expression& plane : copy.planes) say(", ", plane);
+    say(")");
+    end();
   }
   void operator()(const AwaitBytes& wait) { line("await_bytes(", wait.counter, ", ", wait.parity, ")"); }
   void operator()(const WaitForCopies& wait) { line("wait_for_copies<", wait.unfinished, ">()"); }
@@ -277,7 +281,9 @@ class Printer {
   void operator()(const MultiplyTile& product) {
     begin();
     say(group_product_name(product), "(", product.upper, ", ", product.lower, ", ");
-    side(product.left), say(", "), side(product.right), say(")");
+    if (product.registers) say(*product.registers);
+    else side(product.left);
+    say(", "), side(product.right), say(")");
     end();
   }
   void side(const MultiplyTile::Side& one) { say("tile_at<", one.pitch, ", ", one.beside, ">(", one.place, ")"); }
@@ -288,6 +294,8 @@ class Printer {
 
   // ---- Passes have put something in their place.
   void operator()(const CopyTile&) {}
+  void operator()(const AwaitTile&) {}
+  void operator()(const FreeTile&) {}
   void operator()(const Convert&) {}
   void operator()(const Reduced&) {}
   void operator()(const EachOfVector&) {}

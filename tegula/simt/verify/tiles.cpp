@@ -48,8 +48,10 @@ class Thread : Numbers {
     if (const auto* wait = statement.as<WaitForCopies>()) return void(complete_ = std::max(complete_, group_ - wait->unfinished));
     if (const auto* barrier = statement.as<Barrier>(); barrier && barrier->kind == Barrier::Kind::Block) return meet();
     if (const auto* read = statement.as<ReadMatrices>()) return take(read->place, -1);
-    if (const auto* product = statement.as<MultiplyTile>())
-      return take(product->left.place, products_), take(product->right.place, products_);
+    if (const auto* product = statement.as<MultiplyTile>()) {
+      if (!product->registers) take(product->left.place, products_);
+      return take(product->right.place, products_);
+    }
     if (statement.as<CloseProducts>()) return void(++products_);
     if (const auto* wait = statement.as<AwaitProducts>()) return void(multiplied_ = std::max(multiplied_, products_ - wait->unfinished));
     if (statement.as<FenceTiles>()) {

@@ -213,7 +213,7 @@ class Verifier {
   }
   void operator()(const MultiplyTile& product) {
     check_all(product);
-    for (const Expression* const place : {&product.left.place, &product.right.place})
+    for (const Expression* const place : {&product.left.place, &product.right.place})  // that of registers names nothing
       for_each_part(*place, [&](const Expression& e) {
         if (e.kind == Kind::Name && is_shared(e.name)) read("an operand");
       });
@@ -234,7 +234,8 @@ class Verifier {
     check_all(copy);
     if (copy.map < 0 || static_cast<std::size_t>(copy.map) >= k_.maps.size()) return fault("a box of a map that the kernel does not have");
     const TensorMap& map = k_.maps[static_cast<std::size_t>(copy.map)];
-    if (map.box_columns != copy.box_columns || map.box_rows != copy.box_rows || map.pitch != copy.pitch)
+    if (map.box_columns != copy.box_columns || map.box_rows != copy.box_rows || map.pitch != copy.pitch ||
+        map.planes.size() != copy.planes.size())
       fault("a box has other sizes than its map");
   }
   void operator()(const EachOfVector&) { fault("a walk over a vector is left, which compare_in_vector should have replaced"); }
@@ -244,6 +245,8 @@ class Verifier {
   void operator()(const OpenRing&) { fault("a mark of the ring is left, which place_barriers should have replaced"); }
   void operator()(const Convert&) { fault("a change of layout is left, which convert_layouts should have replaced"); }
   void operator()(const CopyTile&) { fault("a copy of a tile is left, which fetch_tiles should have replaced"); }
+  void operator()(const AwaitTile&) { fault("a mark of a tile is left, which fetch_tiles should have replaced"); }
+  void operator()(const FreeTile&) { fault("a mark of a tile is left, which fetch_tiles should have replaced"); }
   void operator()(const Reduced&) { fault("a mark of reductions is left, which keep_packed should have replaced"); }
   void operator()(const UseScratch&) { fault("a need of memory is left, which place_shared should have met"); }
   template <class T>

@@ -1,0 +1,122 @@
+// Attention in the tile language (ops/products/attention_tiles.h) beside cuDNN's, on a GPU: first whether it is right, then rates. Rates are medians of replays,
+// ours and the library's in turn. Usage: bench_tile_attention [check] [quick], or bench_tile_attention gradients: forward and backward together by what
+// TEGULA_ATTENTION says (tiles, or call).
+
+#include <tegula/tegula.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include <tegula/bench.h>
+
+#include "bench/measure.h"
+#include "tegula/ops/products/attention_tiles.h"
+
+using namespace tegula;
+
+namespace {
+
+struct Problem {
+  std::int64_t batch, heads, length, width;
+  bool causal;
+};
+
+/// (B, H, T, D)
+Tensor ours(const Problem& p, const std::vector<Tensor>& x, std::int64_t keys = 0) {
+  const ops::AttentionForm form{.causal = p.causal, .scale = 1 / std::sqrt(static_cast<double>(p.width))};
+  return permute(ops::attention_tiles_nodes(form, x, keys)[0], {0, 2, 1, 3});
+}
+Tensor library(const Problem& p, const std::vector<Tensor>& x) {
+  return scaled_dot_product_attention(x[0], x[1], x[2], {.causal = p.causal});
+}
+
+std::vector<Tensor> inputs_of(const Problem& p, DType dtype) {
+  std::vector<Tensor> x;
+  for (int i = 0; i < 3; ++i) x.push_back(normal({p.batch, p.heads, p.length, p.width}, 0, 1, {.dtype = dtype}));
+  return x;
+}
+
+bool is_right(const Problem& p, DType dtype) {
+  const std::vector<Tensor> x = inputs_of(p, dtype);
+  std::vector<Tensor> wide;
+  for (const Tensor& one : x) wide.push_back(cast(one, f32));
+  const Tensor wanted = library(p, wide);
+  const double own = max(abs(cast(ours(p, x), f32) - wanted)).item(), peer = max(abs(cast(library(p, x), f32) - wanted)).item();
+  const bool right = own <= (dtype == bf16 ? 2e-2 : 3e-3);
+  std::printf("%s T %lld D %lld %s: error %.2e, the library's %.2e, %s\n", std::string(name(dtype)).c_str(),
+              static_cast<long long>(p.length), static_cast<long long>(p.width), p.causal ? "causal" : "full", own, peer,
+              right ? "right" : "WRONG");
+  return right;
+}
+
+void measure(const Problem& p) {
+  const std::vector<Tensor> x = inputs_of(p, bf16);
+  const auto n = [](std::int64_t i) { return static_cast<double>(i); };
+  const double flops = (p.causal ? 0.5 : 1) * 4 * n(p.batch) * n(p.heads) * n(p.length) * n(p.length) * n(p.width);
+  const BenchOptions options{.warmup = 30, .rep = 150, .clear_cache = false};
+  const auto rate = [&](auto&& f) {
+    return flops /
+           (do_bench_cudagraph([&](const std::vector<Tensor>& y) { return std::vector<Tensor>{f(p, y)}; }, x, options).median() * 1e-3) /
+           1e12;
+  };
+  double own = 0, peer = 0, by_keys[2] = {};
+  for (int turn = 0; turn < 2; ++turn) {
+    peer = std::max(peer, rate(library));
+    for (const int i : {0, 1}) {
+      const auto blocks = [&](const Problem& problem, const std::vector<Tensor>& y) { return ours(problem, y, 64 << i); };
+      by_keys[i] = std::max(by_keys[i], rate(blocks)), own = std::max(own, by_keys[i]);
+    }
+  }
+  std::printf("B %lld H %lld T %5lld D %3lld %s  library %.0f TFLOP/s, ours %.0f, ratio %.3f (64 keys %.0f, 128 keys %.0f)\n",
+              static_cast<long long>(p.batch), static_cast<long long>(p.heads), static_cast<long long>(p.length),
+              static_cast<long long>(p.width), p.causal ? "causal" : "full  ", peer, own, own / peer, by_keys[0], by_keys[1]);
+  std::fflush(stdout);
+}
+
+void measure_gradients(const Problem& p) {
+  std::vector<Tensor> x = inputs_of(p, bf16);
+  x.push_back(normal({p.batch, p.heads, p.length, p.width}, 0, 1, {.dtype = bf16}));
+  const auto gradients = [&](const std::vector<Tensor>& y) { return grad(sum(cast(library(p, y) * y[3], f32)), {y[0], y[1], y[2]}); };
+  const auto n = [](std::int64_t i) { return static_cast<double>(i); };
+  const double flops = (p.causal ? 0.5 : 1) * 14 * n(p.batch) * n(p.heads) * n(p.length) * n(p.length) * n(p.width);
+  const double seconds = do_bench_cudagraph(gradients, x, {.warmup = 30, .rep = 150, .clear_cache = false}).median() * 1e-3;
+  double size = 0;
+  for (const Tensor& one : gradients(x)) size += mean(abs(cast(one, f32))).item();
+  std::printf("gradients: B %lld H %lld T %5lld D %3lld %s  %.0f TFLOP/s, mean of magnitudes %.6f\n", static_cast<long long>(p.batch),
+              static_cast<long long>(p.heads), static_cast<long long>(p.length), static_cast<long long>(p.width),
+              p.causal ? "causal" : "full  ", flops / seconds / 1e12, size);
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto asked = [&](const char* what) {
+    return std::any_of(argv + 1, argv + argc, [&](const char* one) { return std::strcmp(one, what) == 0; });
+  };
+  bench::choose_device();
+  if (asked("gradients")) {
+    for (const Problem& p : {Problem{2, 3, 1000, 64, true}, {8, 16, 4096, 128, true}, {8, 32, 4096, 64, true}}) measure_gradients(p);
+    return 0;
+  }
+  bool right = true;
+  for (const bool causal : {true, false})
+    for (const std::int64_t width : {64, 128})
+      for (const std::int64_t length : {130, 512, 1000})
+        for (const DType dtype : {bf16, f16}) right = is_right({2, 3, length, width, causal}, dtype) && right;
+  if (!right) return 1;
+  if (asked("check")) return 0;
+  measure({8, 16, 4096, 128, true});
+  measure({8, 32, 4096, 64, true});
+  if (asked("quick")) return 0;
+  measure({1, 16, 16384, 128, true});
+  measure({1, 32, 16384, 64, true});
+  measure({8, 16, 4096, 128, false});
+  measure({8, 32, 4096, 64, false});
+  measure({32, 12, 1024, 64, true});
+  measure({64, 12, 128, 64, false});
+}

@@ -1,0 +1,24 @@
+#pragma once
+// Attention of many queries as one tile program: both products by tensor cores, the scores in registers.
+
+#include <span>
+#include <vector>
+
+#include "tegula/graph/tensor.h"
+#include "tegula/ops/products/attention_op.h"
+
+namespace tegula::ops {
+
+/// Attention (inputs and results as of attention_nodes) by "FlashAttention-2" (Dao, 2023): an instance has a block of queries and walks over blocks of keys; of
+/// each row it carries the greatest score, the sum of exponentials and the sum of values. Keys before the diagonal are not masked. The blocks with most keys come
+/// first, and heads beside each other, so that their keys stay in the cache.
+bool describes_attention_tiles(const AttentionForm& form, std::span<const Tensor> inputs);
+/// `keys`: of a block, 64 or 128; 0: as many as registers have room for.
+std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<const Tensor> inputs, std::int64_t keys = 0);
+
+/// Its gradients (inputs and results as of plain_attention_gradients; nobody may want the last one): a pass over blocks of keys for those of keys and values, one over
+/// blocks of queries for those of queries.
+bool describes_attention_tiles_backward(const AttentionForm& form, std::span<const Tensor> inputs);
+std::vector<Tensor> attention_tiles_gradients(const AttentionForm& form, std::span<const Tensor> inputs);
+
+}  // namespace tegula::ops
