@@ -375,20 +375,16 @@ class Decider {
   }
   /// Tiles of several products of an iteration, all of which stand in the loop itself, come one by one.
   void come_apart(const tile::Region& body, TileRingPlan& plan) {
-    std::set<Id> products;
-    for (const auto& [id, product] : p_.all) {
-      for (const Operand* const one : {&product.left, &product.right}) {
-        if (!one->copied || std::ranges::find(plan.loads, one->value) == plan.loads.end()) continue;
-        products.insert(id);
-      }
-    }
-    const auto here = [&](Id id) { return std::ranges::find(body.body, id) != body.body.end(); };
-    if (products.size() < 2 || !std::ranges::all_of(products, here)) return;
+    const auto fetched = [&](const Operand& one) { return one.copied && std::ranges::find(plan.loads, one.value) != plan.loads.end(); };
+    const auto reads = [&](const auto& one) { return fetched(one.second.left) || fetched(one.second.right); };
+    const auto here = [&](Id id) { return is_product(id) && reads(*p_.all.find(id)); };
+    const auto count = std::ranges::count_if(body.body, here);
+    if (count < 2 || count != std::ranges::count_if(p_.all, reads)) return;
     plan.apart = true;
     for (const Id id : body.body) {  // in the order in which they multiply
-      if (!products.contains(id)) continue;
+      if (!here(id)) continue;
       for (const Operand* const one : {&p_.all.at(id).left, &p_.all.at(id).right})
-        if (one->copied && std::ranges::find(plan.loads, one->value) != plan.loads.end()) p_.copied.at(one->value).last = id;
+        if (fetched(*one)) p_.copied.at(one->value).last = id;
     }
   }
   /// The only product of a loop, whose sums nothing else takes there, of tiles that the loop copies ahead, or that lie there all the time.
