@@ -250,9 +250,8 @@ Generated Kernel::generate_variant(const Specialisation& variant) const {
 /// The source, which is kept until the function is there.
 Generated Kernel::requested(const Specialisation& variant) const {
   const std::scoped_lock lock(mutex_);
-  auto [found, fresh] = requested_.try_emplace(variant);
-  if (fresh) found->second = generate_variant(variant);
-  return found->second;
+  if (const auto found = requested_.find(variant); found != requested_.end()) return found->second;
+  return requested_.emplace(variant, generate_variant(variant)).first->second;  // which may throw: then nothing is kept
 }
 
 /// Compiled now, unless it was before.
