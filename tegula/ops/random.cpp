@@ -72,11 +72,14 @@ T uniform53(T first, T second) {
   return (to_float(low_bits(first, 5, 0x7ffffff), DType::f64) * 0x1p26 + to_float(low_bits(second, 6, 0x3ffffff), DType::f64)) *
          kTwoToMinus53;
 }
+/// The reference rounds these sums as f32 does: near 1 the logarithm sees little else.
+Value as_f32(Value x) { return x; }
+double as_f32(double x) { return static_cast<float>(x); }
 /// In (0, 1], all 32 bits: the tail reaches 6.8 deviations.
 template <class T>
 T uniform32(T word) {
-  return (to_float(low_bits(word, 16, 0xffff), DType::f32) * 65536.0 + to_float(low_bits(word, 0, 0xffff), DType::f32) + 0.5) *
-         kTwoToMinus32;
+  const T whole = as_f32(to_float(low_bits(word, 16, 0xffff), DType::f32) * 65536.0 + to_float(low_bits(word, 0, 0xffff), DType::f32));
+  return as_f32(whole + 0.5) * kTwoToMinus32;
 }
 template <class T>
 T box_muller(T u, T v) {

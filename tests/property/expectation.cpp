@@ -17,7 +17,7 @@ double smallest(DType dtype) { return dtype == f64 ? 0x1p-1022 : dtype == f16 ? 
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-constexpr int kNoises = 1, kMoreNoises = 24;
+constexpr int kNoises = 1, kMoreNoises = 200;
 
 }  // namespace
 
