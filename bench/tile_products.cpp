@@ -25,7 +25,8 @@ Tensor random_operand(const Shape& shape, DType dtype) {
   return cast(normal(shape, 0, 1, {.dtype = is_float8(dtype) ? f32 : dtype}), dtype);
 }
 
-bool is_right(DType dtype, bool turned, const Size& s, const TileOfProduct& tile) {
+/// A tile that the card has not enough shared memory for is refused by an Error: it says so, and is not wrong.
+bool is_right(DType dtype, bool turned, const Size& s, const TileOfProduct& tile) try {
   const Tensor a = random_operand({s.m, s.k}, dtype), b = random_operand(turned ? Shape{s.n, s.k} : Shape{s.k, s.n}, dtype);
   const Tensor wanted = matmul(cast(a, f32), cast(turned ? transpose(b) : b, f32));
   const Tensor result = tile_product(a, b, turned, tile);
@@ -33,7 +34,13 @@ bool is_right(DType dtype, bool turned, const Size& s, const TileOfProduct& tile
   const bool right = error <= size * (dtype == i8 ? 0 : result.dtype() == bf16 ? 6e-3 : 1e-3);
   std::printf("%s %lld x %lld x %lld %s, tile %s: error %.2e of %.1f, %s\n", std::string(name(dtype)).c_str(), s.m, s.n, s.k,
               turned ? "NT" : "NN", to_string(tile).c_str(), error, size, right ? "right" : "WRONG");
+  std::fflush(stdout);
   return right;
+} catch (const Error& refused) {
+  std::printf("%s %lld x %lld x %lld %s, tile %s: refused, %s\n", std::string(name(dtype)).c_str(), s.m, s.n, s.k, turned ? "NT" : "NN",
+              to_string(tile).c_str(), refused.report().got.c_str());
+  std::fflush(stdout);
+  return refused.report().got.find("shared memory") != std::string::npos;
 }
 
 void measure(DType dtype, bool turned, const Size& s, const std::vector<TileOfProduct>& tiles) {
