@@ -29,10 +29,10 @@ class KnownProcessor {
  public:
   KnownProcessor() {
 #if defined(__x86_64__)
-    if (std::getenv(kVariable)) return;
+    if (std::getenv(kVariable) || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) return;
     const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
                       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-    is_set_ = ::setenv(kVariable, wide ? "SkylakeX" : "Haswell", 0) == 0;  // AVX2 every processor has that the library runs on
+    is_set_ = ::setenv(kVariable, wide ? "SkylakeX" : "Haswell", 0) == 0;
 #endif
   }
   KnownProcessor(const KnownProcessor&) = delete;
