@@ -93,7 +93,7 @@ extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k
         #pragma unroll
         for (int k = 0; k < 8; ++k) {
           const int col = first + k;
-          v24[r] = Sum<float>::of(v24[r], (exp2f((element_of(x19, k) - v20[r]))));
+          v24[r] = Sum<float>::of(v24[r], (quick_exp2((element_of(x19, k) - v20[r]))));
           v26[r] = fmaf(element_of(x19, k), element_of(x19, k), v26[r]);
         }
       }
@@ -135,14 +135,14 @@ extern "C" __global__ void __launch_bounds__(256, 6) __cluster_dims__(8, 1, 1) k
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = first + k;
-            x[k] = (((element_of(x19, k) * ((exp2f((element_of(x19, k) - v20[r]))) * reciprocal(v24[r]) * reach(v24[r]))) * element_of(x39, k)) - ((col == place_of(v32[r])) ? 1.0f : 0.0f));
+            x[k] = (((element_of(x19, k) * ((quick_exp2((element_of(x19, k) - v20[r]))) * reciprocal(v24[r]) * reach(v24[r]))) * element_of(x39, k)) - ((col == place_of(v32[r])) ? 1.0f : 0.0f));
           }
         }
         else {
           #pragma unroll
           for (int k = 0; k < 8; ++k) {
             const int col = first + k;
-            x[k] = (((element_of(x19, k) * ((exp2f((element_of(x19, k) - v20[r]))) * reciprocal(v24[r]) * reach(v24[r]))) * element_of(x39, k)) - ((false) ? 1.0f : 0.0f));
+            x[k] = (((element_of(x19, k) * ((quick_exp2((element_of(x19, k) - v20[r]))) * reciprocal(v24[r]) * reach(v24[r]))) * element_of(x39, k)) - ((false) ? 1.0f : 0.0f));
           }
         }
         store_rows<8, 8>((out3 + (v9 * s0_0) + row * s0_0 + col), x);

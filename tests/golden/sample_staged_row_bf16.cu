@@ -55,7 +55,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_weighted_softmax(const A
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        v15 = Sum<float>::of(v15, (exp2f((element_of(x10, k) - v11))));
+        v15 = Sum<float>::of(v15, (quick_exp2((element_of(x10, k) - v11))));
         v17 = fmaf(element_of(x10, k), element_of(x10, k), v17);
       }
     }
@@ -78,7 +78,7 @@ extern "C" __global__ void __launch_bounds__(1024, 2) k_weighted_softmax(const A
       #pragma unroll
       for (int k = 0; k < 8; ++k) {
         const int col = first + k;
-        x[k] = ((element_of(x10, k) * ((exp2f((element_of(x10, k) - v11))) * reciprocal(v15) * reach(v15))) * element_of(x19, k));
+        x[k] = ((element_of(x10, k) * ((quick_exp2((element_of(x10, k) - v11))) * reciprocal(v15) * reach(v15))) * element_of(x19, k));
       }
       store_wide<8, 8>((out2 + v7 + col), x);
     }
