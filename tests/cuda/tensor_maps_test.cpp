@@ -44,7 +44,7 @@ TEST_F(CudaTensorMaps, SayWhatTheArgumentsAre) {
   EXPECT_NE(halves.find("map of 72 x 88 elements of 2 bytes, rows of 176 bytes, boxes of 64 x 64\n"), std::string::npos) << halves;
   EXPECT_NE(halves.find("map of 88 x 136 elements of 2 bytes, rows of 272 bytes, boxes of 64 x 64\n"), std::string::npos) << halves;
   EXPECT_EQ(test::occurrences(halves, "map of"), 2) << halves;
-  const std::string bytes = said(e4m3, {72, 96}, {136, 96}, true, {64, 128, 128});
+  const std::string bytes = said(e4m3, {72, 96}, {136, 96}, true, {64, 128, 128, 0, false});
   EXPECT_NE(bytes.find("map of 72 x 96 elements of 1 bytes, rows of 96 bytes, boxes of 64 x 128\n"), std::string::npos) << bytes;
   EXPECT_NE(bytes.find("map of 136 x 96 elements of 1 bytes, rows of 96 bytes, boxes of 128 x 128\n"), std::string::npos) << bytes;
 }
