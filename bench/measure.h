@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <string>
 #include <vector>
@@ -47,6 +48,11 @@ inline void report(const std::string& name, double value, const std::string& uni
 /// (read + written).
 double sgemm_rate();
 double copy_rate();
+
+/// True if the word is on the command line.
+inline bool asked(int argc, char** argv, const char* word) {
+  return std::any_of(argv + std::min(argc, 1), argv + argc, [word](const char* one) { return std::strcmp(one, word) == 0; });
+}
 
 /// Names given on the command line select cases by prefix; none selects all.
 inline bool selected(int argc, char** argv, const std::string& name) {

@@ -95,9 +95,7 @@ void measure_gradients(const Problem& p) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto asked = [&](const char* what) {
-    return std::any_of(argv + 1, argv + argc, [&](const char* one) { return std::strcmp(one, what) == 0; });
-  };
+  const auto asked = [&](const char* word) { return bench::asked(argc, argv, word); };
   bench::choose_device();
   if (asked("gradients")) {
     for (const Problem& p : {Problem{2, 3, 1000, 64, true}, {8, 16, 4096, 128, true}, {8, 32, 4096, 64, true}}) measure_gradients(p);

@@ -76,9 +76,7 @@ void measure(DType dtype, bool turned, const Size& s, const std::vector<TileOfPr
 }  // namespace
 
 int main(int argc, char** argv) {
-  const auto asked = [&](const char* what) {
-    return std::any_of(argv + 1, argv + argc, [&](const char* one) { return std::strcmp(one, what) == 0; });
-  };
+  const auto asked = [&](const char* word) { return bench::asked(argc, argv, word); };
   bench::choose_device();
   bool right = true;
   for (const Size& s : {Size{200, 264, 328}, {1000, 520, 208}, {129, 77, 65}, {2000, 3000, 520}}) {

@@ -1,11 +1,9 @@
 // What generated kernels stand on: stored types, wide accesses, exchange between threads, tensor cores, and words that CUDA has no function for.
 
 #include <array>
-#include <cctype>
 #include <string>
 #include <string_view>
-#include <unordered_set>
-#include <vector>
+#include <unordered_map>
 
 #include "tegula/simt/codegen.h"
 #include "tegula/simt/prelude.cuh.h"
@@ -17,12 +15,12 @@ namespace tegula::gpu {
 
 namespace {
 
-using Names = std::unordered_set<std::string_view>;
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Calls f(identifier, its offset) for each identifier of the text, in order.
 template <class F>
 void for_each_identifier(std::string_view text, F&& f) {
-  const auto is_letter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || is_digit(c) || c == '_'; };
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = at;
     while (end < text.size() && is_letter(text[end])) ++end;
@@ -31,31 +29,57 @@ void for_each_identifier(std::string_view text, F&& f) {
   }
 }
 
-/// The names by which other text uses the part: functions, structs and macros that it declares.
-std::vector<std::string_view> declared_in(std::string_view part) {
-  std::vector<std::string_view> names;
+/// Calls f(name) for each name by which other text uses the part: of functions, structs and macros that it declares. A static member is reached by its struct's.
+template <class F>
+void for_each_declared(std::string_view part, F&& f) {
   bool in_struct = false, in_macro = false;  // between the word and the name
-  bool in_function = false;  // between __device__ and the parenthesis behind the function's name
+  bool in_function = false, is_static = false;  // between __device__ and the parenthesis behind the function's name
+  std::string_view before;
   for_each_identifier(part, [&](std::string_view name, std::size_t at) {
     const std::size_t end = at + name.size();
     if (name == "struct") in_struct = true;
     else if (name == "define") in_macro = true;
-    else if (name == "__device__") in_function = true;
-    else if (in_macro || (in_struct && name != "alignas" && !std::isdigit(static_cast<unsigned char>(name[0]))))
-      names.push_back(name), in_struct = in_macro = false;
-    else if (in_function && end < part.size() && part[end] == '(') names.push_back(name), in_function = false;
+    else if (name == "__device__") in_function = true, is_static = before == "static";
+    else if (in_macro || (in_struct && name != "alignas" && !is_digit(name[0]))) f(name), in_struct = in_macro = false;
+    else if (in_function && end < part.size() && part[end] == '(') {
+      if (!is_static) f(name);
+      in_function = false;
+    }
+    before = name;
   });
-  return names;
 }
 
-/// A later part may use an earlier one.
-struct Part {
-  std::string_view text;
-  std::vector<std::string_view> names;
-  explicit Part(std::string_view words) : text(words), names(declared_in(words)) {}
+constexpr std::size_t kParts = 4;
+
+/// The parts in their order, a later one may use an earlier one. What is looked up for each unit of a warm start is made once.
+class Parts {
+ public:
+  Parts() {
+    for (std::size_t i = 0; i < kParts; ++i) for_each_declared(text[i], [&](std::string_view name) { declaring_[name] |= 1u << i; });
+    for (std::size_t i = 0; i < kParts; ++i) uses_[i] = named_in(text[i]) & ((1u << i) - 1);
+  }
+  /// Bit i: the kernels need part i.
+  unsigned needed_by(std::string_view kernels) const {
+    unsigned needed = 1 | named_in(kernels);  // the types always
+    for (std::size_t i = kParts; i-- > 0;)
+      if (needed >> i & 1) needed |= uses_[i];
+    return needed;
+  }
+  const std::array<std::string_view, kParts> text{kTypes, kWords, kAcross, kProducts};
+
+ private:
+  unsigned named_in(std::string_view words) const {
+    unsigned parts = 0;
+    for_each_identifier(words, [&](std::string_view name, std::size_t) {
+      if (const auto found = declaring_.find(name); found != declaring_.end()) parts |= found->second;
+    });
+    return parts;
+  }
+  std::unordered_map<std::string_view, unsigned> declaring_;  // parts, by name
+  std::array<unsigned, kParts> uses_{};
 };
-const std::array<Part, 4>& parts() {
-  static const std::array<Part, 4> all{Part(kTypes), Part(kWords), Part(kAcross), Part(kProducts)};
+const Parts& parts() {
+  static const Parts all;
   return all;
 }
 constexpr std::string_view kBegin = "// Tegula's prelude: see tegula/simt/prelude.cpp\n", kEnd = "// Tegula's kernels:\n";
@@ -64,24 +88,15 @@ constexpr std::string_view kBegin = "// Tegula's prelude: see tegula/simt/prelud
 
 std::string prelude() {
   std::string text(kBegin);
-  for (const Part& part : parts()) text += part.text;
+  for (const std::string_view part : parts().text) text += part;
   return text += kEnd;
 }
 
 std::string with_prelude(std::string_view kernels) {
-  Names used;
-  const auto use = [&](std::string_view text) {
-    for_each_identifier(text, [&](std::string_view name, std::size_t) { used.insert(name); });
-  };
-  use(kernels);
-  std::array<bool, 4> needed{true};  // the types
-  for (std::size_t i = parts().size(); i-- > 0;) {
-    for (const std::string_view name : parts()[i].names) needed[i] = needed[i] || used.contains(name);
-    if (needed[i]) use(parts()[i].text);
-  }
+  const unsigned needed = parts().needed_by(kernels);
   std::string text(kBegin);
-  for (std::size_t i = 0; i < parts().size(); ++i)
-    if (needed[i]) text += parts()[i].text;
+  for (std::size_t i = 0; i < kParts; ++i)
+    if (needed >> i & 1) text += parts().text[i];
   return (text += kEnd) += kernels;
 }
 

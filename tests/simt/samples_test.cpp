@@ -129,6 +129,8 @@ TEST(Prelude, IsOfThePartsThatKernelsUse) {
   EXPECT_FALSE(has("y = x + 1;", "Across"));
   EXPECT_TRUE(has("y = quick_tanh(x);", "Words"));
   EXPECT_FALSE(has("y = quick_tanh(x);", "Across"));
+  EXPECT_FALSE(has("y = x.of;", "Across")) << "a static member alone names no struct";
+  EXPECT_TRUE(has("y = Sum<float>::of(x, y);", "Across"));
   EXPECT_TRUE(has("combine_rows<Sum<float>, 4>(x);", "Across"));
   EXPECT_TRUE(has("combine_rows<Sum<float>, 4>(x);", "Words"));  // is_nan, of Best
   EXPECT_FALSE(has("combine_rows<Sum<float>, 4>(x);", "Products"));

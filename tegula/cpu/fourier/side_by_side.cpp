@@ -60,11 +60,11 @@ TEGULA_WIDE inline void turn(const From& from, double* to, std::int64_t to_row) 
   *reinterpret_cast<Doubles*>(to + 3 * to_row) = __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7);
 }
 
-/// The rows of a block become numbers of its lines: number j of line l, at to(l) + j, is at rows + j * kWide + l.
+/// The rows of a block become numbers of its lines: number j of line l, at to(l) + j, is at rows + j * row + l.
 template <class T, class To>
-TEGULA_WIDE inline void turn_back(const T* rows, const To& to) {
+TEGULA_WIDE inline void turn_back(const T* rows, std::int64_t row, const To& to) {
   T block[kWide<T> * kWide<T>];
-  turn([rows](std::int64_t j) { return rows + j * kWide<T>; }, block, kWide<T>);
+  turn([rows, row](std::int64_t j) { return rows + j * row; }, block, kWide<T>);
   for (std::int64_t l = 0; l < kWide<T>; ++l)
     for (std::int64_t j = 0; j < kWide<T>; ++j) to(l)[j] = block[l * kWide<T> + j];
 }
@@ -98,12 +98,8 @@ TEGULA_WIDE void put_lines(T* x, Begins begins, std::int64_t count, std::int64_t
   const std::int64_t blocks = length / kSide * kSide;
   std::int64_t l = 0;
   for (; l + kSide <= count; l += kSide) {
-    T block[kSide * kSide];
-    for (std::int64_t j = 0; j < blocks; j += kSide) {
-      turn([from, count, l, j](std::int64_t i) { return from + (j + i) * count + l; }, block, kSide);
-      for (std::int64_t i = 0; i < kSide; ++i)
-        for (std::int64_t k = 0; k < kSide; ++k) x[begins[l + i] + j + k] = block[i * kSide + k];
-    }
+    for (std::int64_t j = 0; j < blocks; j += kSide)
+      turn_back(from + j * count + l, count, [x, begins, l, j](std::int64_t i) { return x + begins[l + i] + j; });
     for (std::int64_t j = blocks; j < length; ++j)
       for (std::int64_t i = l; i < l + kSide; ++i) x[begins[i] + j] = from[j * count + i];
   }
@@ -168,7 +164,7 @@ TEGULA_WIDE void put_pairs(T* x, Begins begins, std::int64_t count, std::int64_t
           rows[2 * k * kSide + i] = re[(j + k) * count + l + i];
           rows[(2 * k + 1) * kSide + i] = im[(j + k) * count + l + i];
         }
-      turn_back<T>(rows, [x, begins, l, j](std::int64_t i) { return x + 2 * (begins[l + i] + j); });
+      turn_back(rows, kSide, [x, begins, l, j](std::int64_t i) { return x + 2 * (begins[l + i] + j); });
     }
     for (std::int64_t j = blocks; j < length; ++j)
       for (std::int64_t i = l; i < l + kSide; ++i) {
@@ -202,8 +198,8 @@ TEGULA_WIDE void put_halves(T* x, Begins a, Begins b, std::int64_t count, std::i
           rows_b[i] = (zi[i] + mi[i]) / 2, rows_b[kSide + i] = (mr[i] - zr[i]) / 2;
         }
       }
-      turn_back<T>(of_a, [x, a, l, first](std::int64_t i) { return x + 2 * (a[l + i] + first); });
-      turn_back<T>(of_b, [x, b, l, first](std::int64_t i) { return x + 2 * (b[l + i] + first); });
+      turn_back(of_a, kSide, [x, a, l, first](std::int64_t i) { return x + 2 * (a[l + i] + first); });
+      turn_back(of_b, kSide, [x, b, l, first](std::int64_t i) { return x + 2 * (b[l + i] + first); });
     }
   }
   const std::int64_t whole = l;
