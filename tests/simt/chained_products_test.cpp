@@ -13,8 +13,8 @@
 #include "tegula/ops/tile_jit.h"
 #include "tegula/simt/verify/verify.h"
 #include "tests/support/half_kernels.h"
+#include "tests/support/kernel_faults.h"
 #include "tests/support/same_on_a_gpu.h"
-#include "tests/support/statement_faults.h"
 #include "tests/support/tile_samples.h"
 
 namespace kernels {
@@ -44,7 +44,6 @@ namespace {
 using simt::Expression;
 using simt::Kernel;
 using simt::Statement;
-using test::changed, test::named, test::operation, test::replaced, test::without;
 
 struct Chain {
   std::int64_t planes, T, D, BM, BN;
@@ -115,7 +114,7 @@ TEST(ChainedProducts, CompileWithoutSpills) {
       if (architecture == 80 && chain.BN == 128) continue;
       const Generated code = generate(program_of(chain), known(), architecture);
       testing::internal::CaptureStderr();
-      const auto used = figures(prelude() + code.source, architecture).at(code.name);
+      const auto used = figures(with_prelude(code.source), architecture).at(code.name);
       EXPECT_EQ(testing::internal::GetCapturedStderr().find("Potential Performance Loss"), std::string::npos) << chain.D;
       EXPECT_EQ(used.spill_stores, 0u) << architecture << " " << chain.D << " " << chain.BN;
       EXPECT_EQ(used.stack_bytes, 0u) << architecture << " " << chain.D << " " << chain.BN;
@@ -124,13 +123,6 @@ TEST(ChainedProducts, CompileWithoutSpills) {
 }
 
 // ---- Faults.
-
-struct Fault {
-  std::string name;
-  std::function<bool(Statement&)> put;  // into the statement; false where it is none of its places
-  std::size_t place = 0;  // which of the places; all from there on if `all`
-  bool all = false;
-};
 
 std::vector<Fault> faults() {
   using namespace simt;
@@ -189,30 +181,7 @@ std::vector<Fault> faults() {
 }
 
 TEST(ChainedProductFaults, AreFoundByTheVerifierOrTheMachine) {
-  const Sample sample = sample_of({2, 330, 64, 64, 64});
-  for (const Fault& fault : faults()) {
-    std::size_t places = 0;
-    std::vector<std::string> verified;
-    const auto put = [&](Kernel& kernel) {
-      places = 0;
-      simt::for_each_statement(kernel.body, [&](Statement& statement) {
-        Statement changed = statement;
-        if (!fault.put(changed)) return;
-        const std::size_t place = places++;
-        if (place == fault.place || (fault.all && place >= fault.place)) statement = std::move(changed);
-      });
-      verified = simt::faults(kernel);
-    };
-    bool shows = false;
-    for (const Pace pace : {Pace::Even, Pace::Uneven}) {
-      try {
-        shows = shows || !emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace, .change_kernel = put});
-      } catch (const Error&) { shows = true; }
-    }
-    EXPECT_GT(places, fault.place) << fault.name;
-    EXPECT_TRUE(shows || !verified.empty()) << fault.name;
-    std::cout << fault.name << ": " << (verified.empty() ? "" : "verifier ") << (shows ? "machine" : "") << "\n";
-  }
+  expect_found(faults(), sample_of({2, 330, 64, 64, 64}), {Pace::Even, Pace::Uneven});
 }
 
 /// Barriers of the loop: behind the products by keys, and behind those by values.

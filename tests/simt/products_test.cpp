@@ -19,8 +19,8 @@
 #include "tests/support/emulated_check.h"
 #include "tests/support/golden.h"
 #include "tests/support/half_kernels.h"
+#include "tests/support/kernel_faults.h"
 #include "tests/support/same_on_a_gpu.h"
-#include "tests/support/statement_faults.h"
 #include "tests/support/tensor_products.h"
 
 namespace tegula::gpu {
@@ -30,7 +30,6 @@ using simt::Block;
 using simt::Expression;
 using simt::Kernel;
 using simt::Statement;
-using test::changed, test::named, test::operation, test::replaced, test::without;
 
 std::vector<TensorProduct> all_products() {
   std::vector<TensorProduct> all;
@@ -306,15 +305,16 @@ TEST(ProductDecisions, StoreHalvesInPiecesOf16Bytes) {
 
 // ---- Faults.
 
-struct Fault {
+/// A fault of such a product's kernel.
+struct ProductFault {
   std::string name;
   TensorProduct product;
-  std::function<bool(Statement&)> put;  // into the statement; false where it is none of its places
-  std::size_t place = 0;  // which of the places; all from there on if `all`
+  std::function<bool(Statement&)> put;
+  std::size_t place = 0;
   bool all = false;
 };
 
-std::vector<Fault> faults() {
+std::vector<ProductFault> faults() {
   using namespace simt;
   const TensorProduct plain{.tile = {64, 32, 32}}, computed{.tile = {64, 32, 32}, .a = From::Computed, .b = From::Computed},
       once{.tile = {64, 32, 32}, .stages = 1};
@@ -365,7 +365,7 @@ std::vector<Fault> faults() {
 }
 
 /// Of four warps' products.
-std::vector<Fault> group_faults() {
+std::vector<ProductFault> group_faults() {
   using namespace simt;
   const TensorProduct plain{.tile = {64, 128, 64}, .boxes = false},
       computed{.tile = {64, 64, 64}, .a = From::Computed, .b = From::Computed}, early{.tile = {64, 64, 64}, .stages = 2, .boxes = false};
@@ -412,32 +412,10 @@ std::vector<Fault> group_faults() {
 }
 
 TEST(ProductFaults, AreFoundByTheVerifierOrTheMachine) {
-  std::vector<Fault> all = faults();
-  for (Fault& fault : group_faults()) all.push_back(std::move(fault));
-  for (const Fault& fault : all) {
-    const Sample sample = sample_of(fault.product, 72, 136, 336);  // more iterations than a ring has stages
-    std::size_t places = 0;
-    std::vector<std::string> verified;
-    const auto put = [&](Kernel& kernel) {
-      places = 0;
-      simt::for_each_statement(kernel.body, [&](Statement& statement) {
-        Statement changed = statement;
-        if (!fault.put(changed)) return;
-        const std::size_t place = places++;
-        if (place == fault.place || (fault.all && place >= fault.place)) statement = std::move(changed);
-      });
-      verified = simt::faults(kernel);
-    };
-    bool shows = false;
-    for (const Pace pace : {Pace::Even, Pace::Uneven}) {
-      try {
-        shows = shows || !emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace, .change_kernel = put});
-      } catch (const Error&) { shows = true; }
-    }
-    EXPECT_GT(places, fault.place) << fault.name;
-    EXPECT_TRUE(shows || !verified.empty()) << fault.name;
-    std::cout << fault.name << ": " << (verified.empty() ? "" : "verifier ") << (shows ? "machine" : "") << "\n";
-  }
+  std::vector<ProductFault> all = faults();
+  for (ProductFault& fault : group_faults()) all.push_back(std::move(fault));
+  for (const auto& [name, product, put, place, everywhere] : all)  // more iterations than a ring has stages
+    expect_found({{name, put, place, everywhere}}, sample_of(product, 72, 136, 336), {Pace::Even, Pace::Uneven});
 }
 
 }  // namespace

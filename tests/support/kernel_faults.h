@@ -4,6 +4,7 @@
 #include <functional>
 #include <iostream>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,7 @@
 
 namespace tegula::gpu {
 
+using simt::Expression;
 using simt::Statement;
 
 struct Fault {
@@ -23,15 +25,19 @@ struct Fault {
   std::size_t place = 0;  // which of the places; all from there on if `all`
   bool all = false;
 };
+
+/// Takes out a statement, by making it a note.
 template <class T>
 std::function<bool(Statement&)> without() {
   return [](Statement& one) { return one.as<T>() != nullptr && (one = simt::Note{"taken out"}, true); };
 }
-template <class T>
-std::function<bool(Statement&)> changed(std::function<void(T&)> change) {
+/// `change` of the statement; where it returns a bool, false says that this is none of the fault's places.
+template <class T, class F>
+std::function<bool(Statement&)> changed(F change) {
   return [change](Statement& one) {
     auto* const what = one.as<T>();
-    return what != nullptr && (change(*what), true);
+    if constexpr (std::is_void_v<std::invoke_result_t<F, T&>>) return what != nullptr && (change(*what), true);
+    else return what != nullptr && change(*what);
   };
 }
 /// The variable does not change.
@@ -42,8 +48,27 @@ inline std::function<bool(Statement&)> stays(const char* name) {
   };
 }
 
-/// Each of the faults, in the kernel of the sample: by the verifier, or by the machine at an even pace, with the first warp ahead or the last, or at an uneven one.
-inline void expect_found(const std::vector<Fault>& faults, const Sample& sample) {
+/// Replaces the first part of the expression that is such a one.
+inline bool replaced(Expression& whole, const std::function<bool(const Expression&)>& is,
+                     const std::function<Expression(const Expression&)>& by) {
+  bool found = false;
+  simt::for_each_part(whole, [&](Expression& e) {
+    if (found || !is(e)) return;
+    found = true;
+    e = by(Expression(e));
+  });
+  return found;
+}
+inline std::function<bool(const Expression&)> named(const char* name) {
+  return [name](const Expression& e) { return e.is_name(name); };
+}
+inline std::function<bool(const Expression&)> operation(const char* sign) {
+  return [sign](const Expression& e) { return e.kind == Expression::Kind::Binary && e.name == sign; };
+}
+
+/// Each of the faults is found in the kernel of the sample: by the verifier, or by the machine at one of the paces, with the first warp ahead or the last.
+inline void expect_found(const std::vector<Fault>& faults, const Sample& sample,
+                         const std::vector<Pace>& paces = {Pace::Even, Pace::Even, Pace::Uneven, Pace::Uneven}) {
   for (const Fault& fault : faults) {
     std::size_t places = 0;
     std::vector<std::string> verified;
@@ -60,7 +85,7 @@ inline void expect_found(const std::vector<Fault>& faults, const Sample& sample)
       verified = simt::faults(kernel);
     };
     bool shows = false;
-    for (const Pace pace : {Pace::Even, Pace::Even, Pace::Uneven, Pace::Uneven}) {
+    for (const Pace pace : paces) {
       if (shows) break;
       try {
         shows = shows || !emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace, .change_kernel = put});
