@@ -7,8 +7,22 @@
 
 #include "tegula/bench/tile_product.h"
 #include "tegula/cuda/compiler/nvrtc.h"
+#include "tegula/ops/tile_jit.h"
 #include "tegula/tegula.h"
+#include "tests/support/message.h"
 #include "tests/support/occurrences.h"
+
+namespace kernels {
+using namespace tegula::tile;
+
+/// Three operands of 128 KiB: more than the shared memory of a block.
+const auto cube = jit("cube", [](Ptr<double> x, Out<double> y, Const<int> N) {
+  auto i = arange(0, N);
+  auto at = col(i) * N + row(i);
+  auto whole = load(x + at);
+  store(y + at, dot(dot(whole, whole), whole));
+});
+}  // namespace kernels
 
 namespace tegula {
 namespace {
@@ -88,6 +102,16 @@ TEST_F(CudaTensorMaps, ComeWithBlocksThatStay) {
   EXPECT_GT(most, 0);
   EXPECT_LT(most, 128 * 64);
   EXPECT_EQ(grid(said(bf16, {64, 64}, {64, 256}, false, apart)), 2);
+}
+
+/// The second launch of a refused kernel finds nothing that the first has left.
+TEST_F(CudaTensorMaps, ATileThatABlockDoesNotHoldIsRefusedEachTime) {
+  const Tensor x = zeros({128, 128}, f64);
+  eval(x);
+  for (int launch = 0; launch < 3; ++launch) {
+    SCOPED_TRACE(launch);
+    EXPECT_HAS_MESSAGE(eval(kernels::cube({1}, x, tile::out({128, 128}), 128)[0]), "bytes of shared memory");
+  }
 }
 
 }  // namespace
