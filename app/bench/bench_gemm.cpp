@@ -105,7 +105,7 @@ void tile_gemm(GemmChoice choice) {
                          {"seconds", "time ms", 10, 3, 1e3},
                          {"flops", "GFLOP/s", 10, 1, 1e-9},
                          {"share", "of library", 10, 3},
-                         {"error", "error 1e-8", 11, 3, 1e8}});
+                         {"error", "error 1e-6", 11, 1, 1e6}});
   for (Device* device : choice.chosen_devices()) {
     note_device(report, *device);
     set_default_device(*device);
