@@ -98,14 +98,14 @@ class AttentionTilesOp final : public KernelOp {
       });
       auto now = maximum(top, max(s, 1, Axis::Keep), tile::Nan::Propagate);
       auto shift = form_.window > 0 ? where(now > kNothing, now, 0) : now;  // a row may have seen nothing so far
-      auto p = exp2(s * scale - shift * scale);
+      auto p = exp2(fma(s, scale, -(shift * scale)));
       auto factor = exp2((top - shift) * scale);
       total = total * factor + sum(p, 1, Axis::Keep);
       auto vv = load(v + at(of_v.strides, sample, group) + (col(n) * of_v.strides[2] + of_values), col(n) < N);
       acc = dot(cast_to(p, of_v.dtype), vv, acc * factor);
       top = now;
     }
-    auto any = total > 0, divisor = where(any, total, 1);
+    auto any = top != kNothing, divisor = where(any, total, 1);
     if (context.wanted(0)) {
       auto row = (sample * M + col(m)) * kernel.number(heads) + head;  // (M, 1)
       store(kernel.output(0) + (row * features + of_values), acc / divisor, col(m) < M);

@@ -98,7 +98,7 @@ class AttentionTilesBackwardOp final : public KernelOp {
         auto m = m0 + arange(0, kWalked), places = tile::broadcast_to(tile::row(line + m), {kRows, kWalked}), there = tile::row(m) < M;
         auto qq = rows_of(q, m, M, s.width), gg = rows_of(g, m, M, s.features);
         auto log = load(logs + places, there) * std::numbers::log2e;
-        auto p = exp2(dot(kk, trans(qq)) * scale - log);  // (N, M)
+        auto p = exp2(fma(dot(kk, trans(qq)), scale, -log));  // (N, M)
         if (form_.causal) if_(m0 < first + kRows, [&] { p = where(tile::row(m) >= col(n), p, 0); });
         of_v = dot(cast_to(p, s.dtype), gg, of_v);
         auto ds = p * (dot(vv, trans(gg)) - load(deltas + places, there));
@@ -131,7 +131,7 @@ class AttentionTilesBackwardOp final : public KernelOp {
     for (auto n0 : tile::range(0, end, kWalked)) {
       auto n = n0 + arange(0, kWalked);
       auto kk = rows_of(k, n, N, s.width), vv = rows_of(v, n, N, s.features);
-      auto p = exp2(dot(qq, trans(kk)) * scale - log);
+      auto p = exp2(fma(dot(qq, trans(kk)), scale, -log));
       auto whole = n0 + kWalked <= N;
       if (form_.causal) whole = whole && n0 + kWalked <= first + 1;
       if_(!whole, [&] {

@@ -74,11 +74,19 @@ std::vector<Digits> digits_of_words(const Values& values) {
       if (compares(self) || self.word == Word::Atomic || self.word == Word::InlineAsm) least = Digits::All;
       if (self.word == Word::Store) least = digits_of(values, self, tiles);
       if (self.word == Word::Narrow) least = digits_of(static_cast<DType>(self.attribute));
+      if (self.word == Word::Result && program[self.operands[0]].word != Word::While) {  // one value of a branch, or of what a loop carries
+        for (const tile::Region& region : program[self.operands[0]].regions)
+          raise(region.results[static_cast<std::size_t>(self.attribute)], least);
+        continue;
+      }
       for (const tile::Region& region : self.regions) {
         for (const Id parameter : region.parameters) least = std::max(least, digits[static_cast<std::size_t>(parameter)]);
       }
       for (const tile::Region& region : self.regions) {
-        for (const Id result : region.results) raise(result, least);
+        for (std::size_t i = 0; i < region.results.size(); ++i)
+          raise(region.results[i], self.word == Word::For  ? digits[static_cast<std::size_t>(region.parameters[i + 1])]
+                                   : self.word == Word::If ? Digits::Brief
+                                                           : least);
       }
       for (const Id operand : self.operands) raise(operand, least);
     }

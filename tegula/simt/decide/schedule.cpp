@@ -269,15 +269,17 @@ class Scheduler {
     reductions_.push_back(id);
   }
   /// A long column goes into four parts: a fourth of the additions wait for each other, and of their rounding errors meet. Rows that are walked over go
-  /// into two: there are few threads to fill the time. Four warps or fewer keep pace with memory as they are (StripPreference::paced_bytes).
+  /// into two: there are few threads to fill the time. Four warps or fewer keep pace with memory as they are (StripPreference::paced_bytes), but not with
+  /// tensor cores.
   void flush_reductions() {
     if (reductions_.empty()) return;
     SharedReductions all{.ids = std::exchange(reductions_, {})};
     const Id first = all.ids.front();
     const Spread own = v_.spread(first);
     all.by_rows = own == Spread::Column && grid_.row_steps >= 16 && grid_.column_steps * grid_.vector <= 4;
-    const bool halves = own != Spread::Column && v_.crossing(first) == Crossing::Columns && repeats_ > 0 && grid_.vector >= 4 &&
-                        grid_.threads() > 4 * 32 && v_.spread(v_.at(first).operands[0]) != own &&
+    const bool keeps_pace = !grid_.groups && (grid_.vector < 4 || grid_.threads() <= 4 * 32);
+    const bool halves = own != Spread::Column && v_.crossing(first) == Crossing::Columns && repeats_ > 0 && !keeps_pace &&
+                        v_.spread(v_.at(first).operands[0]) != own &&
                         std::ranges::none_of(all.ids, [&](Id id) { return compares_halves(v_, d_, id); });
     all.parts = all.by_rows ? 4 : halves ? 2 : 1;
     add({Kind::Reductions, -1, s_.reductions.size()});
