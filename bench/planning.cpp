@@ -9,6 +9,7 @@
 #include "bench/measure.h"
 #include "bench/support/written_out_lstm.h"
 #include "tegula/models/mnist.h"
+#include "tegula/models/resnet.h"
 #include "tegula/models/text/gpt2.h"
 #include "tegula/tegula.h"
 
@@ -91,11 +92,24 @@ void mnist_cnn() {
   plans("mnist-cnn, training", batches, [&](std::int64_t batch) { trains(zeros({batch, 1, 28, 28}), zeros({batch}, i64)); });
 }
 
+// Of small images: the calls are made as for large ones.
+void resnet50() {
+  models::ResNet50 net;
+  optim::SGD optimiser(parameters(net), {});
+  auto trains = jit([&](Tensor x, Tensor labels) {
+    const Tensor loss = cross_entropy(net(x), labels);
+    optimiser.step(grad(loss, parameters(net)));
+    return loss;
+  });
+  plans("resnet50, training", {2, 3, 4, 5, 6}, [&](std::int64_t batch) { trains(zeros({batch, 3, 32, 32}), zeros({batch}, i64)); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto wanted = [&](const char* name) { return bench::selected(argc, argv, name); };
   if (wanted("mnist-cnn")) mnist_cnn();
+  if (wanted("resnet50")) resnet50();
   if (wanted("gpt2 forward")) gpt2_lengths();
   if (wanted("gpt2 training")) gpt2_training();
   for (const std::int64_t steps : {32, 128, 512})

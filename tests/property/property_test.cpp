@@ -121,7 +121,7 @@ class Graphs : public testing::Test {
  protected:
   static void SetUpTestSuite() {
     prepare_process();
-    set_warning_handler([](const std::string&, const std::string&) {});
+    if (!std::getenv("TEGULA_PRINT")) set_warning_handler([](const std::string&, const std::string&) {});
   }
   static void TearDownTestSuite() { set_warning_handler({}); }
 };

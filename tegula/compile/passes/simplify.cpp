@@ -1,7 +1,8 @@
 #include "tegula/compile/passes/simplify.h"
 
-#include <typeinfo>
-#include <unordered_map>
+#include <algorithm>
+#include <bit>
+#include <span>
 
 #include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
@@ -95,12 +96,38 @@ void identify(const Item& item, Words& words) {
   for (int input : item.inputs) words.push_back(static_cast<std::uint64_t>(input));
 }
 
-struct Hash {
-  std::size_t operator()(const Words& words) const {
-    std::uint64_t hash = words.size();
-    for (const std::uint64_t word : words) hash = (hash ^ word) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
-    return hash;
+/// Items by key: a table of open addresses over the keys, which lie one behind the other.
+class Keys {
+ public:
+  /// Of at most so many items.
+  explicit Keys(std::size_t count) : table_(std::bit_ceil(2 * count + 1), -1) { keys_.reserve(count), words_.reserve(16 * count); }
+
+  /// The first item with this key, which is item i if it is new.
+  int first(const Words& key, int i) {
+    std::uint64_t hash = key.size();
+    for (const std::uint64_t word : key) hash = (hash ^ word) * 0x9E3779B97F4A7C15u, hash ^= hash >> 29;
+    for (std::size_t at = hash;; ++at) {
+      int& entry = table_[at & (table_.size() - 1)];
+      if (entry < 0) {
+        entry = static_cast<int>(keys_.size());
+        keys_.push_back({hash, words_.size(), key.size(), i});
+        words_.insert(words_.end(), key.begin(), key.end());
+        return i;
+      }
+      const Key& known = keys_[static_cast<std::size_t>(entry)];
+      if (known.hash == hash && std::ranges::equal(key, std::span(words_).subspan(known.begin, known.size))) return known.item;
+    }
   }
+
+ private:
+  struct Key {
+    std::uint64_t hash;
+    std::size_t begin, size;
+    int item;
+  };
+  std::vector<int> table_;  // numbers of keys; -1: free
+  std::vector<Key> keys_;
+  Words words_;
 };
 
 /// A number made of other numbers (1 / N): the host computes it once per run instead of the device.
@@ -137,8 +164,7 @@ void derive(Graph& graph, Item& item) {
 
 void merge_equal(Graph& graph) {
   std::vector<int> same(graph.items.size());
-  std::unordered_map<Words, int, Hash> known;
-  known.reserve(graph.items.size());
+  Keys keys(graph.items.size());
   Words identity;
   for (int i = 0; i < graph.size(); ++i) {
     Item& item = graph[i];
@@ -158,7 +184,7 @@ void merge_equal(Graph& graph) {
     }
     derive(graph, item);
     identify(item, identity);
-    same[static_cast<std::size_t>(i)] = known.try_emplace(identity, i).first->second;
+    same[static_cast<std::size_t>(i)] = keys.first(identity, i);
   }
   for (int& output : graph.outputs) output = same[static_cast<std::size_t>(output)];
   for (auto& update : graph.updates) update.item = same[static_cast<std::size_t>(update.item)];

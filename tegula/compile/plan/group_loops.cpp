@@ -10,15 +10,10 @@
 namespace tegula::compile {
 namespace {
 
-/// `of_item` lists the streams of each item so far.
-int stream_number(LoopNest& nest, std::map<int, std::vector<int>>& of_item, const Stream& stream) {
-  std::vector<int>& known = of_item[stream.item];
-  for (const int s : known) {
-    if (nest.streams[static_cast<std::size_t>(s)] == stream) return s;
-  }
-  known.push_back(static_cast<int>(nest.streams.size()));
-  nest.streams.push_back(stream);
-  return known.back();
+int stream_number(LoopNest& nest, const Stream& stream) {
+  const auto known = std::ranges::find(nest.streams, stream);
+  if (known == nest.streams.end()) return nest.streams.push_back(stream), static_cast<int>(nest.streams.size()) - 1;
+  return static_cast<int>(known - nest.streams.begin());
 }
 
 Layout store_pattern(const Plan& plan, const FusedGroup& group, int item) {
@@ -220,7 +215,7 @@ void add_partials(Plan& plan, const FusedGroup& group, LoopNest& nest, Space spa
     const Item& item = plan.graph[i];
     if (item.role() != Role::Reduce || plan.fusion.members[static_cast<std::size_t>(i)].space != space) continue;
     plan.scratch_bytes.push_back(static_cast<std::size_t>(nest.part_elements * nest.splits) * size_of(tile::compute_type(item.dtype)));
-    nest.partial_of[i] = static_cast<int>(nest.streams.size());
+    std::ranges::lower_bound(nest.members, i, {}, &LoopNest::Member::item)->partial = static_cast<int>(nest.streams.size());
     nest.streams.push_back({Operand::Kind::Memory, i, {}, static_cast<int>(plan.scratch_bytes.size()) - 1});
     std::int64_t stride = 1;
     for (std::size_t l = nest.loops.size(); l-- > 0;) {
@@ -228,7 +223,9 @@ void add_partials(Plan& plan, const FusedGroup& group, LoopNest& nest, Space spa
       nest.loops[l].strides.push_back(kept ? stride : 0);
       if (kept) stride *= nest.loops[l].extent;
     }
+    nest.split.push_back(i);
   }
+  std::ranges::sort(nest.split);
 }
 
 // Gives the tiles of a strip fewer rows if all tiles together would leave most of the machine idle, so that there are chunks to distribute.
@@ -245,24 +242,24 @@ void shorten_strips(LoopNest& nest, const runtime::TilePreference& tiles) {
 
 LoopNest make_loop_nest(const Plan& plan, const FusedGroup& group) {
   LoopNest nest;
-  std::map<int, std::vector<int>> of_item;
   for (int i : group.items) {
+    nest.members.push_back({.item = i, .place = static_cast<int>(nest.members.size()), .first_read = nest.reads.size()});
     for (std::size_t k = 0; k < plan.graph[i].inputs.size(); ++k) {
-      const std::pair key(i, static_cast<int>(k));
-      const Operand operand = operand_of(plan.graph, plan.fusion, i, k);
-      nest.operands[key] = operand;
+      LoopNest::Read& read = nest.reads.emplace_back(operand_of(plan.graph, plan.fusion, i, k));
+      const Operand& operand = read.operand;
       if (operand.kind == Operand::Kind::Memory || operand.kind == Operand::Kind::Index) {
         const auto bytes = operand.kind == Operand::Kind::Memory ? static_cast<std::int64_t>(size_of(plan.graph[operand.base].dtype)) : 0;
-        nest.stream_of[key] = stream_number(nest, of_item, {operand.kind, operand.base, operand.pattern, -1, bytes});
+        read.stream = stream_number(nest, {operand.kind, operand.base, operand.pattern, -1, bytes});
       }
     }
   }
   nest.loads = static_cast<int>(nest.streams.size());
-  for (int i : group.items) {
-    if (!plan.fusion.stored[static_cast<std::size_t>(i)]) continue;
-    nest.store_of[i] = static_cast<int>(nest.streams.size());
-    nest.streams.push_back({Operand::Kind::Memory, i, store_pattern(plan, group, i), -1});
+  for (LoopNest::Member& member : nest.members) {
+    if (!plan.fusion.stored[static_cast<std::size_t>(member.item)]) continue;
+    member.store = static_cast<int>(nest.streams.size());
+    nest.streams.push_back({Operand::Kind::Memory, member.item, store_pattern(plan, group, member.item), -1});
   }
+  std::ranges::sort(nest.members, {}, &LoopNest::Member::item);
   merge_axes(nest, group, axes_that_vary(plan, group));
   return nest;
 }

@@ -1,7 +1,8 @@
 #pragma once
 // The loop nest of a fused group: its axes in memory order, merged where every operand allows it, cut into tiles.
 
-#include <map>
+#include <algorithm>
+#include <vector>
 
 #include "tegula/compile/plan/plan.h"
 
@@ -28,10 +29,20 @@ struct Loop {
 struct LoopNest {
   std::vector<Stream> streams;
   int loads = 0;                                        // streams before this number are read, the others written
-  std::map<std::pair<int, int>, Operand> operands;      // (item, input) -> what it is
-  std::map<std::pair<int, int>, int> stream_of;         // (item, input) -> stream, for memory and index operands
-  std::map<int, int> store_of;                          // stored item -> stream
-  std::map<int, int> partial_of;                           // reduction -> stream of its partial results, when split
+  /// An item of the group: its place there, its reads, and the streams of its store and of its partial results, when split (-1: none).
+  struct Member {
+    int item = -1, place = -1;
+    std::size_t first_read = 0;
+    int store = -1, partial = -1;
+  };
+  std::vector<Member> members;  // by number
+  /// An input of an item: an operand, and its stream where it is memory or an index.
+  struct Read {
+    Operand operand;
+    int stream = -1;
+  };
+  std::vector<Read> reads;
+  std::vector<int> split;  // the reductions that have partial results, by number
   std::vector<Loop> loops;
 
   // Tiles: the columns come from loop `col`, the rows from loop `row` (-1: none).
@@ -46,6 +57,8 @@ struct LoopNest {
   bool in_turn = false;  // every `splits`-th
   std::int64_t part_elements = 0;  // of one instance's partial result
 
+  const Member& member(int item) const { return *std::ranges::lower_bound(members, item, {}, &Member::item); }
+  const Read& read(int item, std::size_t k) const { return reads[member(item).first_read + k]; }
   std::int64_t step(int loop) const { return loop == col ? cols : loop == row ? rows : 1; }
   std::int64_t count(int loop) const { return (loops[static_cast<std::size_t>(loop)].extent + step(loop) - 1) / step(loop); }
   /// As the tiles of a loop follow it.

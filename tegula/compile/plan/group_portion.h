@@ -2,8 +2,6 @@
 // Which items of a group one program computes, in which stages, and what it reads and writes: a reduction that is split has two programs.
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -23,6 +21,16 @@ class GroupPortion {
         nest_(nest),
         portion_(portion) {
     levels();
+    for (int i : items_) {
+      if (reads_partial(i)) streams_.push_back(nest.member(i).partial);
+      else
+        for (std::size_t k = 0; k < item(i).inputs.size(); ++k) streams_.push_back(nest.read(i, k).stream);
+      if (leaves_partial(i)) streams_.push_back(nest.member(i).partial);
+      else if (stored(i)) streams_.push_back(nest.member(i).store);
+    }
+    std::ranges::sort(streams_);
+    streams_.erase(std::unique(streams_.begin(), streams_.end()), streams_.end());
+    if (!streams_.empty() && streams_.front() < 0) streams_.erase(streams_.begin());
   }
 
   /// The number of stages is more than one: there is work after a reduction.
@@ -59,17 +67,19 @@ class GroupPortion {
   }
 
   // The level of a value is the number of reductions that must be finished before it can be computed.
+  int level_of(int i) const { return levels_[static_cast<std::size_t>(nest_.member(i).place)]; }
   void levels() {
+    levels_.resize(group_.items.size());
     for (int i : group_.items) {
       if (!belongs(i)) continue;
       items_.push_back(i);
       int level = 0;
       for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
-        const Operand& operand = nest_.operands.at({i, static_cast<int>(k)});
+        const Operand& operand = nest_.read(i, k).operand;
         if (operand.kind != Operand::Kind::Inside || reads_partial(i)) continue;
-        level = std::max(level, level_.at(operand.base) + (is_reduction(operand.base) ? 1 : 0));
+        level = std::max(level, level_of(operand.base) + (is_reduction(operand.base) ? 1 : 0));
       }
-      level_[i] = level;
+      levels_[static_cast<std::size_t>(nest_.member(i).place)] = level;
       if (is_row_reduction(i) || member(i).space == Space::Full) stages_ = std::max(stages_, level + 1);
     }
   }
@@ -77,20 +87,6 @@ class GroupPortion {
   bool leaves_partial(int i) const { return portion_ == Portion::Partials && is_split(i); }
   /// A reduction that ends within a stage: all but those whose sums are carried across rows.
   bool is_row_reduction(int i) const { return is_reduction(i) && !(portion_ == Portion::Partials && is_across(i)); }
-
-  std::set<int> streams_used() const {
-    std::set<int> used;
-    for (int i : items_) {
-      if (reads_partial(i)) used.insert(nest_.partial_of.at(i));
-      else
-        for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
-          if (const auto s = nest_.stream_of.find({i, static_cast<int>(k)}); s != nest_.stream_of.end()) used.insert(s->second);
-        }
-      if (leaves_partial(i)) used.insert(nest_.partial_of.at(i));
-      else if (stored(i)) used.insert(nest_.store_of.at(i));
-    }
-    return used;
-  }
 
   /// Few tiles of sums across are added as they are: registers are scarce where a row's elements and several sums are held.
   bool has_many_tiles() const {
@@ -106,7 +102,8 @@ class GroupPortion {
   const LoopNest& nest_;
   Portion portion_;
   std::vector<int> items_;      // those it computes, in program order
-  std::map<int, int> level_;
+  std::vector<int> streams_;    // that it reads or writes, by number
+  std::vector<int> levels_;     // by the items' places
   int stages_ = 0;              // their number
 };
 

@@ -13,14 +13,12 @@ class ProgramKey : GroupPortion {
   Words words() {
     for (int i : items_)
       if (item(i).role() == Role::Elementwise && item(i).as<ElementwiseOp>().has_check()) return {};
-    const std::set<int> used = streams_used();
     add_tiles();
-    add_loops(used);
-    for (int s : used) add_stream(s);
-    for (std::size_t k = 0; k < group_.items.size(); ++k) number_[group_.items[k]] = k;
+    add_loops();
+    for (int s : streams_) add_stream(s);
     for (int i : group_.items) append(words_, *item(i).op);  // all of them: they give the program its name
     for (int i : items_) add_item(i);
-    for (const auto& [i, s] : nest_.partial_of) add(number_.at(i)), add(s);
+    for (const int i : nest_.split) add(nest_.member(i).place), add(nest_.member(i).partial);
     return std::move(words_);
   }
 
@@ -37,11 +35,11 @@ class ProgramKey : GroupPortion {
     add(nest_.chunks != 1), add(nest_.instances != 1), add(has_many_tiles()), add(nest_.in_turn), add(across());
   }
   // 0 and 1 are part of the program, other strides are arguments, as extents are.
-  void add_loops(const std::set<int>& used) {
+  void add_loops() {
     add(loop_count());
     for (int l = 0; l < loop_count(); ++l) {
       add(loop(l).reduced);
-      for (int s : used) {
+      for (int s : streams_) {
         const std::int64_t stride = loop(l).strides[static_cast<std::size_t>(s)];
         add(stride == 0 || stride == 1 ? stride : 2);
       }
@@ -56,26 +54,27 @@ class ProgramKey : GroupPortion {
   void add_item(int i) {
     const Item& own = item(i);
     const Line& where = own.origin.where;
-    add(number_.at(i)), add(own.dtype), add(own.rounds), add(member(i).space), add(stored(i)), add(own.inputs.size());
+    const LoopNest::Member& place = nest_.member(i);
+    add(place.place), add(own.dtype), add(own.rounds), add(member(i).space), add(stored(i)), add(own.inputs.size());
     add(std::bit_cast<std::uintptr_t>(where.file_name())), add(std::bit_cast<std::uintptr_t>(where.function_name()));
     add(where.line()), add(where.column());
-    if (stored(i) && !leaves_partial(i)) add(nest_.store_of.at(i));
+    if (stored(i) && !leaves_partial(i)) add(place.store);
     for (std::size_t k = 0; k < own.inputs.size(); ++k) {
-      const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
+      const auto& [from, stream] = nest_.reads[place.first_read + k];
       add(from.kind);
       if (reads_partial(i)) continue;
       switch (from.kind) {
-        case Operand::Kind::Inside: add(number_.at(from.base)); break;
+        case Operand::Kind::Inside: add(nest_.member(from.base).place); break;
         case Operand::Kind::Scalar:
           add(constants_.try_emplace(from.base, constants_.size()).first->second), add(item(from.base).dtype);
           break;
-        default: add(nest_.stream_of.at({i, static_cast<int>(k)}));
+        default: add(stream);
       }
     }
   }
 
   Words words_;
-  std::unordered_map<int, std::size_t> number_, constants_;  // places within the group; numbers in the order in which they are read
+  std::unordered_map<int, std::size_t> constants_;  // numbers in the order in which they are read
 };
 
 }  // namespace

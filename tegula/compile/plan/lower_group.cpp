@@ -4,7 +4,8 @@
 // a reduction belong to a later stage: a second loop over the same elements (which are then in the cache), or straight code.
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <string_view>
 
 #include "tegula/compile/parameter.h"
 #include "tegula/compile/plan/known_programs.h"
@@ -52,7 +53,7 @@ class Lowering : GroupPortion {
       for (int stage = 0; stage < stages_; ++stage) write_stage(stage);
     }
     if (portion_ == Portion::Partials) {
-      for (const auto& [item, stream] : nest_.partial_of) store(stream, values_.at(item));
+      for (const int i : nest_.split) store(nest_.member(i).partial, values_.at(i));
     } else {
       store_all(results(portion_ == Portion::Combination && across() ? Space::Across : Space::Reduced));
     }
@@ -85,42 +86,41 @@ class Lowering : GroupPortion {
     offsets_.resize(nest_.streams.size());
     strides_.assign(nest_.loops.size(), std::vector<Value>(nest_.streams.size()));
     at_.resize(nest_.loops.size());
-    const std::set<int> used = streams_used();
-    for (int s : used) {
+    const auto label = [this](std::string_view kind, int of) { return builds_ ? std::string(kind) + std::to_string(of) : std::string(); };
+    for (int s : streams_) {
       const Stream& from = stream(s);
-      const std::string label = std::to_string(s);
       if (from.kind == Operand::Kind::Index) {
-        if (from.pattern.offset != 0) offsets_[static_cast<std::size_t>(s)] = number(from.pattern.offset, "o" + label);
+        if (from.pattern.offset != 0) offsets_[static_cast<std::size_t>(s)] = number(from.pattern.offset, label("o", s));
         continue;
       }
       const DType stored_type = item(from.item).dtype;
       if (from.scratch >= 0) {
         pointers_[static_cast<std::size_t>(s)] =
-            pointer({Reference::Kind::Scratch, from.scratch, 0, 0}, "part" + label, tile::compute_type(stored_type), written(s));
+            pointer({Reference::Kind::Scratch, from.scratch, 0, 0}, label("part", s), tile::compute_type(stored_type), written(s));
       } else {
         const auto bytes = from.pattern.offset * static_cast<std::int64_t>(size_of(stored_type));
         pointers_[static_cast<std::size_t>(s)] =
-            pointer({Reference::Kind::Value, from.item, bytes, 0}, (written(s) ? "out" : "in") + label, stored_type, written(s));
+            pointer({Reference::Kind::Value, from.item, bytes, 0}, label(written(s) ? "out" : "in", s), stored_type, written(s));
       }
     }
     for (int l = 0; l < loop_count(); ++l) {
-      extents_.push_back(number(loop(l).extent, "n" + std::to_string(l)));
-      for (int s : used) {
+      extents_.push_back(number(loop(l).extent, label("n", l)));
+      for (int s : streams_) {
         const std::int64_t stride = loop(l).strides[static_cast<std::size_t>(s)];
         // 0 and 1 are part of the program: they decide which memory instructions it uses.
         const bool fixed = stride == 0 || stride == 1;
         strides_[static_cast<std::size_t>(l)][static_cast<std::size_t>(s)] =
-            fixed ? integer(stride) : number(stride, "s" + std::to_string(s) + "_" + std::to_string(l));
+            fixed ? integer(stride) : number(stride, label("s", s) + label("_", l));
       }
     }
     for (int i : items_) {
       for (std::size_t k = 0; k < item(i).inputs.size(); ++k) {
-        const Operand& operand = nest_.operands.at({i, static_cast<int>(k)});
+        const Operand& operand = nest_.read(i, k).operand;
         if (operand.kind != Operand::Kind::Scalar || constants_.contains(operand.base)) continue;
         arguments_.push_back({Reference::Kind::Constant, item(operand.base).slot, 0, 0});
-        const std::string label = "c" + std::to_string(constants_.size());
+        const std::string name = label("c", static_cast<int>(constants_.size()));
         const DType dtype = tile::compute_type(item(operand.base).dtype);
-        constants_[operand.base] = builds_ ? constant_parameter(builder_, label, dtype, asynchronous_) : Value();
+        constants_[operand.base] = builds_ ? constant_parameter(builder_, name, dtype, asynchronous_) : Value();
       }
     }
     chunks_ = number(nest_.chunks, "chunks");
@@ -129,7 +129,7 @@ class Lowering : GroupPortion {
       share_ = nest_.in_turn ? number(nest_.splits, "splits") : number(nest_.share, "share");
       part_elements_ = number(nest_.part_elements, "part_elements");
     }
-    for (int l = 0; l < loop_count(); ++l) counts_.push_back(number(nest_.count(l), "tiles" + std::to_string(l)));
+    for (int l = 0; l < loop_count(); ++l) counts_.push_back(number(nest_.count(l), label("tiles", l)));
   }
 
   // ---- Where the instance is.
@@ -212,15 +212,15 @@ class Lowering : GroupPortion {
   /// The item of this group that operand `k` is; -1 for what is loaded or a number.
   int inside(int i, std::size_t k) const {
     if (reads_partial(i)) return -1;
-    const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
+    const Operand& from = nest_.read(i, k).operand;
     return from.kind == Operand::Kind::Inside ? from.base : -1;
   }
   Value operand(int i, std::size_t k) {
-    if (reads_partial(i)) return load(nest_.partial_of.at(i));
-    const Operand& from = nest_.operands.at({i, static_cast<int>(k)});
+    if (reads_partial(i)) return load(nest_.member(i).partial);
+    const auto& [from, stream] = nest_.read(i, k);
     if (from.kind == Operand::Kind::Inside) return rounded(from.base);
     if (from.kind == Operand::Kind::Scalar) return constants_.at(from.base);
-    return load(nest_.stream_of.at({i, static_cast<int>(k)}));
+    return load(stream);
   }
 
   /// As others see it who read it from memory. A store rounds by itself.
@@ -305,7 +305,7 @@ class Lowering : GroupPortion {
   Results results(Space space, int stage = -1) {
     Results out;
     for (int i : items_) {
-      if (stored(i) && member(i).space == space && (stage < 0 || level_.at(i) == stage)) out.emplace_back(nest_.store_of.at(i), value(i));
+      if (stored(i) && member(i).space == space && (stage < 0 || level_of(i) == stage)) out.emplace_back(nest_.member(i).store, value(i));
     }
     return out;
   }
@@ -316,7 +316,7 @@ class Lowering : GroupPortion {
 
   // Loads the operands that do not change along any reduced loop (`reduced` false: along any loop that is not reduced).
   void read_once(bool reduced) {
-    for (int s : streams_used()) {
+    for (int s : streams_) {
       bool same = !written(s) && stream(s).kind == Operand::Kind::Memory;
       for (int l = 0; l < loop_count(); ++l) same = same && (loop(l).reduced != reduced || !runs_over(s, l));
       if (same) load(s);
@@ -326,12 +326,9 @@ class Lowering : GroupPortion {
   // Every tile of rows of this instance's share, with the sums across carried along.
   void walk_across() {
     const bool many = has_many_tiles();
-    std::vector<int> sums;
+    const std::vector<int>& sums = nest_.split;
     std::vector<Value> initial;
-    for (const auto& [i, stream] : nest_.partial_of) {
-      sums.push_back(i);
-      initial.push_back(identity(i, {1, nest_.cols}, many ? carried_type(i) : tile::compute_type(item(i).dtype)));
-    }
+    for (const int i : sums) initial.push_back(identity(i, {1, nest_.cols}, many ? carried_type(i) : tile::compute_type(item(i).dtype)));
     place_loops(integer(0), true);
     read_once(false);
     const auto outer_values = values_;
@@ -341,7 +338,7 @@ class Lowering : GroupPortion {
       place_loops(step, false);
       for (int stage = 0; stage < stages_; ++stage) {
         for (int i : items_) {
-          if (is_row_reduction(i) && level_.at(i) == stage) values_[i] = reduce_tile(i);
+          if (is_row_reduction(i) && level_of(i) == stage) values_[i] = reduce_tile(i);
         }
       }
       std::vector<Value> next;
@@ -360,8 +357,8 @@ class Lowering : GroupPortion {
     std::vector<int> reductions;
     bool stores = false;
     for (int i : items_) {
-      if (is_row_reduction(i) && level_.at(i) == stage) reductions.push_back(i);
-      stores = stores || (stored(i) && member(i).space == Space::Full && level_.at(i) == stage);
+      if (is_row_reduction(i) && level_of(i) == stage) reductions.push_back(i);
+      stores = stores || (stored(i) && member(i).space == Space::Full && level_of(i) == stage);
     }
     if (reductions.empty() && !stores) return;
     if (!looped()) {
@@ -403,7 +400,7 @@ class Lowering : GroupPortion {
     step.check_items = check_items_;
     step.origin = item(group_.items.back()).origin;
     const double elements = static_cast<double>(numel(group_.domain));
-    for (int s : streams_used()) {
+    for (int s : streams_) {
       if (stream(s).kind == Operand::Kind::Index) continue;
       if (stream(s).scratch >= 0) {
         step.scratch.push_back(stream(s).scratch);
@@ -428,8 +425,8 @@ class Lowering : GroupPortion {
     for (int s = 0; s < nest_.loads; ++s) walks[stream(s).item] += stream(s).kind == Operand::Kind::Memory;
     for (int i : items_) {
       if (!stored(i) || member(i).space != Space::Full) continue;
-      if (looped() && level_.at(i) != stages_ - 1) continue;
-      const int out = nest_.store_of.at(i);
+      if (looped() && level_of(i) != stages_ - 1) continue;
+      const int out = nest_.member(i).store;
       for (int s = 0; s < nest_.loads; ++s) {
         if (stream(s).kind != Operand::Kind::Memory || size_of(item(stream(s).item).dtype) != size_of(item(i).dtype)) continue;
         bool alike = stream(s).pattern.offset == 0;

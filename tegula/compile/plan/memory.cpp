@@ -5,6 +5,7 @@
 #include <iterator>
 #include <map>
 #include <span>
+#include <unordered_map>
 #include <utility>
 
 #include "tegula/compile/plan/overlap.h"
@@ -210,19 +211,21 @@ class Planner {
     }
   }
 
-  /// Cache for asked(): the sorted reads of one step, and its pairs that may share memory.
-  struct Asked {
-    int step = -1;
-    std::vector<int> reads;
+  /// What a step reads and updates in place, in order: merged launches have hundreds of both, and each result asks for its own.
+  struct Reads {
+    std::vector<int> values, roots;  // the latter of values that lie within others
     std::vector<std::pair<int, int>> in_place;
   };
-  const Asked& asked(int step) const {
-    if (asked_.step == step) return asked_;
+  const Reads& reads_of(int step) const {
+    const auto [known, is_new] = reads_.try_emplace(step);
+    Reads& reads = known->second;
+    if (!is_new) return reads;
     const Step& of = plan_.steps[static_cast<std::size_t>(step)];
-    asked_ = {step, of.reads, of.in_place};
-    std::ranges::sort(asked_.reads);
-    std::ranges::sort(asked_.in_place);
-    return asked_;
+    reads = {of.reads, {}, of.in_place};
+    for (const int value : of.reads)
+      if (spot(value).root != value) reads.roots.push_back(spot(value).root);
+    std::ranges::sort(reads.values), std::ranges::sort(reads.roots), std::ranges::sort(reads.in_place);
+    return reads;
   }
 
   // True if `item` may take the place of `old`: nothing reads `old` later, and the writing step reads each element only before it writes it.
@@ -232,10 +235,9 @@ class Planner {
     // An exchange comes behind all others that still go on.
     const auto& last = plan_.steps[static_cast<std::size_t>(step)].is_call() ? last_touched_ : last_read_;
     if (last[static_cast<std::size_t>(old)] > step) return false;
-    const Asked& writer = asked(step);
-    const auto root = [&](int value) { return spot(value).root; };
-    if (root(old) != old || std::ranges::any_of(writer.reads, [&](int read) { return read != old && root(read) == old; })) return false;
-    const auto reads = std::ranges::equal_range(writer.reads, old).size();
+    const Reads& writer = reads_of(step);
+    if (spot(old).root != old || std::ranges::binary_search(writer.roots, old)) return false;
+    const auto reads = std::ranges::equal_range(writer.values, old).size();
     return reads == 0 || (reads == 1 && std::ranges::binary_search(writer.in_place, std::pair(item, old)));
   }
 
@@ -301,7 +303,7 @@ class Planner {
   std::vector<int> last_touched_;  // last step that reads or writes it
   std::vector<int> last_read_;  // the same, where an exchange goes on beside steps behind it
   int last_check_ = -1;
-  mutable Asked asked_;
+  mutable std::unordered_map<int, Reads> reads_;
   std::map<int, bool> taken_;  // items whose place another took
 };
 
