@@ -50,13 +50,15 @@ void for_each_declared(std::string_view part, F&& f) {
 }
 
 constexpr std::size_t kParts = 4;
+/// In their order: a later one may use an earlier one.
+constexpr std::array<std::string_view, kParts> kText{kTypes, kWords, kAcross, kProducts};
 
-/// The parts in their order, a later one may use an earlier one. What is looked up for each unit of a warm start is made once.
+/// What the parts declare, and which use which.
 class Parts {
  public:
   Parts() {
-    for (std::size_t i = 0; i < kParts; ++i) for_each_declared(text[i], [&](std::string_view name) { declaring_[name] |= 1u << i; });
-    for (std::size_t i = 0; i < kParts; ++i) uses_[i] = named_in(text[i]) & ((1u << i) - 1);
+    for (std::size_t i = 0; i < kParts; ++i) for_each_declared(kText[i], [&](std::string_view name) { declaring_[name] |= 1u << i; });
+    for (std::size_t i = 0; i < kParts; ++i) uses_[i] = named_in(kText[i]) & ((1u << i) - 1);
   }
   /// Bit i: the kernels need part i.
   unsigned needed_by(std::string_view kernels) const {
@@ -65,7 +67,6 @@ class Parts {
       if (needed >> i & 1) needed |= uses_[i];
     return needed;
   }
-  const std::array<std::string_view, kParts> text{kTypes, kWords, kAcross, kProducts};
 
  private:
   unsigned named_in(std::string_view words) const {
@@ -78,25 +79,22 @@ class Parts {
   std::unordered_map<std::string_view, unsigned> declaring_;  // parts, by name
   std::array<unsigned, kParts> uses_{};
 };
-const Parts& parts() {
-  static const Parts all;
-  return all;
-}
 constexpr std::string_view kBegin = "// Tegula's prelude: see tegula/simt/prelude.cpp\n", kEnd = "// Tegula's kernels:\n";
 
 }  // namespace
 
 std::string prelude() {
   std::string text(kBegin);
-  for (const std::string_view part : parts().text) text += part;
+  for (const std::string_view part : kText) text += part;
   return text += kEnd;
 }
 
 std::string with_prelude(std::string_view kernels) {
-  const unsigned needed = parts().needed_by(kernels);
+  static const Parts parts;
+  const unsigned needed = parts.needed_by(kernels);
   std::string text(kBegin);
   for (std::size_t i = 0; i < kParts; ++i)
-    if (needed >> i & 1) text += parts().text[i];
+    if (needed >> i & 1) text += kText[i];
   return (text += kEnd) += kernels;
 }
 

@@ -24,6 +24,7 @@
 #include "tegula/cuda/compiler/nvrtc_library.h"
 #include "tegula/cuda/compiler/nvrtc_process.h"
 #include "tegula/cuda/compiler/tuning.h"
+#include "tegula/simt/codegen.h"
 #include "tegula/simt/text_hash.h"
 
 namespace tegula::gpu {
@@ -97,10 +98,12 @@ std::vector<std::string> options_for(const std::string& target, int version, Pro
   return options;
 }
 
-std::string hexadecimal(std::uint64_t a, std::uint64_t b) {
-  char text[40];
-  std::snprintf(text, sizeof text, "%016llx%016llx", static_cast<unsigned long long>(a), static_cast<unsigned long long>(b));
-  return text;
+/// 128 bits, in hexadecimal digits.
+std::string hash_of(std::string_view text) {
+  char digits[40];
+  std::snprintf(digits, sizeof digits, "%016llx%016llx", static_cast<unsigned long long>(text_hash(text)),
+                static_cast<unsigned long long>(text_hash(text, kTextHashSeed ^ 0x9E3779B97F4A7C15ull)));
+  return digits;
 }
 
 std::atomic<int> compiled = 0, from_disk = 0;
@@ -115,18 +118,31 @@ std::vector<std::string> cubin_options(int architecture, int version, Products p
   return options;
 }
 
+/// A unit of CUDA C++ as its writer has it. A start that finds every cubin on disk neither joins the prelude to the kernels nor reads it.
+struct Text {
+  std::string text;
+  bool on_prelude = false;
+
+  std::string whole() const { return on_prelude ? with_prelude(text) : text; }
+  /// What whole() depends on.
+  std::string key() const {
+    static const std::string prelude_key = hash_of(prelude());
+    return on_prelude ? prelude_key + "\n" + text : text;
+  }
+};
+
 /// The key of a unit's cubin: everything it depends on.
-std::string cubin_key(const std::string& source, int architecture, Products products, int version) {
+std::string cubin_key(const Text& source, int architecture, Products products, int version) {
   std::string key = std::to_string(version);
   for (const std::string& option : cubin_options(architecture, version, products)) key += " " + option;
-  return key + "\n" + source;
+  return key + "\n" + source.key();
 }
 
 /// The file of the cubin; nothing if none are kept.
 std::optional<std::filesystem::path> cubin_path(const std::string& key) {
   const auto folder = cache_folder();
   if (!folder) return {};
-  return *folder / (hexadecimal(text_hash(key), text_hash(key, kTextHashSeed ^ 0x9E3779B97F4A7C15ull)) + ".cubin");
+  return *folder / (hash_of(key) + ".cubin");
 }
 
 /// One of a limited number.
@@ -159,9 +175,7 @@ class Several {
   }
 };
 
-}  // namespace
-
-std::vector<char> compile_cubin(const std::string& source, int architecture, Products products) {
+std::vector<char> cubin_of(const Text& source, int architecture, Products products) {
   std::string key;
   std::optional<std::filesystem::path> path;
   const auto look_up = [&](int version) -> std::optional<std::vector<char>> {
@@ -188,24 +202,39 @@ std::vector<char> compile_cubin(const std::string& source, int architecture, Pro
     const Turn turn(places);
     if (background().is_ending()) throw Error({.op = "cuda", .got = "the end of the program"});
     const std::vector<std::string> options = cubin_options(architecture, version, products);
-    auto elsewhere = CompilerProcesses::get().compile(source, options, version);
-    cubin = elsewhere ? *std::move(elsewhere) : Unit(source, options).cubin();
+    const std::string whole = source.whole();
+    auto elsewhere = CompilerProcesses::get().compile(whole, options, version);
+    cubin = elsewhere ? *std::move(elsewhere) : Unit(whole, options).cubin();
   }
   ++compiled;
   if (path) write_cubin(*path, key, cubin);
   return cubin;
 }
 
-std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture, Products products) {
+std::shared_future<std::vector<char>> cubin_later(Text source, int architecture, Products products) {
   // A process must not end while a library is being opened: that is not left to the thread.
   const auto known = known_version(kNvrtc);
   const auto path = known ? cubin_path(cubin_key(source, architecture, products, *known)) : std::nullopt;
   if (std::error_code ignored; !path || !std::filesystem::exists(*path, ignored)) nvrtc_available();
   auto task = std::make_shared<std::packaged_task<std::vector<char>()>>(
-      [source = std::move(source), architecture, products] { return compile_cubin(source, architecture, products); });
+      [source = std::move(source), architecture, products] { return cubin_of(source, architecture, products); });
   std::shared_future<std::vector<char>> result = task->get_future().share();
   background().start([task] { (*task)(); });
   return result;
+}
+
+}  // namespace
+
+std::vector<char> compile_cubin(const std::string& source, int architecture, Products products) {
+  return cubin_of({.text = source}, architecture, products);
+}
+
+std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture, Products products) {
+  return cubin_later({.text = std::move(source)}, architecture, products);
+}
+
+std::shared_future<std::vector<char>> compile_kernels_later(std::string kernels, int architecture) {
+  return cubin_later({.text = std::move(kernels), .on_prelude = true}, architecture, Products::Rounded);
 }
 
 bool anything_compiled() { return known_version(kNvrtc).has_value(); }

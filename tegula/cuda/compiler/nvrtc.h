@@ -20,6 +20,9 @@ std::vector<char> compile_cubin(const std::string& source, int architecture, Pro
 /// The same on a thread of its own, for which a process waits before it ends.
 std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture, Products products = Products::Rounded);
 
+/// The same of generated kernels, behind the parts of the prelude that they use.
+std::shared_future<std::vector<char>> compile_kernels_later(std::string kernels, int architecture);
+
 /// The same unit as PTX; not kept.
 std::string compile_ptx(const std::string& source, int architecture);
 

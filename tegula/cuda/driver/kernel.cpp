@@ -166,8 +166,7 @@ void CodeCache::start(const std::vector<Generated>& wanted) {
     units.back()->add(generated, text, std::move(key));
     begun_.emplace(generated.name, units.back());
   }
-  for (const auto& unit : units)
-    unit->cubin = compile_cubin_later(with_prelude(std::exchange(unit->source, {})), context_.card.architecture);
+  for (const auto& unit : units) unit->cubin = compile_kernels_later(std::exchange(unit->source, {}), context_.card.architecture);
   note(wanted);
 }
 
