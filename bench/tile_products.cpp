@@ -1,5 +1,6 @@
 // Products in the tile language beside the library's, on a GPU: first whether they are right, for sizes that no tile divides, then their rates.
-// Rates are medians of replays, ours and the library's in turn. Usage: bench_tile_products [check] [quick] [bytes] [SIZE …], sizes as 4096x4096x4096
+// Rates are medians of replays, ours and the library's in turn. Usage: bench_tile_products [check] [quick] [bytes] [SIZE …], sizes as 4096x4096x4096, or
+// bench_tile_products few: products of few rows, with an epilogue and of groups of rows, in the tiles that ops/products/product_tiles.h chooses.
 
 #include <algorithm>
 #include <cstdio>
@@ -11,6 +12,7 @@
 
 #include "bench/measure.h"
 #include "tegula/bench/tile_product.h"
+#include "tegula/ops/products/product_tiles.h"
 
 using namespace tegula;
 
@@ -73,11 +75,92 @@ void measure(DType dtype, bool turned, const Size& s, const std::vector<TileOfPr
   std::fflush(stdout);
 }
 
+std::string text(const ops::ProductTile& t) {
+  return std::to_string(t.rows) + "x" + std::to_string(t.columns) + "x" + std::to_string(t.terms) + (t.turned ? "t" : "") +
+         (t.splits > 1 ? "|" + std::to_string(t.splits) : "") + (t.specialize ? *t.specialize ? "+" : "-" : "");
+}
+/// Microseconds of a replay.
+template <class F>
+double time_of(F&& f, const std::vector<Tensor>& inputs) {
+  const BenchOptions options{.warmup = 10, .rep = 40, .clear_cache = false};
+  return do_bench_cudagraph([&](const std::vector<Tensor>& x) { return std::vector<Tensor>{f(x)}; }, inputs, options).median() * 1e3;
+}
+/// Products in chosen tiles, and in others; `fused`: gelu(product + bias).
+void measure_chosen(const Size& s, bool turned, bool fused) {
+  const Tensor a = random_operand({s.m, s.k}, bf16), b = random_operand(turned ? Shape{s.n, s.k} : Shape{s.k, s.n}, bf16);
+  const Tensor bias = random_operand({s.n}, bf16);
+  const runtime::Expression epilogue =
+      fused ? runtime::expression_of({.channel = true, .tensor = false, .rest = runtime::gelu(bf16)}) : runtime::Expression();
+  const auto library = [&](const std::vector<Tensor>& x) {
+    const Tensor product = matmul(x[0], turned ? transpose(x[1]) : x[1]);
+    return fused ? gelu(product + x[2]) : product;
+  };
+  const auto ours = [&](const std::vector<Tensor>& x, const ops::ProductTile& tile) {
+    return ops::product_tiles(x[0], x[1], turned, tile, epilogue, fused ? std::vector<Tensor>{x[2]} : std::vector<Tensor>());
+  };
+  const ops::ProductTile chosen = ops::choose_product_tile(s.m, s.n, s.k, 4 * 132);
+  std::vector<ops::ProductTile> tiles{chosen};
+  for (const std::int64_t splits : {chosen.splits / 2, chosen.splits * 2}) {
+    if (splits < 1 || splits * chosen.terms > s.k || (fused && splits > 1)) continue;
+    tiles.push_back(chosen), tiles.back().splits = splits;
+  }
+  tiles.push_back(chosen), tiles.back().terms *= 2;
+  tiles.push_back(chosen), tiles.back().specialize = true;
+  if (chosen.turned) tiles.push_back(chosen), tiles.back().columns *= 2;
+  else
+    for (const auto& [rows, columns] : {std::pair{128, 128}, {64, 256}, {128, 256}}) tiles.push_back({.rows = rows, .columns = columns});
+  const std::vector<Tensor> inputs{a, b, bias};
+  const Tensor wanted = library({cast(a, f32), cast(b, f32), cast(bias, f32)});
+  const double error = max(abs(cast(ours(inputs, chosen), f32) - wanted)).item() / max(abs(wanted)).item();
+  const double before = time_of(library, inputs);
+  double own = 0, least = 0;
+  std::string line;
+  for (const ops::ProductTile& tile : tiles) try {
+      const double time = time_of([&](const std::vector<Tensor>& x) { return ours(x, tile); }, inputs);
+      line += "  " + text(tile) + " " + std::to_string(time).substr(0, 5);
+      if (own == 0) own = time;
+      if (least == 0 || time < least) least = time;
+    } catch (const Error&) { line += "  " + text(tile) + " refused"; }
+  const double peer = std::min(before, time_of(library, inputs));
+  std::printf("%s%lld x %lld x %lld %s  library %.1f us, chosen %.1f, %.3f, best %.3f; error %.1e;%s\n", fused ? "gelu " : "", s.m, s.n,
+              s.k, turned ? "NT" : "NN", peer, own, peer / own, peer / least, error, line.c_str());
+  std::fflush(stdout);
+}
+/// Groups of rows, each with a matrix of its own, beside one product of as many rows.
+void measure_groups(std::int64_t rows, std::int64_t groups, std::int64_t columns, std::int64_t terms) {
+  const Tensor x = random_operand({rows, terms}, bf16), weights = random_operand({groups, terms, columns}, bf16);
+  std::vector<std::int64_t> ends;
+  for (std::int64_t g = 0; g < groups; ++g) ends.push_back(rows * (g + 1) * (g + 2) / (groups * (groups + 1)));
+  const Tensor all = tensor(ends, {groups});
+  const std::vector<Tensor> inputs{x, weights, all, random_operand({terms, columns}, bf16)};
+  const ops::ProductTile tile{.rows = 128, .columns = 128};
+  double error = 0;
+  const Tensor found = ops::grouped_product_tiles(x, weights, all, tile);
+  for (std::int64_t g = 0, begin = 0; g < groups; begin = ends[static_cast<std::size_t>(g++)]) {
+    const std::int64_t end = ends[static_cast<std::size_t>(g)];
+    if (begin == end) continue;
+    const Tensor wanted = matmul(cast(slice(x, 0, {begin, end}), f32), cast(reshape(slice(weights, 0, {g, g + 1}), {terms, columns}), f32));
+    error = std::max<double>(error, max(abs(cast(slice(found, 0, {begin, end}), f32) - wanted)).item() / max(abs(wanted)).item());
+  }
+  const double own = time_of([&](const std::vector<Tensor>& y) { return ops::grouped_product_tiles(y[0], y[1], y[2], tile); }, inputs);
+  const double peer = time_of([](const std::vector<Tensor>& y) { return matmul(y[0], y[3]); }, inputs);
+  std::printf("%lld rows in %lld groups, x %lld x %lld: ours %.1f us, the library's one product %.1f, %.3f; error %.1e\n",
+              static_cast<long long>(rows), static_cast<long long>(groups), static_cast<long long>(columns), static_cast<long long>(terms),
+              own, peer, peer / own, error);
+  std::fflush(stdout);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const auto asked = [&](const char* word) { return bench::asked(argc, argv, word); };
   bench::choose_device();
+  if (asked("few")) {
+    for (const long long m : {16, 64, 256}) measure_chosen({m, 4096, 4096}, false, false), measure_chosen({m, 4096, 4096}, true, false);
+    for (const Size& s : {Size{8192, 3072, 768}, {4096, 4096, 4096}, {1024, 4096, 1024}}) measure_chosen(s, false, true);
+    measure_groups(8192, 8, 2048, 1024);
+    return 0;
+  }
   bool right = true;
   for (const Size& s : {Size{200, 264, 328}, {1000, 520, 208}, {129, 77, 65}, {2000, 3000, 520}}) {
     for (const TileOfProduct& tile : {TileOfProduct{128, 128, 64}, {64, 64, 32, 2}, {128, 256, 64}}) {

@@ -14,7 +14,7 @@ using tile::Word;
 
 MainTile main_tile(const tile::Program& program, int architecture) {
   if (const auto sums = shape_of_products(program, architecture))
-    return {(*sums)[0], (*sums)[1], true, widths_of_products(program, *sums, architecture)};
+    return {(*sums)[0], (*sums)[1], true, widths_of_products(program, *sums, architecture), merges_axes(program)};
   MainTile tile;
   std::int64_t largest = 0;
   bool flat = true;
@@ -32,6 +32,7 @@ MainTile main_tile(const tile::Program& program, int architecture) {
 
 bool MainTile::is_flat(const Shape& shape) const {
   if (numel(shape) == 1) return false;
+  if (merges_axes && shape.rank() > 2) return is_flat(in_two_axes(shape));
   if (shape.rank() == 1) return shape[0] != rows && shape[0] != columns;
   if (shape.rank() != 2) return true;
   if (shape[0] == rows && std::ranges::find(widths, shape[1]) != widths.end()) return false;

@@ -20,6 +20,7 @@ struct MainTile {
   std::int64_t rows = 1, columns = 1;
   bool of_products = false;  // it is what tensor cores add up
   std::vector<std::int64_t> widths = {};  // then: columns of others that lie alike
+  bool merges_axes = false;  // then: tiles of more axes lie as rows and columns (decide/layout.h)
   /// Neither that tile nor a slice of it.
   bool is_flat(const Shape& shape) const;
 };

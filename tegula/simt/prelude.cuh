@@ -394,6 +394,8 @@ __device__ inline long long difference(long long a, long long b) {
   if (((a ^ b) & (a ^ d)) < 0) return a < 0 ? -most : most;
   return d < -most ? -most : d > most ? most : d;
 }
+/// The greatest number whose product with `step`, 2 or more, is at most a.
+__device__ inline long long rounded_down(long long a, long long step) { return a / step - (a % step < 0); }
 
 /// Of one guard at least. The first few are asked for at once, and no thread waits for them before it takes the answer.
 __device__ inline bool any_failed(const Failure* guards, int count) {

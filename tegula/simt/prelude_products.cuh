@@ -76,16 +76,28 @@ __device__ inline void copy_plainly(unsigned char* place, unsigned char* counter
   __threadfence_block();
   asm volatile("mbarrier.complete_tx.relaxed.cta.shared::cta.b64 [%0], %1;" :: "r"(in_shared(counter)), "n"(kRows * kPitch) : "memory");
 }
+template <int kAxes>
+__device__ inline void bring_box(unsigned char* place, const TensorMap& map, unsigned char* counter, const int (&all)[kAxes]) {
+  if constexpr (kAxes == 2) asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(in_shared(counter)) : "memory");
+  if constexpr (kAxes == 3) asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(in_shared(counter)) : "memory");
+  if constexpr (kAxes == 4) asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(all[3]), "r"(in_shared(counter)) : "memory");
+  if constexpr (kAxes == 5) asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5, %6}], [%7];" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(all[3]), "r"(all[4]), "r"(in_shared(counter)) : "memory");
+}
 /// The box at (x, y) of the plane that begins at `plane`, which is the one of these numbers along the tensor's further axes.
 template <int kColumns, int kRows, int kPitch, class T, class... Planes>
 __device__ inline void copy_box(unsigned char* place, const TensorMap& map, unsigned char* counter, const T* plane, long long x, long long y, long long columns, long long rows, long long stride, Planes... planes) {
   const bool known = (static_cast<unsigned long long>(x) >> 31 == 0) && (static_cast<unsigned long long>(y) >> 31 == 0) && (... && (static_cast<unsigned long long>(planes) >> 30 == 0));
   if (!known) return copy_plainly<kColumns, kRows, kPitch>(place, counter, plane + (y * stride + x), columns - x, rows - y, stride);
   const int all[] = {static_cast<int>(x), static_cast<int>(y), static_cast<int>(planes)...};
-  if constexpr (sizeof...(Planes) == 0) asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(in_shared(counter)) : "memory");
-  if constexpr (sizeof...(Planes) == 1) asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4}], [%5];" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(in_shared(counter)) : "memory");
-  if constexpr (sizeof...(Planes) == 2) asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5}], [%6];" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(all[3]), "r"(in_shared(counter)) : "memory");
-  if constexpr (sizeof...(Planes) == 3) asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3, %4, %5, %6}], [%7];" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(all[3]), "r"(all[4]), "r"(in_shared(counter)) : "memory");
+  bring_box(place, map, counter, all);
+}
+/// A coordinate of a tensor, which has fewer elements along an axis: beyond its ends there are zeros.
+__device__ inline int coordinate_of(long long at) { return at < -(1ll << 30) ? -(1 << 30) : at > 0x7fffffffll ? 0x7fffffff : static_cast<int>(at); }
+/// The box at these coordinates of a map that has the sizes of the tensor.
+template <class... At>
+__device__ inline void copy_inside(unsigned char* place, const TensorMap& map, unsigned char* counter, At... at) {
+  const int all[] = {coordinate_of(at)...};
+  bring_box(place, map, counter, all);
 }
 // By four warps together (wgmma).
 /// Sums that such products are to change, or have changed: the compiler must not take them for what it knew of them before.

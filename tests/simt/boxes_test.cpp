@@ -150,5 +150,120 @@ TEST(BoxFaults, OfMapsAreFound) {
   }
 }
 
+// ---- Boxes of more axes.
+
+/// Sums over the taps of a window of 2 x 3 with a stride of 2 and one element of padding ahead: what images (N, H, W, C) have there times weights (2, 3, C, O). The
+/// tile's rows are 2 x 4 x 8 pixels of a block.
+tile::Program windows_program() {
+  using namespace tile;
+  constexpr std::int64_t kImages = 2, kRows = 4, kColumns = 8, kTerms = 64, kChannels = 64, kStride = 2;
+  Builder b("windows");
+  const Value px = b.pointer("in0", bf16, false), pw = b.pointer("in1", bf16, false), py = b.pointer("out2", f32, true);
+  const Value N = b.scalar("n0", i64), H = b.scalar("n1", i64), W = b.scalar("n2", i64), C = b.scalar("n3", i64), O = b.scalar("n4", i64);
+  const auto count = [&](std::int64_t number) { return b.constant(number, i64); };
+  const auto along = [&](int axis, Value line) {
+    for (int i = 0; i < axis; ++i) line = expand_dims(line, 0);
+    for (int i = axis + 1; i < 4; ++i) line = expand_dims(line, i);
+    return line;
+  };
+  const Value n0 = b.program_id(1) * count(kImages), p0 = b.program_id(0) * count(kRows), o = b.arange(0, kChannels);
+  const Value n = along(0, n0 + b.arange(0, kImages));
+  const Value sum =
+      b.for_(count(0), count(6), count(1), {b.full({kImages * kRows * kColumns, kChannels}, 0, f32)},
+             [&](Value tap, std::span<const Value> now) -> std::vector<Value> {
+               const Value h = along(1, (p0 * count(kStride) + tap / count(3) - count(1)) + b.arange(0, kRows) * count(kStride)),
+                           w = along(2, (tap % count(3) - count(1)) + b.arange(0, kColumns) * count(kStride)), c = b.arange(0, kTerms);
+               const Value inside = n < N && h >= count(0) && h < H && w >= count(0) && w < W && along(3, c) < C;
+               const Value windows = b.load(px + (n * (H * W * C) + h * (W * C) + w * C + along(3, c)), inside);
+               const Value factors = b.load(pw + (tap * (C * O) + (col(c) * O + tile::row(o))), col(c < C) && tile::row(o < O));
+               return {dot(reshape(windows, {kImages * kRows * kColumns, kTerms}), factors, now[0])};
+             })[0];
+  const Value p = along(1, p0 + b.arange(0, kRows)), q = along(2, b.arange(0, kColumns)), P = (H + count(1)) / count(2),
+              Q = (W + count(1)) / count(2);
+  b.store(py + (n * (P * Q * O) + p * (Q * O) + q * O + along(3, o)), reshape(sum, {kImages, kRows, kColumns, kChannels}),
+          n < N && p < P && q < Q && along(3, o) < O);
+  return b.finish();
+}
+Sample windows_sample() {
+  using host::TestArgument;
+  const std::int64_t N = 3, H = 9, W = 13, C = 24, O = 40, P = (H + 1) / 2, Q = (W + 1) / 2;
+  return {"windows",
+          windows_program(),
+          {TestArgument::filled(bf16, static_cast<std::size_t>(N * H * W * C), [](std::size_t i) { return whole(i); }),
+           TestArgument::filled(bf16, static_cast<std::size_t>(6 * C * O), [](std::size_t i) { return whole(i * 3 + 1); }),
+           TestArgument::empty(f32, static_cast<std::size_t>(N * P * Q * O)), TestArgument::scalar(static_cast<double>(N)),
+           TestArgument::scalar(static_cast<double>(H)), TestArgument::scalar(static_cast<double>(W)),
+           TestArgument::scalar(static_cast<double>(C)), TestArgument::scalar(static_cast<double>(O))},
+          {.grids = {{2, 2, 1}}}};
+}
+Specialisation of_windows() { return {.facts = {4, 4, 4, kShort, kShort, kShort, 3 | kShort, 3 | kShort}, .maps = true}; }
+
+TEST(BoxesOfMoreAxes, AreTilesWithLimitsAtBothEnds) {
+  const Generated code = generate(windows_program(), of_windows(), 90);
+  EXPECT_NE(code.source.find("copy_inside("), std::string::npos) << decisions_of(windows_program(), of_windows(), 90);
+  EXPECT_EQ(code.source.find("copy_ahead<"), std::string::npos);
+  ASSERT_EQ(code.maps.size(), 2u);
+  const simt::TensorMap& map = code.maps[0].inside ? code.maps[0] : code.maps[1];
+  using Size = simt::TensorMap::Size;
+  EXPECT_TRUE(map.inside);
+  EXPECT_EQ(map.columns, Size{6});
+  EXPECT_EQ(map.rows, Size{5});
+  EXPECT_EQ(map.stride, Size{6});
+  EXPECT_EQ(map.box_rows * map.row_step, 16);
+  ASSERT_EQ(map.planes.size(), 2u);
+  EXPECT_EQ(map.planes[0].size, Size{4});
+  EXPECT_EQ(map.planes[0].box * 10 + map.planes[0].step, 42);
+  EXPECT_EQ(map.planes[0].factors.size(), 2u);
+  EXPECT_EQ(map.planes[1].size, Size{3});
+  EXPECT_EQ(map.planes[1].factors.size(), 3u);
+}
+TEST(BoxesOfMoreAxes, AreTheInterpreters) {
+  const Sample sample = windows_sample();
+  for (const int architecture : {90, 80})
+    for (const Pace pace : {Pace::Even, Pace::Uneven})
+      EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.architecture = architecture, .pace = pace}))
+          << architecture;
+}
+TEST(BoxesOfMoreAxes, FaultsAreFound) {
+  using namespace simt;
+  const auto of_images = [](auto change) { return changed<CopyBox>([change](CopyBox& box) { return box.inside && (change(box), true); }); };
+  expect_found(
+      {{"a box begins a column of the image further", of_images([](CopyBox& box) { box.y = std::move(box.y) + 1; }), 0, true},
+       {"a box begins a channel further", of_images([](CopyBox& box) { box.x = std::move(box.x) + 8; }), 0, true},
+       {"a box begins a row of the image further", of_images([](CopyBox& box) { box.planes[0] = std::move(box.planes[0]) + 1; }), 0, true},
+       {"a box is of the next image", of_images([](CopyBox& box) { box.planes[1] = std::move(box.planes[1]) + 1; }), 0, true},
+       {"rows and images are exchanged", of_images([](CopyBox& box) { std::swap(box.planes[0], box.planes[1]); }), 0, true},
+       {"a box has fewer rows than its map", of_images([](CopyBox& box) { box.box_rows /= 2; }), 0, true},
+       {"a box is taken for one of addresses", of_images([](CopyBox& box) { box.inside = false; }), 0, true}},
+      windows_sample());
+}
+TEST(BoxesOfMoreAxes, FaultsOfMapsAreFound) {
+  const Sample sample = windows_sample();
+  using Map = simt::TensorMap;
+  const std::vector<std::pair<const char*, std::function<void(Map&)>>> faults{
+      {"the image ends a column early", [](Map& map) { map.rows = {.number = 12}; }},
+      {"the image ends a row early", [](Map& map) { map.planes[0].size = Map::Size{.number = 8}; }},
+      {"an image is missing", [](Map& map) { map.planes[1].size = Map::Size{.number = 2}; }},
+      {"channels are missing", [](Map& map) { map.columns = {.number = 16}; }},
+      {"every column is copied", [](Map& map) { map.row_step = 1; }},
+      {"every row is copied", [](Map& map) { map.planes[0].step = 1; }},
+      {"rows lie as far apart as columns", [](Map& map) { map.planes[0].factors = {map.stride}; }},
+      {"blocks are turned", [](Map& map) { std::swap(map.box_rows, map.planes[0].box); }},
+      {"images are taken for rows", [](Map& map) { std::swap(map.planes[0].box, map.planes[1].box); }},
+      {"what lies ahead is read", [](Map& map) { map.inside = false; }}};
+  for (const auto& [name, put] : faults) {
+    bool shows = false;
+    std::size_t verified = 0;
+    try {
+      shows = !emulation_agrees(sample.program, sample.arguments, sample.run, {.change_kernel = [&](Kernel& kernel) {
+                                  for (Map& map : kernel.maps)
+                                    if (map.inside) put(map);
+                                  verified = simt::faults(kernel).size();
+                                }});
+    } catch (const Error&) { shows = true; }
+    EXPECT_TRUE(shows || verified > 0) << name;
+  }
+}
+
 }  // namespace
 }  // namespace tegula::gpu

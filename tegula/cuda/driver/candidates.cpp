@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tegula/core/setting.h"
 #include "tegula/cuda/blas/blas.h"
 #include "tegula/cuda/blas/blas_gradient.h"
 #include "tegula/cuda/fourier/fourier.h"
@@ -39,7 +40,17 @@ std::vector<Candidate> ways(Context& context, const Matmul& d) {
   return {{d, price.in_halves, small}, {d.in(f32), price.in_f32, small}};
 }
 
-std::vector<Candidate> ways(Context&, const Convolution& d) {
+constexpr int kWithWgmma = 90;  // architecture
+constexpr bool kConvolutionInTiles = false;  // no card has compared them so far (bench/tile_convolutions.cpp)
+
+/// Whether the tile programs of ops/products/convolution_tiles.h take its place.
+bool tiles_are_faster(const Convolution& d, int architecture) {
+  static const auto forced = word_set("TEGULA_CONVOLUTION", {"call", "tiles"}, "convolution");
+  if (!d.epilogue.is_empty() || d.bias_gradient) return false;
+  return forced ? *forced == 1 : kConvolutionInTiles && architecture == kWithWgmma;
+}
+
+std::vector<Candidate> ways(Context& context, const Convolution& d) {
   Convolution best = d;
   const runtime::Sums sums = runtime::sums_of(d.epilogue);
   const bool relu = d.dtype() != f64 && sums.rest == runtime::relu(d.dtype());
@@ -48,7 +59,7 @@ std::vector<Candidate> ways(Context&, const Convolution& d) {
   if (d.dtype() != f64)
     best.input.layout = Layout::channels_last(d.input.layout.shape), best.weight.layout = Layout::channels_last(d.weight.layout.shape),
     best.output.layout = Layout::channels_last(d.output.layout.shape);
-  std::vector<Candidate> out{{best}};
+  std::vector<Candidate> out{{best, {}, tiles_are_faster(d, context.card.architecture)}};
   if (best != as_it_lies) out.push_back({as_it_lies});
   if (!is_half(d.dtype())) return out;
   // Groups are not priced: as TF32, cuDNN takes 99 us for the step of a layer that takes 63 us in bf16 (64 channels in 8 groups, H200).

@@ -64,14 +64,17 @@ std::vector<CUtensorMap> maps_of(const Generated& code, const Argument* argument
     };
     constexpr cuuint64_t kPlanes = cuuint64_t{1} << 30;  // nothing says how many there are
     std::vector<cuuint64_t> sizes{at_least_one(map.columns), at_least_one(map.rows)}, strides{static_cast<cuuint64_t>(stride)};
-    std::vector<cuuint32_t> box{static_cast<cuuint32_t>(map.box_columns), static_cast<cuuint32_t>(map.box_rows)};
+    // Of boxes whose rows are `step` apart the driver counts those between them, too.
+    const auto whole = [](int count, int step) { return static_cast<cuuint32_t>((count - 1) * step + 1); };
+    std::vector<cuuint32_t> box{static_cast<cuuint32_t>(map.box_columns), whole(map.box_rows, map.row_step)};
+    std::vector<cuuint32_t> steps{1, static_cast<cuuint32_t>(map.row_step)};
     bool ahead = stride > 0;
     for (const simt::TensorMap::Plane& plane : map.planes) {
       const std::int64_t distance = simt::TensorMap::distance(plane, size) * bytes;
       ahead = ahead && distance > 0;
-      sizes.push_back(kPlanes), strides.push_back(static_cast<cuuint64_t>(distance)), box.push_back(1);
+      sizes.push_back(plane.size ? at_least_one(*plane.size) : kPlanes), strides.push_back(static_cast<cuuint64_t>(distance));
+      box.push_back(whole(plane.box, plane.step)), steps.push_back(static_cast<cuuint32_t>(plane.step));
     }
-    const std::vector<cuuint32_t> ones(box.size(), 1);
     const CUtensorMapSwizzle swizzle = map.pitch == 128  ? CU_TENSOR_MAP_SWIZZLE_128B
                                        : map.pitch == 64 ? CU_TENSOR_MAP_SWIZZLE_64B
                                                          : CU_TENSOR_MAP_SWIZZLE_32B;
@@ -81,7 +84,7 @@ std::vector<CUtensorMap> maps_of(const Generated& code, const Argument* argument
     const auto rank = static_cast<cuuint32_t>(box.size());
     const CUresult made = !ahead ? CUDA_ERROR_INVALID_VALUE
                                  : cuTensorMapEncodeTiled(&maps.emplace_back(), type, rank, arguments[map.pointer].pointer, sizes.data(),
-                                                          strides.data(), box.data(), ones.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                                          strides.data(), box.data(), steps.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
                                                           CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (made != CUDA_SUCCESS) return {};
   }

@@ -6,6 +6,7 @@
 #include "tegula/graph/structural.h"
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/rows/tile_launch.h"
+#include "tegula/ops/shape/image_axes.h"
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula::ops {
@@ -23,19 +24,6 @@ constexpr std::int64_t kLeastTiles = 4;
 constexpr std::int64_t kMostChannels = 64;  // channels of a tile of the weight's gradient
 
 std::int64_t ceil_divide(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-/// (N, C, spatial…) as (N, spatial…, C), and back.
-Dims channels_to_last(int rank) {
-  Dims order{0};
-  for (int i = 2; i < rank; ++i) order.push_back(i);
-  order.push_back(1);
-  return order;
-}
-Dims channels_to_second(int rank) {
-  Dims order{0, rank - 1};
-  for (int i = 1; i + 1 < rank; ++i) order.push_back(i);
-  return order;
-}
 
 /// Activations (N, spatial…, C); the weight (window…, C) where it is read, (C, 1, window…) where it is the result.
 class DepthwiseOp final : public KernelOp {

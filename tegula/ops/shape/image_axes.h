@@ -12,4 +12,17 @@ Tensor channels_first(const Tensor& x, int axes, AxisOrder order, const Line& wh
 /// The inverse, for the result.
 Tensor channels_as(const Tensor& y, int axes, AxisOrder order, const Line& where);
 
+/// The axes of (N, C, spatial…) as (N, spatial…, C), and back.
+inline Dims channels_to_last(int rank) {
+  Dims order{0};
+  for (int i = 2; i < rank; ++i) order.push_back(i);
+  order.push_back(1);
+  return order;
+}
+inline Dims channels_to_second(int rank) {
+  Dims order{0, rank - 1};
+  for (int i = 1; i + 1 < rank; ++i) order.push_back(i);
+  return order;
+}
+
 }  // namespace tegula::ops

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
+#include <numeric>
 #include <vector>
+
+#include "tegula/simt/decide/polynomial.h"
 
 namespace tegula::gpu {
 
@@ -190,8 +194,179 @@ class Finder {
   const Analysis& a_;
 };
 
+/// The same by the numbers' sums of products, however they are written; and tiles of more axes, or of limits at both ends, whose coordinates may be anywhere, as what
+/// lies outside is 0.
+class GeneralFinder {
+ public:
+  GeneralFinder(const Analysis& analysis, Id load) : a_(analysis), inside_(has_both_ends(analysis, load)) {}
+
+  std::optional<TensorBox> find(Id load, int along) const {
+    const tile::Instruction& self = a_[load];
+    const Shape& shape = self.type.shape;
+    const Form pointer = a_.affine(self.operands[0]), mask = self.operands.size() > 1 ? a_.box(self.operands[1]) : Form();
+    const int last = shape.rank() > 2 ? shape.rank() - 1 : along;
+    if (pointer.root < 0 || pointer.rest >= 0 || a_[pointer.root].word != Word::Parameter) return {};
+    const DType dtype = a_.type(self.operands[0]).dtype;
+    const int line = std::countr_zero(static_cast<unsigned>(kLineBytes / static_cast<int>(tegula::size_of(dtype))));
+    auto rest = polynomial_of(a_, pointer.base);
+    if (!rest || !pointer.stride[static_cast<std::size_t>(last)].is(1) || a_.twos(pointer.root) < line) return {};
+    TensorBox box;
+    box.map.pointer = static_cast<int>(a_[pointer.root].attribute), box.map.dtype = dtype, box.map.inside = inside_;
+    bool has_rows = false;
+    std::vector<int> axes{last};
+    for (int axis = shape.rank(); axis-- > 0;)
+      if (axis != last) axes.push_back(axis);
+    for (const int axis : axes) {
+      if (shape[axis] == 1 && axis != last && !is_limited(mask, axis)) continue;  // a plane
+      const auto side = side_of(mask, axis, shape[axis]);
+      const auto step = polynomial_of(a_, pointer.stride[static_cast<std::size_t>(axis)]);
+      if (!side || !step) return {};
+      if (axis == last) {
+        if (side->step != 1 || !may_begin_at(*side)) return {};
+        box.x = term_of(a_, side->first), box.map.columns = side->size;
+        rest = add(*std::move(rest), side->first, -1);
+        continue;
+      }
+      auto distance = divided(shape[axis] == 1 ? Polynomial() : *step, side->step);
+      if (!distance || !may_begin_at(*side)) return {};
+      rest = add(*std::move(rest), multiply(side->first, *distance), -1);
+      auto factors = factors_of(*distance, line);
+      if (!factors) return {};
+      if (!has_rows) {
+        if (factors->size() != 1) return {};
+        box.map.rows = side->size, box.map.stride = factors->front(), box.map.row_step = side->step;
+        box.map.box_rows = static_cast<int>(shape[axis]), box.y = term_of(a_, side->first);
+        has_rows = true;
+        continue;
+      }
+      box.map.planes.push_back(
+          {.factors = *std::move(factors), .size = side->size, .box = static_cast<int>(shape[axis]), .step = side->step});
+      box.planes.push_back(term_of(a_, side->first));
+    }
+    return has_rows && add_planes(*rest, line, box) ? std::optional(std::move(box)) : std::nullopt;
+  }
+
+ private:
+  /// Of an axis: the coordinate of the tile's first element and those from one to the next, and the size. `ends`: the mask is false before 0, too.
+  struct Side {
+    Polynomial first;
+    TensorMap::Size size;
+    int step = 1;
+    bool ends = false;
+  };
+  /// Of a box that is inside: the tensor has nothing ahead of it, or the program reads nothing there.
+  bool may_begin_at(const Side& side) const { return inside_ ? side.ends || is_natural(a_, side.first) : side.step == 1; }
+  static bool has_both_ends(const Analysis& a, Id load) {
+    const tile::Instruction& self = a[load];
+    if (self.type.shape.rank() > 2) return true;
+    const Form mask = self.operands.size() > 1 ? a.box(self.operands[1]) : Form();
+    return std::ranges::any_of(mask.conditions, [](const Condition& one) { return one.kind == Condition::Kind::AtLeast; });
+  }
+  static bool is_limited(const Form& mask, int axis) {
+    return std::ranges::any_of(mask.conditions,
+                               [&](const Condition& one) { return one.axis == axis && one.limit.kind != Term::Kind::Number; });
+  }
+
+  std::optional<TensorMap::Size> size_of(const Polynomial& size) const {
+    if (size.empty()) return TensorMap::Size{};
+    if (size.size() > 1) return {};
+    const auto& [scalars, coefficient] = *size.begin();
+    if (scalars.empty()) return coefficient > 0 ? std::optional(TensorMap::Size{.number = coefficient}) : std::nullopt;
+    if (scalars.size() > 1 || coefficient != 1 || !is_argument(scalars[0])) return {};
+    return TensorMap::Size{.parameter = static_cast<int>(a_[scalars[0]].attribute)};
+  }
+  bool is_argument(Id id) const { return a_[id].word == Word::Parameter && !a_.type(id).pointer && is_integer(a_.type(id).dtype); }
+
+  std::optional<Side> side_of(const Form& mask, int axis, std::int64_t length) const {
+    std::optional<Polynomial> below, from;
+    Side side;
+    for (const Condition& one : mask.conditions) {
+      if (one.kind != Condition::Kind::Below && one.kind != Condition::Kind::AtLeast) return {};
+      if (one.axis != axis) continue;
+      auto& limit = one.kind == Condition::Kind::Below ? below : from;
+      if (limit) return {};
+      // step * coordinate: (limit + step - 1) / step, rounded down.
+      const bool is_quotient = one.limit.kind == Term::Kind::Quotient;
+      const std::int64_t step = is_quotient ? (*one.limit.operands)[1].value : 1;
+      limit = polynomial_of(a_, is_quotient ? (*one.limit.operands)[0] : one.limit);
+      if (!limit || step > kMostStep || (side.step != 1 && side.step != step)) return {};
+      side.step = static_cast<int>(step);
+      limit = add(*std::move(limit), {{{}, step - 1}}, step > 1 ? -1 : 0);
+    }
+    if (!below && !from) return length > 0 ? std::optional(Side{.first = {}, .size = {.number = length}}) : std::nullopt;
+    if (!below) return {};
+    side.ends = from.has_value();
+    Polynomial size;
+    if (from) {
+      side.first = add({}, *from, -1), size = add(*below, side.first);
+    } else {
+      auto argument = std::ranges::find_if(
+          *below, [&](const auto& one) { return one.first.size() == 1 && one.second == 1 && is_argument(one.first[0]); });
+      if (argument == below->end()) argument = below->find({});
+      if (argument == below->end()) return {};
+      size = {*argument};
+      side.first = add(size, *below, -1);
+    }
+    const auto known = size_of(size);
+    if (!known) return {};
+    side.size = *known;
+    return side;
+  }
+
+  static std::optional<Polynomial> divided(Polynomial distance, int step) {
+    for (auto& [scalars, coefficient] : distance) {
+      if (coefficient % step != 0) return {};
+      coefficient /= step;
+    }
+    return distance;
+  }
+  /// The launch's numbers whose product it is, which 2^line divides.
+  std::optional<std::vector<TensorMap::Size>> factors_of(const Polynomial& distance, int line) const {
+    if (distance.size() != 1) return {};
+    const auto& [scalars, coefficient] = *distance.begin();
+    if (coefficient <= 0) return {};
+    std::vector<TensorMap::Size> factors;
+    int twos = Term::number(coefficient).twos;
+    if (coefficient != 1 || scalars.empty()) factors.push_back({.number = coefficient});
+    for (const Id id : scalars) {
+      if (!is_argument(id)) return {};
+      factors.push_back({.parameter = static_cast<int>(a_[id].attribute)});
+      twos += a_.twos(id);
+    }
+    return twos >= line ? std::optional(std::move(factors)) : std::nullopt;
+  }
+  /// What is left of the base: numbers of planes, which are at least 0, times distances that the launch knows.
+  bool add_planes(const Polynomial& rest, int line, TensorBox& box) const {
+    std::map<std::vector<Id>, Polynomial> numbers;  // by the launch's part
+    for (const auto& [scalars, coefficient] : rest) {
+      std::vector<Id> known, others;
+      for (const Id id : scalars) (is_argument(id) ? known : others).push_back(id);
+      numbers[known][others] = coefficient;
+    }
+    for (auto& [known, number] : numbers) {
+      std::int64_t common = 0;
+      for (const auto& [scalars, coefficient] : number) common = std::gcd(common, coefficient);
+      for (auto& [scalars, coefficient] : number) coefficient /= common;
+      const auto factors = factors_of({{known, common}}, line);
+      if (!factors || (inside_ && !is_natural(a_, number)) || box.planes.size() == TensorMap::kMostPlanes) return false;
+      box.map.planes.push_back({.factors = *factors});
+      box.planes.push_back(term_of(a_, number));
+    }
+    return box.planes.size() <= TensorMap::kMostPlanes;
+  }
+
+  static constexpr std::int64_t kMostStep = 8;  // of a tensor map
+  const Analysis& a_;
+  bool inside_;
+};
+
 }  // namespace
 
-std::optional<TensorBox> box_of(const Analysis& analysis, Id load, int along) { return Finder(analysis).find(load, along); }
+std::optional<TensorBox> box_of(const Analysis& analysis, Id load, int along) {
+  const tile::Instruction& self = analysis[load];
+  const bool is_deep = self.type.shape.rank() > 2;
+  const auto found = is_deep ? std::nullopt : Finder(analysis).find(load, along);
+  return found ? found : GeneralFinder(analysis, load).find(load, along);
+}
 
 }  // namespace tegula::gpu

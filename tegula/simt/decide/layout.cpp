@@ -88,8 +88,15 @@ ThreadGrid staged_row(const TileUse& use) {
 
 }  // namespace
 
+Shape in_two_axes(const Shape& shape) {
+  std::int64_t rows = 1;
+  for (int axis = 0; axis + 1 < shape.rank(); ++axis) rows *= shape[axis];
+  return {rows, shape.back()};
+}
+
 Spread ThreadGrid::spread_of(const Shape& shape) const {
   if (numel(shape) == 1) return Spread::Uniform;
+  if (merges_axes && shape.rank() > 2) return spread_of(in_two_axes(shape));
   if (shape.rank() == 1 && lines_are_rows && shape[0] == rows) return Spread::Row;
   if (shape.rank() == 1) return shape[0] == columns ? Spread::Column : shape[0] == rows ? Spread::Row : Spread::Flat;
   if (shape.rank() != 2) return Spread::Flat;

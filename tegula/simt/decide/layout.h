@@ -23,6 +23,9 @@ enum class Spread : std::uint8_t {
   Flat,     // anything else:                         v[c]
 };
 
+/// A tile of more axes as rows and columns: all axes but the last one together are rows.
+Shape in_two_axes(const Shape& shape);
+
 /// How many threads there are and what each holds. `vector` is a power of two. Below a warp column_threads and row_threads are powers of two
 /// too, above it a row of threads is a number of whole warps.
 struct ThreadGrid {
@@ -40,6 +43,7 @@ struct ThreadGrid {
       false;  // of fragments: four warps have 64 rows together, as wgmma has them; else 8 rows of each warp lie below those of another
   std::vector<std::int64_t> widths = {};  // of fragments: columns of other tiles of as many rows, spread alike
   bool lines_are_rows = false;  // of fragments: a line of as many elements as there are rows and columns has one for each row
+  bool merges_axes = false;  // of fragments: tiles of more than two axes are held as in_two_axes
   bool reduces = false;  // columns are reduced: work goes on behind barriers, and what is held meanwhile costs
 
   int threads() const { return row_threads * column_threads; }

@@ -6,6 +6,14 @@
 
 namespace tegula::gpu {
 
+/// Calls f(region) for the region and all within.
+template <class F>
+void for_each_region(const tile::Program& program, const tile::Region& region, F&& f) {
+  f(region);
+  for (const tile::Id id : region.body)
+    for (const tile::Region& inner : program[id].regions) for_each_region(program, inner, f);
+}
+
 /// digits.cpp: how exact each word has to be. A value that is rounded to halves, or stored as them, needs their digits in every kernel, so that it is
 /// the same however a graph is cut; one that is compared before needs all, to equal what another kernel makes of the same operands.
 std::vector<Digits> digits_of_words(const Values& values);

@@ -21,6 +21,8 @@ namespace tegula::gpu {
 
 class Values;
 
+constexpr int kStepBytes = 32;  // of a row of an operand, that one mma takes
+
 /// In shared memory. Piece p of row r lies where piece p ^ ((r >> shift()) & mask()) would.
 struct SwizzledTile {
   int rows = 0, pieces = 0;  // pieces of 16 bytes in a row
@@ -34,7 +36,7 @@ struct SwizzledTile {
 /// A load that goes straight into shared memory.
 struct CopiedTile {
   SwizzledTile tile;
-  int along = 1;  // axis whose neighbours lie side by side, in memory and in the rows of the tile
+  int along = 1;  // axis, of two (layout.h: in_two_axes), whose neighbours lie side by side, in memory and in the rows of the tile
   int wide = 1;  // elements of one copy
   std::size_t place = 0;  // from the begin of the ring; of what a loop fetches ahead, of a stage
   tile::Id loop = -1;  // that fetches it ahead
@@ -42,6 +44,9 @@ struct CopiedTile {
   int map = -1;  // then: of TensorProducts::maps
   tile::Id last = -1;  // of a ring whose tiles come apart: the last product that reads it
 };
+
+/// The axis of the load's tile along which copied elements are neighbours.
+inline int axis_along(const Shape& shape, const CopiedTile& copied) { return shape.rank() > 2 ? shape.rank() - 1 : copied.along; }
 
 struct Operand {
   tile::Id value = -1;  // the tile in shared memory
@@ -97,6 +102,9 @@ std::int64_t imprecise_terms(const tile::Instruction& dot);
 std::optional<Shape> shape_of_products(const tile::Program& program, int architecture);
 /// Columns of the others that have as many rows: threads hold them alike. None where columns are reduced, which other threads would hold.
 std::vector<std::int64_t> widths_of_products(const tile::Program& program, const Shape& sums, int architecture);
+/// Whether tiles of more than two axes can lie as rows and columns: nothing looks across their axes or turns them, they come from memory, go there, or are
+/// rows and columns again.
+bool merges_axes(const tile::Program& program);
 /// The hint of their loops (num_warps, tile/language/control.h), as a power of two; 0: there is none.
 int warps_wanted(const tile::Program& program, int architecture);
 /// `groups`: four warps multiply together. Threads for a tile of sums: one warp has 16 rows or more and 16 columns or more. `wanted`: warps; 0: as many as the sums

@@ -24,6 +24,7 @@ bool is_own(Word word) {
     case Word::Arange:
     case Word::Broadcast:
     case Word::ExpandDims:
+    case Word::Reshape:
     case Word::Load:
     case Word::Store:
     case Word::Dot:
@@ -41,6 +42,7 @@ class Roles {
     if (!v_.grid().groups || !p_.fit_groups || a_.guarded() || p_.rings.size() != 1 || p_.all.size() != 1) return false;
     const auto& [loop, ring] = *p_.rings.begin();
     const std::vector<Id>& whole = a_.program().body.body;
+    if (std::ranges::any_of(p_.copied, [&](const auto& one) { return one.second.loop != loop; })) return false;
     if (!ring.boxes || std::ranges::find(whole, loop) == whole.end() || v_.at(loop).regions[0].body.empty()) return false;
     return std::ranges::all_of(v_.at(loop).operands.begin(), v_.at(loop).operands.begin() + 3, [&](Id one) { return is_scalar(one); }) &&
            copies_follow(loop, ring) && are_own(a_.program().body, loop);
@@ -66,7 +68,8 @@ class Roles {
     counter_ = v_.at(loop).regions[0].parameters[0];
     return std::ranges::all_of(ring.addresses, [&](Id one) { return is_scalar(one); }) && std::ranges::all_of(ring.loads, [&](Id load) {
              const CopiedTile& copied = p_.copied.at(load);
-             return is_scalar(copied.box->x) && is_scalar(copied.box->y);
+             return is_scalar(copied.box->x) && is_scalar(copied.box->y) &&
+                    std::ranges::all_of(copied.box->planes, [&](const Term& one) { return is_scalar(one); });
            });
   }
   bool are_own(const tile::Region& region, Id loop) const {
@@ -75,6 +78,7 @@ class Roles {
       if (p_.absorbed.contains(id)) return true;
       if (!is_own(self.word) || (self.word == Word::For && id != loop)) return false;
       if (self.word == Word::Store && writes_copied(self)) return false;
+      if (self.word == Word::Reshape && !v_.renames(id)) return false;  // by way of shared memory
       return std::ranges::all_of(self.regions, [&](const tile::Region& inner) { return are_own(inner, loop); });
     });
   }

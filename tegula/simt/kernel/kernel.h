@@ -227,10 +227,12 @@ struct Arrive {
   Expression counter;
 };
 /// The box of the map that begins at (x, y) of a plane, to `place`. Where a coordinate is negative the thread itself reads what the program says: rows that
-/// begin `stride` elements apart, below the limits, from pointer + y * stride + x on, of the plane that begins at `pointer`.
+/// begin `stride` elements apart, below the limits, from pointer + y * stride + x on, of the plane that begins at `pointer`. Of a map that is `inside` no
+/// coordinate is: pointer, limits and stride are not read.
 struct CopyBox {
   int map = 0;  // of Kernel::maps
-  int box_columns = 0, box_rows = 0, pitch = 128;  // the same of it
+  int box_columns = 0, box_rows = 0, pitch = 128;  // the same of it, rows of all planes
+  bool inside = false;  // the same
   Expression place, counter, pointer, x, y, columns, rows, stride;
   Expressions planes;  // which one, along each of the map's further axes
 };

@@ -72,7 +72,8 @@ void for_each_expression_of(W& what, F&& f) {
   else if constexpr (std::is_same_v<T, ExpectBytes> || std::is_same_v<T, Arrive>) all(what.counter);
   else if constexpr (std::is_same_v<T, AwaitBytes>) all(what.counter, what.parity);
   else if constexpr (std::is_same_v<T, CopyBox>) {
-    all(what.place, what.counter, what.pointer, what.x, what.y, what.columns, what.rows, what.stride);
+    all(what.place, what.counter, what.x, what.y);
+    if (!what.inside) all(what.pointer, what.columns, what.rows, what.stride);
     for (auto& one : what.planes) f(one);
   } else if constexpr (std::is_same_v<T, Combine>) {
     for (auto& one : what.registers) f(one);

@@ -196,7 +196,7 @@ void Lowering::store(Id id) {
 bool Lowering::store_pieces(Id pointer, Id value, Id mask) {
   constexpr int kColumns = 8;
   const Shape& shape = a_.type(pointer).shape;
-  while (at(value).word == Word::Narrow && renames(value)) value = a_.resolve(at(value).operands[0]);
+  while ((at(value).word == Word::Narrow || at(value).word == Word::Reshape) && renames(value)) value = a_.resolve(at(value).operands[0]);
   const auto vectors = vector_access(pointer, mask, Spread::Full);
   if (spread(pointer) != Spread::Full || spread(value) != Spread::Full || !has_registers(value) || !is_half(a_.type(pointer).dtype) ||
       !vectors || a_.contiguous(pointer) < kColumns || grid_.column_steps_of(shape) % 4 != 0)

@@ -58,7 +58,7 @@ void Lowering::copy_tile(Id load) {
     Expression limit = each;
     if (mask >= 0) {
       for (const Condition& one : a_.box(mask).conditions) {
-        const bool limits = one.kind == Condition::Kind::Below && one.axis == copied.along;
+        const bool limits = one.kind == Condition::Kind::Below && one.axis == axis_along(shape, copied);
         if (limits) limit = simt::call("smaller", std::move(limit), limit_of(one.limit) - along);
         else on.emplace_back(condition(one, Spread::Full, shape));
       }
@@ -116,20 +116,24 @@ void Lowering::copy_boxes(Id load, const CopiedTile& copied) {
     for (const simt::TensorMap::Size& factor : map.planes[i].factors) distance = std::move(distance) * size(factor);
     begin = std::move(begin) + std::move(distance);
   }
-  for (int strip = 0; strip < strips; ++strip)
-    add(simt::CopyBox{.map = copied.map,
+  for (int strip = 0; strip < strips; ++strip) {
+    simt::CopyBox box{.map = copied.map,
                       .box_columns = map.box_columns,
-                      .box_rows = map.box_rows,
+                      .box_rows = map.all_rows(),
                       .pitch = map.pitch,
+                      .inside = map.inside,
                       .place = copied_begin(load, "into") + static_cast<std::size_t>(strip) * map.box_bytes(),
                       .counter = Expression("tiles") + counters_of(load) + Expression("into") * 8,
-                      .pointer = begin,
+                      .pointer = {},
                       .x = expression_of(tile::add(copied.box->x, Term::number(strip * map.box_columns))),
                       .y = expression_of(copied.box->y),
-                      .columns = size(map.columns),
-                      .rows = size(map.rows),
-                      .stride = size(map.stride),
-                      .planes = planes});
+                      .columns = {},
+                      .rows = {},
+                      .stride = {},
+                      .planes = planes};
+    if (!map.inside) box.pointer = begin, box.columns = size(map.columns), box.rows = size(map.rows), box.stride = size(map.stride);
+    add(std::move(box));
+  }
 }
 
 /// What was copied where it stands is seen by all.
@@ -145,7 +149,7 @@ void Lowering::await_tiles() {
 bool Lowering::store_by_rows(const VectorAccess& vectors, Id pointer, Id value) {
   if (decided_.products.copies_apart) return store_by_warps(vectors, pointer, value);
   constexpr int kColumns = 8;
-  const Shape& shape = a_.type(pointer).shape;
+  const Shape shape = in_two_axes(a_.type(pointer).shape);
   const SwizzledTile tile{.rows = static_cast<int>(shape[0]), .pieces = static_cast<int>(shape[1]) / kColumns};
   const TileRingPlan* ring = nullptr;
   for (const auto& [loop, plan] : decided_.products.rings)
@@ -188,7 +192,7 @@ bool Lowering::store_by_rows(const VectorAccess& vectors, Id pointer, Id value) 
 /// The same where a ring is filled for the next instance meanwhile: each warp takes its rows, eight times 64 columns at a time, through memory of its own.
 bool Lowering::store_by_warps(const VectorAccess& vectors, Id pointer, Id value) {
   constexpr int kColumns = 8, kStrip = 64, kRows = 8, kLanes = 32;
-  const Shape& shape = a_.type(pointer).shape;
+  const Shape shape = in_two_axes(a_.type(pointer).shape);
   if (decided_.products.rows_bytes == 0 || shape[1] % kStrip != 0) return false;
   const SwizzledTile tile{.rows = kRows, .pieces = kStrip / kColumns};
   const simt::Type stored = simt::pointer_to(simt::stored(a_.type(pointer).dtype));

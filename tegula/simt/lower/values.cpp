@@ -43,6 +43,18 @@ Expression Lowering::coordinate(int axis, Spread loops, const Shape& shape) cons
     return index.kind == Expression::Kind::Name ? index : simt::group(std::move(index));
   }
   if (shape.rank() == 1) return grid_.spread_of(shape) == Spread::Row ? "row" : "col";
+  if (shape.rank() > 2) {  // rows of the axes but the last one together
+    if (axis + 1 == shape.rank()) return "col";
+    const auto of = [&](int begin, int end) {
+      std::int64_t product = 1;
+      for (int i = begin; i < end; ++i) product *= shape[i];
+      return product;
+    };
+    const std::int64_t inner = of(axis + 1, shape.rank() - 1), outer = of(0, axis);
+    Expression index = inner == 1 ? Expression("row") : Expression("row") / inner;
+    if (outer > 1) index = std::move(index) % shape[axis];
+    return inner == 1 && outer == 1 ? index : simt::group(std::move(index));
+  }
   return axis == 0 ? "row" : "col";
 }
 
@@ -52,7 +64,7 @@ Expression Lowering::linear(Spread loops, const Shape& shape) const {
     case Spread::Flat: return "e";
     case Spread::Row: return "row";
     case Spread::Column: return "col";
-    default: return simt::group(Expression("row") * shape[1] + "col");
+    default: return simt::group(Expression("row") * shape.back() + "col");
   }
 }
 
@@ -87,6 +99,7 @@ Expression Lowering::expression_of(const Term& term) const {
   const Term& first = (*term.operands)[0];
   Expression a = expression_of(first), b = expression_of((*term.operands)[1]);
   if (term.kind == Term::Kind::Difference) return simt::call("difference", {std::move(a), std::move(b)});
+  if (term.kind == Term::Kind::Quotient) return simt::call("rounded_down", {std::move(a), std::move(b)});
   if (term.kind == Term::Kind::Sum) return simt::group(std::move(a) + std::move(b));
   return simt::group(first.is(-1) ? simt::unary("-", std::move(b)) : std::move(a) * std::move(b));
 }

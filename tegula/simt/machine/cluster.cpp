@@ -107,8 +107,11 @@ void Cluster::place_instance(Warp& warp, const runtime::ArgumentSet& set, std::i
     maps_.push_back({.begin = reinterpret_cast<std::uintptr_t>(set.arguments[map.pointer].pointer),
                      .columns = size(map.columns),
                      .rows = size(map.rows),
-                     .stride = size(map.stride)});
-    for (const TensorMap::Plane& plane : map.planes) maps_.back().planes.push_back(TensorMap::distance(plane, size));
+                     .stride = size(map.stride),
+                     .planes = {},
+                     .of = &map});
+    for (const TensorMap::Plane& plane : map.planes)
+      maps_.back().planes.push_back({TensorMap::distance(plane, size), plane.size ? std::optional(size(*plane.size)) : std::nullopt});
   }
   for (std::size_t i = 0; i < kernel_.parameters.size(); ++i) {
     const tile::Parameter& declared = kernel_.parameters[i].declared;

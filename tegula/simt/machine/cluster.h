@@ -2,6 +2,7 @@
 // The blocks that run one instance, and what their warps share.
 
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <vector>
 
@@ -35,7 +36,12 @@ class Cluster {
   struct Map {
     std::uint64_t begin = 0;  // address
     std::int64_t columns = 0, rows = 0, stride = 0;
-    std::vector<std::int64_t> planes = {};  // elements from one to the next
+    struct Plane {
+      std::int64_t distance = 0;  // elements from one to the next
+      std::optional<std::int64_t> size = {};
+    };
+    std::vector<Plane> planes = {};
+    const TensorMap* of = nullptr;
   };
   Arrivals& arrivals() { return arrivals_; }
   const Map& map(int number) const { return maps_[static_cast<std::size_t>(number)]; }

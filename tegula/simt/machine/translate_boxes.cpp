@@ -35,6 +35,36 @@ void each_lane(const Access& access, F&& f) {
   }
 }
 
+/// What the box that begins at these coordinates, columns, rows, planes, leaves from `begin` on.
+std::vector<Arrivals::Piece> pieces_of(const Cluster::Map& given, const std::vector<std::int64_t>& first, std::uint64_t begin) {
+  const TensorMap& map = *given.of;
+  const auto size = static_cast<std::int64_t>(size_of(map.dtype)), each = 16 / size;
+  std::vector<Arrivals::Piece> pieces;
+  const std::int64_t rows = map.all_rows();
+  for (std::int64_t row = 0; row < rows; ++row) {
+    const std::int64_t y = first[1] + row % map.box_rows * map.row_step;
+    bool there = y < given.rows && (!map.inside || y >= 0);
+    std::int64_t from = y * given.stride, rest = row / map.box_rows;
+    for (std::size_t i = 0; i < map.planes.size(); ++i) {
+      const std::int64_t plane = first[2 + i] + rest % map.planes[i].box * map.planes[i].step;
+      rest /= map.planes[i].box;
+      there = there && (!map.inside || plane >= 0) && plane < given.planes[i].size.value_or(plane + 1);
+      from += plane * given.planes[i].distance;
+    }
+    for (std::int64_t piece = 0; piece < map.pitch / 16; ++piece) {
+      const std::int64_t column = first[0] + piece * each;
+      std::int64_t inside = there ? std::clamp<std::int64_t>(given.columns - column, 0, each) : 0;
+      if (map.inside && column < 0) inside = 0;
+      std::uint64_t place = begin + static_cast<std::uint64_t>(row * map.pitch + piece * 16);
+      place ^= (place >> 7 & static_cast<std::uint64_t>(map.pitch / 16 - 1)) << 4;
+      pieces.push_back({.to = place,
+                        .from = given.begin + static_cast<std::uint64_t>((from + column) * size),
+                        .there = static_cast<std::size_t>(inside * size)});
+    }
+  }
+  return pieces;
+}
+
 }  // namespace
 
 void Translator::operator()(const BeginCounters& begin) {
@@ -73,55 +103,35 @@ void Translator::operator()(const Arrive& arrive) {
 }
 
 void Translator::operator()(const CopyBox& copy) {
-  const Value place = lanes(copy.place), counter = lanes(copy.counter), pointer = lanes(copy.pointer);
+  const Value place = lanes(copy.place), counter = lanes(copy.counter), pointer = copy.inside ? Value() : lanes(copy.pointer);
   const auto number = [&](const Expression& e) { return lanes(e, Number::I64).slot; };
-  std::vector<Slot> planes;
-  for (const Expression& plane : copy.planes) planes.push_back(number(plane));
-  Type one = pointer.type;
-  --one.pointers;
-  native([=, to = place.slot, count = counter.slot, tensor = pointer.slot, x_at = number(copy.x), y_at = number(copy.y),
-          columns_at = number(copy.columns), rows_at = number(copy.rows), stride_at = number(copy.stride), map = copy.map,
-          box_rows = copy.box_rows, pitch = copy.pitch, size = static_cast<std::int64_t>(bytes_of(one)),
-          sentence = said(text(copy.place))](Cluster& cluster, Warp& warp) {
+  std::vector<Slot> at{number(copy.x), number(copy.y)};
+  for (const Expression& plane : copy.planes) at.push_back(number(plane));
+  std::vector<Slot> limits;  // of a box that the thread may read itself
+  if (!copy.inside) limits = {pointer.slot, number(copy.columns), number(copy.rows), number(copy.stride)};
+  native([=, to = place.slot, count = counter.slot, map = copy.map, inside = copy.inside, sentence = said(text(copy.place))](
+             Cluster& cluster, Warp& warp) {
     each_lane(access_of(cluster, warp, to, sentence), [&](Access by, int lane) {
       const auto value = [&](const Slot& slot) { return warp.lanes<std::int64_t>(slot)[lane]; };
-      for (const Slot& slot : {count, tensor, x_at, y_at, columns_at, rows_at, stride_at}) {
-        if ((warp.defined[warp.at(slot)] >> lane & 1) != 0) continue;
-        return cluster.memory().find(Finding::Kind::Undefined, by, lane, " (its coordinates)");
+      for (const std::vector<Slot>& all : {std::vector{count}, at, limits}) {
+        for (const Slot& slot : all)
+          if ((warp.defined[warp.at(slot)] >> lane & 1) == 0)
+            return cluster.memory().find(Finding::Kind::Undefined, by, lane, " (its coordinates)");
       }
-      for (const Slot& slot : planes)
-        if ((warp.defined[warp.at(slot)] >> lane & 1) == 0)
-          return cluster.memory().find(Finding::Kind::Undefined, by, lane, " (its plane)");
-      const std::int64_t x = value(x_at), y = value(y_at);
       Cluster::Map given = cluster.map(map);
-      bool negative = x < 0 || y < 0;
-      for (std::size_t i = 0; i < planes.size(); ++i) {
-        negative = negative || value(planes[i]) < 0;
-        given.begin += static_cast<std::uint64_t>(value(planes[i]) * given.planes[i] * size);
+      const TensorMap& of = *given.of;
+      std::vector<std::int64_t> first;
+      for (const Slot& slot : at) first.push_back(value(slot));
+      if (!inside && std::ranges::any_of(first, [](std::int64_t one) { return one < 0; })) {  // the thread itself
+        given.begin = warp.lanes<std::uint64_t>(limits[0])[lane];
+        given.columns = value(limits[1]), given.rows = value(limits[2]), given.stride = value(limits[3]);
+        for (std::size_t i = 0; i < given.planes.size(); ++i) given.planes[i] = {}, first[2 + i] = 0;
       }
-      if (negative)  // the thread itself
-        given = {.begin = warp.lanes<std::uint64_t>(tensor)[lane],
-                 .columns = value(columns_at),
-                 .rows = value(rows_at),
-                 .stride = value(stride_at)};
-      const std::uint64_t begin = by.addresses[lane];
-      if (begin % 128 != 0) cluster.memory().find(Finding::Kind::Misaligned, by, lane);
-      std::vector<Arrivals::Piece> pieces;
-      for (std::int64_t row = 0; row < box_rows; ++row) {
-        for (std::int64_t piece = 0; piece < pitch / 16; ++piece) {
-          const std::int64_t column = x + piece * 16 / size;
-          const std::int64_t there = y + row < given.rows ? std::clamp<std::int64_t>(given.columns - column, 0, 16 / size) : 0;
-          std::uint64_t place_of = begin + static_cast<std::uint64_t>(row * pitch + piece * 16);
-          place_of ^= (place_of >> 7 & static_cast<std::uint64_t>(pitch / 16 - 1)) << 4;
-          pieces.push_back({.to = place_of,
-                            .from = given.begin + static_cast<std::uint64_t>(((y + row) * given.stride + column) * size),
-                            .there = static_cast<std::size_t>(there * size)});
-        }
-      }
-      by.element = static_cast<std::size_t>(size);
-      Access at = by;
-      at.addresses = warp.lanes<std::uint64_t>(count);
-      cluster.arrivals().bring(by, at, std::move(pieces), cluster.copies_at_once());
+      if (by.addresses[lane] % 128 != 0) cluster.memory().find(Finding::Kind::Misaligned, by, lane);
+      by.element = size_of(of.dtype);
+      Access counted = by;
+      counted.addresses = warp.lanes<std::uint64_t>(count);
+      cluster.arrivals().bring(by, counted, pieces_of(given, first, by.addresses[lane]), cluster.copies_at_once());
     });
   });
 }

@@ -68,6 +68,7 @@ constexpr Function kOthers[] = {
     entry<[](i64 x) { return prelude::place_of(x); }>("place_of"),
     entry<[](i64 limit) { return prelude::bounded(limit); }>("bounded"),
     entry<[](i64 a, i64 b) { return prelude::difference(a, b); }>("difference"),
+    entry<[](i64 a, i64 b) { return prelude::rounded_down(a, b); }>("rounded_down"),
     entry<[](i64 seed, i64 index) { return prelude::philox_word(seed, index); }>("philox_word"),
     // Functions of CUDA.
     entry<[](float x) { return ::floorf(x); }>("floorf"),

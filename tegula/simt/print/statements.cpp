@@ -219,6 +219,12 @@ class Printer {
   void operator()(const Arrive& arrive) { line("arrive(", arrive.counter, ")"); }
   void operator()(const CopyBox& copy) {
     begin();
+    if (copy.inside) {
+      say("copy_inside(", copy.place, ", map", copy.map, ", ", copy.counter, ", ", copy.x, ", ", copy.y);
+      for (const Expression& plane : copy.planes) say(", ", plane);
+      say(")");
+      return end();
+    }
     say("copy_box<", copy.box_columns, ", ", copy.box_rows, ", ", copy.pitch, ">(", copy.place, ", map", copy.map, ", ", copy.counter, ", ",
         copy.pointer, ", ", copy.x, ", ", copy.y, ", ", copy.columns, ", ", copy.rows, ", ", copy.stride);
     for (const Expression& plane : copy.planes) say(", ", plane);

@@ -234,7 +234,7 @@ class Verifier {
     check_all(copy);
     if (copy.map < 0 || static_cast<std::size_t>(copy.map) >= k_.maps.size()) return fault("a box of a map that the kernel does not have");
     const TensorMap& map = k_.maps[static_cast<std::size_t>(copy.map)];
-    if (map.box_columns != copy.box_columns || map.box_rows != copy.box_rows || map.pitch != copy.pitch ||
+    if (map.box_columns != copy.box_columns || map.all_rows() != copy.box_rows || map.pitch != copy.pitch || map.inside != copy.inside ||
         map.planes.size() != copy.planes.size())
       fault("a box has other sizes than its map");
   }

@@ -29,8 +29,10 @@ void Facts::visit(const Region& region) {
     if (self.word == Word::Result && program_[self.operands[0]].word == Word::If)
       branch_result_.try_emplace({self.operands[0], self.attribute}, id);
     examine(id);
-    if (self.word == Word::For && bits(self.operands[0]) < kAnyBits)  // counts up from there
-      bits_[index(self.regions[0].parameters[0])] = bits(self.operands[1]);
+    if (self.word == Word::For && bits(self.operands[0]) < kAnyBits) {  // counts up from there
+      const bool up = bits(self.operands[2]) < kAnyBits;
+      bits_[index(self.regions[0].parameters[0])] = up ? std::min(bits(self.operands[1]), kAnyBits - 1) : bits(self.operands[1]);
+    }
     if (self.word == Word::For && divides_counters_)
       twos_[index(self.regions[0].parameters[0])] = std::min(twos(self.operands[0]), twos(self.operands[2]));
     for (const Region& inner : self.regions) visit(inner);
@@ -132,8 +134,8 @@ int Facts::derive_bits(const Instruction& self) const {
       case Word::Arange: return self.attribute < 0 ? kAnyBits : of_number(self.attribute + numel(self.type.shape) - 1);
       case Word::Add: return both(std::max(operand(0), operand(1)) + 1);
       case Word::Mul: return both(operand(0) + operand(1));
-      case Word::Min:
-      case Word::Rem: return both(std::min(operand(0), operand(1)));
+      case Word::Min: return both(std::min(operand(0), operand(1)));
+      case Word::Rem: return operand(0) < kAnyBits ? std::min(operand(0), operand(1)) : kAnyBits;  // it has the sign of the dividend
       case Word::Max: return both(std::max(operand(0), operand(1)));
       case Word::Div: return both(operand(0));
       case Word::Select: return std::max(operand(1), operand(2));

@@ -10,7 +10,7 @@
 namespace tegula::tile {
 namespace {
 
-/// How terms are computed (affine.h). Limits are not divided: a mask that looks at every second coordinate is computed.
+/// How terms are computed (affine.h).
 struct Terms {
   static Term number(std::int64_t value) { return Term::number(value); }
   static Term add(const Term& a, const Term& b) { return tile::add(a, b); }
@@ -18,7 +18,7 @@ struct Terms {
   static std::optional<std::int64_t> known(const Term& a) { return a.known() ? std::optional(a.value) : std::nullopt; }
   static Term limit(const Term& a, const Term& b) { return subtract_for_limit(a, b); }
   static Term add_limit(const Term& a, const Term& b) { return tile::add(a, b); }
-  static std::optional<Term> quotient(const Term&, std::int64_t) { return std::nullopt; }
+  static std::optional<Term> quotient(const Term& a, std::int64_t step) { return tile::quotient(a, step); }
 };
 
 Form affine_form(int rank) {

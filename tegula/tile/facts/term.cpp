@@ -62,4 +62,9 @@ Term subtract_for_limit(const Term& a, const Term& b) {
   return Term::number(std::clamp(difference, -kMost, kMost));
 }
 
+Term quotient(const Term& a, std::int64_t step) {
+  if (!a.known()) return made_of(Term::Kind::Quotient, a, Term::number(step), 0, a.bits);
+  return Term::number(a.value / step - (a.value % step < 0));
+}
+
 }  // namespace tegula::tile

@@ -20,6 +20,7 @@ struct Term {
     Sum,         // of the operands, modulo 2^64
     Product,     // of the operands, modulo 2^64; a factor of -1 is the first one
     Difference,  // of the operands, exact within ±2^62, otherwise clamped
+    Quotient,    // the greatest number whose product with the second operand, which is a number above 1, is at most the first one
   };
   Kind kind = Kind::Number;
   std::int64_t value = 0;
@@ -39,5 +40,7 @@ Term add(const Term& a, const Term& b);
 Term multiply(const Term& a, const Term& b);
 /// a - b, but never beyond ±2^62: what a coordinate is compared with must not come round at the ends of i64.
 Term subtract_for_limit(const Term& a, const Term& b);
+/// Rounded down, by 2 or more.
+Term quotient(const Term& a, std::int64_t step);
 
 }  // namespace tegula::tile
