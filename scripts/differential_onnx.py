@@ -139,14 +139,33 @@ def transposed(c):
 
 
 def pooling(c):
-    axes = c.random.randint(1, 2)
+    axes = c.random.randint(1, 3)
     options = window(c, axes)
     kind = c.pick("MaxPool", "MaxPool", "AveragePool", "LpPool")
     if "auto_pad" not in options and kind != "LpPool":
         options["ceil_mode"] = c.pick(0, 1)
     if kind == "AveragePool":
         options["count_include_pad"] = c.pick(0, 1)
-    c.add(kind, [c.input([1, 2] + c.shape(axes, 5, 9))], 2 if kind == "MaxPool" and c.random.random() < 0.4 else 1, **options)
+    if "auto_pad" not in options and c.random.random() < 0.4:
+        options["dilations"] = c.shape(axes, 1, 2)
+        options["pads"] = [c.random.randint(0, n - 1) for n in options["kernel_shape"] * 2]  # more than half a window, too
+    if kind == "MaxPool" and c.random.random() < 0.3:
+        options["storage_order"] = c.pick(0, 1)
+    dtype = c.pick("f32", "f32", "f32", "i8", "u8") if kind == "MaxPool" else "f32"
+    c.add(kind, [c.input([c.pick(1, 2), 2] + c.shape(axes, 5, 9), dtype)], 2 if kind == "MaxPool" and c.random.random() < 0.4 else 1, **options)
+
+
+def columns(c):
+    axes = c.random.randint(1, 3)
+    image, block = c.shape(axes, 3, 6), c.shape(axes, 1, 3)
+    strides, pads = [c.random.randint(1, 2) for _ in range(axes)], [c.random.randint(0, 1) for _ in range(2 * axes)]
+    dilations = [c.random.randint(1, 2) for _ in range(axes)]
+    places = [(image[i] + pads[i] + pads[axes + i] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1 for i in range(axes)]
+    if min(places) < 1:
+        dilations, places = [1] * axes, [(image[i] + pads[i] + pads[axes + i] - block[i]) // strides[i] + 1 for i in range(axes)]
+    x = c.input([c.pick(1, 2), 2 * int(numpy.prod(block)), int(numpy.prod(places))])
+    sizes = [c.constant(numpy.array(one, numpy.int64)) for one in (image, block)]
+    c.add("Col2Im", [x, *sizes], strides=strides, pads=pads, dilations=dilations)
 
 
 def resize(c):
@@ -327,7 +346,7 @@ def network(c):
     c.add("Softmax", [c.add("Gemm", [flat, c.constant(c.values([3, channels])), c.constant(c.values([3]))], transB=1)])
 
 
-FAMILIES = (unary, unary, binary, binary, reduction, softmax, convolution, transposed, pooling, resize, movement, movement, product, normalization, recurrent, quantized,
+FAMILIES = (unary, unary, binary, binary, reduction, softmax, convolution, transposed, pooling, pooling, columns, resize, movement, movement, product, normalization, recurrent, quantized,
             cast, order, lookup, lookup, sampling)
 
 

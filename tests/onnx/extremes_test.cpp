@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tegula/onnx.h"
 #include "tests/onnx/writer.h"
@@ -44,6 +45,46 @@ TEST(OnnxExtremes, ScatterElementsTakesManyUpdates) {
     }
     EXPECT_EQ(got, expected);
   }
+}
+
+TEST(OnnxExtremes, PlacesInPadsAreNone) {
+  // Zeros are the lowest bytes, as the padding is.
+  const onnx::Model model = model_of(
+      {.nodes = {{"MaxPool",
+                  {"x"},
+                  {"y", "place"},
+                  {attribute("kernel_shape", std::vector<std::int64_t>{2, 2}), attribute("strides", std::vector<std::int64_t>{2, 2}),
+                   attribute("pads", std::vector<std::int64_t>{1, 1, 1, 1})}}},
+       .inputs = {value_proto("x", {1, 2, 2, 2}, kUint8)},
+       .outputs = {value_proto("y", {1, 2, 2, 2}, kUint8), value_proto("place", {1, 2, 2, 2}, 7)}});
+  const auto y = model(std::vector<Tensor>{zeros({1, 2, 2, 2}, u8)});
+  EXPECT_EQ(y[1].to_host<std::int64_t>(), (std::vector<std::int64_t>{0, 1, 2, 3, 4, 5, 6, 7}));
+}
+
+TEST(OnnxExtremes, PadsOfPoolingsMayBeLargeAndNegative) {
+  const auto pooled = [](const char* type, const std::vector<std::int64_t>& pads) {
+    const onnx::Model model = model_of({.nodes = {{type,
+                                                   {"x"},
+                                                   {"y"},
+                                                   {attribute("kernel_shape", std::vector<std::int64_t>{2}), attribute("pads", pads),
+                                                    attribute("strides", std::vector<std::int64_t>{2})}}},
+                                        .inputs = {value_proto("x", {1, 1, 4})},
+                                        .outputs = {value_proto("y", {})}});
+    return model(tensor({1.F, 2.F, 3.F, 4.F}, {1, 1, 4})).to_host<double>();
+  };
+  EXPECT_EQ(pooled("AveragePool", {3, 3}), (std::vector<double>{0, 1, 2.5, 4, 0}));
+  EXPECT_EQ(pooled("MaxPool", {-1, -1}), std::vector<double>{3});
+  EXPECT_EQ(pooled("LpPool", {-1, 1}), (std::vector<double>{std::sqrt(13.0), 4}));
+}
+
+TEST(OnnxExtremes, Col2ImInFourAxes) {
+  const Shape image{3, 2, 3, 2};
+  const onnx::Model model = model_of({.nodes = {{"Col2Im", {"x", "image", "block"}, {"y"}}},
+                                      .inputs = {value_proto("x", {1, 32, 4})},
+                                      .outputs = {value_proto("y", {})},
+                                      .initializers = {tensor_proto("image", {3, 2, 3, 2}), tensor_proto("block", {2, 2, 2, 2})}});
+  const Tensor x = normal({1, 32, 4});
+  EXPECT_EQ(model(x).to_host(), fold(x, image, 2).to_host());
 }
 
 /// v doubles until its sum reaches a hundred, at most `most` times.

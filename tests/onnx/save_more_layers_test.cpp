@@ -33,6 +33,48 @@ TEST(OnnxSaveMoreLayers, PoolingsOfLinesAndVolumes) {
   check("AdaptiveMaxPool3d", nn::AdaptiveMaxPool3d{{2, 3, 1}}, volumes());
 }
 
+TEST(OnnxSaveMoreLayers, MaximaWithTheirPlaces) {
+  const auto one = [](const std::string& name, const std::function<PooledPlaces(const Tensor&)>& pool, const Tensor& x) {
+    const auto f = [&](const std::vector<Tensor>& in) {
+      const PooledPlaces pooled = pool(in[0]);
+      return std::vector<Tensor>{pooled.values, pooled.indices};
+    };
+    check_round_trip(name, f, {}, {x});
+    const onnx::File file = onnx::to_file(name + ".onnx", {}, f, std::vector<Tensor>{x});
+    EXPECT_EQ(std::ranges::count(file.graph.nodes, "MaxPool", &onnx::Node::type), 1) << name;
+    EXPECT_EQ(std::ranges::count(file.graph.nodes, "Mod", &onnx::Node::type), 1) << name;
+  };
+  one("max_pool1d_with_indices", [](const Tensor& x) { return max_pool1d_with_indices(x, 3, {.stride = 2, .padding = 1}); }, lines());
+  one(
+      "max_pool2d_with_indices",
+      [](const Tensor& x) { return max_pool2d_with_indices(x, 3, {.stride = 2, .padding = 1, .dilation = {1, 2}}); }, images());
+  one("max_pool3d_with_indices", [](const Tensor& x) { return max_pool3d_with_indices(x, 2, {.ceil_mode = true}); }, volumes());
+  one(
+      "places of channels that come last", [](const Tensor& x) { return max_pool2d_with_indices(x, 2, {.layout = Layout::NHWC}); },
+      normal({2, 6, 5, 3}));
+  // Without a reader the places are not asked for.
+  const auto values = [](const std::vector<Tensor>& in) { return std::vector<Tensor>{max_pool2d_with_indices(in[0], 2).values}; };
+  const onnx::File file = onnx::to_file("values.onnx", {}, values, std::vector<Tensor>{images()});
+  ASSERT_EQ(file.graph.nodes.size(), 1u);
+  EXPECT_EQ(file.graph.nodes[0].outputs.size(), 1u);
+  // Sizes may be open: the plane is a product of them.
+  const auto places = [](const std::vector<Tensor>& in) {
+    return std::vector<Tensor>{max_pool2d_with_indices(in[0], 3, {.stride = 1, .padding = 1}).indices};
+  };
+  check_round_trip(
+      "places in images of any size", places, {}, {images()},
+      {.gradients = false,
+       .open = {{.input = 0, .axis = 0, .name = "N"}, {.input = 0, .axis = 2, .name = "H"}, {.input = 0, .axis = 3, .name = "W"}}});
+}
+
+TEST(OnnxSaveMoreLayers, WindowsAndColumnsOfLinesAndVolumes) {
+  check("Unfold of lines", nn::Unfold{4, {.stride = 2, .axes = 1}}, lines());
+  check("Unfold of volumes", nn::Unfold{{2, 3, 1}, {.padding = {1, 0, 1}}}, volumes());
+  check("Fold to volumes", nn::Fold{{4, 5, 6}, {2, 2, 2}, {.stride = {1, 2, 1}}}, normal({2, 16, 30}));
+  check("max pooling with large pads", nn::MaxPool2d{2, {.padding = 3}}, images());
+  check("average pooling with a dilation", nn::AvgPool2d{2, {.stride = 1, .padding = 1, .count_include_pad = false}}, images());
+}
+
 TEST(OnnxSaveMoreLayers, NormsOfLinesAndVolumes) {
   check("InstanceNorm1d", nn::InstanceNorm1d{3, {.affine = true}}, lines());
   check("InstanceNorm3d", nn::InstanceNorm3d{2}, volumes());

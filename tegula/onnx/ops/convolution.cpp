@@ -5,10 +5,9 @@
 
 #include "tegula/onnx/ops/common.h"
 #include "tegula/onnx/ops/window.h"
-#include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
+#include "tegula/ops/images/unfold.h"
 #include "tegula/ops/products/convolution.h"
-#include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/shape.h"
 
 namespace tegula::onnx {
@@ -70,36 +69,18 @@ Results convolved_transposed(const Call& call) {
   return call.has(2) ? out + along(call[2], 1, out.rank()) : out;
 }
 
-/// Columns (N, C * window, positions) added up to an image.
 Results from_columns(const Call& call) {
   const Tensor x = call[0];
-  const auto image = call.integers(1);
-  const Dims block = dims_of(call, call.integers(2));
-  const int axes = static_cast<int>(image.size());
-  if (axes < 1 || axes > 3 || block.rank() != axes || x.rank() != 3)
-    call.refuse("an image of " + std::to_string(axes) + " axes", "one to three");
+  const Dims image = shape_of(call, call.integers(1)), block = shape_of(call, call.integers(2));
+  if (x.rank() != 3 || block.rank() != image.rank())
+    call.refuse("columns of shape " + to_string(x.shape()) + " and blocks of " + std::to_string(block.rank()) + " axes",
+                "(N, C * block elements, blocks) and blocks of " + std::to_string(image.rank()) + " axes");
   Shape shape{1, 1};
-  for (const std::int64_t size : shape_of(call, image)) shape.push_back(size);
+  for (const std::int64_t size : image) shape.push_back(size);
   const NodeWindow window = window_of(call, shape, block);
-  NodeWindow inside{block, window.stride, window.dilation, {}, {}};
-  Dims over;
-  Shape whole;
-  for (int i = 0; i < axes; ++i) {
-    over.push_back(i), whole.push_back(shape[i + 2] + window.low[i] + window.high[i]);
-    inside.low.push_back(-window.low[i]), inside.high.push_back(-window.high[i]);
-  }
-  // Each element of a column is added to its place in the padded image.
-  const Tensor view = windows(reshape(iota({numel(whole)}, 0), whole), over, block,
-                              {.stride = window.stride, .dilation = window.dilation});  // (positions…, window…)
-  const std::int64_t taps = numel(block), places = view.numel() / taps, channels = x.size(1) / taps;
-  if (x.size(1) % taps != 0 || x.size(2) != places)
-    call.refuse("columns of shape " + to_string(x.shape()), "(N, C * " + std::to_string(taps) + ", " + std::to_string(places) + ")");
-  const Tensor index = flatten(transpose(reshape(view, {places, taps})));  // window elements, positions
-  const Tensor sums =
-      index_add(zeros({x.size(0), channels, numel(whole)}, x.dtype()), 2, index, reshape(x, {x.size(0), channels, taps * places}));
-  Shape padded_shape{x.size(0), channels};
-  for (const std::int64_t size : whole) padded_shape.push_back(size);
-  return padded(reshape(sums, padded_shape), inside);
+  return fold(
+      x, image, block,
+      {.stride = window.stride, .padding = Padding::sides(window.low, window.high), .dilation = window.dilation, .axes = image.rank()});
 }
 
 constexpr std::string_view kAttributes = "auto_pad dilations group kernel_shape pads strides";

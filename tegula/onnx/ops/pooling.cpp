@@ -1,14 +1,14 @@
-// Pooling. By the library's ops where they have it; where windows are dilated, padded beyond half of them, of integers, or asked for places, by a view of all windows.
+// Pooling, by the library's ops.
 
-#include <limits>
+#include <algorithm>
 
 #include "tegula/onnx/ops/common.h"
 #include "tegula/onnx/ops/window.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
-#include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/images/unpool.h"
 #include "tegula/ops/products/pooling.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/index.h"
@@ -17,107 +17,91 @@
 namespace tegula::onnx {
 namespace {
 
+/// The tensor and the windows that the library's poolings take: what negative pads take away is gone.
 struct Pooled {
-  NodeWindow window;
-  Dims out;  // positions
-  bool ceil = false;
+  Tensor x;
+  Dims size;
+  MaxPoolOptions options;
 };
 
-Pooled pooled_of(const Call& call, const Tensor& x) {
+NodeWindow node_window(const Call& call, const Tensor& x) {
   if (x.rank() < 3 || x.rank() > 5) call.refuse("shape " + to_string(x.shape()), "(N, C, spatial…) with one to three spatial axes");
-  Pooled out;
-  out.window = window_of(call, x.shape(), kernel_shape(call, x.rank() - 2));
-  out.ceil = call.flag("ceil_mode");
-  for (int i = 0; i < out.window.axes(); ++i) {
-    const std::int64_t count = positions(out.window, i, x.size(i + 2), out.ceil);
-    if (count < 1) call.refuse("shape " + to_string(x.shape()) + " with windows " + to_string(out.window.size), "windows that lie inside");
-    out.out.push_back(count);
-  }
+  const NodeWindow out = window_of(call, x.shape(), kernel_shape(call, x.rank() - 2));
+  for (int i = 0; i < out.axes(); ++i)
+    if (positions(out, i, x.size(i + 2), call.flag("ceil_mode")) < 1)
+      call.refuse("shape " + to_string(x.shape()) + " with windows " + to_string(out.size), "windows that lie inside");
   return out;
 }
 
-/// (N, C, positions…, window elements): x with `value` around it.
-Tensor all_windows(const Tensor& x, const Pooled& pooled, Number value) {
-  NodeWindow around = pooled.window;
-  Dims axes;
-  for (int i = 0; i < around.axes(); ++i) {
-    axes.push_back(i + 2);
-    around.high[i] = (pooled.out[i] - 1) * around.stride[i] + around.reach(i) - x.size(i + 2) - around.low[i];
+Pooled pooled_of(const Call& call) {
+  const Tensor x = call[0];
+  NodeWindow window = node_window(call, x), less = window;
+  for (int i = 0; i < window.axes(); ++i) {
+    less.low[i] = std::min<std::int64_t>(window.low[i], 0), less.high[i] = std::min<std::int64_t>(window.high[i], 0);
+    window.low[i] -= less.low[i], window.high[i] -= less.high[i];
   }
-  const Tensor view =
-      windows(padded(x, around, {.value = value}), axes, around.size, {.stride = around.stride, .dilation = around.dilation});
-  return flatten(view, 2 + around.axes(), -1);
+  return {padded(x, less),
+          window.size,
+          {.stride = window.stride,
+           .padding = Padding::sides(window.low, window.high),
+           .dilation = window.dilation,
+           .ceil_mode = call.flag("ceil_mode")}};
 }
 
-Number lowest_of(DType dtype) {
-  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
-  return visit(dtype, [](auto zero) -> Number {
-    using T = decltype(zero);
-    if constexpr (std::is_integral_v<T>) return std::numeric_limits<T>::lowest();
-    else return 0;
-  });
+/// The function for as many spatial axes as x has.
+template <class F>
+F* of_axes(const Tensor& x, F* one, F* two, F* three) {
+  return x.rank() == 3 ? one : x.rank() == 4 ? two : three;
 }
 
-/// The place of each element in the whole tensor, row-major, or with the last two axes exchanged.
-Tensor numbered(const Shape& shape, bool is_column_major) {
-  if (!is_column_major) return reshape(arange(numel(shape)), shape);
-  Tensor out = zeros(shape, i64);
-  std::int64_t stride = 1;
-  for (int i = 2; i < shape.rank(); ++i) {
-    out = out + iota(shape, i) * stride;
-    stride *= shape[i];
+/// Places in a plane of (N, C, spatial…) as places in the whole tensor, row-major, or with the spatial axes in the opposite order.
+Tensor in_whole(const Tensor& places, const Shape& x, bool is_column_major) {
+  std::int64_t plane = numel(x, 2, x.rank());
+  Tensor place = places;
+  if (is_column_major) {
+    Tensor rest = places;
+    place = zeros(places.shape(), i64);
+    std::int64_t step = plane;
+    for (int axis = x.rank() - 1; axis >= 2; --axis) {  // the last axis has the largest step
+      step /= x[axis];
+      place = place + remainder(rest, x[axis]) * step;
+      rest = floor_divide(rest, x[axis]);
+    }
   }
-  out = out + iota(shape, 1) * stride;
-  return out + iota(shape, 0) * (stride * shape[1]);
+  return place + (iota(places.shape(), 0) * x[1] + iota(places.shape(), 1)) * plane;
 }
 
 Results greatest(const Call& call) {
-  const Tensor x = call[0];
-  const Pooled pooled = pooled_of(call, x);
-  const NodeWindow& w = pooled.window;
-  if (!call.wants(1) && is_float(x.dtype()) && !w.is_padded_beyond_half() && !w.has_negative_pads()) {
-    const MaxPoolOptions options{
-        .stride = w.stride, .padding = Padding::sides(w.low, w.high), .dilation = w.dilation, .ceil_mode = pooled.ceil};
-    if (x.rank() == 3) return max_pool1d(x, w.size, options);
-    return x.rank() == 4 ? max_pool2d(x, w.size, options) : max_pool3d(x, w.size, options);
-  }
-  const Tensor view = all_windows(x, pooled, lowest_of(x.dtype()));
-  if (!call.wants(1)) return max(view, -1);
-  const Tensor best = argmax(view, -1, Keep::Yes);
-  const auto chosen = [&](const Tensor& all) { return squeeze(gather(all, all.rank() - 1, best), -1); };
-  const Tensor place = chosen(all_windows(numbered(x.shape(), call.flag("storage_order")), pooled, 0));
-  return std::vector<Tensor>{chosen(view), place};
+  const Pooled pooled = pooled_of(call);
+  const Tensor& x = pooled.x;
+  if (!call.wants(1)) return of_axes(x, max_pool1d, max_pool2d, max_pool3d)(x, pooled.size, pooled.options);
+  const auto [values, places] =
+      of_axes(x, max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices)(x, pooled.size, pooled.options);
+  return std::vector<Tensor>{values, in_whole(places, x.shape(), call.flag("storage_order"))};
 }
 
-/// Ones where x is, and in the pads that the node counts; what ceil_mode adds counts never.
-Tensor counts(const Tensor& x, const Pooled& pooled, bool with_pads) {
-  Shape shape = x.shape();
-  shape[0] = shape[1] = 1;
-  Tensor inside = ones(shape, x.dtype());
-  Pooled rest = pooled;
-  if (with_pads) {
-    inside = padded(inside, pooled.window, {.value = 1});
-    rest.window.low = rest.window.high = Dims::filled(pooled.window.axes(), 0);
-  }
-  return sum(all_windows(inside, rest, 0), -1);
-}
-
-Results average(const Call& call) {
-  const Tensor x = call[0];
-  const Pooled pooled = pooled_of(call, x);
-  const NodeWindow& w = pooled.window;
-  const bool with_pads = call.flag("count_include_pad");
-  if (!w.is_dilated() && !w.is_padded_beyond_half() && !w.has_negative_pads()) {
-    const AveragePoolOptions options{
-        .stride = w.stride, .padding = Padding::sides(w.low, w.high), .ceil_mode = pooled.ceil, .count_include_pad = with_pads};
-    if (x.rank() == 3) return avg_pool1d(x, w.size, options);
-    return x.rank() == 4 ? avg_pool2d(x, w.size, options) : avg_pool3d(x, w.size, options);
-  }
-  return sum(all_windows(x, pooled, 0), -1) / counts(x, pooled, with_pads);
+Tensor mean_of_windows(const Pooled& pooled, bool counts_pads) {
+  const AveragePoolOptions options{.stride = pooled.options.stride,
+                                   .padding = pooled.options.padding,
+                                   .dilation = pooled.options.dilation,
+                                   .ceil_mode = pooled.options.ceil_mode,
+                                   .count_include_pad = counts_pads};
+  return of_axes(pooled.x, avg_pool1d, avg_pool2d, avg_pool3d)(pooled.x, pooled.size, options);
 }
 
 /// (Σ |x|^p)^(1/p).
 Tensor root_of_powers(const Tensor& x, double p, const Axes& axes, Keep keep) { return pow(sum(pow(abs(x), p), axes, keep), 1 / p); }
+
+/// The same of windows, which count their pads: a mean times the elements of a window, over an x that ends with the last of them.
+Results root_of_windows(const Call& call, double p) {
+  NodeWindow window = node_window(call, call[0]);
+  for (int i = 0; i < window.axes(); ++i) {
+    const std::int64_t size = call[0].size(i + 2), count = positions(window, i, size, call.flag("ceil_mode"));
+    window.high[i] = (count - 1) * window.stride[i] + window.reach(i) - size - window.low[i];
+  }
+  const Pooled whole{padded(pow(abs(call[0]), p), window), window.size, {.stride = window.stride, .dilation = window.dilation}};
+  return pow(mean_of_windows(whole, true) * static_cast<double>(numel(window.size)), 1 / p);
+}
 
 double power_of(const Call& call) {
   const Attribute* p = call.node().find("p");  // a float before operator set 2
@@ -133,6 +117,7 @@ Axes spatial_axes(const Tensor& x) {
 /// The inverse of a max pooling with places: each value at its place, 0 elsewhere.
 Results unpooled(const Call& call) {
   const Tensor x = call[0];
+  if (x.rank() < 3 || x.rank() > 5) call.refuse("shape " + to_string(x.shape()), "(N, C, spatial…) with one to three spatial axes");
   const NodeWindow window = window_of(call, x.shape(), kernel_shape(call, x.rank() - 2));
   Shape shape = x.shape();
   for (int i = 0; i < window.axes(); ++i)
@@ -148,8 +133,8 @@ Results unpooled(const Call& call) {
 // clang-format off: one operator a line
 const Operator kOperators[] = {
     {"MaxPool", [](Call& c) -> Results { return greatest(c); }, "auto_pad ceil_mode dilations kernel_shape pads storage_order strides"},
-    {"AveragePool", [](Call& c) -> Results { return average(c); }, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides"},
-    {"LpPool", [](Call& c) -> Results { const Pooled p = pooled_of(c, c[0]); return root_of_powers(all_windows(c[0], p, 0), power_of(c), -1, Keep::No); }, "auto_pad ceil_mode dilations kernel_shape p pads strides"},
+    {"AveragePool", [](Call& c) -> Results { return mean_of_windows(pooled_of(c), c.flag("count_include_pad")); }, "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides"},
+    {"LpPool", [](Call& c) -> Results { return root_of_windows(c, power_of(c)); }, "auto_pad ceil_mode dilations kernel_shape p pads strides"},
     {"GlobalMaxPool", [](Call& c) -> Results { return max(c[0], spatial_axes(c[0]), Keep::Yes); }},
     {"GlobalAveragePool", [](Call& c) -> Results { return mean(c[0], spatial_axes(c[0]), Keep::Yes); }},
     {"GlobalLpPool", [](Call& c) -> Results { return root_of_powers(c[0], power_of(c), spatial_axes(c[0]), Keep::Yes); }, "p"},

@@ -4,20 +4,10 @@
 
 namespace tegula::onnx {
 
-bool NodeWindow::is_padded_beyond_half() const {
-  for (int i = 0; i < axes(); ++i)
-    if (2 * low[i] > size[i] || 2 * high[i] > size[i]) return true;
-  return false;
-}
-
 bool NodeWindow::has_negative_pads() const {
   for (int i = 0; i < axes(); ++i)
     if (low[i] < 0 || high[i] < 0) return true;
   return false;
-}
-
-bool NodeWindow::is_dilated() const {
-  return std::any_of(dilation.begin(), dilation.end(), [](std::int64_t one) { return one != 1; });
 }
 
 Dims per_axis(const Call& call, std::string_view attribute, int axes, std::int64_t otherwise, std::int64_t least) {
@@ -38,7 +28,6 @@ Dims kernel_shape(const Call& call, int axes) {
 
 NodeWindow window_of(const Call& call, const Shape& x, const Dims& size) {
   const int axes = size.rank();
-  if (axes < 1 || axes > 3) call.refuse(std::to_string(axes) + " spatial axes", "one to three");
   NodeWindow out{size, per_axis(call, "strides", axes, 1, 1), per_axis(call, "dilations", axes, 1, 1), Dims::filled(axes, 0),
                  Dims::filled(axes, 0)};
   const std::string rule = call.text("auto_pad", "NOTSET");

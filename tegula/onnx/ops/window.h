@@ -13,9 +13,7 @@ struct NodeWindow {
   int axes() const { return size.rank(); }
   /// Elements that a window reaches over.
   std::int64_t reach(int axis) const { return (size[axis] - 1) * dilation[axis] + 1; }
-  bool is_padded_beyond_half() const;
   bool has_negative_pads() const;
-  bool is_dilated() const;
 };
 
 /// From kernel_shape (or `size`, of a weight), strides, dilations, pads and auto_pad, for x (N, C, spatial…). SAME_LOWER has its odd element in front; with a stride larger

@@ -82,6 +82,15 @@ Sizes GraphWriter::sizes(int i, std::size_t result) const {
   return out;
 }
 
+bool GraphWriter::is_read(int i, std::size_t result) const {
+  for (std::size_t k = static_cast<std::size_t>(i) + 1; k < needed_.size(); ++k) {
+    const StoredNode& one = node(static_cast<int>(k));
+    if (!needed_[k] || one.kind != StoredNode::Kind::Op || one.in.empty() || one.in[0] != i || one.op->role() != Role::Part) continue;
+    if (Described(*this, static_cast<int>(k)).integer("index") == static_cast<std::int64_t>(result)) return true;
+  }
+  return false;
+}
+
 std::optional<Number> GraphWriter::number(int i) const {
   if (!is_scalar(node(i))) return std::nullopt;
   const Number& first = static_cast<const ScalarOp&>(*node(i).op).value();

@@ -32,6 +32,8 @@ class GraphWriter {
   const formats::StoredNode& node(int i, std::size_t trace = 0) const { return traces_[trace]->nodes[static_cast<std::size_t>(i)]; }
   /// How many nodes and results read node i.
   int uses(int i) const { return uses_[static_cast<std::size_t>(i)]; }
+  /// Whether anything that is written reads this result of node i.
+  bool is_read(int i, std::size_t result) const;
   Sizes sizes(int i, std::size_t result = 0) const;
   /// The value of node i.
   std::string value(int i, std::size_t result = 0);

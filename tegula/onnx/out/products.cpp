@@ -101,7 +101,9 @@ void pool(Site& site, const char* type, std::vector<Attribute> more, double outs
   if (!is_float(has)) site.refuse("of " + std::string(name(has)));
   std::string x = site.in(0);
   if (has != computed) x = site.out().cast(x, computed);
-  x = window.padded(site, x, outside, 0);
+  const bool wants_places = site.node().results.size() > 1 && site.graph().is_read(site.index(), 1);
+  const std::string whole = window.padded(site, x, outside, 0);
+  if (wants_places && whole != x) site.refuse("with places, and pads that are as large as the window");
   std::vector<Attribute> all = window.attributes();
   if (std::string_view(type) == "AveragePool" && site.opset() < 19) {
     if (std::ranges::any_of(window.dilation, [](std::int64_t one) { return one != 1; }))
@@ -110,12 +112,15 @@ void pool(Site& site, const char* type, std::vector<Attribute> more, double outs
   }
   all.push_back(attribute("kernel_shape", window.size));
   all.insert(all.end(), more.begin(), more.end());
-  std::string y = site.add(type, {x}, std::move(all));
-  if (has != computed) y = site.out().cast(y, has);
-  std::vector<std::string> results{y};
-  if (site.node().results.size() > 1) results.emplace_back();  // the taps, which only a gradient reads
+  std::vector<std::string> results = site.out().add_several(type, {whole}, std::move(all), wants_places ? 2 : 1);
+  if (has != computed) results[0] = site.out().cast(results[0], has);
+  // In place of the taps lie the places in the whole tensor: max_pool_indices reads them. Gradients, which read taps, are refused.
+  if (site.node().results.size() > results.size()) results.emplace_back();
   site.give(std::move(results));
 }
+
+/// Places in the plane of a channel, of those in the whole tensor.
+void max_pool_indices(Site& site) { site.give(site.add("Mod", {site.in(1), site.out().sizes(site.described().sizes("plane"))})); }
 
 void max_pool(Site& site) { pool(site, "MaxPool", {}, -std::numeric_limits<double>::infinity()); }
 
@@ -137,6 +142,7 @@ constexpr Word kWords[] = {
     {"convolution_backward_weight", weight_gradient},
     {"max_pool", max_pool},
     {"avg_pool", avg_pool},
+    {"max_pool_indices", max_pool_indices, true},
 };
 
 }  // namespace

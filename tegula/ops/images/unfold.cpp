@@ -1,5 +1,7 @@
 #include "tegula/ops/images/unfold.h"
 
+#include <algorithm>
+
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
@@ -13,18 +15,74 @@
 namespace tegula {
 namespace {
 
+constexpr int kMostSpatial = kMaxRank - 2;
+
+/// How many axes are spatial: as the options say, or as many as one of the arguments has numbers, or two.
+int spatial_axes(std::string_view op, const UnfoldOptions& options, std::initializer_list<PerAxis> given, const Line& where) {
+  int axes = options.axes;
+  for (const PerAxis& one : given)
+    if (axes == 0 && one.count() > 1) axes = one.count();
+  if (axes == 0) axes = 2;
+  if (axes < 1 || axes > kMostSpatial)
+    ops::refuse(op, std::to_string(axes) + " spatial axes", "1 to " + std::to_string(kMostSpatial), where);
+  return axes;
+}
+
 Window window_of(std::string_view op, const Dims& input, const PerAxis& window, const UnfoldOptions& options, const Line& where) {
-  return make_window(input, window.expand(2, 1, op, "window", where), options.stride, options.padding, options.dilation, op, where);
+  const int axes = input.rank();
+  return make_window(input, window.expand(axes, 1, op, "window", where), options.stride, options.padding, options.dilation, op, where);
 }
 
 /// How many windows there are along each axis; throws where none fits.
 Dims positions_of(std::string_view op, const Dims& input, const Window& window, const Line& where) {
-  const Dims positions{window.output(0, input[0]), window.output(1, input[1])};
+  Dims positions;
+  for (int i = 0; i < window.axes(); ++i) positions.push_back(window.output(i, input[i]));
   if (numel(positions) == 0) {
     ops::refuse(op, "an image of " + to_string(input) + " and window " + to_string(window.size), "a window that fits into the padded image",
                 where);
   }
   return positions;
+}
+
+/// (N, window elements and channels, positions of the axes before, …): tensors have too few axes for all windows of an image of many, which therefore are made
+/// two axes at a time.
+Tensor columns_of(Tensor x, const Window& window, const Dims& positions, const Line& where) {
+  const int axes = window.axes();
+  Shape whole = x.shape();
+  std::int64_t outer = whole[1], before = 1;
+  for (int i = 0; i < axes;) {
+    const int count = std::min(2, axes - i);
+    const std::int64_t behind = numel(whole, i + 2 + count, whole.rank());
+    Shape split{whole[0], outer, before};
+    Dims over, size, stride, dilation;
+    for (int k = 0; k < count; ++k) {
+      split.push_back(whole[i + 2 + k]), over.push_back(3 + k);
+      size.push_back(window.size[i + k]), stride.push_back(window.stride[i + k]), dilation.push_back(window.dilation[i + k]);
+    }
+    split.push_back(behind);
+    const Tensor seen = windows(graph::reshape(x, split, where), over, size, {.stride = stride, .dilation = dilation});
+    Dims order{0, 1};  // (N, outer, before, positions…, behind, window…) with the window behind `outer`
+    for (int k = 0; k < count; ++k) order.push_back(4 + count + k);
+    for (int k = 0; k < 2 + count; ++k) order.push_back(2 + k);
+    x = permute(seen, order);
+    for (int k = 0; k < count; ++k, ++i) outer *= window.size[i], before *= positions[i];
+  }
+  return graph::reshape(x, {whole[0], outer, before}, where);
+}
+
+/// The adjoint, one axis at a time from the last one on: (N, C * window elements, positions) -> (N, C, padded image).
+Tensor image_of(Tensor x, std::int64_t channels, const Window& window, const Dims& positions, const Dims& image, const Line& where) {
+  const std::int64_t batch = x.shape()[0];
+  std::int64_t outer = channels * numel(window.size), before = numel(positions), behind = 1;
+  Shape whole{batch, channels};
+  for (int i = 0; i < window.axes(); ++i) whole.push_back(image[i] + window.low[i] + window.high[i]);
+  for (int i = window.axes() - 1; i >= 0; --i) {
+    outer /= window.size[i], before /= positions[i];
+    const Tensor apart = graph::reshape(x, {batch, outer, window.size[i], before, positions[i], behind}, where);
+    x = ops::overlaid(permute(apart, {0, 1, 3, 2, 4, 5}), 3, window.stride[i], window.dilation[i], whole[i + 2], where);
+    behind *= whole[i + 2];
+  }
+  return graph::reshape(x, whole, where);
 }
 
 /// (…, C, H, W) with the leading axes as one.
@@ -53,28 +111,31 @@ Tensor with_leading(const Tensor& x, Shape shape, const Shape& image, const Line
 Tensor unfold(Arg arg, const PerAxis& window_size, const UnfoldOptions& options) {
   const In frame("unfold", arg.loc);
   const auto& where = arg.loc;
-  Tensor x = ops::channels_first(arg.tensor("unfold"), 2, options.layout, where);
-  if (x.rank() != 3 && x.rank() != 4) {
-    ops::refuse("unfold", "shape " + to_string(x.shape()), "(N, channels, height, width), or without the batch", where,
-                "windows() takes any axes");
+  const int axes = spatial_axes("unfold", options, {window_size}, where);
+  Tensor x = ops::channels_first(arg.tensor("unfold"), axes, options.layout, where);
+  if (x.rank() != axes + 1 && x.rank() != axes + 2) {
+    ops::refuse("unfold", "shape " + to_string(x.shape()),
+                axes == 2 ? "(N, channels, height, width), or without the batch"
+                          : "(N, channels, " + std::to_string(axes) + " spatial axes), or without the batch",
+                where, ".axes says how many axes are spatial");
   }
-  const bool batched = x.rank() == 4;
+  const bool batched = x.rank() == axes + 2;
   if (!batched) x = with_batch(x, where);
   const Dims image = spatial(x.shape());
   const Window window = window_of("unfold", image, window_size, options, where);
   const Dims positions = positions_of("unfold", image, window, where);
-  const Tensor padded = pad(x, {{}, {}, {window.low[0], window.high[0]}, {window.low[1], window.high[1]}});
-  const Tensor seen = windows(padded, {2, 3}, window.size, {.stride = window.stride, .dilation = window.dilation});  // (N, C, h, w, kh, kw)
-  const Tensor y =
-      graph::reshape(permute(seen, {0, 1, 4, 5, 2, 3}), {x.shape()[0], x.shape()[1] * numel(window.size), numel(positions)}, where);
+  std::vector<PadWidth> widths(2);
+  for (int i = 0; i < axes; ++i) widths.push_back({window.low[i], window.high[i]});
+  const Tensor y = columns_of(pad(x, widths), window, positions, where);
   return batched ? y : without_batch(y, where);
 }
 
 Tensor fold(Arg arg, const PerAxis& output, const PerAxis& window_size, const UnfoldOptions& options) {
   const In frame("fold", arg.loc);
   const auto& where = arg.loc;
+  const int axes = spatial_axes("fold", options, {output, window_size}, where);
   Tensor x = arg.tensor("fold");
-  const Dims image = output.expand(2, 1, "fold", "output", where);
+  const Dims image = output.expand(axes, 1, "fold", "output", where);
   const Window window = window_of("fold", image, window_size, options, where);
   const Dims positions = positions_of("fold", image, window, where);
   const std::int64_t elements = numel(window.size);
@@ -87,12 +148,12 @@ Tensor fold(Arg arg, const PerAxis& output, const PerAxis& window_size, const Un
                 where);
   }
   const std::int64_t channels = x.shape()[1] / elements;
-  x = graph::reshape(x, {x.shape()[0], channels, window.size[0], window.size[1], positions[0], positions[1]}, where);
-  const auto reach = [&](int i) { return image[i] + window.low[i] + window.high[i]; };
-  x = ops::overlaid(permute(x, {0, 1, 2, 4, 3, 5}), 4, window.stride[1], window.dilation[1], reach(1), where);  // (N, C, kh, h, W)
-  x = ops::overlaid(x, 2, window.stride[0], window.dilation[0], reach(0), where);  // (N, C, H, W)
-  const Tensor y = ops::strided(x, {0, 0, window.low[0], window.low[1]}, {1, 1, 1, 1}, {x.shape()[0], channels, image[0], image[1]}, where);
-  return ops::channels_as(batched ? y : without_batch(y, where), 2, options.layout, where);
+  x = image_of(x, channels, window, positions, image, where);
+  Shape shape{x.shape()[0], channels};
+  Dims begin{0, 0};
+  for (int i = 0; i < axes; ++i) shape.push_back(image[i]), begin.push_back(window.low[i]);
+  const Tensor y = ops::strided(x, begin, Dims::filled(axes + 2, 1), shape, where);
+  return ops::channels_as(batched ? y : without_batch(y, where), axes, options.layout, where);
 }
 
 Tensor pixel_shuffle(Arg arg, std::int64_t r) {
@@ -140,6 +201,14 @@ std::vector<OpCase> unfold_cases() {
   add("fold", {2, 18, 16}, {},
       [](const Tensor& x) { return fold(x, {7, 6}, {3, 2}, {.stride = {2, 1}, .padding = {1, 0}, .dilation = {1, 2}}); });
   add("fold", {1, 8, 6}, {}, [](const Tensor& x) { return fold(x, {4, 6}, 2, {.stride = 2}); });
+  add("unfold", {2, 3, 9}, {{{3, 9}}}, [](const Tensor& x) { return unfold(x, 4, {.stride = 2, .padding = 1, .axes = 1}); }, kEverything);
+  add("unfold", {2, 3, 4, 5, 6}, {{{1, 4, 5, 3}}},
+      [](const Tensor& x) { return unfold(x, {2, 3, 1}, {.stride = {2, 1, 2}, .padding = {1, 0, 1}, .dilation = {1, 2, 1}}); });
+  add("unfold", {1, 2, 3, 2, 4, 3}, {}, [](const Tensor& x) { return unfold(x, 2, {.padding = {0, 1, 0, 0}, .axes = 4}); });
+  add("fold", {2, 12, 5}, {{{4, 5}}}, [](const Tensor& x) { return fold(x, 10, 4, {.stride = 2, .padding = 1, .axes = 1}); });
+  add("fold", {2, 12, 27}, {},
+      [](const Tensor& x) { return fold(x, {4, 5, 6}, {2, 3, 1}, {.stride = {2, 1, 2}, .padding = {1, 1, 0}, .dilation = {1, 2, 1}}); });
+  add("fold", {1, 32, 12}, {}, [](const Tensor& x) { return fold(x, {3, 2, 4, 3}, 2, {.padding = {0, 0, 0, 0}}); });
   add("pixel_shuffle", {2, 18, 3, 5}, {{{9, 2, 2}}, {{2, 1, 9, 1, 3}}}, [](const Tensor& x) { return pixel_shuffle(x, 3); }, kEverything);
   add("pixel_unshuffle", {2, 3, 6, 4}, {{{1, 2, 2}}}, [](const Tensor& x) { return pixel_unshuffle(x, 2); }, kEverything);
   return cases;

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <limits>
 
+#include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/case.h"
@@ -13,7 +14,10 @@
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/elementwise/wide.h"
 #include "tegula/ops/products/convolution.h"
+#include "tegula/ops/products/pooling_op.h"
+#include "tegula/ops/products/spatial.h"
 #include "tegula/ops/rows/reduce.h"
+#include "tegula/ops/shape/image_axes.h"
 #include "tegula/ops/shape/index.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
@@ -21,64 +25,118 @@
 namespace tegula {
 namespace {
 
-Tensor pictures_of(std::string_view op, const Arg& arg) {
-  const Tensor x = ops::float_tensor(op, arg);
-  if (x.rank() != 4 || x.size(2) * x.size(3) == 0) ops::refuse(op, "shape " + to_string(x.shape()), "(N, C, H, W), not empty", arg.loc);
-  return x;
+using ops::PoolingProblem;
+
+/// The place of each maximum in the plane of its channel, of the taps of a pooling; -1 where there is none.
+Tensor places_of_taps(const Tensor& taps, const PoolingProblem& problem, const Line& where) {
+  const Window& w = problem.window;
+  // A constant of each window, the place of its first element, and what each axis of the tap adds to it.
+  Layout first{taps.shape(), Dims::filled(taps.rank(), 0), 0};
+  std::vector<std::int64_t> steps(static_cast<std::size_t>(w.axes()));
+  std::int64_t line = 1;
+  for (int i = w.axes() - 1; i >= 0; --i) {
+    first.strides[i + 2] = w.stride[i] * line;
+    first.offset -= w.low[i] * line;
+    steps[static_cast<std::size_t>(i)] = w.dilation[i] * line;
+    line *= problem.x.size(i + 2);
+  }
+  const Tensor tap = graph::cast(taps, i64, where);
+  Tensor place = graph::index(first, where);
+  std::int64_t inner = 1;
+  for (int i = w.axes() - 1; i >= 0; --i) {
+    place = place + remainder(floor_divide(tap, inner), w.size[i]) * steps[static_cast<std::size_t>(i)];
+    inner *= w.size[i];
+  }
+  return tegula::where(tap == runtime::Pooling::kNoTap, -1, place);
 }
 
-Window window_of(std::string_view op, const Tensor& x, const PerAxis& window, const PerAxis& stride, const Padding& padding,
-                 const PerAxis& dilation, const Line& where) {
-  const Dims size = window.expand(2, 1, op, "window", where);
-  return make_window({x.size(2), x.size(3)}, size, stride.given() ? stride : PerAxis(size), padding, dilation, op, where);
+/// The same where no taps are kept: the first element of a window that is its maximum and lies inside.
+Tensor places_by_search(const Tensor& values, const PoolingProblem& problem) {
+  Shape plane = problem.x.shape();
+  plane[0] = plane[1] = 1;
+  const Tensor numbered = ops::pooling_windows(reshape(arange(numel(plane)), plane), problem, -1);
+  const Tensor all = ops::pooling_windows(problem.x, problem, ops::lowest_of(problem.x.dtype())), is_top = all == unsqueeze(values, -1);
+  const Tensor chosen = (numbered >= 0) && (is_float(all.dtype()) ? is_top || isnan(all) : is_top);
+  const Tensor best = argmax(cast(chosen, u8), -1, Keep::Yes);
+  return squeeze(take_along_axis(expand(numbered, all.shape()), best, -1), -1);
+}
+
+/// One node for those who write it elsewhere: it is the second result of ONNX's MaxPool.
+Tensor places_of(const std::vector<Tensor>& pooled, const PoolingProblem& problem, const Line& where) {
+  if (pooled.size() == 1) return places_by_search(pooled[0], problem);
+  const Vjp no_gradient = [](const std::vector<Tensor>&, const Tensor&, const Tensor&) { return std::vector<Tensor>(1); };
+  const auto places = [problem, where](const std::vector<Tensor>& in) { return places_of_taps(in[0], problem, where); };
+  const std::int64_t plane = numel(spatial(problem.x.shape()));
+  return custom_function("max_pool_indices", {{"plane", plane}}, places, no_gradient, {pooled[1]}, where);
+}
+
+PooledPlaces max_pool_with_indices(std::string_view op, int axes, const Arg& arg, const PerAxis& window, const MaxPoolOptions& options) {
+  const In frame(op, arg.loc);
+  const PoolingProblem problem = ops::max_pooling_of(op, axes, arg, window, options);
+  const std::vector<Tensor> pooled = ops::max_pooled(problem, arg.loc);
+  const auto as_given = [&](const Tensor& y) {
+    return ops::channels_as(problem.is_batched ? y : without_batch(y, arg.loc), axes, options.layout, arg.loc);
+  };
+  return {as_given(pooled[0]), as_given(places_of(pooled, problem, arg.loc))};
+}
+
+Tensor max_unpool(std::string_view op, int axes, const Arg& arg, const Arg& index_arg, const PerAxis& window,
+                  const MaxUnpoolOptions& options) {
+  const In frame(op, arg.loc);
+  const Tensor given = arg.tensor(op), indices = index_arg.tensor(op);
+  const bool is_batched = given.rank() == axes + 2;
+  if ((!is_batched && given.rank() != axes + 1) || given.numel() == 0 || is_float8(given.dtype()) || given.dtype() == boolean)
+    ops::refuse(op, std::string(name(given.dtype())) + " of shape " + to_string(given.shape()),
+                "numbers (N, channels, spatial) with " + std::to_string(axes + 2) + " axes, or without the batch, not empty", arg.loc);
+  if (indices.shape() != given.shape() || is_float(indices.dtype()))
+    ops::refuse(op, "indices " + to_string(indices.shape()) + " of " + std::string(name(indices.dtype())),
+                "integers of shape " + to_string(given.shape()), arg.loc);
+  const Tensor x = is_batched ? given : with_batch(given, arg.loc);
+  const Dims sizes = window.expand(axes, 1, op, "window", arg.loc);
+  const Window w =
+      make_window(spatial(x.shape()), sizes, options.stride.given() ? options.stride : PerAxis(sizes), options.padding, 1, op, arg.loc);
+  Dims size = Dims::filled(axes, 0);
+  for (int i = 0; i < axes; ++i) size[i] = (x.size(i + 2) - 1) * w.stride[i] + w.size[i] - w.low[i] - w.high[i];
+  if (options.size.given()) size = options.size.expand(axes, 1, op, "size", arg.loc);
+  Shape shape{x.size(0), x.size(1)};
+  for (const std::int64_t one : size) {
+    if (one < 1) ops::refuse(op, "a result of " + to_string(size), "sizes of at least 1", arg.loc);
+    shape.push_back(one);
+  }
+  const Shape lines{x.size(0) * x.size(1), numel(spatial(x.shape()))};
+  const Tensor planes = zeros({lines[0], numel(size)}, x.dtype());
+  const Tensor y = reshape(scatter(planes, 1, reshape(indices, lines), reshape(x, lines)), shape);
+  return is_batched ? y : without_batch(y, arg.loc);
 }
 
 }  // namespace
 
-PooledPlaces max_pool2d_with_indices(Arg arg, const PerAxis& window, const MaxPoolOptions& options) {
-  constexpr std::string_view kOp = "max_pool2d_with_indices";
-  const In frame(kOp, arg.loc);
-  const Tensor x = pictures_of(kOp, arg);
-  const Window w = window_of(kOp, x, window, options.stride, options.padding, options.dilation, arg.loc);
-  if (options.ceil_mode) ops::refuse(kOp, "ceil_mode", "none", arg.loc);
-  for (int i = 0; i < 2; ++i) {
-    if (2 * w.low[i] > w.size[i] || 2 * w.high[i] > w.size[i] || w.output(i, x.size(i + 2)) < 1)
-      ops::refuse(kOp, "window " + to_string(w.size) + " for " + to_string(x.shape()), "one that fits, with at most half of it as padding",
-                  arg.loc);
-  }
-  const auto all_windows = [&](const Tensor& of, double outside) {  // (…, H', W', window)
-    const PadWidth none{0, 0};
-    const Tensor wide = pad(of, {none, none, {w.low[0], w.high[0]}, {w.low[1], w.high[1]}}, {.value = outside});
-    return flatten(windows(wide, {2, 3}, w.size, {.stride = w.stride, .dilation = w.dilation}), 4);
-  };
-  const Tensor view = all_windows(x, -std::numeric_limits<double>::infinity());
-  const Tensor best = argmax(view, -1, Keep::Yes);
-  const Tensor plane = expand(reshape(arange(x.size(2) * x.size(3)), {1, 1, x.size(2), x.size(3)}), x.shape());
-  const auto chosen = [&](const Tensor& all) { return squeeze(take_along_axis(all, best, -1), -1); };
-  return {chosen(view), chosen(all_windows(plane, 0))};
+PooledPlaces max_pool1d_with_indices(Arg x, const PerAxis& window, const MaxPoolOptions& options) {
+  return max_pool_with_indices("max_pool1d_with_indices", 1, x, window, options);
+}
+PooledPlaces max_pool2d_with_indices(Arg x, const PerAxis& window, const MaxPoolOptions& options) {
+  return max_pool_with_indices("max_pool2d_with_indices", 2, x, window, options);
+}
+PooledPlaces max_pool3d_with_indices(Arg x, const PerAxis& window, const MaxPoolOptions& options) {
+  return max_pool_with_indices("max_pool3d_with_indices", 3, x, window, options);
 }
 
-Tensor max_unpool2d(Arg arg, Arg index_arg, const PerAxis& window, const MaxUnpoolOptions& options) {
-  constexpr std::string_view kOp = "max_unpool2d";
-  const In frame(kOp, arg.loc);
-  const Tensor x = pictures_of(kOp, arg), indices = index_arg.tensor(kOp);
-  if (indices.shape() != x.shape() || is_float(indices.dtype()))
-    ops::refuse(kOp, "indices " + to_string(indices.shape()) + " of " + std::string(name(indices.dtype())),
-                "integers of shape " + to_string(x.shape()), arg.loc);
-  const Window w = window_of(kOp, x, window, options.stride, options.padding, 1, arg.loc);
-  Dims size{0, 0};
-  for (int i = 0; i < 2; ++i) size[i] = (x.size(i + 2) - 1) * w.stride[i] + w.size[i] - w.low[i] - w.high[i];
-  if (options.size.given()) size = options.size.expand(2, 1, kOp, "size", arg.loc);
-  if (size[0] < 1 || size[1] < 1) ops::refuse(kOp, "a result of " + to_string(size), "sizes of at least 1", arg.loc);
-  const Shape lines{x.size(0) * x.size(1), x.size(2) * x.size(3)};
-  const Tensor planes = zeros({lines[0], size[0] * size[1]}, x.dtype());
-  return reshape(scatter(planes, 1, reshape(indices, lines), reshape(x, lines)), {x.size(0), x.size(1), size[0], size[1]});
+Tensor max_unpool1d(Arg x, Arg indices, const PerAxis& window, const MaxUnpoolOptions& options) {
+  return max_unpool("max_unpool1d", 1, x, indices, window, options);
+}
+Tensor max_unpool2d(Arg x, Arg indices, const PerAxis& window, const MaxUnpoolOptions& options) {
+  return max_unpool("max_unpool2d", 2, x, indices, window, options);
+}
+Tensor max_unpool3d(Arg x, Arg indices, const PerAxis& window, const MaxUnpoolOptions& options) {
+  return max_unpool("max_unpool3d", 3, x, indices, window, options);
 }
 
 Tensor local_contrast_norm(Arg arg, const ContrastNormOptions& options) {
   constexpr std::string_view kOp = "local_contrast_norm";
   const In frame(kOp, arg.loc);
-  const Tensor given = pictures_of(kOp, arg);
+  const Tensor given = ops::float_tensor(kOp, arg);
+  if (given.rank() != 4 || given.size(2) * given.size(3) == 0)
+    ops::refuse(kOp, "shape " + to_string(given.shape()), "(N, C, H, W), not empty", arg.loc);
   if (options.size < 1 || options.size % 2 == 0 || !(options.deviation >= 0) || !(options.least > 0))
     ops::refuse(kOp, "size " + std::to_string(options.size), "an odd size, a deviation of at least 0 and a least divisor above 0", arg.loc);
   const Tensor x = ops::widen(given);
@@ -106,13 +164,35 @@ std::vector<OpCase> unpool_cases() {
          .inputs = {{{2, 3, 7, 6}}},
          .more_shapes = {{{1, 1, 3, 2}}}});
   }
-  cases.push_back({.op = "max_unpool2d",
-                   .function =
-                       [](const auto& x) {
-                         const Tensor places = max_pool2d_with_indices(x[1], 2).indices;
-                         return max_unpool2d(x[0], places, 2);
-                       },
-                   .inputs = {{{2, 3, 3, 4}}, {{2, 3, 6, 8}, -2, 2, {}, false}}});
+  const auto add_places = [&](std::string op, Shape shape, const std::vector<DType>& dtypes, std::function<Tensor(const Tensor&)> places) {
+    cases.push_back({.op = std::move(op),
+                     .function = [=](const auto& x) { return places(x[0]); },
+                     .inputs = {{shape, -90, 90}},
+                     .dtypes = dtypes,
+                     .gradient = false});
+  };
+  add_places("max_pool1d_with_indices", {2, 3, 9}, kNumbers,
+             [](const Tensor& x) { return max_pool1d_with_indices(x, 3, {.stride = 2, .padding = 4, .ceil_mode = true}).indices; });
+  add_places("max_pool2d_with_indices", {2, 3, 7, 6}, kNumbers, [](const Tensor& x) {
+    return max_pool2d_with_indices(x, {3, 2}, {.stride = {1, 2}, .padding = 1, .dilation = {2, 1}}).indices;
+  });
+  add_places("max_pool3d_with_indices", {2, 4, 5, 6}, kNumbers,
+             [](const Tensor& x) { return max_pool3d_with_indices(x, 2, {.stride = {1, 2, 3}, .padding = {0, 1, 0}}).indices; });
+  add_places("max_pool2d_with_indices", {1, 2, 18, 17}, kFloats,  // for windows this large no taps are kept
+             [](const Tensor& x) { return max_pool2d_with_indices(x, 16, {.stride = 1, .padding = 1}).indices; });
+  const auto add_unpool = [&](std::string op, Shape shape, Shape from, std::function<Tensor(const Tensor&, const Tensor&)> unpool) {
+    cases.push_back({.op = std::move(op),
+                     .function = [=](const auto& x) { return unpool(x[0], x[1]); },
+                     .inputs = {{shape}, {from, -2, 2, f32, false}},
+                     .dtypes = kNumbers});
+  };
+  add_unpool("max_unpool1d", {2, 3, 4}, {2, 3, 8},
+             [](const Tensor& x, const Tensor& by) { return max_unpool1d(x, max_pool1d_with_indices(by, 2).indices, 2); });
+  add_unpool("max_unpool2d", {2, 3, 3, 4}, {2, 3, 6, 8},
+             [](const Tensor& x, const Tensor& by) { return max_unpool2d(x, max_pool2d_with_indices(by, 2).indices, 2); });
+  add_unpool("max_unpool3d", {3, 2, 1, 3}, {3, 5, 2, 7}, [](const Tensor& x, const Tensor& by) {
+    return max_unpool3d(x, max_pool3d_with_indices(by, 2).indices, 2, {.size = {5, 2, 7}});
+  });
   cases.push_back({.op = "local_contrast_norm",
                    .function = [](const auto& x) { return local_contrast_norm(x[0], {.size = 3}); },
                    .inputs = {{{2, 3, 7, 6}}},

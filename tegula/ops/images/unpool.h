@@ -8,19 +8,25 @@ namespace tegula {
 
 struct PooledPlaces {
   Tensor values;   // as max_pool2d gives them
-  Tensor indices;  // i64 of the same shape: row * W + column in the plane of the channel, of the first maximum
+  Tensor
+      indices;  // i64 of the same shape: row * W + column in the plane of the channel, of the first maximum; -1 where a window lies in the padding alone
 };
-/// x (N, C, H, W), not empty. Float dtypes; gradients to x. A NaN counts as the maximum. Throws Error for another shape and sizes as max_pool2d; without ceil_mode.
+/// The maxima of windows as max_pool1d, max_pool2d and max_pool3d give them, with the same options, dtypes, gradients and errors, and where they are (PyTorch's
+/// return_indices). A place counts the elements of a channel in the order of the spatial axes, also with `.layout = Layout::NHWC`.
+PooledPlaces max_pool1d_with_indices(Arg x, const PerAxis& window, const MaxPoolOptions& options = {});
 PooledPlaces max_pool2d_with_indices(Arg x, const PerAxis& window, const MaxPoolOptions& options = {});
+PooledPlaces max_pool3d_with_indices(Arg x, const PerAxis& window, const MaxPoolOptions& options = {});
 
 struct MaxUnpoolOptions {
   PerAxis stride = {};  // not given: the window
   Padding padding = 0;
-  PerAxis size = {};  // height and width of the result; not given: (H - 1) * stride - padding on both sides + window
+  PerAxis size = {};  // spatial sizes of the result; not given: (size - 1) * stride - padding on both sides + window
 };
-/// The inverse: x (N, C, H, W), indices of that shape -> (N, C, H', W') with each value at its place and 0 elsewhere; of equal places the last stays. Throws
-/// Error for shapes that do not fit, and, when it is run, for a place outside the plane.
+/// The inverse: x (N, C, spatial…) or (C, spatial…), not empty, indices of that shape -> (N, C, spatial'…) with each value at its place and 0 elsewhere; of equal
+/// places the last stays. Floats and integers; gradients to x. Throws Error for shapes that do not fit, and, when it is run, for a place outside the plane.
+Tensor max_unpool1d(Arg x, Arg indices, const PerAxis& window, const MaxUnpoolOptions& options = {});
 Tensor max_unpool2d(Arg x, Arg indices, const PerAxis& window, const MaxUnpoolOptions& options = {});
+Tensor max_unpool3d(Arg x, Arg indices, const PerAxis& window, const MaxUnpoolOptions& options = {});
 
 struct ContrastNormOptions {
   std::int64_t size = 9;  // side of the window, odd

@@ -19,6 +19,7 @@ class PerAxis {
   PerAxis(const Dims& values) : values_(values) {}
 
   bool given() const { return !values_.empty(); }
+  int count() const { return values_.rank(); }  // of numbers: one may stand for every axis
   /// One value for each of `count` axes. Throws Error in the name of `op`: as many values as axes, each at least `least`.
   Dims expand(int count, std::int64_t least, std::string_view op, std::string_view what, const Line& where) const;
 

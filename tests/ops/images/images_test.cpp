@@ -50,7 +50,71 @@ TEST(Unfold, FoldIsItsAdjointAndPutsPiecesBack) {
   EXPECT_EQ(unfold(x, 3, {.padding = Same}).shape(), (Shape{2, 27, 42}));
 }
 
+/// Columns of x (1, C, spatial…) without padding, by loops: window elements and channels, positions.
+std::vector<double> columns_by_loops(const Tensor& x, const Dims& window, const Dims& stride) {
+  const int axes = window.rank();
+  const Shape image(std::span(x.shape().begin() + 2, static_cast<std::size_t>(axes)));
+  Dims positions;
+  for (int i = 0; i < axes; ++i) positions.push_back((image[i] - window[i]) / stride[i] + 1);
+  const auto values = x.to_host<double>();
+  std::vector<double> out;
+  for (std::int64_t c = 0; c < x.size(1); ++c) {
+    for (std::int64_t q = 0; q < numel(window); ++q) {
+      for (std::int64_t p = 0; p < numel(positions); ++p) {
+        std::int64_t at = 0, step = 1, rest_q = q, rest_p = p;
+        for (int i = axes - 1; i >= 0; --i) {
+          at += (rest_p % positions[i] * stride[i] + rest_q % window[i]) * step;
+          step *= image[i], rest_q /= window[i], rest_p /= positions[i];
+        }
+        out.push_back(values[static_cast<std::size_t>(c * numel(image) + at)]);
+      }
+    }
+  }
+  return out;
+}
+
+TEST(Unfold, InAnyNumberOfAxes) {
+  const struct {
+    Shape image;
+    Dims window, stride;
+  } many[] = {{{7}, {3}, {2}},
+              {{5, 6}, {2, 3}, {1, 2}},
+              {{4, 5, 6}, {2, 3, 1}, {2, 1, 2}},
+              {{3, 4, 3, 5}, {2, 2, 1, 3}, {1, 2, 1, 1}},
+              {{2, 3, 2, 3, 4}, {1, 2, 2, 2, 3}, {1, 1, 1, 1, 1}},
+              {{2, 3, 2, 2, 3, 2}, {2, 2, 1, 2, 2, 1}, {1, 1, 1, 1, 1, 1}}};
+  for (const auto& [image, window, stride] : many) {
+    const UnfoldOptions options{.stride = stride, .axes = image.rank()};
+    Shape shape{1, 2};
+    for (const std::int64_t size : image) shape.push_back(size);
+    const Tensor x = drawn(shape, f64), columns = unfold(x, window, options);
+    expect_values(columns, columns_by_loops(x, window, stride));
+    const Tensor g = drawn(columns.shape(), f64), folded = fold(g, image, window, options);
+    ASSERT_EQ(folded.shape(), shape);
+    expect_values(sum(columns * g), {sum(x * folded).item<double>()}, 1e-11);
+    expect_values(grad(sum(columns * g), x), folded.to_host<double>(), 1e-12);
+    expect_values(fold(cast(g * 8, i32), image, window, options),
+                  fold(cast(cast(g * 8, i32), f64), image, window, options).to_host<double>());
+    if (image.rank() > 1) expect_values(fold(g, image, window, {.stride = stride}), folded.to_host<double>());  // as many axes as numbers
+    const Tensor one = select(g, 0, 0);
+    expect_values(fold(one, image, window, options), folded.to_host<double>());
+  }
+}
+
+TEST(Unfold, ImagesWhoseChannelsComeLast) {
+  const Tensor x = drawn({2, 3, 4, 5, 6}, f64);
+  const UnfoldOptions options{.padding = {1, 0, 2}}, last{.padding = {1, 0, 2}, .layout = Layout::NHWC};
+  const Tensor columns = unfold(x, {2, 3, 2}, options);
+  expect_values(unfold(permute(x, {0, 2, 3, 4, 1}), {2, 3, 2}, last), columns.to_host<double>());
+  const Tensor image = fold(columns, {4, 5, 6}, {2, 3, 2}, options);
+  expect_values(fold(columns, {4, 5, 6}, {2, 3, 2}, last), permute(image, {0, 2, 3, 4, 1}).to_host<double>());
+}
+
 TEST(Unfold, Errors) {
+  expect_part(refusal([] { unfold(counted({3, 3}), {2, 2, 2}); }), "unfold: got shape (3, 3), expected (N, channels, 3 spatial axes)");
+  expect_part(refusal([] { unfold(counted({1, 3, 3}), 2, {.axes = 7}); }), "unfold: got 7 spatial axes, expected 1 to 6");
+  expect_part(refusal([] { fold(counted({1, 4, 4}), {3, 3}, {2, 2, 2}); }), "window (2, 2, 2)");
+
   expect_part(refusal([] { unfold(counted({3, 3}), 2); }), "unfold: got shape (3, 3), expected (N, channels, height, width)");
   expect_part(refusal([] { unfold(counted({1, 3, 3}), 4); }), "unfold: got an image of (3, 3) and window (4, 4)");
   expect_part(refusal([] { fold(counted({1, 4, 5}), 3, 2); }),

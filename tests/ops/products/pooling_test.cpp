@@ -10,6 +10,7 @@
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/ops/case.h"
 #include "tegula/ops/creation.h"
+#include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/shape.h"
 #include "tests/support/message.h"
@@ -68,11 +69,47 @@ TEST(Pooling, AdaptiveWindowsAreThoseOfPyTorch) {
 
 TEST(Pooling, ErrorsSayWhatDoesNotFit) {
   EXPECT_NE(message_of([] { max_pool2d(grid(), 5); }).find("max_pool2d: got shape (1, 1, 4, 4) and window (5, 5)"), std::string::npos);
-  EXPECT_NE(message_of([] { max_pool2d(grid(), 2, {.padding = 2}); }).find("at most half of the window"), std::string::npos);
+  EXPECT_NE(message_of([] { max_pool2d(ones({1, 4, 4}, boolean), 2); }).find("got bool of shape (1, 4, 4), expected numbers"),
+            std::string::npos);
   EXPECT_NE(message_of([] { max_pool2d(grid(), 0); }).find("window (0,)"), std::string::npos);
   EXPECT_NE(message_of([] { max_pool3d(tensor(kGrid, {4, 4}), 2); }).find("f64 of shape (4, 4)"), std::string::npos);
   EXPECT_NE(message_of([] { avg_pool2d(tensor(std::vector<int>(16), {1, 1, 4, 4}), 2); }).find("i32 of shape (1, 1, 4, 4)"),
             std::string::npos);
+}
+
+TEST(Pooling, PaddingMayBeLargerThanTheWindow) {
+  const double low = -std::numeric_limits<double>::infinity();
+  const Tensor x = tensor({-1.0, -2.0, -3.0}, {1, 3});
+  EXPECT_EQ(max_pool1d(x, 2, {.padding = 3}).to_host<double>(), (std::vector<double>{low, -1, -2, low}));
+  EXPECT_EQ(grad(sum(max_pool1d(x, 2, {.stride = 1, .padding = 3})), x).to_host<double>(), (std::vector<double>{2, 1, 1}));
+  EXPECT_EQ(avg_pool1d(x, 2, {.padding = 3}).to_host<double>(), (std::vector<double>{0, -0.5, -2.5, 0}));
+  EXPECT_EQ(avg_pool1d(x, 2, {.padding = 3, .count_include_pad = false}).to_host<double>(), (std::vector<double>{0, -1, -2.5, 0}));
+}
+
+TEST(Pooling, AveragesOfDilatedWindows) {
+  const Tensor x = tensor({1.0, 2.0, 3.0, 4.0, 5.0}, {1, 5});
+  EXPECT_EQ(avg_pool1d(x, 2, {.stride = 1, .dilation = 3}).to_host<double>(), (std::vector<double>{2.5, 3.5}));
+  // The window at 2 has its second element behind the padded input: one element counts.
+  EXPECT_EQ(avg_pool1d(x, 2, {.stride = 2, .dilation = 4, .ceil_mode = true}).to_host<double>(), (std::vector<double>{3}));
+  EXPECT_EQ(avg_pool1d(x, 2, {.stride = 2, .dilation = 3, .ceil_mode = true}).to_host<double>(), (std::vector<double>{2.5, 3}));
+}
+
+TEST(Pooling, MaximaOfIntegers) {
+  const std::int64_t big = (std::int64_t{1} << 60) + 1;  // no number of f64
+  const Tensor x = tensor<std::int64_t>({-5, big, big - 1, -7}, {1, 4});
+  EXPECT_EQ(max_pool1d(x, 2).to_host<std::int64_t>(), (std::vector<std::int64_t>{big, big - 1}));
+  EXPECT_EQ(max_pool1d(tensor<std::uint64_t>({~std::uint64_t{0}, 3}, {1, 2}), 2).to_host<std::uint64_t>(),
+            std::vector<std::uint64_t>{~std::uint64_t{0}});
+  EXPECT_EQ(max_pool1d(tensor<std::int8_t>({-5, -6}, {1, 2}), 1, {.stride = 1, .padding = 1}).to_host<std::int8_t>(),
+            (std::vector<std::int8_t>{-128, -5, -6, -128}));
+  // As for floats, in every layout of the channels.
+  const Tensor image = reshape(cast(remainder(arange(2 * 3 * 7 * 6) * 37, 101), i32) - 50, {2, 3, 7, 6});
+  const MaxPoolOptions options{.stride = {2, 1}, .padding = 1, .dilation = {1, 2}, .ceil_mode = true};
+  const Tensor want = max_pool2d(cast(image, f32), {3, 2}, options);
+  EXPECT_EQ(max_pool2d(image, {3, 2}, options).to_host<float>(), want.to_host<float>());
+  MaxPoolOptions last = options;
+  last.layout = Layout::NHWC;
+  EXPECT_EQ(max_pool2d(permute(image, {0, 2, 3, 1}), {3, 2}, last).to_host<float>(), permute(want, {0, 2, 3, 1}).to_host<float>());
 }
 
 TEST(Pooling, CeilModeIsTheSameInAJit) {

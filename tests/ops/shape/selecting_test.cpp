@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tests/io/files.h"
 #include "tests/support/message.h"
 #include "tests/support/values.h"
 
@@ -115,6 +116,60 @@ TEST(Int4, ComesBackAsItWas) {
   EXPECT_HAS_MESSAGE(pack_int4(tensor({1, 2, 3})), "an even number of them");
   EXPECT_HAS_MESSAGE(pack_int4(ones({4})), "expected integers");
   EXPECT_HAS_MESSAGE(unpack_int4(tensor({1, 2}), Int4::Signed), "bytes (u8)");
+}
+
+TEST(Int4, IsTheNearestNumberOfTheKind) {
+  const double nan = std::nan(""), infinite = std::numeric_limits<double>::infinity();
+  const Tensor x = tensor({-0.5, 0.5, 1.5, 2.5, -9.0, 7.4, 15.5, nan, infinite, -infinite});
+  test::expect_close(unpack_int4(pack_int4(x, Int4::Signed), Int4::Signed), {0, 0, 2, 2, -8, 7, 7, 0, 7, -8}, 0);
+  test::expect_close(unpack_int4(pack_int4(x, Int4::Unsigned), Int4::Unsigned), {0, 0, 2, 2, 0, 7, 15, 0, 15, 0}, 0);
+  for (const DType dtype : {f32, f16, bf16})
+    EXPECT_EQ(pack_int4(cast(x, dtype), Int4::Signed).to_host<int>(), pack_int4(x, Int4::Signed).to_host<int>());
+  const Tensor whole = tensor<std::int64_t>({-9, -8, 15, std::int64_t{1} << 40});
+  test::expect_close(unpack_int4(pack_int4(whole, Int4::Signed), Int4::Signed), {-8, -8, 7, 7}, 0);
+  test::expect_close(unpack_int4(pack_int4(whole, Int4::Unsigned), Int4::Unsigned), {0, 0, 15, 15}, 0);
+  test::expect_close(unpack_int4(pack_int4(tensor<std::uint8_t>({200, 9}), Int4::Unsigned), Int4::Unsigned), {15, 9}, 0);
+  EXPECT_HAS_MESSAGE(pack_int4(ones({3}), Int4::Signed), "an even number of elements");
+  EXPECT_HAS_MESSAGE(pack_int4(ones({2}, boolean), Int4::Signed), "floats or integers");
+}
+
+TEST(Int4, WeightsAreNoFurtherThanHalfAStep) {
+  const Tensor w = normal({6, 32}) * 3;
+  for (const Int4Options& options : {Int4Options{}, Int4Options{.block = 8}, Int4Options{.block = 16, .kind = Int4::Unsigned}}) {
+    const QuantizedInt4 small = quantize_int4(w, options);
+    const std::int64_t blocks = options.block > 0 ? 32 / options.block : 1;
+    EXPECT_EQ(small.bytes.shape(), (Shape{6, 16}));
+    EXPECT_EQ(small.scale.shape(), (Shape{6, blocks}));
+    EXPECT_EQ(small.zero_point.defined(), options.kind == Int4::Unsigned);
+    // Unsigned: what the zero point is rounded by may push an end out by half a step more.
+    const Tensor off = reshape(abs(dequantize_int4(small) - w), {6, blocks, -1}) / unsqueeze(small.scale, -1);
+    EXPECT_LE(max(off).item<float>(), options.kind == Int4::Signed ? 0.5001F : 1.0001F);
+  }
+  // What codes say exactly comes back exactly, also a block of zeros and one without negative numbers.
+  const Tensor exact = tensor({-7.0F, 3.0F, 0.0F, 1.0F, 0.0F, 0.0F, 0.0F, 0.0F}, {2, 4}),
+               positive = tensor({0.0F, 30.0F, 2.0F, 14.0F}, {1, 4});
+  test::expect_close(dequantize_int4(quantize_int4(exact)), exact.to_host<double>(), 0);
+  test::expect_close(dequantize_int4(quantize_int4(positive, {.kind = Int4::Unsigned})), positive.to_host<double>(), 0);
+  EXPECT_HAS_MESSAGE(quantize_int4(w, {.block = 5}), "got blocks of 5 in rows of 32");
+  EXPECT_HAS_MESSAGE(quantize_int4(ones({2, 3})), "an even number of elements");
+  EXPECT_HAS_MESSAGE(quantize_int4(ones({2, 4}, i32)), "a float type");
+  EXPECT_HAS_MESSAGE(dequantize_int4({zeros({2, 4}, u8), ones({2, 3}), {}}), "got bytes (2, 4) and scales (2, 3)");
+}
+
+TEST(Int4, ALinearLayerReadsThemFromAFile) {
+  nn::Linear linear_layer(32, 6);
+  const QuantizedInt4 small = quantize_int4(linear_layer.weight, {.block = 16});
+  const testing::TemporaryFolder folder;
+  save_state({{"weight", small.bytes}, {"weight.scale", small.scale}}, folder / "w.safetensors");
+  const StateDict read = load_state(folder / "w.safetensors");
+  const QuantizedInt4 again{read[0].value, read[1].value, {}};
+  EXPECT_EQ(again.bytes.to_host<int>(), small.bytes.to_host<int>());
+  const Tensor x = normal({5, 32}), expected = linear(x, dequantize_int4(small), linear_layer.bias);
+  const auto f = [=](const Tensor& in) { return linear(in, dequantize_int4(again), linear_layer.bias); };
+  test::expect_close(f(x), expected.to_host<double>(), 1e-6);
+  save_graph({folder / "f.graph"}, f, x);
+  auto loaded = load_graph(folder / "f.graph");
+  test::expect_close(loaded(x), expected.to_host<double>(), 1e-6);
 }
 
 }  // namespace
