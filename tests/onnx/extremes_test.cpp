@@ -74,7 +74,7 @@ TEST(OnnxExtremes, PadsOfPoolingsMayBeLargeAndNegative) {
   };
   EXPECT_EQ(pooled("AveragePool", {3, 3}), (std::vector<double>{0, 1, 2.5, 4, 0}));
   EXPECT_EQ(pooled("MaxPool", {-1, -1}), std::vector<double>{3});
-  EXPECT_EQ(pooled("LpPool", {-1, 1}), (std::vector<double>{std::sqrt(13.0), 4}));
+  EXPECT_EQ(pooled("LpPool", {-1, 1}), (std::vector<double>{std::sqrt(13.0F), 4}));
 }
 
 TEST(OnnxExtremes, Col2ImInFourAxes) {

@@ -21,7 +21,7 @@ namespace {
 
 void refuse_odd(std::string_view op, const Tensor& x, const Line& where) {
   if (x.rank() == 0 || x.shape().back() % 2 != 0)
-    ops::refuse(op, std::string(name(x.dtype())) + " " + to_string(x.shape()), "an even number of elements in each row", where,
+    ops::refuse(op, std::string(name(x.dtype())) + " " + to_string(x.shape()), "an even number of them in each row", where,
                 "pad(x, …) the last axis");
 }
 

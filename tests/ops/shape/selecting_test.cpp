@@ -129,7 +129,7 @@ TEST(Int4, IsTheNearestNumberOfTheKind) {
   test::expect_close(unpack_int4(pack_int4(whole, Int4::Signed), Int4::Signed), {-8, -8, 7, 7}, 0);
   test::expect_close(unpack_int4(pack_int4(whole, Int4::Unsigned), Int4::Unsigned), {0, 0, 15, 15}, 0);
   test::expect_close(unpack_int4(pack_int4(tensor<std::uint8_t>({200, 9}), Int4::Unsigned), Int4::Unsigned), {15, 9}, 0);
-  EXPECT_HAS_MESSAGE(pack_int4(ones({3}), Int4::Signed), "an even number of elements");
+  EXPECT_HAS_MESSAGE(pack_int4(ones({3}), Int4::Signed), "an even number of them");
   EXPECT_HAS_MESSAGE(pack_int4(ones({2}, boolean), Int4::Signed), "floats or integers");
 }
 
@@ -151,7 +151,7 @@ TEST(Int4, WeightsAreNoFurtherThanHalfAStep) {
   test::expect_close(dequantize_int4(quantize_int4(exact)), exact.to_host<double>(), 0);
   test::expect_close(dequantize_int4(quantize_int4(positive, {.kind = Int4::Unsigned})), positive.to_host<double>(), 0);
   EXPECT_HAS_MESSAGE(quantize_int4(w, {.block = 5}), "got blocks of 5 in rows of 32");
-  EXPECT_HAS_MESSAGE(quantize_int4(ones({2, 3})), "an even number of elements");
+  EXPECT_HAS_MESSAGE(quantize_int4(ones({2, 3})), "an even number of them");
   EXPECT_HAS_MESSAGE(quantize_int4(ones({2, 4}, i32)), "a float type");
   EXPECT_HAS_MESSAGE(dequantize_int4({zeros({2, 4}, u8), ones({2, 3}), {}}), "got bytes (2, 4) and scales (2, 3)");
 }
