@@ -52,6 +52,12 @@ TEST(OnnxSaveMoreLayers, MaximaWithTheirPlaces) {
   one(
       "places of channels that come last", [](const Tensor& x) { return max_pool2d_with_indices(x, 2, {.layout = Layout::NHWC}); },
       normal({2, 6, 5, 3}));
+  check_round_trip("places in large pads",
+                   [](const std::vector<Tensor>& in) {
+                     const PooledPlaces pooled = max_pool2d_with_indices(in[0], 2, {.stride = 2, .padding = {3, 2}});
+                     return std::vector<Tensor>{pooled.values, pooled.indices};
+                   },
+                   {}, {images()}, {.gradients = false});
   // Without a reader the places are not asked for.
   const auto values = [](const std::vector<Tensor>& in) { return std::vector<Tensor>{max_pool2d_with_indices(in[0], 2).values}; };
   const onnx::File file = onnx::to_file("values.onnx", {}, values, std::vector<Tensor>{images()});
@@ -72,7 +78,8 @@ TEST(OnnxSaveMoreLayers, WindowsAndColumnsOfLinesAndVolumes) {
   check("Unfold of volumes", nn::Unfold{{2, 3, 1}, {.padding = {1, 0, 1}}}, volumes());
   check("Fold to volumes", nn::Fold{{4, 5, 6}, {2, 2, 2}, {.stride = {1, 2, 1}}}, normal({2, 16, 30}));
   check("max pooling with large pads", nn::MaxPool2d{2, {.padding = 3}}, images());
-  check("average pooling with a dilation", nn::AvgPool2d{2, {.stride = 1, .padding = 1, .count_include_pad = false}}, images());
+  check("average pooling with large pads", nn::AvgPool2d{2, {.padding = 3, .count_include_pad = false}}, images());
+  check("average pooling without pads", nn::AvgPool2d{2, {.stride = 1, .padding = 1, .count_include_pad = false}}, images());
 }
 
 TEST(OnnxSaveMoreLayers, NormsOfLinesAndVolumes) {

@@ -22,6 +22,7 @@ struct Pooled {
   Tensor x;
   Dims size;
   MaxPoolOptions options;
+  Dims begin = {};  // of x in the tensor that the node has
 };
 
 NodeWindow node_window(const Call& call, const Tensor& x) {
@@ -36,16 +37,19 @@ NodeWindow node_window(const Call& call, const Tensor& x) {
 Pooled pooled_of(const Call& call) {
   const Tensor x = call[0];
   NodeWindow window = node_window(call, x), less = window;
+  Dims begin;
   for (int i = 0; i < window.axes(); ++i) {
     less.low[i] = std::min<std::int64_t>(window.low[i], 0), less.high[i] = std::min<std::int64_t>(window.high[i], 0);
     window.low[i] -= less.low[i], window.high[i] -= less.high[i];
+    begin.push_back(-less.low[i]);
   }
   return {padded(x, less),
           window.size,
           {.stride = window.stride,
            .padding = Padding::sides(window.low, window.high),
            .dilation = window.dilation,
-           .ceil_mode = call.flag("ceil_mode")}};
+           .ceil_mode = call.flag("ceil_mode")},
+          begin};
 }
 
 /// The function for as many spatial axes as x has.
@@ -54,21 +58,21 @@ F* of_axes(const Tensor& x, F* one, F* two, F* three) {
   return x.rank() == 3 ? one : x.rank() == 4 ? two : three;
 }
 
-/// Places in a plane of (N, C, spatial…) as places in the whole tensor, row-major, or with the spatial axes in the opposite order.
-Tensor in_whole(const Tensor& places, const Shape& x, bool is_column_major) {
-  std::int64_t plane = numel(x, 2, x.rank());
-  Tensor place = places;
-  if (is_column_major) {
-    Tensor rest = places;
-    place = zeros(places.shape(), i64);
-    std::int64_t step = plane;
-    for (int axis = x.rank() - 1; axis >= 2; --axis) {  // the last axis has the largest step
-      step /= x[axis];
-      place = place + remainder(rest, x[axis]) * step;
-      rest = floor_divide(rest, x[axis]);
-    }
+/// Places in a plane of what pads have left of x (N, C, spatial…), as places in all of x: row-major, or with the spatial axes in the opposite order.
+Tensor in_whole(const Tensor& places, const Pooled& pooled, const Shape& x, bool is_column_major) {
+  Dims steps = Dims::filled(x.rank(), 1);
+  for (int i = 3; i < x.rank(); ++i) {
+    const int axis = is_column_major ? i : x.rank() + 1 - i, before = is_column_major ? axis - 1 : axis + 1;
+    steps[axis] = steps[before] * x[before];
   }
-  return place + (iota(places.shape(), 0) * x[1] + iota(places.shape(), 1)) * plane;
+  const std::int64_t plane = numel(x, 2, x.rank());
+  Tensor place = (iota(places.shape(), 0) * x[1] + iota(places.shape(), 1)) * plane, rest = places;
+  for (int axis = x.rank() - 1; axis >= 2; --axis) {
+    const std::int64_t size = pooled.x.size(axis);
+    place = place + (remainder(rest, size) + pooled.begin[axis - 2]) * steps[axis];
+    rest = floor_divide(rest, size);
+  }
+  return place;
 }
 
 Results greatest(const Call& call) {
@@ -77,7 +81,7 @@ Results greatest(const Call& call) {
   if (!call.wants(1)) return of_axes(x, max_pool1d, max_pool2d, max_pool3d)(x, pooled.size, pooled.options);
   const auto [values, places] =
       of_axes(x, max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d_with_indices)(x, pooled.size, pooled.options);
-  return std::vector<Tensor>{values, in_whole(places, x.shape(), call.flag("storage_order"))};
+  return std::vector<Tensor>{values, in_whole(places, pooled, call[0].shape(), call.flag("storage_order"))};
 }
 
 Tensor mean_of_windows(const Pooled& pooled, bool counts_pads) {

@@ -35,11 +35,13 @@ struct WindowOf {
         low(d.integers("low")),
         high(d.integers("high")) {}
 
-  std::string padded(Site& site, const std::string& x, double value, std::int64_t most) {
-    bool fits = true;
+  bool fits(std::int64_t most) const {
     for (std::size_t i = 0; i < low.size(); ++i)
-      fits = fits && low[i] >= 0 && high[i] >= 0 && (most < 0 || (low[i] < size[i] && high[i] < size[i]));
-    if (fits) return x;
+      if (low[i] < 0 || high[i] < 0 || (most >= 0 && std::max(low[i], high[i]) >= size[i])) return false;
+    return true;
+  }
+  std::string padded(Site& site, const std::string& x, double value, std::int64_t most) {
+    if (fits(most)) return x;
     Integers before{0, 0}, behind{0, 0};
     before.insert(before.end(), low.begin(), low.end());
     behind.insert(behind.end(), high.begin(), high.end());
@@ -95,15 +97,14 @@ void weight_gradient(Site& site) {
 
 bool is_pool_dtype(DType dtype) { return dtype == f32 || dtype == f64 || dtype == f16; }
 
-void pool(Site& site, const char* type, std::vector<Attribute> more, double outside) {
+/// The values, and the places that somebody reads.
+std::vector<std::string> pool_of(Site& site, std::string x, const char* type, std::vector<Attribute> more, double outside) {
   WindowOf window(site.described());
   const DType has = site.result().dtype, computed = is_pool_dtype(has) ? has : f32;
   if (!is_float(has)) site.refuse("of " + std::string(name(has)));
-  std::string x = site.in(0);
   if (has != computed) x = site.out().cast(x, computed);
   const bool wants_places = site.node().results.size() > 1 && site.graph().is_read(site.index(), 1);
   const std::string whole = window.padded(site, x, outside, 0);
-  if (wants_places && whole != x) site.refuse("with places, and pads that are as large as the window");
   std::vector<Attribute> all = window.attributes();
   if (std::string_view(type) == "AveragePool" && site.opset() < 19) {
     if (std::ranges::any_of(window.dilation, [](std::int64_t one) { return one != 1; }))
@@ -114,25 +115,59 @@ void pool(Site& site, const char* type, std::vector<Attribute> more, double outs
   all.insert(all.end(), more.begin(), more.end());
   std::vector<std::string> results = site.out().add_several(type, {whole}, std::move(all), wants_places ? 2 : 1);
   if (has != computed) results[0] = site.out().cast(results[0], has);
+  return results;
+}
+
+void pool(Site& site, const char* type, std::vector<Attribute> more, double outside) {
+  std::vector<std::string> results = pool_of(site, site.in(0), type, std::move(more), outside);
   // In place of the taps lie the places in the whole tensor: max_pool_indices reads them. Gradients, which read taps, are refused.
   if (site.node().results.size() > results.size()) results.emplace_back();
   site.give(std::move(results));
 }
 
-/// Places in the plane of a channel, of those in the whole tensor.
-void max_pool_indices(Site& site) { site.give(site.add("Mod", {site.in(1), site.out().sizes(site.described().sizes("plane"))})); }
+/// Places in the plane of a channel, of those in the whole tensor. Where pads were made before (WindowOf::padded), that is the padded one.
+void max_pool_indices(Site& site) {
+  NodeList& out = site.out();
+  const Described d = site.described();
+  const WindowOf window(d);
+  if (window.fits(0)) return site.give(site.add("Mod", {site.in(1), out.sizes(d.sizes("plane"))}));
+  const Integers sizes = d.integers("sizes");
+  Integers wide = sizes;
+  std::int64_t padded_plane = 1, step = 1;
+  for (std::size_t i = 0; i < sizes.size(); ++i) wide[i] += window.low[i] + window.high[i], padded_plane *= wide[i];
+  std::string rest = site.add("Mod", {site.in(1), out.integer(padded_plane)}), place = out.integer(0),
+              is_inside = out.number(true, boolean);
+  for (std::size_t i = sizes.size(); i-- > 0;) {
+    const std::string at = site.add("Sub", {site.add("Mod", {rest, out.integer(wide[i])}), out.integer(window.low[i])});
+    rest = site.add("Div", {rest, out.integer(wide[i])});
+    is_inside = site.add(
+        "And",
+        {is_inside, site.add("And", {site.add("GreaterOrEqual", {at, out.integer(0)}), site.add("Less", {at, out.integer(sizes[i])})})});
+    place = site.add("Add", {place, site.add("Mul", {at, out.integer(step)})});
+    step *= sizes[i];
+  }
+  site.give(site.add("Where", {is_inside, place, out.integer(-1)}));
+}
 
 void max_pool(Site& site) { pool(site, "MaxPool", {}, -std::numeric_limits<double>::infinity()); }
 
 void avg_pool(Site& site) {
   const Described d = site.described();
-  const WindowOf window(d);
   const bool counts = d.flag("counts_padding");
-  bool far = false;
-  for (std::size_t i = 0; i < window.low.size(); ++i)
-    far = far || std::max(window.low[i], window.high[i]) >= window.size[i] || std::min(window.low[i], window.high[i]) < 0;
-  if (far && !counts) site.refuse("with pads that are as large as the window");
-  pool(site, "AveragePool", {attribute("count_include_pad", std::int64_t{counts})}, 0);
+  if (counts || WindowOf(d).fits(0)) return pool(site, "AveragePool", {attribute("count_include_pad", std::int64_t{counts})}, 0);
+  // Pads that are made before count. So the mean with them is divided by the share of the window that is inside; a window without one has the mean 0.
+  NodeList& out = site.out();
+  const DType dtype = site.result().dtype;
+  Sizes plane = site.input_sizes(0);
+  plane[0] = plane[1] = 1;
+  const std::string ones = site.add("Expand", {out.number(1, dtype), out.sizes(plane)});
+  const auto mean = [&](const std::string& x) {
+    return pool_of(site, x, "AveragePool", {attribute("count_include_pad", std::int64_t{1})}, 0)[0];
+  };
+  double elements = 1;
+  for (const std::int64_t size : d.integers("window")) elements *= static_cast<double>(size);
+  const std::string share = site.add("Max", {mean(ones), out.number(1 / elements, dtype)});
+  site.give(site.add("Div", {mean(site.in(0)), share}));
 }
 
 constexpr Word kWords[] = {

@@ -66,8 +66,12 @@ Tensor places_of(const std::vector<Tensor>& pooled, const PoolingProblem& proble
   if (pooled.size() == 1) return places_by_search(pooled[0], problem);
   const Vjp no_gradient = [](const std::vector<Tensor>&, const Tensor&, const Tensor&) { return std::vector<Tensor>(1); };
   const auto places = [problem, where](const std::vector<Tensor>& in) { return places_of_taps(in[0], problem, where); };
-  const std::int64_t plane = numel(spatial(problem.x.shape()));
-  return custom_function("max_pool_indices", {{"plane", plane}}, places, no_gradient, {pooled[1]}, where);
+  const Dims sizes = spatial(problem.x.shape());
+  const Window& w = problem.window;
+  const auto list = [](const Dims& values) { return std::vector<std::int64_t>(values.begin(), values.end()); };
+  const NamedOptions options{{"plane", numel(sizes)}, {"sizes", list(sizes)}, {"window", list(w.size)},      {"stride", list(w.stride)},
+                             {"low", list(w.low)},    {"high", list(w.high)}, {"dilation", list(w.dilation)}};
+  return custom_function("max_pool_indices", options, places, no_gradient, {pooled[1]}, where);
 }
 
 PooledPlaces max_pool_with_indices(std::string_view op, int axes, const Arg& arg, const PerAxis& window, const MaxPoolOptions& options) {
