@@ -1,5 +1,7 @@
 // The tile language on the CPU: a product in tiles beside oneDNN's sgemm, softmax beside a copy, and what a launch outside of jit costs the host.
 // Times are the process's processor time, the least of 25 batches: what other processes do only adds to it. Usage: OMP_NUM_THREADS=1 bench_tile [dot] [softmax] [launch]
+// On a GPU, TEGULA_BENCH_DEVICE=cuda bench_tile launch compile: what a launch costs the host, and wall times from a kernel's first launch to its result. Run it twice:
+// $TEGULA_CACHE_DIR is cold, then it has the code.
 
 #include <tegula/tile.h>
 
@@ -13,6 +15,7 @@
 #include <vector>
 
 #include "bench/measure.h"
+#include "tegula/bench/tile_product.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/runtime/device.h"
 
@@ -128,9 +131,28 @@ void launch() {
   bench::report("a replay of it in jit", replayed * 1e6, "us");
 }
 
+/// From the first launch of a kernel to its result.
+void compile() {
+  const auto first = [](const std::string& name, const std::function<Tensor()>& f) {
+    const auto begin = std::chrono::steady_clock::now();
+    eval(f());
+    default_device().synchronize();
+    bench::report(name, 1e3 * std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(), "ms");
+  };
+  const std::int64_t n = 1024, square = 4096;
+  const Tensor x = uniform({n, n}), a = cast(uniform({square, square}), bf16);
+  eval(x, a);
+  default_device().synchronize();
+  first("add, first launch", [&] { return kernels::add({1}, x, x, out({n}), n, 1024)[0]; });
+  first("softmax, first launch", [&] { return kernels::softmax({n}, x, out({n, n}), n, 1024)[0]; });
+  first("product of halves, first launch", [&] { return tile_product(a, a, false, {}); });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  if (std::getenv("TEGULA_BENCH_DEVICE")) bench::choose_device();
+  if (bench::asked(argc, argv, "compile")) compile();  // before others compile
   if (bench::selected(argc, argv, "dot")) dot();
   if (bench::selected(argc, argv, "softmax")) softmax_rows();
   if (bench::selected(argc, argv, "launch")) launch();
