@@ -132,7 +132,7 @@ void launch() {
 }
 
 /// From the first launch of a kernel to its result.
-void compile() {
+void first_launches() {
   const auto first = [](const std::string& name, const std::function<Tensor()>& f) {
     const auto begin = std::chrono::steady_clock::now();
     eval(f());
@@ -152,7 +152,7 @@ void compile() {
 
 int main(int argc, char** argv) {
   if (std::getenv("TEGULA_BENCH_DEVICE")) bench::choose_device();
-  if (bench::asked(argc, argv, "compile")) compile();  // before others compile
+  if (bench::asked(argc, argv, "compile")) first_launches();  // before others compile
   if (bench::selected(argc, argv, "dot")) dot();
   if (bench::selected(argc, argv, "softmax")) softmax_rows();
   if (bench::selected(argc, argv, "launch")) launch();
