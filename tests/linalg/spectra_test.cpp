@@ -185,8 +185,9 @@ TEST(Spectra, RefinementFallsBackWhereItDoesNotConverge) {
   const Tensor good = draw({12, 12}) + 6.0 * identity(12);
   for (const Refine refine : {Refine::Single, Refine::Half}) {
     EXPECT_EQ(solve(hilbert, one, {.refine = refine}).to_host<double>(), plain) << "a condition of 1e16";
-    const Tensor batch = solve(stack({good, hilbert}), expand(one, {2, 12}), {.refine = refine});
-    EXPECT_EQ(select(batch, 0, 1).to_host<double>(), plain);
+    const Tensor both = stack({good, hilbert}), batch = solve(both, expand(one, {2, 12}), {.refine = refine});
+    // A card factors a batch by another routine than one matrix, whose bits differ at such a condition.
+    EXPECT_EQ(select(batch, 0, 1).to_host<double>(), select(solve(both, expand(one, {2, 12})), 0, 1).to_host<double>());
     EXPECT_LT(apart(mv(good, select(batch, 0, 0)), one), 1e-13);
     EXPECT_HAS_MESSAGE(eval(solve(stack({good, zeros({12, 12}, f64)}), expand(one, {2, 12}), {.refine = refine})),
                        "solve: got a singular matrix, number 1 of the batch");
