@@ -81,7 +81,15 @@ void transforms() {
   each("fft.1000x1000", {1000, 1000, 2}, [](const Tensor& x) { return fft(x); });
   each("fft.1048576", {1 << 20, 2}, [](const Tensor& x) { return fft(x); });
   each("rfft2.64x512x512", {64, 512, 512}, [](const Tensor& x) { return rfft(x, {.axes = {-2, -1}}); });
-  each("stft.16x160000", {16, 160000}, [](const Tensor& x) { return stft(x, {.size = 400, .hop = 160}); });
+  const Tensor window = made(hann_window(400));
+  each("stft.16x160000", {16, 160000}, [&](const Tensor& x) { return stft(x, {.size = 400, .hop = 160, .window = window}); });
+  // Its parts.
+  each("stft_pieces.16x160000", {16, 160400}, [&](const Tensor& x) { return windows(x, {1}, {400}, {.stride = {160}}) * window; });
+  each("stft_rfft.16016x400", {16, 1001, 400}, [](const Tensor& x) { return rfft(x); });
+  each("spectrogram.16x160000", {16, 160000}, [&](const Tensor& x) {
+    const Tensor y = stft(x, {.size = 400, .hop = 160, .window = window});
+    return square(real_part(y)) + square(imaginary_part(y));
+  });
 }
 
 /// Messages along edges, which depend on both ends; a node takes the mean of what comes in.

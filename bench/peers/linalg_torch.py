@@ -58,7 +58,10 @@ def transforms():
     pictures = real(64, 512, 512)
     row("rfft2.64x512x512", lambda: torch.fft.rfft2(pictures))
     sound, window = real(16, 160000), torch.hann_window(400, device=DEVICE)
-    row("stft.16x160000", lambda: torch.stft(sound, 400, 160, window=window, return_complex=True))
+    stft = lambda: torch.stft(sound, 400, 160, window=window, return_complex=True)
+    row("stft.16x160000", stft)
+    row("stft.16x160000.dense", lambda: stft().contiguous())  # as ours gives it: PyTorch's is a view of pieces by frequencies
+    row("spectrogram.16x160000", lambda: stft().abs().square())
 
 
 class Layer(nn.Module):

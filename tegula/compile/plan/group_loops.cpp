@@ -238,6 +238,32 @@ void shorten_strips(LoopNest& nest, const runtime::TilePreference& tiles) {
   nest.rows = rows;
 }
 
+/// True if the item begins at a multiple of 8 bytes: where it is computed into memory of its own.
+bool is_aligned(const Plan& plan, int item) {
+  if (plan.graph[item].role() == Role::Leaf || plan.graph.places.empty()) return false;
+  const Place& place = plan.graph.place(item);
+  return place.value == item && place.spot.root == item && place.spot.bottom == item;
+}
+
+/// A copy that puts pairs in another order (complex numbers are such) moves each as one number: what is read across then fills more of a line.
+void take_pairs(const Plan& plan, const FusedGroup& group, LoopNest& nest) {
+  if (group.items.size() != 1 || plan.tiles.ladder.on || plan.graph[group.items[0]].op != copy_op()) return;
+  if (nest.loops.size() < 2 || nest.streams.size() != 2 || nest.loops.back().extent != 2 || nest.loops.back().reduced) return;
+  for (const Stream& stream : nest.streams) {
+    if (stream.kind != Operand::Kind::Memory || size_of(plan.graph[stream.item].dtype) != 4 || stream.pattern.offset % 2 != 0) return;
+    if (!is_aligned(plan, stream.item)) return;
+  }
+  for (const Loop& loop : nest.loops) {
+    const bool last = &loop == &nest.loops.back();
+    if (!std::ranges::all_of(loop.strides, [&](std::int64_t stride) { return last ? stride == 1 : stride % 2 == 0; })) return;
+  }
+  nest.loops.pop_back();
+  for (Loop& loop : nest.loops)
+    for (std::int64_t& stride : loop.strides) stride /= 2;
+  for (Stream& stream : nest.streams) stream.pattern.offset /= 2, stream.bytes *= 2;
+  nest.copies_pairs = true;
+}
+
 }  // namespace
 
 LoopNest make_loop_nest(const Plan& plan, const FusedGroup& group) {
@@ -261,6 +287,7 @@ LoopNest make_loop_nest(const Plan& plan, const FusedGroup& group) {
   }
   std::ranges::sort(nest.members, {}, &LoopNest::Member::item);
   merge_axes(nest, group, axes_that_vary(plan, group));
+  take_pairs(plan, group, nest);
   return nest;
 }
 

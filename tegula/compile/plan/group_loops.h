@@ -44,6 +44,10 @@ struct LoopNest {
   std::vector<Read> reads;
   std::vector<int> split;  // the reductions that have partial results, by number
   std::vector<Loop> loops;
+  bool copies_pairs = false;  // of numbers of 4 bytes, as integers of 8: strides and offsets count pairs
+
+  /// As the program reads and writes what it keeps for an item of that dtype.
+  DType moved_as(DType dtype) const { return copies_pairs ? DType::i64 : dtype; }
 
   // Tiles: the columns come from loop `col`, the rows from loop `row` (-1: none).
   int col = -1, row = -1;

@@ -49,7 +49,7 @@ class ProgramKey : GroupPortion {
     const Stream& from = stream(s);
     const bool is_index = from.kind == Operand::Kind::Index;
     add(s), add(from.kind), add(from.scratch >= 0), add(written(s));
-    add(is_index ? DType::i64 : item(from.item).dtype), add(is_index && from.pattern.offset != 0);
+    add(is_index ? DType::i64 : nest_.moved_as(item(from.item).dtype)), add(is_index && from.pattern.offset != 0);
   }
   void add_item(int i) {
     const Item& own = item(i);

@@ -93,7 +93,7 @@ class Lowering : GroupPortion {
         if (from.pattern.offset != 0) offsets_[static_cast<std::size_t>(s)] = number(from.pattern.offset, label("o", s));
         continue;
       }
-      const DType stored_type = item(from.item).dtype;
+      const DType stored_type = nest_.moved_as(item(from.item).dtype);
       if (from.scratch >= 0) {
         pointers_[static_cast<std::size_t>(s)] =
             pointer({Reference::Kind::Scratch, from.scratch, 0, 0}, label("part", s), tile::compute_type(stored_type), written(s));
@@ -409,7 +409,7 @@ class Lowering : GroupPortion {
       (written(s) ? step.writes : step.reads).push_back(stream(s).item);
       double count = 1;
       for (const Loop& l : nest_.loops) count *= l.strides[static_cast<std::size_t>(s)] != 0 ? static_cast<double>(l.extent) : 1;
-      step.bytes += count * static_cast<double>(size_of(item(stream(s).item).dtype));
+      step.bytes += count * static_cast<double>(size_of(nest_.moved_as(item(stream(s).item).dtype)));
     }
     for (int i : items_) {
       step.operations += elements;

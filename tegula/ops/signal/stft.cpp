@@ -1,12 +1,13 @@
 #include "tegula/ops/signal/stft.h"
 
+#include <cmath>
 #include <numbers>
+#include <vector>
 
 #include "tegula/graph/frame.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/creation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
-#include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
 #include "tegula/ops/nodes.h"
@@ -24,8 +25,12 @@ Tensor cosines(std::string_view op, std::int64_t n, DType dtype, Period period, 
     ops::refuse(op, std::to_string(n) + " of " + std::string(name(dtype)), "at least 1, of a float dtype", where);
   if (n == 1) return ones({1}, dtype);
   const double parts = static_cast<double>(period == Period::Periodic ? n : n - 1);
-  const Tensor angle = cast(iota({n}, 0, where), f64) * (2 * std::numbers::pi / parts);
-  return cast(a - b * cos(angle) + c * cos(2.0 * angle), dtype);
+  std::vector<double> values;  // numbers, which a step that is used again does not compute again
+  for (std::int64_t k = 0; k < n; ++k) {
+    const double angle = 2 * std::numbers::pi * static_cast<double>(k) / parts;
+    values.push_back(a - b * std::cos(angle) + c * std::cos(2 * angle));
+  }
+  return cast(tensor(values, {n}), dtype);
 }
 
 struct Pieces {
