@@ -35,17 +35,13 @@ class FourierCall final : public runtime::Call {
     if (cut.rows > 0) {
       long_ = true;
       copy_ = sizeof(T) * 2 * static_cast<std::size_t>(d.sizes[0]);
-      for (std::int64_t k = 0; k < cut.rows; ++k)
-        for (std::int64_t j = 0; j < cut.columns; ++j) {
-          double re = 0, im = 0;
-          circle_part(k * j, d.sizes[0], re, im);
-          factors_.push_back(static_cast<T>(re)), factors_.push_back(static_cast<T>(im));
-        }
+      add_factors(cut);
     }
     const std::int64_t last = d.sizes.back();
     half_ = d.spectrum == Spectrum::Complex ? last : last / 2 + 1;
+    const std::int64_t side = long_ ? kColumns : kSide;
     for (const auto& line : lines_)
-      each_ = std::max(each_, sizeof(T) * (2 * static_cast<std::size_t>(line->size() * kSide) + line->work(kSide)));
+      each_ = std::max(each_, sizeof(T) * (2 * static_cast<std::size_t>(line->size() * side) + line->work(side)));
     each_ = (each_ + 63) / 64 * 64;
     if (d.spectrum == Spectrum::ToReal && lines_.size() > 1)
       copy_ = sizeof(T) * 2 * static_cast<std::size_t>(d.batch * numel(d.sizes) / last * half_);
@@ -76,10 +72,9 @@ class FourierCall final : public runtime::Call {
         std::copy_n(x, 2 * rows * half_, pairs);
       }
     } else {
-      if (x != y) std::copy_n(x, 2 * rows * half_, y);
-      along(pairs, axes - 1, threads, work);
+      along(x, pairs, axes - 1, threads, work);
     }
-    for (int axis = axes - 2; axis >= 0; --axis) along(pairs, axis, threads, work);
+    for (int axis = axes - 2; axis >= 0; --axis) along(pairs, pairs, axis, threads, work);
     if (d_.spectrum != Spectrum::ToReal) return;
     const T* const from = axes > 1 ? pairs : x;
     shared((rows + 1) / 2, threads, work,
@@ -93,10 +88,11 @@ class FourierCall final : public runtime::Call {
   }
 
  private:
-  static constexpr std::int64_t kSide = 64 / static_cast<std::int64_t>(sizeof(T));  // lines side by side
+  // Lines side by side: a vector of them, whose steps stay in the caches; of a long line's columns, which are far apart in memory, a few cache lines' worth.
+  static constexpr std::int64_t kSide = 32 / static_cast<std::int64_t>(sizeof(T)), kColumns = 128 / static_cast<std::int64_t>(sizeof(T));
 
-  /// f(first, count, memory) over groups of kSide.
-  template <class F>
+  /// f(first, count, memory) over groups of `kSide`.
+  template <std::int64_t kSide = FourierCall::kSide, class F>
   void shared(std::int64_t lines, int threads, std::byte* work, const F& f) const {
     const std::int64_t groups = (lines + kSide - 1) / kSide;
     parallel(static_cast<int>(std::min<std::int64_t>(threads, groups)), [&](int part, int parts) {
@@ -106,7 +102,8 @@ class FourierCall final : public runtime::Call {
     });
   }
 
-  void along(T* pairs, int axis, int threads, std::byte* work) const {
+  /// From pairs to pairs, which may be the same.
+  void along(const T* from, T* to, int axis, int threads, std::byte* work) const {
     const LineTransform<T>& line = *lines_[static_cast<std::size_t>(axis)];
     Lines all{d_.batch, line.size(), 1};
     for (int i = 0; i < axis; ++i) all.outer *= d_.sizes[i];
@@ -115,44 +112,64 @@ class FourierCall final : public runtime::Call {
       T *const re = memory, *const im = re + all.length * count, *const more = im + all.length * count;
       std::int64_t at[kSide];
       for (std::int64_t l = 0; l < count; ++l) at[l] = all.begin(first + l);
-      take_pairs<T>(pairs, at, count, all.length, all.inner, re, im);
+      take_pairs<T>(from, at, count, all.length, all.inner, re, im);
       d_.inverse ? line.run(im, re, count, more) : line.run(re, im, count, more);
-      put_pairs<T>(pairs, at, count, all.length, all.inner, re, im);
+      put_pairs<T>(to, at, count, all.length, all.inner, re, im);
     });
   }
 
-  /// The inverse is the transform of numbers whose parts are exchanged, exchanged again.
+  /// exp(-2πi k j / n) of row k and column j = kColumns * g + l is the product of one that depends on l and one that depends on g.
+  void add_factors(const LongLine& cut) {
+    const std::int64_t n = d_.sizes[0];
+    const auto add = [n](std::int64_t power, std::vector<T>& to_re, std::vector<T>& to_im) {
+      double re = 0, im = 0;
+      circle_part(power % n, n, re, im);
+      to_re.push_back(static_cast<T>(re)), to_im.push_back(static_cast<T>(im));
+    };
+    for (std::int64_t k = 0; k < cut.rows; ++k)
+      for (std::int64_t l = 0; l < kColumns; ++l) add(k * l, near_re_, near_im_);
+    for (std::int64_t g = 0; g * kColumns < cut.columns; ++g)
+      for (std::int64_t k = 0; k < cut.rows; ++k) add(k * g * kColumns, far_re_, far_im_);
+  }
+
+  /// In between, kColumns columns are a block: of each row their real parts, then the imaginary ones. The inverse is the transform of numbers whose parts are
+  /// exchanged, exchanged again.
   void one_long(const T* x, T* y, T* between, int threads, std::byte* work) const {
     const LineTransform<T>&down = *lines_[0], &across = *lines_[1];
     const std::int64_t rows = down.size(), columns = across.size();
-    const auto neighbours = [](std::int64_t first, std::int64_t apart, std::int64_t* at) {
-      for (std::int64_t l = 0; l < kSide; ++l) at[l] = first + l * apart;
-    };
-    shared(columns, threads, work, [&](std::int64_t first, std::int64_t count, T* memory) {
+    shared<kColumns>(columns, threads, work, [&](std::int64_t first, std::int64_t count, T* memory) {
       T *const re = memory, *const im = re + rows * count, *const more = im + rows * count;
-      std::int64_t at[kSide];
-      neighbours(first, 1, at);
+      std::int64_t at[kColumns];
+      for (std::int64_t l = 0; l < kColumns; ++l) at[l] = first + l;
       take_pairs<T>(x, at, count, rows, columns, d_.inverse ? im : re, d_.inverse ? re : im);
       down.run(re, im, count, more);
-      for (std::int64_t k = 0; k < rows; ++k)
-        put_with_factors(re + k * count, im + k * count, factors_.data() + 2 * (k * columns + first), between + 2 * (k * columns + first),
-                         count);
+      put_with_factors(re, im, first / kColumns, rows, count, between + 2 * first * rows);
     });
-    shared(rows, threads, work, [&](std::int64_t first, std::int64_t count, T* memory) {
+    shared<kColumns>(rows, threads, work, [&](std::int64_t first, std::int64_t count, T* memory) {
       T *const re = memory, *const im = re + columns * count, *const more = im + columns * count;
-      std::int64_t at[kSide];
-      neighbours(first * columns, columns, at);
-      take_pairs<T>(between, at, count, columns, 1, re, im);
+      std::int64_t at[kColumns];
+      for (std::int64_t begin = 0; begin < columns; begin += kColumns) {
+        const std::int64_t wide = std::min(kColumns, columns - begin);
+        for (std::int64_t l = 0; l < count; ++l) at[l] = 2 * (begin * rows + (first + l) * wide);
+        take_lines<T>(between, at, count, wide, re + begin * count);
+        take_lines<T>(between + wide, at, count, wide, im + begin * count);
+      }
       across.run(re, im, count, more);
-      neighbours(first, 1, at);
+      for (std::int64_t l = 0; l < kColumns; ++l) at[l] = first + l;
       put_pairs<T>(y, at, count, columns, rows, d_.inverse ? im : re, d_.inverse ? re : im);
     });
   }
-  TEGULA_WIDE static void put_with_factors(const T* re, const T* im, const T* factors, T* to, std::int64_t count) {
+  TEGULA_WIDE void put_with_factors(const T* re, const T* im, std::int64_t group, std::int64_t rows, std::int64_t count, T* to) const {
+    const T *const far_re = far_re_.data() + group * rows, *const far_im = far_im_.data() + group * rows;
+    for (std::int64_t k = 0; k < rows; ++k) {
+      const T *const r = re + k * count, *const i = im + k * count, *const near_re = near_re_.data() + k * kColumns;
+      const T *const near_im = near_im_.data() + k * kColumns, fr = far_re[k], fi = far_im[k];
+      T *const to_re = to + 2 * k * count, *const to_im = to_re + count;
 #pragma omp simd
-    for (std::int64_t l = 0; l < count; ++l) {
-      const T c = factors[2 * l], s = factors[2 * l + 1];
-      to[2 * l] = re[l] * c - im[l] * s, to[2 * l + 1] = re[l] * s + im[l] * c;
+      for (std::int64_t l = 0; l < count; ++l) {
+        const T c = near_re[l] * fr - near_im[l] * fi, s = near_re[l] * fi + near_im[l] * fr;
+        to_re[l] = r[l] * c - i[l] * s, to_im[l] = r[l] * s + i[l] * c;
+      }
     }
   }
 
@@ -200,7 +217,7 @@ class FourierCall final : public runtime::Call {
   std::int64_t half_ = 0;  // complex numbers along the last axis
   std::size_t each_ = 0, copy_ = 0;
   bool long_ = false;  // one axis, cut in two
-  std::vector<T> factors_;  // of a long line, as they are asked for
+  std::vector<T> near_re_, near_im_, far_re_, far_im_;  // factors of a long line: of rows and columns of a group, of groups and rows
 };
 
 }  // namespace

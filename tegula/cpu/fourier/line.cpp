@@ -36,71 +36,159 @@ std::pair<double, double> turn(std::int64_t k, std::int64_t n) {
 
 std::vector<int> radices_of(std::int64_t n) {
   std::vector<int> out;
-  for (; n % 4 == 0; n /= 4) out.push_back(4);
-  for (int radix = 2; radix <= kLargestRadix; ++radix)
+  int twos = 0;
+  for (; n % 2 == 0; n /= 2) ++twos;
+  for (; twos >= 3 && twos != 4; twos -= 3) out.push_back(8);  // the fewer steps, the less goes through the caches
+  for (; twos >= 2; twos -= 2) out.push_back(4);
+  if (twos == 1) out.push_back(2);
+  for (int radix = 3; radix <= kLargestRadix; radix += 2)
     for (; n % radix == 0; n /= radix) out.push_back(radix);
   if (n > 1) out.clear();
   return out;
 }
 
-/// A step of radix 2: pieces of `stride` numbers.
+// ---- Steps of one radix at a time: `apart` numbers between what is combined, `stride` between what it becomes; of V numbers side by side, which is a vector
+// or a number. Result k is multiplied by (c[k], -s[k]).
+
+typedef float Floats __attribute__((vector_size(32)));
+typedef double Doubles __attribute__((vector_size(32)));
 template <class T>
-TEGULA_WIDE void step2(std::int64_t stride, const T* ar, const T* ai, const T* br, const T* bi, T* yr, T* yi, T c, T s) {
-#pragma omp simd
-  for (std::int64_t q = 0; q < stride; ++q) {
-    const T dr = ar[q] - br[q], di = ai[q] - bi[q];
-    yr[q] = ar[q] + br[q], yi[q] = ai[q] + bi[q];
-    yr[stride + q] = dr * c + di * s, yi[stride + q] = di * c - dr * s;
-  }
+struct Side;
+template <>
+struct Side<float> {
+  using Vector = Floats;
+};
+template <>
+struct Side<double> {
+  using Vector = Doubles;
+};
+
+template <class V, class T>
+TEGULA_WIDE inline V taken(const T* from) {
+  V x;
+  __builtin_memcpy(&x, from, sizeof x);
+  return x;
+}
+template <class V, class T>
+TEGULA_WIDE inline void put(V x, T* to) {
+  __builtin_memcpy(to, &x, sizeof x);
 }
 
-template <class T>
-TEGULA_WIDE void step4(std::int64_t stride, std::int64_t apart, const T* xr, const T* xi, T* yr, T* yi, const T* c, const T* s) {
-#pragma omp simd
-  for (std::int64_t q = 0; q < stride; ++q) {
-    const T ar = xr[q], ai = xi[q], br = xr[q + apart], bi = xi[q + apart];
-    const T cr = xr[q + 2 * apart], ci = xi[q + 2 * apart], dr = xr[q + 3 * apart], di = xi[q + 3 * apart];
-    const T sr = ar + cr, si = ai + ci, tr = ar - cr, ti = ai - ci, ur = br + dr, ui = bi + di;
-    const T vr = bi - di, vi = dr - br;  // -i (b - d)
-    const T er = tr + vr, ei = ti + vi, fr = sr - ur, fi = si - ui, gr = tr - vr, gi = ti - vi;
-    yr[q] = sr + ur, yi[q] = si + ui;
-    yr[q + stride] = er * c[1] + ei * s[1], yi[q + stride] = ei * c[1] - er * s[1];
-    yr[q + 2 * stride] = fr * c[2] + fi * s[2], yi[q + 2 * stride] = fi * c[2] - fr * s[2];
-    yr[q + 3 * stride] = gr * c[3] + gi * s[3], yi[q + 3 * stride] = gi * c[3] - gr * s[3];
+/// What a step reads and writes at one place.
+template <class V, class T>
+struct Place {
+  const T *xr, *xi;
+  T *yr, *yi;
+  std::int64_t apart, stride;
+  const T *c, *s;
+  TEGULA_WIDE V re(int j) const { return taken<V>(xr + j * apart); }
+  TEGULA_WIDE V im(int j) const { return taken<V>(xi + j * apart); }
+  TEGULA_WIDE void first(V r, V i) const { put(r, yr), put(i, yi); }
+  TEGULA_WIDE void result(int k, V r, V i) const {
+    put<V>(r * c[k] + i * s[k], yr + k * stride);
+    put<V>(i * c[k] - r * s[k], yi + k * stride);
   }
-}
+};
 
-template <class T>
-TEGULA_WIDE void step3(std::int64_t stride, std::int64_t apart, const T* xr, const T* xi, T* yr, T* yi, const T* c, const T* s) {
-  constexpr T kSine = static_cast<T>(0.86602540378443864676);  // of 2π / 3
-#pragma omp simd
-  for (std::int64_t q = 0; q < stride; ++q) {
-    const T ar = xr[q], ai = xi[q], br = xr[q + apart], bi = xi[q + apart], cr = xr[q + 2 * apart], ci = xi[q + 2 * apart];
-    const T sr = br + cr, si = bi + ci, dr = kSine * (br - cr), di = kSine * (bi - ci);
-    const T mr = ar - sr / 2, mi = ai - si / 2, er = mr + di, ei = mi - dr, fr = mr - di, fi = mi + dr;
-    yr[q] = ar + sr, yi[q] = ai + si;
-    yr[q + stride] = er * c[1] + ei * s[1], yi[q + stride] = ei * c[1] - er * s[1];
-    yr[q + 2 * stride] = fr * c[2] + fi * s[2], yi[q + 2 * stride] = fi * c[2] - fr * s[2];
+struct Step2 {
+  static constexpr int kRadix = 2;
+  template <class V, class T>
+  TEGULA_WIDE static void at(const Place<V, T>& p) {
+    const V ar = p.re(0), ai = p.im(0), br = p.re(1), bi = p.im(1);
+    p.first(ar + br, ai + bi);
+    p.result(1, ar - br, ai - bi);
   }
-}
+};
 
-template <class T>
-TEGULA_WIDE void step5(std::int64_t stride, std::int64_t apart, const T* xr, const T* xi, T* yr, T* yi, const T* c, const T* s) {
-  constexpr T c1 = static_cast<T>(0.30901699437494742410), c2 = static_cast<T>(-0.80901699437494742410);  // of 2π / 5 and 4π / 5
-  constexpr T s1 = static_cast<T>(0.95105651629515357212), s2 = static_cast<T>(0.58778525229247312917);
-#pragma omp simd
-  for (std::int64_t q = 0; q < stride; ++q) {
-    const T ar = xr[q], ai = xi[q], br = xr[q + apart], bi = xi[q + apart], cr = xr[q + 2 * apart], ci = xi[q + 2 * apart];
-    const T dr = xr[q + 3 * apart], di = xi[q + 3 * apart], er = xr[q + 4 * apart], ei = xi[q + 4 * apart];
-    const T pr = br + er, pi = bi + ei, qr = cr + dr, qi = ci + di, ur = br - er, ui = bi - ei, vr = cr - dr, vi = ci - di;
-    const T mr = ar + c1 * pr + c2 * qr, mi = ai + c1 * pi + c2 * qi, nr = ar + c2 * pr + c1 * qr, ni = ai + c2 * pi + c1 * qi;
-    const T gr = s1 * ur + s2 * vr, gi = s1 * ui + s2 * vi, hr = s2 * ur - s1 * vr, hi = s2 * ui - s1 * vi;
-    const T y1r = mr + gi, y1i = mi - gr, y4r = mr - gi, y4i = mi + gr, y2r = nr + hi, y2i = ni - hr, y3r = nr - hi, y3i = ni + hr;
-    yr[q] = ar + pr + qr, yi[q] = ai + pi + qi;
-    yr[q + stride] = y1r * c[1] + y1i * s[1], yi[q + stride] = y1i * c[1] - y1r * s[1];
-    yr[q + 2 * stride] = y2r * c[2] + y2i * s[2], yi[q + 2 * stride] = y2i * c[2] - y2r * s[2];
-    yr[q + 3 * stride] = y3r * c[3] + y3i * s[3], yi[q + 3 * stride] = y3i * c[3] - y3r * s[3];
-    yr[q + 4 * stride] = y4r * c[4] + y4i * s[4], yi[q + 4 * stride] = y4i * c[4] - y4r * s[4];
+struct Step3 {
+  static constexpr int kRadix = 3;
+  template <class V, class T>
+  TEGULA_WIDE static void at(const Place<V, T>& p) {
+    constexpr T kSine = static_cast<T>(0.86602540378443864676), kHalf = static_cast<T>(0.5);  // of 2π / 3
+    const V ar = p.re(0), ai = p.im(0), br = p.re(1), bi = p.im(1), cr = p.re(2), ci = p.im(2);
+    const V sr = br + cr, si = bi + ci, dr = kSine * (br - cr), di = kSine * (bi - ci);
+    const V mr = ar - kHalf * sr, mi = ai - kHalf * si;
+    p.first(ar + sr, ai + si);
+    p.result(1, mr + di, mi - dr);
+    p.result(2, mr - di, mi + dr);
+  }
+};
+
+struct Step4 {
+  static constexpr int kRadix = 4;
+  template <class V, class T>
+  TEGULA_WIDE static void at(const Place<V, T>& p) {
+    const V ar = p.re(0), ai = p.im(0), br = p.re(1), bi = p.im(1), cr = p.re(2), ci = p.im(2), dr = p.re(3), di = p.im(3);
+    const V sr = ar + cr, si = ai + ci, tr = ar - cr, ti = ai - ci, ur = br + dr, ui = bi + di;
+    const V vr = bi - di, vi = dr - br;  // -i (b - d)
+    p.first(sr + ur, si + ui);
+    p.result(1, tr + vr, ti + vi);
+    p.result(2, sr - ur, si - ui);
+    p.result(3, tr - vr, ti - vi);
+  }
+};
+
+struct Step5 {
+  static constexpr int kRadix = 5;
+  template <class V, class T>
+  TEGULA_WIDE static void at(const Place<V, T>& p) {
+    constexpr T c1 = static_cast<T>(0.30901699437494742410), c2 = static_cast<T>(-0.80901699437494742410);  // of 2π / 5 and 4π / 5
+    constexpr T s1 = static_cast<T>(0.95105651629515357212), s2 = static_cast<T>(0.58778525229247312917);
+    const V ar = p.re(0), ai = p.im(0), br = p.re(1), bi = p.im(1), cr = p.re(2), ci = p.im(2), dr = p.re(3), di = p.im(3);
+    const V er = p.re(4), ei = p.im(4);
+    const V pr = br + er, pi = bi + ei, qr = cr + dr, qi = ci + di, ur = br - er, ui = bi - ei, vr = cr - dr, vi = ci - di;
+    const V mr = ar + c1 * pr + c2 * qr, mi = ai + c1 * pi + c2 * qi, nr = ar + c2 * pr + c1 * qr, ni = ai + c2 * pi + c1 * qi;
+    const V gr = s1 * ur + s2 * vr, gi = s1 * ui + s2 * vi, hr = s2 * ur - s1 * vr, hi = s2 * ui - s1 * vi;
+    p.first(ar + pr + qr, ai + pi + qi);
+    p.result(1, mr + gi, mi - gr);
+    p.result(2, nr + hi, ni - hr);
+    p.result(3, nr - hi, ni + hr);
+    p.result(4, mr - gi, mi + gr);
+  }
+};
+
+/// Two steps of 4, of what is even and odd, and one of 2.
+struct Step8 {
+  static constexpr int kRadix = 8;
+  template <class V, class T>
+  TEGULA_WIDE static void at(const Place<V, T>& p) {
+    constexpr T kHalf = static_cast<T>(0.70710678118654752440);  // of the square root of 2
+    const V fr = p.re(1) + p.re(5), fi = p.im(1) + p.im(5), gr = p.re(1) - p.re(5), gi = p.im(1) - p.im(5);
+    const V hr = p.re(3) + p.re(7), hi = p.im(3) + p.im(7), kr = p.re(3) - p.re(7), ki = p.im(3) - p.im(7);
+    const V o0r = fr + hr, o0i = fi + hi, o2r = fi - hi, o2i = hr - fr;  // the latter times -i
+    const V pr = gr + ki, pi = gi - kr, qr = gr - ki, qi = gi + kr;
+    const V o1r = kHalf * (pr + pi), o1i = kHalf * (pi - pr), o3r = kHalf * (qi - qr), o3i = -kHalf * (qr + qi);
+    const V ar = p.re(0) + p.re(4), ai = p.im(0) + p.im(4), cr = p.re(2) + p.re(6), ci = p.im(2) + p.im(6);
+    const V e0r = ar + cr, e0i = ai + ci, e2r = ar - cr, e2i = ai - ci;
+    p.first(e0r + o0r, e0i + o0i);
+    p.result(4, e0r - o0r, e0i - o0i);
+    p.result(2, e2r + o2r, e2i + o2i);
+    p.result(6, e2r - o2r, e2i - o2i);
+    const V br = p.re(0) - p.re(4), bi = p.im(0) - p.im(4), dr = p.re(2) - p.re(6), di = p.im(2) - p.im(6);
+    const V e1r = br + di, e1i = bi - dr, e3r = br - di, e3i = bi + dr;
+    p.result(1, e1r + o1r, e1i + o1i);
+    p.result(5, e1r - o1r, e1i - o1i);
+    p.result(3, e3r + o3r, e3i + o3i);
+    p.result(7, e3r - o3r, e3i - o3i);
+  }
+};
+
+/// A step of all pieces: piece p of `stride` numbers has the factors of p * k / length of a circle, which the table of the whole size has.
+template <class Step, class T>
+TEGULA_WIDE void all_pieces(std::int64_t m, std::int64_t stride, const T* xr, const T* xi, T* yr, T* yi, std::int64_t step_of_table,
+                            const T* cosines, const T* sines) {
+  using V = typename Side<T>::Vector;
+  constexpr std::int64_t kWide = sizeof(V) / sizeof(T);
+  constexpr int kRadix = Step::kRadix;
+  const std::int64_t apart = m * stride;
+  for (std::int64_t p = 0; p < m; ++p) {
+    T c[kRadix], s[kRadix];
+    for (int k = 1; k < kRadix; ++k) c[k] = cosines[p * k * step_of_table], s[k] = sines[p * k * step_of_table];
+    const T *const from_re = xr + p * stride, *const from_im = xi + p * stride;
+    T *const to_re = yr + p * kRadix * stride, *const to_im = yi + p * kRadix * stride;
+    std::int64_t q = 0;
+    for (; q + kWide <= stride; q += kWide) Step::at(Place<V, T>{from_re + q, from_im + q, to_re + q, to_im + q, apart, stride, c, s});
+    for (; q < stride; ++q) Step::at(Place<T, T>{from_re + q, from_im + q, to_re + q, to_im + q, apart, stride, c, s});
   }
 }
 
@@ -185,6 +273,17 @@ std::size_t LineTransform<T>::work(std::int64_t lines) const {
 template <class T>
 void LineTransform<T>::pass(int radix, std::int64_t length, std::int64_t stride, const T* re, const T* im, T* to_re, T* to_im) const {
   const std::int64_t m = length / radix, step_of_table = size_ / length;
+  const auto with = [&](auto step) {
+    all_pieces<decltype(step)>(m, stride, re, im, to_re, to_im, step_of_table, cos_.data(), sin_.data());
+  };
+  switch (radix) {
+    case 2: return with(Step2());
+    case 3: return with(Step3());
+    case 4: return with(Step4());
+    case 5: return with(Step5());
+    case 8: return with(Step8());
+    default: break;
+  }
   std::array<T, kLargestRadix> c{}, s{}, table_c{}, table_s{};
   for (int k = 0; k < radix; ++k) {
     const auto at = static_cast<std::size_t>(size_ / radix * k);
@@ -195,12 +294,8 @@ void LineTransform<T>::pass(int radix, std::int64_t length, std::int64_t stride,
       const auto at = static_cast<std::size_t>(p * k * step_of_table);
       c[static_cast<std::size_t>(k)] = cos_[at], s[static_cast<std::size_t>(k)] = sin_[at];
     }
-    const std::int64_t from = p * stride, to = p * radix * stride, apart = m * stride;
-    if (radix == 3) step3(stride, apart, re + from, im + from, to_re + to, to_im + to, c.data(), s.data());
-    else if (radix == 5) step5(stride, apart, re + from, im + from, to_re + to, to_im + to, c.data(), s.data());
-    else if (radix == 4) step4(stride, apart, re + from, im + from, to_re + to, to_im + to, c.data(), s.data());
-    else if (radix == 2) step2(stride, re + from, im + from, re + from + apart, im + from + apart, to_re + to, to_im + to, c[1], s[1]);
-    else step(radix, stride, apart, re + from, im + from, to_re + to, to_im + to, c.data(), s.data(), table_c.data(), table_s.data());
+    step(radix, stride, m * stride, re + p * stride, im + p * stride, to_re + p * radix * stride, to_im + p * radix * stride, c.data(),
+         s.data(), table_c.data(), table_s.data());
   }
 }
 

@@ -1,6 +1,6 @@
 #pragma once
-// Discrete Fourier transforms of lines, several side by side: Stockham's algorithm in steps of 2, 3, 4, 5 and small primes (Cochran et al., 1967), and Bluestein's
-// for sizes with a large prime (1970).
+// Discrete Fourier transforms of lines, several side by side: Stockham's algorithm in steps of 2, 3, 4, 5, 8 and small primes (Cochran et al., 1967), and
+// Bluestein's for sizes with a large prime (1970).
 
 #include <cstddef>
 #include <cstdint>
@@ -34,7 +34,8 @@ class LineTransform {
   std::vector<T> chirp_re_, chirp_im_, filter_re_, filter_im_;
 };
 
-/// One long line as a matrix of rows and columns (Bailey, "FFTs in external or hierarchical memory", 1990): transforms of its columns, factors, transforms of its rows.
+/// One long line as a matrix of rows and columns (Bailey, "FFTs in external or hierarchical memory", 1990): transforms of its columns, factors, transforms of
+/// its rows.
 struct LongLine {
   std::int64_t rows = 0, columns = 0;
 };

@@ -13,11 +13,27 @@ typedef double Doubles __attribute__((vector_size(32), aligned(8), may_alias));
 template <class T>
 constexpr std::int64_t kWide = 32 / static_cast<std::int64_t>(sizeof(T));
 
-/// A square block: row j of the result, at to + j * to_row, has number j of each line, which is at from(l).
-template <class From>
-TEGULA_WIDE inline void turn(const From& from, float* to, std::int64_t to_row) {
+/// Rows that follow each other.
+template <class T>
+struct Rows {
+  T* first;
+  std::int64_t row;
+  T* operator()(std::int64_t j) const { return first + j * row; }
+};
+
+/// Real and imaginary parts in turn.
+template <class T>
+struct Parts {
+  T *re, *im;
+  std::int64_t row;
+  T* operator()(std::int64_t j) const { return (j % 2 == 0 ? re : im) + j / 2 * row; }
+};
+
+/// A square block: row j of the result, at to(j), has number j of each line, which is at from(l).
+template <class From, class To>
+TEGULA_WIDE inline void turn(float, const From& from, const To& to) {
 #define TEGULA_LINE(l) (*reinterpret_cast<const Floats*>(from(l)))
-#define TEGULA_ROW(j) (*reinterpret_cast<Floats*>(to + (j) * to_row))
+#define TEGULA_ROW(j) (*reinterpret_cast<Floats*>(to(j)))
   const Floats a = TEGULA_LINE(0), b = TEGULA_LINE(1), c = TEGULA_LINE(2), d = TEGULA_LINE(3);
   const Floats e = TEGULA_LINE(4), f = TEGULA_LINE(5), g = TEGULA_LINE(6), h = TEGULA_LINE(7);
   const Floats ab0 = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13),
@@ -48,25 +64,16 @@ TEGULA_WIDE inline void turn(const From& from, float* to, std::int64_t to_row) {
 #undef TEGULA_LINE
 }
 
-template <class From>
-TEGULA_WIDE inline void turn(const From& from, double* to, std::int64_t to_row) {
+template <class From, class To>
+TEGULA_WIDE inline void turn(double, const From& from, const To& to) {
   const Doubles a = *reinterpret_cast<const Doubles*>(from(0)), b = *reinterpret_cast<const Doubles*>(from(1));
   const Doubles c = *reinterpret_cast<const Doubles*>(from(2)), d = *reinterpret_cast<const Doubles*>(from(3));
   const Doubles ab0 = __builtin_shufflevector(a, b, 0, 4, 2, 6), ab1 = __builtin_shufflevector(a, b, 1, 5, 3, 7);
   const Doubles cd0 = __builtin_shufflevector(c, d, 0, 4, 2, 6), cd1 = __builtin_shufflevector(c, d, 1, 5, 3, 7);
-  *reinterpret_cast<Doubles*>(to) = __builtin_shufflevector(ab0, cd0, 0, 1, 4, 5);
-  *reinterpret_cast<Doubles*>(to + to_row) = __builtin_shufflevector(ab1, cd1, 0, 1, 4, 5);
-  *reinterpret_cast<Doubles*>(to + 2 * to_row) = __builtin_shufflevector(ab0, cd0, 2, 3, 6, 7);
-  *reinterpret_cast<Doubles*>(to + 3 * to_row) = __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7);
-}
-
-/// The rows of a block become numbers of its lines: number j of line l, at to(l) + j, is at rows + j * row + l.
-template <class T, class To>
-TEGULA_WIDE inline void turn_back(const T* rows, std::int64_t row, const To& to) {
-  T block[kWide<T> * kWide<T>];
-  turn([rows, row](std::int64_t j) { return rows + j * row; }, block, kWide<T>);
-  for (std::int64_t l = 0; l < kWide<T>; ++l)
-    for (std::int64_t j = 0; j < kWide<T>; ++j) to(l)[j] = block[l * kWide<T> + j];
+  *reinterpret_cast<Doubles*>(to(0)) = __builtin_shufflevector(ab0, cd0, 0, 1, 4, 5);
+  *reinterpret_cast<Doubles*>(to(1)) = __builtin_shufflevector(ab1, cd1, 0, 1, 4, 5);
+  *reinterpret_cast<Doubles*>(to(2)) = __builtin_shufflevector(ab0, cd0, 2, 3, 6, 7);
+  *reinterpret_cast<Doubles*>(to(3)) = __builtin_shufflevector(ab1, cd1, 2, 3, 6, 7);
 }
 
 bool lie_together(Begins begins, std::int64_t count) {
@@ -84,7 +91,7 @@ TEGULA_WIDE void take_lines(const T* x, Begins begins, std::int64_t count, std::
   std::int64_t l = 0;
   for (; l + kSide <= count; l += kSide) {
     for (std::int64_t j = 0; j < blocks; j += kSide)
-      turn([x, begins, l, j](std::int64_t i) { return x + begins[l + i] + j; }, to + j * count + l, count);
+      turn(T(), [x, begins, l, j](std::int64_t i) { return x + begins[l + i] + j; }, Rows<T>{to + j * count + l, count});
     for (std::int64_t j = blocks; j < length; ++j)
       for (std::int64_t i = l; i < l + kSide; ++i) to[j * count + i] = x[begins[i] + j];
   }
@@ -99,7 +106,7 @@ TEGULA_WIDE void put_lines(T* x, Begins begins, std::int64_t count, std::int64_t
   std::int64_t l = 0;
   for (; l + kSide <= count; l += kSide) {
     for (std::int64_t j = 0; j < blocks; j += kSide)
-      turn_back(from + j * count + l, count, [x, begins, l, j](std::int64_t i) { return x + begins[l + i] + j; });
+      turn(T(), Rows<const T>{from + j * count + l, count}, [x, begins, l, j](std::int64_t i) { return x + begins[l + i] + j; });
     for (std::int64_t j = blocks; j < length; ++j)
       for (std::int64_t i = l; i < l + kSide; ++i) x[begins[i] + j] = from[j * count + i];
   }
@@ -121,15 +128,10 @@ TEGULA_WIDE void take_pairs(const T* x, Begins begins, std::int64_t count, std::
   const std::int64_t blocks = apart == 1 ? length / kPairs * kPairs : 0;
   std::int64_t l = 0;
   for (; l + kSide <= count; l += kSide) {
-    T block[kSide * kSide];
-    for (std::int64_t j = 0; j < blocks; j += kPairs) {
-      turn([x, begins, l, j](std::int64_t i) { return x + 2 * (begins[l + i] + j); }, block, kSide);
-      for (std::int64_t k = 0; k < kPairs; ++k)
-        for (std::int64_t i = 0; i < kSide; ++i) {
-          re[(j + k) * count + l + i] = block[2 * k * kSide + i];
-          im[(j + k) * count + l + i] = block[(2 * k + 1) * kSide + i];
-        }
-    }
+    for (std::int64_t j = 0; j < blocks; j += kPairs)
+      turn(
+          T(), [x, begins, l, j](std::int64_t i) { return x + 2 * (begins[l + i] + j); },
+          Parts<T>{re + j * count + l, im + j * count + l, count});
     for (std::int64_t j = blocks; j < length; ++j)
       for (std::int64_t i = l; i < l + kSide; ++i) {
         const T* const from = x + 2 * (begins[i] + j * apart);
@@ -157,15 +159,9 @@ TEGULA_WIDE void put_pairs(T* x, Begins begins, std::int64_t count, std::int64_t
   const std::int64_t blocks = apart == 1 ? length / kPairs * kPairs : 0;
   std::int64_t l = 0;
   for (; l + kSide <= count; l += kSide) {
-    T rows[kSide * kSide];
-    for (std::int64_t j = 0; j < blocks; j += kPairs) {
-      for (std::int64_t k = 0; k < kPairs; ++k)
-        for (std::int64_t i = 0; i < kSide; ++i) {
-          rows[2 * k * kSide + i] = re[(j + k) * count + l + i];
-          rows[(2 * k + 1) * kSide + i] = im[(j + k) * count + l + i];
-        }
-      turn_back(rows, kSide, [x, begins, l, j](std::int64_t i) { return x + 2 * (begins[l + i] + j); });
-    }
+    for (std::int64_t j = 0; j < blocks; j += kPairs)
+      turn(T(), Parts<const T>{re + j * count + l, im + j * count + l, count},
+           [x, begins, l, j](std::int64_t i) { return x + 2 * (begins[l + i] + j); });
     for (std::int64_t j = blocks; j < length; ++j)
       for (std::int64_t i = l; i < l + kSide; ++i) {
         T* const to = x + 2 * (begins[i] + j * apart);
@@ -198,8 +194,8 @@ TEGULA_WIDE void put_halves(T* x, Begins a, Begins b, std::int64_t count, std::i
           rows_b[i] = (zi[i] + mi[i]) / 2, rows_b[kSide + i] = (mr[i] - zr[i]) / 2;
         }
       }
-      turn_back(of_a, kSide, [x, a, l, first](std::int64_t i) { return x + 2 * (a[l + i] + first); });
-      turn_back(of_b, kSide, [x, b, l, first](std::int64_t i) { return x + 2 * (b[l + i] + first); });
+      turn(T(), Rows<const T>{of_a, kSide}, [x, a, l, first](std::int64_t i) { return x + 2 * (a[l + i] + first); });
+      turn(T(), Rows<const T>{of_b, kSide}, [x, b, l, first](std::int64_t i) { return x + 2 * (b[l + i] + first); });
     }
   }
   const std::int64_t whole = l;
@@ -224,8 +220,8 @@ TEGULA_WIDE void take_halves(const T* x, Begins a, Begins b, std::int64_t count,
   for (; l + kSide <= count && b[l + kSide - 1] >= 0; l += kSide) {
     T of_a[kSide * kSide], of_b[kSide * kSide];
     for (std::int64_t first = 0; first < blocks; first += kPairs) {
-      turn([x, a, l, first](std::int64_t i) { return x + 2 * (a[l + i] + first); }, of_a, kSide);
-      turn([x, b, l, first](std::int64_t i) { return x + 2 * (b[l + i] + first); }, of_b, kSide);
+      turn(T(), [x, a, l, first](std::int64_t i) { return x + 2 * (a[l + i] + first); }, Rows<T>{of_a, kSide});
+      turn(T(), [x, b, l, first](std::int64_t i) { return x + 2 * (b[l + i] + first); }, Rows<T>{of_b, kSide});
       for (std::int64_t p = 0; p < kPairs; ++p) {
         const std::int64_t k = first + p, mirror = k == 0 ? 0 : length - k;
         const T *const ar = of_a + 2 * p * kSide, *const ai = ar + kSide, *const br = of_b + 2 * p * kSide, *const bi = br + kSide;
