@@ -8,6 +8,7 @@ namespace {
 // blocks of a cluster. The fields of tile/preference.h explain each.
 
 constexpr std::int64_t kElements = 4096;  // 4-byte elements; elementwise work at copy speed
+constexpr std::int64_t kElementsOfLittle = 2048;  // below sm_80, where a block has 64 KiB of shared memory
 constexpr std::int64_t kSmallElements = 512;  // if larger tiles would leave multiprocessors idle
 constexpr std::int64_t kLongestRow = 32768;  // elements that one block holds in registers or shared memory
 constexpr int kBlocksOfRow = 8;  // of a cluster, from sm_90 on
@@ -39,7 +40,7 @@ int blocks_of_row(int architecture) { return architecture >= 90 && architecture 
 tile::TilePreference tiles_for(const Card& card) {
   tile::StripPreference strips = kStrips;
   strips.accumulators = card.multiprocessors;
-  return {.elements = kElements,
+  return {.elements = card.architecture >= 80 ? kElements : kElementsOfLittle,
           .longest_row = kLongestRow * (card.architecture >= 90 ? kBlocksOfRow : 1),
           .instances = kInstances * card.multiprocessors,
           .longest_sort = kLongestSort,

@@ -17,6 +17,8 @@ constexpr int kMostBlocksOfRow = 8;  // every card with clusters can run this ma
 // Bytes of a row in shared memory: per block, so that two blocks have room; per block's share if several blocks have the row.
 constexpr std::int64_t kStagedBytesOfBlock = 112 * 1024, kStagedBytesOfShare = 32 * 1024;
 
+/// True if tensor cores multiply TF32 and bf16. Others round neither: f32 stays f32, and products of bf16 are faster in f32.
+constexpr bool has_tf32(const Card& card) { return card.architecture >= 80; }
 /// How many blocks should share a long row; those of smaller cards have too little shared memory for it.
 int blocks_of_row(int architecture);
 /// How programs are cut for a card: so many instances keep all of its multiprocessors busy, each with few registers for its tile.

@@ -48,7 +48,7 @@ TEST(Registry, SaysWhatTheDriverLacks) {
   if (environment("TEGULA_TEST_NO_LIBRARY") == "1") return expect_reason("no libtegula_cuda.so, the CUDA side of this library");
   if (driver == "old") return expect_reason("an NVIDIA driver for CUDA 11.4, expected CUDA ");
   if (driver == "none") return expect_reason("no NVIDIA GPU");
-  if (driver == "sm_70") return expect_reason("Paper GPU (sm_70), expected a GPU of architecture sm_80");
+  if (driver == "sm_70") return expect_reason("Paper GPU (sm_70), expected a GPU of architecture sm_75");
   std::string why;
   EXPECT_EQ(cuda_count(&why), 1) << why;
   EXPECT_EQ(cuda().name(), "cuda:0");

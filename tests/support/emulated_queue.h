@@ -1,11 +1,12 @@
 #pragma once
-// A GPU without one: an H200's plans and texts, queued as a GPU would, run by the emulator.
+// A GPU without one: a card's plans and texts, an H200's if nothing else is said, queued as a GPU would, run by the emulator.
 
 #include <iterator>
 #include <map>
 #include <mutex>
 #include <vector>
 
+#include "tegula/simt/card.h"
 #include "tegula/simt/decide/layout.h"
 #include "tests/support/emulator.h"
 #include "tests/support/queued_device.h"
@@ -16,13 +17,13 @@ namespace tegula::test {
 class EmulatedQueue final : public QueuedDevice {
  public:
   /// Never destroyed, as QueuedDevice::create says.
-  static EmulatedQueue& create() { return *new EmulatedQueue; }
+  static EmulatedQueue& create(const gpu::Card& card = {}) { return *new EmulatedQueue(card); }
 
   std::unique_ptr<runtime::Kernel> compile(const tile::Program& program) override {
     const auto memory = [this, parameters = program.parameters](std::span<const runtime::ArgumentSet> sets) {
       return memory_of(parameters, sets);
     };
-    return queued(gpu::emulated_kernel(program, {.memory = memory}), program);
+    return queued(gpu::emulated_kernel(program, {.architecture = card_.architecture, .memory = memory}), program);
   }
   Ref<Buffer> allocate(std::size_t bytes, const runtime::Purpose& purpose = {}) override {
     return noted(QueuedDevice::allocate(bytes, purpose));
@@ -41,7 +42,7 @@ class EmulatedQueue final : public QueuedDevice {
   }
 
  private:
-  EmulatedQueue() { preference = gpu::tiles_for(gpu::Card()); }
+  explicit EmulatedQueue(const gpu::Card& card) : card_(card) { preference = gpu::tiles_for(card); }
 
   /// Forgets buffers that lay there before.
   Ref<Buffer> noted(Ref<Buffer> buffer) {
@@ -72,6 +73,7 @@ class EmulatedQueue final : public QueuedDevice {
     return all;
   }
 
+  gpu::Card card_;
   mutable std::mutex mutex_;
   std::map<const std::byte*, const std::byte*> buffers_;
 };

@@ -1,4 +1,4 @@
-// TEGULA_TEST_DEVICE=queued|communicating|emulated|emulated-queue|cuda:0 runs a whole test program on another device than the CPU.
+// TEGULA_TEST_DEVICE=queued|communicating|emulated|emulated-queue|emulated-queue-sm_75|cuda:0 runs a whole test program on another device than the CPU.
 
 #include <gtest/gtest.h>
 
@@ -21,6 +21,8 @@ void choose_test_device() {
     set_default_device(gpu::emulated_device());
   } else if (std::string_view(name) == "emulated-queue") {
     set_default_device(EmulatedQueue::create());
+  } else if (std::string_view(name) == "emulated-queue-sm_75") {
+    set_default_device(EmulatedQueue::create({.architecture = 75, .multiprocessors = 40}));
   } else {
     set_default_device(device(name));
   }

@@ -13,10 +13,11 @@ namespace {
 /// The limits of a multiprocessor, from the CUDA guide's table of compute capabilities.
 struct Limits {
   int threads = 2048, blocks = 32, registers = 65536;
-  std::size_t shared = 228 * 1024;
+  std::size_t shared = 228 * 1024, of_system = 1024;  // bytes, of each block
 };
 
 Limits limits_of(int architecture) {
+  if (architecture < 80) return {.threads = 1024, .blocks = 16, .shared = 64 * 1024, .of_system = 0};
   Limits limits;
   if (architecture == 80 || architecture == 87) limits.shared = 164 * 1024;
   if (architecture == 86 || architecture == 89 || architecture >= 120) {
@@ -26,13 +27,13 @@ Limits limits_of(int architecture) {
   return limits;
 }
 
-/// Registers are given to warps by 256, shared memory to blocks by 128 bytes, and 1 KiB of it is the system's.
+/// Registers are given to warps by 256, shared memory to blocks by 128 bytes, and from sm_80 on 1 KiB of it is the system's.
 void set_occupancy(GpuKernelCode& code, int architecture) {
   const Limits limits = limits_of(architecture);
   const int warps = (code.threads + 31) / 32, of_warp = std::max(1, (code.registers * 32 + 255) / 256 * 256);
-  const std::size_t shared = (code.static_shared + code.dynamic_shared + 127) / 128 * 128 + 1024;
-  code.resident_blocks = std::min(
-      {limits.blocks, limits.threads / (32 * warps), limits.registers / (of_warp * warps), static_cast<int>(limits.shared / shared)});
+  const std::size_t shared = (code.static_shared + code.dynamic_shared + 127) / 128 * 128 + limits.of_system;
+  code.resident_blocks = std::min({limits.blocks, limits.threads / (32 * warps), limits.registers / (of_warp * warps),
+                                   static_cast<int>(limits.shared / std::max<std::size_t>(shared, 1))});
   code.occupancy = static_cast<double>(code.resident_blocks * 32 * warps) / limits.threads;
 }
 

@@ -18,8 +18,20 @@ __device__ inline Word larger(Word a, Word b) { return b <= a || a != a ? a : b;
 typedef unsigned int Word;
 #define LEAST @LEAST@
 __device__ inline Word larger(Word a, Word b) {
+#if __CUDA_ARCH__ >= 800
   asm("max.NaN.@PAIR@ %0, %0, %1;" : "+r"(a) : "r"(b));
   return a;
+#else
+  union Halves { Word word; Element e[2]; };
+  Halves best, other;
+  best.word = a, other.word = b;
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const Sum x = load(&best.e[i]), y = load(&other.e[i]);
+    if (!(y <= x || x != x)) best.e[i] = other.e[i];
+  }
+  return best.word;
+#endif
 }
 #pragma endregion
 

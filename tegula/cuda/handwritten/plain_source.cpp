@@ -42,7 +42,14 @@ std::string element_type(DType dtype) {
   }
   return "typedef unsigned short Element;\ntypedef float Sum;\n"
          "__device__ inline Sum load(const Element* p) { return __uint_as_float(static_cast<unsigned>(*p) << 16); }\n"
-         "__device__ inline void store(Element* p, Sum value) { asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(*p) : \"f\"(value)); }\n";
+         "#if __CUDA_ARCH__ >= 800\n"
+         "__device__ inline void store(Element* p, Sum value) { asm(\"cvt.rn.bf16.f32 %0, %1;\" : \"=h\"(*p) : \"f\"(value)); }\n"
+         "#else\n"
+         "__device__ inline void store(Element* p, Sum value) {\n"
+         "  const unsigned bits = __float_as_uint(value);\n"
+         "  *p = value != value ? 0x7fff : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16;\n"
+         "}\n"
+         "#endif\n";
 }
 
 /// A value of an expression in C++, as an operand where it is not all.

@@ -46,7 +46,7 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
   for (const BlasMatrix* m : {&p.left, &p.right}) {
     if (m->leading * std::max(m->columns, m->rows) > kLongest) return choices;
   }
-  if (d.arithmetic == runtime::Arithmetic::TF32) {
+  if (d.arithmetic == runtime::Arithmetic::TF32 && has_tf32(card)) {
     choices = cluster_choices(p, card);
     for (const SplitChoice& choice : tensor_choices(p)) choices.push_back(choice);
     return choices;

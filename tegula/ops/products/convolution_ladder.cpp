@@ -87,6 +87,9 @@ class LadderOp final : public KernelOp {
     return output * window_.stride[axis] + (tap * window_.dilation[axis] - window_.low[axis]);
   }
 
+  /// Terms of a product at a time, as many bytes of each dtype.
+  static std::int64_t deepest(const KernelContext& context) { return context.output().dtype == f64 ? kDeepest / 2 : kDeepest; }
+
   /// The tile of pixels that an instance of `direct` and `unroll` works on: rows and columns of one map.
   static std::pair<std::int64_t, std::int64_t> pixel_tile(const KernelContext& context, const Sizes& s) {
     const std::int64_t columns = block(s.q, kLongest);
@@ -120,7 +123,7 @@ class LadderOp final : public KernelOp {
   // For each tap a product of blocks, (filters, channels) · (channels, pixels of one row); both lie where all threads of an instance see them.
   void tiled(KernelContext& context) const {
     const Sizes s(context);
-    const std::int64_t filters = block(s.o, kLongest), channels = block(s.c, kDeepest), columns = block(s.q, kLongest);
+    const std::int64_t filters = block(s.o, kLongest), channels = block(s.c, deepest(context)), columns = block(s.q, kLongest);
     TileLaunch k(context, "convolution_tiled");
     auto x = k.input(0), weight = k.input(1), y = k.output();
     auto c = k.number(s.c), h = k.number(s.h), w = k.number(s.w), o = k.number(s.o), p = k.number(s.p), q = k.number(s.q);
@@ -170,7 +173,7 @@ class LadderOp final : public KernelOp {
   }
 
   void multiply(KernelContext& context, const Sizes& s, std::int64_t image, int matrix) const {
-    const std::int64_t filters = block(s.o, kLongest), depth = block(s.taps(), kDeepest), width = block(s.pixels(), kLongest);
+    const std::int64_t filters = block(s.o, kLongest), depth = block(s.taps(), deepest(context)), width = block(s.pixels(), kLongest);
     TileLaunch k(context, "gemm");
     auto weight = k.input(1), windows = k.scratch(matrix, context.output().dtype, false), y = k.output();
     auto n = k.number(image), o = k.number(s.o), taps = k.number(s.taps()), pixels = k.number(s.pixels());
@@ -189,7 +192,7 @@ class LadderOp final : public KernelOp {
   void implicit_gemm(KernelContext& context) const {
     const Sizes s(context);
     const std::int64_t all = s.n * s.pixels();
-    const std::int64_t filters = block(s.o, kLongest), depth = block(s.taps(), kDeepest), width = block(all, kLongest);
+    const std::int64_t filters = block(s.o, kLongest), depth = block(s.taps(), deepest(context)), width = block(all, kLongest);
     TileLaunch k(context, "convolution_implicit_gemm");
     auto x = k.input(0), weight = k.input(1), y = k.output();
     auto c = k.number(s.c), h = k.number(s.h), w = k.number(s.w), o = k.number(s.o), q = k.number(s.q);
@@ -298,9 +301,10 @@ std::vector<OpCase> convolution_ladder_cases() {
                      .inputs = {{{2, 3, 6, 7}}, {{2, 3, 3, 2}}}});
     cases.push_back({.op = op, .function = with({.stride = 2, .padding = Same}), .inputs = {{{2, 4, 7, 6}}, {{6, 4, 3, 3}}}});
   }
-  // Sums. Winograd's transforms cancel: with the rows' sums of sizes, 3 of Aᵀ, 3/2 of G and 2 of Bᵀ, each twice, a result may be a difference of 9 times what the direct
-  // sum of nine products adds up (3² · 1.5² · 2² / 9), and twice as much by the root mean square (√3, 1 and √2). Four times is allowed.
-  for (OpCase& one : cases) one.tolerance = one.op == "conv2d winograd" ? 256 : 64;
+  // Sums. Winograd's transforms cancel (Barabasz et al., "Error analysis and improving the accuracy of Winograd convolution", 2020): a result may be off by the
+  // product of the transforms' norms, (3 · 3/2 · 2)² for Aᵀ, G and Bᵀ, where the direct sum of nine products is by 9: 9 times as much at worst, and twice by
+  // root mean square (√3, 1 and √2). The latter is allowed.
+  for (OpCase& one : cases) one.tolerance = one.op == "conv2d winograd" ? 128 : 64;
   return cases;
 }
 

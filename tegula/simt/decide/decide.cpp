@@ -112,7 +112,7 @@ bool stays_packed(const Values& v, Id load, Id other) {
 /// Decides about loops and loads, from outside in.
 class Regions {
  public:
-  Regions(const Values& values, Decisions& decisions) : v_(values), d_(decisions) {}
+  Regions(const Values& values, Decisions& decisions, std::size_t shared_bytes) : v_(values), d_(decisions), shared_bytes_(shared_bytes) {}
 
   /// `fetched`: loads of the loops around that are fetched ahead. There is one ring: the outermost loop that has a use for it has it.
   void visit(const tile::Region& region, const std::set<Id>& fetched) {
@@ -135,7 +135,7 @@ class Regions {
     for (std::size_t k = 0; k < body.results.size(); ++k) deferred.push_back(deferrable(v_, body, k));
     RingPlan& ring = d_.rings[id];  // where the loop copies tiles ahead there is none: groups of copies would meet
     const bool one_stage = (v_.at(id).attribute & 255) == 1;  // RangeHints::num_stages: nothing is fetched ahead
-    if (fetched.empty() && !one_stage && !copies_tiles(body)) ring = plan_ring(v_, body);
+    if (fetched.empty() && !one_stage && !copies_tiles(body)) ring = plan_ring(v_, body, shared_bytes_);
     std::set<Id> within = fetched;
     for (const auto& [load, place] : ring.places) within.insert(load);
     visit(body, within);
@@ -152,11 +152,13 @@ class Regions {
 
   const Values& v_;
   Decisions& d_;
+  std::size_t shared_bytes_;
 };
 
 }  // namespace
 
 std::size_t shared_limit(int architecture) {
+  if (architecture < 80) return 64 * 1024;
   const std::size_t kib = architecture == 80 || architecture == 87 ? 163 : architecture < 90 || architecture >= 120 ? 99 : 227;
   return kib * 1024;
 }
@@ -220,7 +222,7 @@ Decisions decide(const Analysis& analysis, int architecture) {
   decisions.walkers = !changes_in_order(program) ? 0 : stores(program) || decisions.order_is_seen ? 1 : 256;
   decisions.threads_may_differ = reads_results(analysis, true);
   decisions.hints = cache_hints(analysis);
-  Regions(values, decisions).visit(program.body, {});
+  Regions(values, decisions, shared_limit(architecture)).visit(program.body, {});
   decisions.changes = layout_changes(values);
   decisions.schedule = schedule_of(values, decisions);
   return decisions;

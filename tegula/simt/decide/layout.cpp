@@ -160,7 +160,7 @@ ThreadGrid choose_threads(const TileUse& use) {
   const std::int64_t per_thread = std::max<std::int64_t>(grid.vector, held);
   const std::int64_t bytes = use.rows * use.columns * use.element_bytes;
   if (use.reduces_columns && bytes > kBytesOfBlockRow && !use.leaves_the_grid)
-    grid.cluster = std::min(kMostBlocksOfRow, power_of_two_from(divide_up(bytes, kBytesOfBlockRow)));
+    grid.cluster = std::min({use.most_blocks, kMostBlocksOfRow, power_of_two_from(divide_up(bytes, kBytesOfBlockRow))});
   const std::int64_t vectors = divide_up(divide_up(use.columns, grid.vector), grid.cluster);
   const std::int64_t loaded = use.rows * use.columns * std::max(use.full_loads, 1);
   const bool beside_next =

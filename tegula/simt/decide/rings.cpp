@@ -13,7 +13,7 @@ using tile::Word;
 namespace {
 
 constexpr std::size_t kRingBytes = 48 << 10;  // so that several blocks of a multiprocessor have one
-constexpr std::size_t kLongestRingBytes = 96 << 10;
+constexpr std::size_t kLongestRingBytes = 96 << 10, kBesideRing = 4 << 10;  // for what warps exchange
 constexpr int kMostStages = 4;
 // On its way while an iteration of a loop that writes, too, computes: more or less and the memory of an H200 is slower (gradients of a layer
 // norm, written by hand, over rows of 1024, with 24, 32, 48 and 64 KiB on every multiprocessor: 0.86, 0.94, 0.95 and 0.88 of the copy bandwidth).
@@ -96,7 +96,8 @@ std::vector<Id> addresses_of(const Values& v, const tile::Region& body) {
 }
 
 /// Decides what the loop fetches ahead, and in how many stages.
-RingPlan plan_ring(const Values& v, const tile::Region& body) {
+RingPlan plan_ring(const Values& v, const tile::Region& body, std::size_t shared_bytes) {
+  const std::size_t longest = std::min(kLongestRingBytes, shared_bytes - kBesideRing);
   RingPlan plan;
   std::map<Id, std::size_t> bytes;  // of an iteration, by load
   for (const bool rows : {false, true}) {
@@ -113,7 +114,7 @@ RingPlan plan_ring(const Values& v, const tile::Region& body) {
   if (plan.waits_first) {
     plan.ahead = std::clamp(static_cast<int>(kBytesAhead / plan.stage_bytes), 1, kMostStages);
     std::size_t under_way = plan.stage_bytes * static_cast<std::size_t>(plan.ahead);
-    const bool fits = static_cast<std::size_t>(plan.ahead + 2) * plan.stage_bytes <= kLongestRingBytes;
+    const bool fits = static_cast<std::size_t>(plan.ahead + 2) * plan.stage_bytes <= longest;
     for (const auto& [id, own] : bytes) {  // some loads one iteration more
       if (!fits || under_way + own > kBytesAhead || plan.further.size() + 1 == bytes.size()) continue;
       plan.further.insert(id);
@@ -125,7 +126,7 @@ RingPlan plan_ring(const Values& v, const tile::Region& body) {
   for (const auto& [id, own] : bytes)
     if (!plan.further.contains(id)) plan.nearer.insert(id);
   plan.stages = plan.ahead + (plan.further.empty() ? 1 : 2);
-  if (static_cast<std::size_t>(plan.stages) * plan.stage_bytes > kLongestRingBytes) return {};
+  if (static_cast<std::size_t>(plan.stages) * plan.stage_bytes > longest) return {};
   plan.addresses = addresses_of(v, body);
   plan.layout = std::to_string(plan.stage_bytes);
   for (const auto& [id, place] : plan.places)

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "tests/cuda/driver/cubin_figures.h"
+#include "tests/cuda/driver/pretended_card.h"
 
 namespace {
 
@@ -76,11 +77,6 @@ struct Machine {
 Machine& machine() {
   static auto* instance = new Machine;
   return *instance;
-}
-
-std::string_view kind() {
-  const char* value = std::getenv("TEGULA_FAKE_DRIVER");
-  return value ? value : "none";
 }
 
 bool on_paper() {
@@ -199,16 +195,7 @@ CUresult CUDAAPI cuDeviceGetUuid(CUuuid* uuid, CUdevice device) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuDeviceTotalMem(std::size_t* bytes, CUdevice) { return *bytes = memory_size(), CUDA_SUCCESS; }
-CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) {
-  switch (which) {
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: *value = kind() == "sm_70" ? 7 : 9; break;
-    case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: *value = 0; break;
-    case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: *value = 132; break;
-    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR: *value = 2048; break;
-    default: *value = 227 << 10; break;
-  }
-  return CUDA_SUCCESS;
-}
+CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute which, CUdevice) { return *value = attribute(which), CUDA_SUCCESS; }
 CUresult CUDAAPI cuGetErrorName(CUresult error, const char** text) {
   *text = error == CUDA_ERROR_ILLEGAL_ADDRESS ? "CUDA_ERROR_ILLEGAL_ADDRESS" : "CUDA_ERROR_OTHER";
   return CUDA_SUCCESS;

@@ -61,7 +61,7 @@ bool few_channels_are_fastest(const Convolution& d) {
 }
 
 std::vector<FewChannels> few_channels_kernels(const Convolution& d, const Card& card) {
-  if (!suits(d)) return {};
+  if (!suits(d) || !has_tf32(card)) return {};
   const ImageSizes sizes(d);
   if (d.pass == ConvolutionPass::BackwardWeight) return few_channels_weight(d, sizes, card);
   std::vector<FewChannels> all = few_channels_by_warp(d, sizes), by_image = few_channels_by_image(d, sizes, card);
