@@ -250,6 +250,19 @@ TEST_P(StoreWithin, APieceMayBeReadByAnybody) {
   expect_same(f, {some({32, 32}), some({64, 16})});
 }
 
+// A product is stored within one join, with rows apart; the other one keeps its kernel, which reads dense values (a DLRM had wrong scores but for its first sample).
+TEST_P(StoreWithin, WhatIsStoredWithinOneJoinIsReadRightByAnother) {
+  for (const bool first : {false, true}) {
+    const auto f = [first](const Tensors& x) {
+      const Tensor y = relu(matmul(x[0], x[1])), product = matmul(y, transpose(y));
+      const Tensor before = concat({y, product}, 1), both = stack({y, exp(x[2])}, 1);
+      const Tensor after = concat({y, flatten(matmul(both, transpose(both)), 1)}, 1);
+      return first ? Tensors{matmul(before, x[3]), both} : Tensors{after};
+    };
+    expect_same(f, {some({4, 5}), some({5, 16}), some({4, 16}), some({20, 3})}, 1e-6);
+  }
+}
+
 TEST_P(StoreWithin, WhatIsWrittenOverIsNotReadLater) {
   const auto f = [](const Tensors& x) {
     const Tensor a = exp(x[0]), all = concat({a, sin(x[0])}, 0), changed = update_slice(all, x[1], 0, 0);

@@ -211,7 +211,7 @@ class Storer {
     const SlicePlace slice{{item.shape, *strides, 0}, at_[index(i)] + part.offset, item.dtype};
     const std::int64_t shortest = flexible ? kShortestRun : kShortestRunBytes / static_cast<std::int64_t>(size_of(item.dtype));
     const bool can = lies_well(own, *strides, shortest) && (flexible || stores(piece, slice));
-    return can && everybody_reads(piece, slice) ? strides : std::nullopt;
+    return can && everybody_reads(i, piece, slice) ? strides : std::nullopt;
   }
 
   bool takes_slice(const Item& call, int which, const SlicePlace& slice) const {
@@ -258,8 +258,9 @@ class Storer {
     return false;
   }
 
-  /// True if all readers of the value, through views or not, accept it in this place.
-  bool everybody_reads(int value, const SlicePlace& slice) const {
+  /// True if all readers of the value, through views or not, accept it in this place within the join. Later joins are decided; an earlier one may keep
+  /// its kernel.
+  bool everybody_reads(int join, int value, const SlicePlace& slice) const {
     std::vector<std::pair<int, Layout>> stack{{value, slice.layout}};
     while (!stack.empty()) {
       const auto [seen, lies] = stack.back();
@@ -273,7 +274,8 @@ class Storer {
         } else if (item.role() == Role::Library) {
           if (!reads(item, static_cast<std::size_t>(k), {lies, slice.first + lies.offset, slice.dtype})) return false;
         } else if (item.role() == Role::Kernel) {
-          if (!is_join_[index(reader)] && !lies.is_dense()) return false;
+          // A join that is put together from copies reads any strides; its kernel, which others keep, reads dense values alone.
+          if (reader != join && !assembled_[index(reader)] && !lies.is_dense()) return false;
         }
       }
     }
