@@ -45,6 +45,7 @@ endfunction()
 fake_driver_test(driver_too_old old "Registry.*")
 fake_driver_test(no_device none "Registry.*")
 fake_driver_test(architecture_too_old sm_70 "Registry.*")
+fake_driver_test(oldest_architecture sm_90 "Registry.*" TEGULA_FAKE_ARCHITECTURE=75)
 fake_driver_test(library_path_wrong sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=missing.so)
 fake_driver_test(library_of_other_version sm_90 "Registry.*" TEGULA_CUDA_LIBRARY=libcuda.so.1)
 fake_driver_test(memory sm_90 "Registry.*:CudaMemory*:CudaCopies.*:CudaQueues.*:CudaLost.*:CudaHostTurn.*:CudaTimeMarks.*")
@@ -57,6 +58,10 @@ fake_driver_test(attention_steps paper "CudaAttentionSteps.*" "LD_LIBRARY_PATH=$
 fake_driver_test(timeline paper "CudaTimeline.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries")
 fake_driver_test(plan_files paper "CudaPlanFiles.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries:${driver_dir}/compiler"
                  TEGULA_KERNELS=kernels TEGULA_CACHE_DIR=cache TEGULA_COMPILERS=0 TEGULA_FAKE_ALGORITHMS=3)
+foreach(architecture 90 75)
+  fake_driver_test(without_libraries_${architecture} paper "CudaWithoutLibraries.*" TEGULA_FAKE_ARCHITECTURE=${architecture}
+                   TEGULA_WITHOUT=cublasLt,cudnn,cublas,cusolver,cufft)
+endforeach()
 fake_driver_test(peers two "CudaPeers.*:CudaCopies.*:CudaQueues.*:CudaMemory.*:CudaHostTurn.*:CudaTimeMarks.*")
 fake_driver_test(nccl sm_90 "CudaNccl.*" "LD_LIBRARY_PATH=${driver_dir}:${nccl_dir}")
 add_dependencies(test_cuda fake_nccl)

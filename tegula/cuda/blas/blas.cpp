@@ -59,15 +59,22 @@ void BlasLt::check(cublasStatus_t status, const std::string& what) const {
   throw Error({.op = "matmul", .got = "cuBLASLt: " + std::string(status_string(status)) + ", for " + what});
 }
 
-const BlasLt& blas_lt(Context& context) {
+const BlasLt* blas_lt_if_there(Context& context) {
   static auto* mutex = new std::mutex;
   static auto* all = new std::map<int, std::unique_ptr<BlasLt>>;
   const std::scoped_lock lock(*mutex);
-  auto& one = (*all)[context.index];
-  if (!one) one = std::make_unique<BlasLt>(context);
+  const auto [found, is_new] = all->try_emplace(context.index);
+  std::unique_ptr<BlasLt>& one = found->second;
+  if (is_new)
+    one = made_or_told([&] { return std::make_unique<BlasLt>(context); }, "kernels of our own multiply, large matrices many times slower");
   context.enter();
-  note_version(kBlasLt, one->version);
-  return *one;
+  if (one) note_version(kBlasLt, one->version);
+  return one.get();
+}
+
+const BlasLt& blas_lt(Context& context) {
+  if (const BlasLt* const one = blas_lt_if_there(context)) return *one;
+  throw Error({.op = "matmul", .got = "no cuBLASLt that can be used", .expected = "that of the CUDA toolkit"});
 }
 
 namespace {
@@ -93,7 +100,7 @@ class MatmulCall : public runtime::Call {
         product_(blas_product(d)) {
     if (product_.empty()) return;
     if (product_.k > 0) prepare();
-    if (!aligned_ && !split_) direct_.emplace(context, direct_matmul_kernel(d));
+    if (!aligned_ && (!split_ || without_library_)) direct_.emplace(context, direct_matmul_kernel(d));
   }
 
   std::size_t scratch_bytes() const override { return aligned_ ? aligned_->workspaceSize : 0; }
@@ -109,8 +116,8 @@ class MatmulCall : public runtime::Call {
     std::string text =
         std::string(name(d_.dtype())) + (d_.arithmetic == Arithmetic::TF32 && d_.dtype() == f32 ? " (tf32) " : " ") + to_string(product_);
     if (product_.empty()) return "nothing " + text;
-    if (direct_) return "plain kernel " + text;
     if (split_) return split_->text + " " + text;
+    if (direct_) return "plain kernel " + text;
     text = "cuBLASLt " + text + ", " + problem().describe(*aligned_);
     if (product_.offsets.size() > 1) text += ", " + std::to_string(product_.offsets.size()) + " calls";
     return text;
@@ -161,7 +168,13 @@ class MatmulCall : public runtime::Call {
         return;
       }
     }
-    const std::string& section = blas_lt(context_).section;
+    const BlasLt* const library = blas_lt_if_there(context_);
+    without_library_ = !library;
+    if (!library) {
+      if (const auto own = split_choices(d_, product_, context_.card); !own.empty()) split_ = split(own.front());
+      return;
+    }
+    const std::string& section = library->section;
     if (const auto text = measured ? tuning_file().find(section, key) : std::nullopt) {
       if (*text == kNoAlgorithm) return;
       aligned_ = problem().remembered(*text);
@@ -289,8 +302,8 @@ class MatmulCall : public runtime::Call {
   mutable std::unique_ptr<LtProblem> problem_;  // when it is first needed
   std::optional<Choice> aligned_;  // for operands at multiples of kBlasAlignment
   mutable std::optional<Choice> unaligned_;  // for any; calls of a card run one after another
-  bool relu_ = false;
-  std::optional<LoadedKernel> direct_;
+  bool relu_ = false, without_library_ = false;
+  std::optional<LoadedKernel> direct_;  // where there is nothing else, and for what is not aligned where there is no library
   std::optional<PlainKernel> after_;
   std::optional<Split> split_;  // for aligned operands, instead of the library
 };

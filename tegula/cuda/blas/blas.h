@@ -37,7 +37,9 @@ struct BlasLt {
   void check(cublasStatus_t status, const std::string& what) const;
 };
 
-/// The one of this card. Makes the context current, and notes the version (brought_code.h).
+/// The one of this card; null where there is none, which is told once. Makes the context current, and notes the version (brought_code.h).
+const BlasLt* blas_lt_if_there(Context& context);
+/// The same. Throws Error where there is none.
 const BlasLt& blas_lt(Context& context);
 
 /// True if cuBLASLt has what is made of a sum (runtime::Sums::rest): relu, and gelu's tanh form, which it computes in f32 at best.

@@ -43,7 +43,8 @@ std::optional<double> microseconds(Context& context, const LtForm& form, const B
 bool prefers_gradient(Context& context, const runtime::Matmul& d) {
   const BlasProduct p = blas_product(d);
   const auto form = gradient_form(d, p);
-  if (!form || p.operations() < costs().measured_gradient || !is_measured(p) || is_recording(context)) return false;
+  if (!form || !blas_lt_if_there(context) || p.operations() < costs().measured_gradient || !is_measured(p) || is_recording(context))
+    return false;
   runtime::Matmul plain = d;
   plain.epilogue = {};
   const auto with = microseconds(context, *form, p, d);

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "tegula/core/error.h"
+#include "tegula/core/setting.h"
+#include "tegula/core/warning.h"
 
 namespace tegula::gpu {
 
@@ -20,6 +22,9 @@ Library::Library(std::string_view op, std::initializer_list<const char*> names, 
   }
   folders.emplace_back("/usr/local/cuda/lib64/");
   std::string reason;
+  const std::string_view first = *names.begin();
+  constexpr std::size_t kPrefix = 3;  // "lib"
+  if (listed("TEGULA_WITHOUT", first.substr(kPrefix, first.find(".so") - kPrefix))) reason = "TEGULA_WITHOUT lists it", folders.clear();
   for (const std::string& folder : folders) {
     for (const char* name : names) {
       handle_ = dlopen((folder + name).c_str(), RTLD_NOW | RTLD_LOCAL);
@@ -34,6 +39,11 @@ Library::Library(std::string_view op, std::initializer_list<const char*> names, 
   throw Error({.op = std::string(op),
                .got = "no library " + std::string(*names.begin()) + (reason.empty() ? "" : " (" + reason + ")"),
                .advice = std::string(advice)});
+}
+
+void tell_missing(const Error& why, std::string_view instead) {
+  const Report& report = why.report();
+  warn("cuda.library", report.got + ": " + std::string(instead) + (report.advice.empty() ? "" : "; " + report.advice));
 }
 
 void Library::read_ahead() const {

@@ -2,13 +2,16 @@
 // NVIDIA's libraries, opened when they are first needed.
 
 #include <initializer_list>
+#include <memory>
 #include <string>
 #include <string_view>
+
+#include "tegula/core/error.h"
 
 namespace tegula::gpu {
 
 /// A shared library that is opened when it is first needed. Throws Error naming the library and what to install.
-/// Names are tried in order; never closed.
+/// Names are tried in order; never closed. One that TEGULA_WITHOUT lists ("cudnn,cusolver") counts as missing.
 class Library {
  public:
   Library(std::string_view op, std::initializer_list<const char*> names, std::string_view advice);
@@ -25,5 +28,19 @@ class Library {
   void* handle_ = nullptr;
   std::string name_;
 };
+
+/// Says that a library cannot be used, and what is done in its place ("the host computes"): once in a process.
+void tell_missing(const Error& why, std::string_view instead);
+
+/// What `make` returns; null where that throws Error, which tell_missing then tells.
+template <class Make>
+auto made_or_told(const Make& make, std::string_view instead) -> decltype(make()) {
+  try {
+    return make();
+  } catch (const Error& why) {
+    tell_missing(why, instead);
+    return nullptr;
+  }
+}
 
 }  // namespace tegula::gpu

@@ -48,15 +48,23 @@ void Dnn::check(cudnnStatus_t status, const char* what) const {
   throw Error({.op = "cudnn", .got = std::move(got)});
 }
 
-const Dnn& dnn(Context& context) {
+const Dnn* dnn_if_there(Context& context) {
   static auto* mutex = new std::mutex;
   static auto* all = new std::map<int, std::unique_ptr<Dnn>>;
   const std::scoped_lock lock(*mutex);
-  auto& one = (*all)[context.index];
-  if (!one) one = std::make_unique<Dnn>(context);
+  const auto [found, is_new] = all->try_emplace(context.index);
+  std::unique_ptr<Dnn>& one = found->second;
+  if (is_new)
+    one = made_or_told([&] { return std::make_unique<Dnn>(context); },
+                       "kernels of our own convolve, several times slower, and attention is plain ops");
   context.enter();
-  note_version(kDnn, one->version);
-  return *one;
+  if (one) note_version(kDnn, one->version);
+  return one.get();
+}
+
+const Dnn& dnn(Context& context) {
+  if (const Dnn* const one = dnn_if_there(context)) return *one;
+  throw Error({.op = "cudnn", .got = "no cuDNN that can be used", .expected = "cuDNN 9"});
 }
 
 DnnDescriptor::DnnDescriptor(const Dnn& dnn, cudnnBackendDescriptorType_t type) : dnn_(&dnn) {

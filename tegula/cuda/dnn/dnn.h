@@ -45,7 +45,9 @@ struct Dnn {
   mutable CUstream stream_ = nullptr;  // the stream that the handle uses now
 };
 
-/// The one of this card. Makes the context current, and notes the version (brought_code.h).
+/// The one of this card; null where there is none, which is told once. Makes the context current, and notes the version (brought_code.h).
+const Dnn* dnn_if_there(Context& context);
+/// The same. Throws Error where there is none.
 const Dnn& dnn(Context& context);
 
 /// A backend descriptor: attributes are set, then it is finalised and stays as it is.

@@ -159,7 +159,7 @@ class ConvolutionChoice {
 
   void choose() {
     const auto attempts = dnn_attempts(d_);
-    if (attempts.empty()) return;
+    if (attempts.empty() || !dnn_if_there(context_)) return;
     if (const auto variants = dnn_variants(d_); variants.empty() || !choose_variant(attempts, variants)) set_up_first(attempts);
   }
 

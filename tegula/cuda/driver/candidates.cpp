@@ -27,8 +27,17 @@ bool takes_epilogue(Context& context, const Matmul& d) {
   return !sums.tensor && (sums.rest.is_empty() || fuses_activation(sums.rest, d.dtype()));
 }
 
+/// Products of bf16 where no tensor core knows it: their operands are widened first.
+Price on(const Card& card, DType dtype, Price price) {
+  if (dtype == bf16 && !has_tf32(card)) price.in_halves = 2 * price.in_f32;
+  return price;
+}
+
 std::vector<Candidate> ways(Context& context, const Matmul& d) {
-  if (d.multiplies_codes()) return std::vector<Candidate>(context.card.architecture >= kFirstWithE4m3 ? 1 : 0, {d});
+  if (d.multiplies_codes()) {
+    const bool has = context.card.architecture >= kFirstWithE4m3 && blas_lt_if_there(context);
+    return std::vector<Candidate>(has ? 1 : 0, {d});
+  }
   if (!takes_epilogue(context, d)) {
     Matmul plain = d;
     plain.epilogue = {};
@@ -36,7 +45,7 @@ std::vector<Candidate> ways(Context& context, const Matmul& d) {
   }
   const bool small = programs_are_faster(d);
   if (!is_half(d.dtype())) return {{d, {}, small}};
-  const Price price = price_product(d.in(f32), context.card);
+  const Price price = on(context.card, d.dtype(), price_product(d.in(f32), context.card));
   return {{d, price.in_halves, small}, {d.in(f32), price.in_f32, small}};
 }
 
@@ -65,7 +74,7 @@ std::vector<Candidate> ways(Context& context, const Convolution& d) {
   // Groups are not priced: as TF32, cuDNN takes 99 us for the step of a layer that takes 63 us in bf16 (64 channels in 8 groups, H200).
   if (d.groups > 1) return out;
   const auto elements = static_cast<double>(numel(d.input.layout.shape) + numel(d.weight.layout.shape) + numel(d.output.layout.shape));
-  const Price price = price_convolution(runtime::work_of(d).operations, elements);
+  const Price price = on(context.card, d.dtype(), price_convolution(runtime::work_of(d).operations, elements));
   for (Candidate& way : out) way.seconds = price.in_halves;
   out.push_back({best.in(f32), price.in_f32});
   return out;

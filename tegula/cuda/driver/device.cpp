@@ -34,7 +34,7 @@
 namespace tegula::gpu {
 namespace {
 
-constexpr int kOldestArchitecture = 80;
+constexpr int kOldestArchitecture = 75;
 /// Any driver of the toolkit's major version runs its output.
 constexpr int kOldestDriver = CUDA_VERSION / 1000 * 1000;
 
@@ -93,7 +93,7 @@ std::vector<CUdevice> usable_devices() {
   }
   if (!usable.empty()) return usable;
   throw Error(
-      {.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Ampere) or newer"});
+      {.op = "cuda", .got = too_old, .expected = "a GPU of architecture sm_" + std::to_string(kOldestArchitecture) + " (Turing) or newer"});
 }
 
 class CudaQueues final : public runtime::DeviceQueues {
@@ -164,8 +164,13 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
   std::unique_ptr<runtime::Call> make(const runtime::CallDescription& description) override {
     const std::scoped_lock lock(context_.order);
     context_.enter();
-    return std::visit([&](const auto& d) -> std::unique_ptr<runtime::Call> { return std::make_unique<OrderedCall>(context_, made(d)); },
-                      description);
+    return std::visit(
+        [&](auto d) -> std::unique_ptr<runtime::Call> {
+          if constexpr (requires { d.arithmetic = runtime::Arithmetic::Full; })
+            if (!has_tf32(context_.card)) d.arithmetic = runtime::Arithmetic::Full;
+          return std::make_unique<OrderedCall>(context_, made(d));
+        },
+        description);
   }
 
   runtime::Communicates* communicates() override { return this; }

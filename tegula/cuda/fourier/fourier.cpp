@@ -55,11 +55,8 @@ struct FourierLibrary {
 
 /// Null where it is missing: the host computes in its place, and plans say so.
 const FourierLibrary* library() {
-  static const FourierLibrary* const one = []() -> const FourierLibrary* {
-    try {
-      return new FourierLibrary;
-    } catch (const Error&) { return nullptr; }
-  }();
+  static const FourierLibrary* const one =
+      made_or_told([]() -> const FourierLibrary* { return new FourierLibrary; }, "the host transforms, and plans say so");
   return one;
 }
 

@@ -73,9 +73,7 @@ const Solver* solver(Context& context) {
   const auto found = all->find(context.index);
   if (found != all->end()) return context.enter(), found->second.get();
   std::unique_ptr<Solver>& one = (*all)[context.index];
-  try {
-    one = std::make_unique<Solver>(context);
-  } catch (const Error&) { one = nullptr; }  // the host computes in its place, and plans say so
+  one = made_or_told([&] { return std::make_unique<Solver>(context); }, "the host factors and solves, and plans say so");
   return one.get();
 }
 
