@@ -30,8 +30,9 @@ std::string to_string(const Outcome& outcome);
 Program with_precision(const Program& program, Precision precision);
 
 /// The program in f64, node by node, carried out so many times in a row; nothing is compiled, and Variables are kept by hand. A precision allows
-/// rounding to halves. Throws the program's errors.
-std::vector<Outcome> reference_outcomes(const Program& program, int calls, std::uint64_t noise, Precision precision = Precision::fp32);
+/// rounding to halves. `checkpoints`: parts of it are computed again. Throws the program's errors.
+std::vector<Outcome> reference_outcomes(const Program& program, int calls, std::uint64_t noise, Precision precision = Precision::fp32,
+                                        bool checkpoints = false);
 
 /// True if a second call may give another result: the program writes Variables or draws random numbers.
 bool has_state(const Program& program);
@@ -40,8 +41,8 @@ bool has_state(const Program& program);
 class Expectation {
  public:
   explicit Expectation(const Program& program, Precision precision = Precision::fp32);
-  /// Nothing, or the error in the outcome of this call (counted from 0).
-  std::string compare(const Outcome& got, int call);
+  /// Nothing, or the error in the outcome of this call (counted from 0), of a mode with checkpoints or without.
+  std::string compare(const Outcome& got, int call, bool checkpoints = false);
   /// The calls after which the outcome is known.
   int calls() const { return static_cast<int>(exact_.size()); }
 
@@ -50,12 +51,14 @@ class Expectation {
   } counts;
 
  private:
-  std::string differs(const Outcome& got, int call, bool count);
+  using Noisy = std::vector<std::vector<Outcome>>;  // [noise][call]
+  std::string differs(const Outcome& got, int call, bool count, const Noisy& more = {});
 
   Program program_;
   Precision precision_;
   std::vector<Outcome> exact_;
-  std::vector<std::vector<Outcome>> noisy_;  // [noise][call]
+  Noisy noisy_;
+  Noisy noisy_again_;  // of the graph with checkpoints
 };
 
 }  // namespace tegula::property

@@ -70,7 +70,7 @@ struct Tally {
 std::string wrong_in(const Program& program, const Mode& one, Expectation& expectation) {
   const int calls = has_state(program) ? 2 : 1;
   for (const auto& [call, outcome] : run(program, one, calls)) {
-    const std::string wrong = expectation.compare(outcome, call);
+    const std::string wrong = expectation.compare(outcome, call, one.checkpoints);
     if (!wrong.empty()) return "call " + std::to_string(call + 1) + ": " + wrong;
   }
   return "";
@@ -259,7 +259,9 @@ TEST_F(Graphs, ProgramOfAFile) {
   std::stringstream text;
   text << std::ifstream(file).rdbuf();
   const Program program = parse(text.str());
-  for (const std::uint64_t noise : {0, 1, 2}) std::printf("reference:\n%s", to_string(reference_outcomes(program, 1, noise)[0]).c_str());
+  for (const bool checkpoints : {false, true})
+    for (const std::uint64_t noise : {0, 1, 2})
+      std::printf("reference:\n%s", to_string(reference_outcomes(program, 1, noise, Precision::fp32, checkpoints)[0]).c_str());
   for (const Mode& one : chosen_modes()) {
     set_current(0, one.name);
     const auto outcomes = run(program, one, 1);
