@@ -294,16 +294,6 @@ void verify_overwritten(const Graph& graph) {
   }
 }
 
-std::vector<int> count_uses(const Graph& graph) {
-  std::vector<int> uses(graph.items.size());
-  for (const Item& item : graph.items) {
-    for (int input : item.inputs) uses[static_cast<std::size_t>(input)]++;
-  }
-  for (int output : graph.outputs) uses[static_cast<std::size_t>(output)]++;
-  for (const auto& update : graph.updates) uses[static_cast<std::size_t>(update.item)]++;
-  return uses;
-}
-
 void remove_dead(Graph& graph) {
   std::vector<bool> live(graph.items.size());
   for (int output : graph.outputs) live[static_cast<std::size_t>(output)] = true;

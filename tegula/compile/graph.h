@@ -47,6 +47,20 @@ struct Item {
 
   Role role() const { return op->role(); }
   bool is_part() const { return role() == Role::Part; }
+  /// An elementwise op of two values that this word of the tile IR computes.
+  bool is(tile::Word word) const { return role() == Role::Elementwise && inputs.size() == 2 && as<ElementwiseOp>().word() == word; }
+  /// A product of matrices that is a call.
+  bool multiplies() const { return role() == Role::Library && as<LibraryOp>().multiplies_matrices(); }
+  /// Its pieces side by side; null of an item that is no join.
+  const Joins* join() const { return role() == Role::Kernel ? as<KernelOp>().join() : nullptr; }
+  /// The value, or that below a view, lies in memory: it is neither a number of the run nor an index.
+  bool in_memory() const { return role() != Role::Scalar && role() != Role::Index; }
+  /// A program or a call computes the value, which an op with several results leaves to its parts.
+  bool is_computed() const {
+    const Role own = role();
+    const bool works = own == Role::Elementwise || own == Role::Reduce || own == Role::Library || own == Role::Kernel;
+    return own == Role::Part || (works && results.empty());
+  }
   /// A view or a barrier: its value is its first input's memory. After simplify no other op of this kind is left.
   bool shows_input() const { return tegula::shows_input(role()); }
   template <class O>
@@ -71,7 +85,7 @@ struct Spot {
   int bottom = -1;  // whose memory that of the root is: the value or leaf at the bottom of its chain of overwrites, or itself
 };
 
-/// Where the elements of an item lie. Views and barriers show elements of another item; all others have their own.
+/// The place of an item's elements. Views and barriers show elements of another item; all others have their own.
 struct Place {
   int value = -1;  // the item that holds the elements: itself, or what a view or barrier shows
   Layout layout;  // over the elements of the value
@@ -188,9 +202,6 @@ void verify(const Graph& graph, std::string_view after_pass);
 /// of elements, and is a computed value, or a leaf whose update is the chain. Any other leaf lies elsewhere and nothing would copy it. After
 /// materialize; throws Error naming the item.
 void verify_overwritten(const Graph& graph);
-
-/// Per item: the number of items, outputs and updates that read it.
-std::vector<int> count_uses(const Graph& graph);
 
 /// Drops items that no result reads any more, and renumbers the rest.
 ///

@@ -1,4 +1,4 @@
-// Where the elements of items lie: through views, over other values, within joins.
+// The places of items: through views, over other values, within joins.
 
 #include <algorithm>
 

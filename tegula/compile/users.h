@@ -1,5 +1,5 @@
 #pragma once
-// Who reads each item: one list, which passes follow from a value to its readers. A pass that only asks how often takes count_uses (graph.h).
+// The uses of each item: one list, which passes follow from a value to its readers, and count.
 
 #include <algorithm>
 #include <numeric>
@@ -17,7 +17,7 @@ class Users {
     int reader = -1, input = -1;
   };
 
-  /// The graph must not change while this is used.
+  /// The uses in the graph as it is now: passes decide on the old graph while they make the new one.
   explicit Users(const Graph& graph) : first_(graph.items.size() + 1), leaves_(graph.items.size()) {
     for (const Item& item : graph.items)
       for (const int input : item.inputs) ++first_[index(input) + 1];
@@ -28,14 +28,17 @@ class Users {
       const std::vector<int>& inputs = graph[i].inputs;
       for (std::size_t k = 0; k < inputs.size(); ++k) uses_[next[index(inputs[k])]++] = {i, static_cast<int>(k)};
     }
-    for (const int output : graph.outputs) leaves_[index(output)] = true;
-    for (const auto& update : graph.updates) leaves_[index(update.item)] = true;
+    for (const int output : graph.outputs) ++leaves_[index(output)];
+    for (const auto& update : graph.updates) ++leaves_[index(update.item)];
   }
 
   /// In the order of the readers; an item that reads it twice is there twice.
   std::span<const Use> of(int i) const { return std::span(uses_).subspan(first_[index(i)], first_[index(i) + 1] - first_[index(i)]); }
   /// True if the item leaves the graph: as a result, or as a Variable's value.
-  bool leaves(int i) const { return leaves_[index(i)]; }
+  bool leaves(int i) const { return leaves_[index(i)] > 0; }
+  /// The number of inputs, results and Variables' values that the item is.
+  int count(int i) const { return static_cast<int>(of(i).size()) + leaves_[index(i)]; }
+  bool once(int i) const { return count(i) == 1; }
   /// The one item that reads it, however often; -1 where there are several or none, or it leaves the graph.
   int only_reader(int i) const {
     const std::span<const Use> uses = of(i);
@@ -48,7 +51,7 @@ class Users {
 
   std::vector<std::size_t> first_;  // where the item's uses begin; one more at the end
   std::vector<Use> uses_;
-  std::vector<bool> leaves_;
+  std::vector<int> leaves_;  // how often it leaves the graph
 };
 
 }  // namespace tegula::compile

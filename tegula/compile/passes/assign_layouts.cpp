@@ -5,7 +5,7 @@
 
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
-#include "tegula/tile/kernel_context.h"
+#include "tegula/compile/users.h"
 
 namespace tegula::compile {
 namespace {
@@ -50,18 +50,9 @@ bool leaves_channels_last(const Graph& graph, const Item& item) {
   return left[1] == 1;
 }
 
-bool is_join(const Item& item) { return item.role() == Role::Kernel && item.as<KernelOp>().join(); }
-
-}  // namespace
-
-namespace {
-
 class Layouts {
  public:
-  Layouts(const Graph& graph, runtime::Device& device) : device_(device), leaves_(graph.items.size()) {
-    for (int output : graph.outputs) leaves_[static_cast<std::size_t>(output)] = true;
-    for (const auto& update : graph.updates) leaves_[static_cast<std::size_t>(update.item)] = true;
-  }
+  Layouts(const Graph& graph, runtime::Device& device) : device_(device), users_(graph) {}
 
   /// Gives the item its memory order, where `out` has what it reads. An operand that a call wants channels-last is what `converted(item, operand)` says; false where that
   /// says nothing.
@@ -71,10 +62,10 @@ class Layouts {
     if (item.is_part()) {  // what has the shape of the first result lies as that does
       const Item& whole = out[item.inputs[0]];
       if (whole.shape == item.shape) item.order = whole.order;
-    } else if (item.role() == Role::Reduce && order_matters(item.shape) && !leaves_[static_cast<std::size_t>(i)]) {
+    } else if (item.role() == Role::Reduce && order_matters(item.shape) && !users_.leaves(i)) {
       if (leaves_channels_last(out, item)) item.order = channels_last_order(item.shape.rank());
-    } else if (order_matters(item.shape) && !leaves_[static_cast<std::size_t>(i)]) {
-      const bool joins = is_join(item);
+    } else if (order_matters(item.shape) && !users_.leaves(i)) {
+      const bool joins = item.join() != nullptr;
       for (int input : item.inputs) {
         const bool counts = joins ? order_matters(out[input].shape) : item.role() == Role::Elementwise && out[input].shape == item.shape;
         if (counts && lies_channels_last(out, input)) item.order = channels_last_order(item.shape.rank());
@@ -104,7 +95,7 @@ class Layouts {
   }
 
   runtime::Device& device_;
-  std::vector<bool> leaves_;  // for good: a result or a Variable, which is row-major
+  Users users_;  // a value that leaves is row-major
 };
 
 /// False at the first operand that has to be copied.

@@ -9,6 +9,7 @@
 #include "tegula/compile/passes/recurrent_state.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/table.h"
+#include "tegula/compile/users.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/structural.h"
@@ -41,9 +42,9 @@ class Chooser {
       : graph_(graph),
         wanted_(graph.items.size()),
         states_(recurrent_states(graph)),
-        in_f32_(products_in_f32(graph, device)) {
+        in_f32_(products_in_f32(graph, device)),
+        users_(graph) {
     for (const Item& item : graph.items) chosen_.push_back(item.dtype);
-    uses_ = count_uses(graph);
     for (int i = graph.size() - 1; i >= 0; --i) choose_from_uses(i);
     for (int i = 0; i < graph.size(); ++i) choose_from_inputs(i);
   }
@@ -54,7 +55,7 @@ class Chooser {
 
   /// True if operand `k` is the addend of a matmul's epilogue, which must have the matmul's dtype.
   bool is_bias(const Item& item, std::size_t k) const {
-    if (item.inputs.size() != 2 || item.as<ElementwiseOp>().word() != tile::Word::Add) return false;
+    if (!item.is(tile::Word::Add)) return false;
     const Item& addend = graph_[item.inputs[k]];
     return ends_call(item.inputs[1 - k]) && is_view(addend) && repeats(graph_, addend);
   }
@@ -125,7 +126,7 @@ class Chooser {
   // A half product, alone or with what was found to continue it, that nothing else reads.
   bool ends_call(int i) const {
     const Item& item = graph_[i];
-    if (!is_half(chosen(i)) || uses_[static_cast<std::size_t>(i)] != 1) return false;
+    if (!is_half(chosen(i)) || !users_.once(i)) return false;
     if (item.role() == Role::Library) return item.op->numerics() == Numerics::TensorCore;
     return item.role() == Role::Elementwise && continues_call(item);
   }
@@ -142,7 +143,7 @@ class Chooser {
 
   const Graph& graph_;
   std::vector<bool> wanted_, states_, in_f32_;
-  std::vector<int> uses_;
+  Users users_;
   std::vector<DType> chosen_;
 };
 
@@ -220,9 +221,7 @@ class Caster {
         break;
       }
       if (!is_view(item) || numel(item.shape) < numel(out()[item.inputs[0]].shape)) {
-        Item cast = inserted(cast_op(), {i}, item);
-        cast.dtype = dtype;
-        to = casts_[{i, dtype}] = rewriter_.add(std::move(cast));
+        to = casts_[{i, dtype}] = rewriter_.insert(cast_op(), {i}, item, {.dtype = dtype});
         break;
       }
       views.push_back(i);
@@ -246,7 +245,7 @@ class Caster {
 std::string arithmetic_of(const Item& item) {
   const std::string type(name(tile::compute_type(item.dtype)));
   if (item.role() != Role::Library || item.op->numerics() != Numerics::TensorCore) return type;
-  if (item.precision == Precision::fp8 && item.as<LibraryOp>().multiplies_matrices()) return "e4m3, sums " + type;
+  if (item.precision == Precision::fp8 && item.multiplies()) return "e4m3, sums " + type;
   const bool tf32 = item.arithmetic == runtime::Arithmetic::TF32;
   return (tf32 ? "tf32" : std::string(name(item.dtype))) + ", sums " + type;
 }

@@ -25,11 +25,6 @@ bool is_steady(const Graph& graph, const Item& item, const std::vector<bool>& st
   return std::all_of(item.inputs.begin(), item.inputs.end(), [&](int input) { return steady[static_cast<std::size_t>(input)]; });
 }
 
-bool is_computed(const Item& item) {
-  if (!item.results.empty()) return false;  // its parts are
-  return item.role() == Role::Elementwise || item.role() == Role::Reduce || item.role() == Role::Library || item.is_part();
-}
-
 /// The order in which its terms are added follows from the program or call that it lands in.
 bool has_order(const Item& item) { return item.role() == Role::Reduce || item.role() == Role::Library; }
 
@@ -113,7 +108,7 @@ class Chooser {
 
   bool is_worth(const Item& reader, int base) const {
     const Item& item = graph_[base];
-    if (forbidden_[static_cast<std::size_t>(base)] || !is_computed(item) || numel(item.shape) == 0) return false;
+    if (forbidden_[static_cast<std::size_t>(base)] || !item.is_computed() || numel(item.shape) == 0) return false;
     const bool is_number = numel(item.shape) == 1;  // in memory, for a call that takes it so
     if (!is_number && static_cast<double>(bytes_of(item)) > 2 * leaf_bytes_[static_cast<std::size_t>(base)]) return false;
     if (reader.role() == Role::Library || reader.role() == Role::Kernel) return true;

@@ -100,7 +100,7 @@ void gather_anew(Graph& graph) {
       if (gathers.below(input) < 0 && role != Role::Leaf && role != Role::Scalar && graph[input].results.empty())
         waits.push_back(rewriter.now(input));
     }
-    if (waits.size() > 1) part = rewriter.add(inserted(barrier_op(), std::move(waits), graph[anew.inputs[0]]));
+    if (waits.size() > 1) part = rewriter.insert(barrier_op(), std::move(waits), graph[anew.inputs[0]]);
     anew.inputs = {part};
     anew.node = -1;
     again[gather] = {{gather, rewriter.add(std::move(anew))}};

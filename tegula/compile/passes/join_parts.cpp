@@ -150,7 +150,7 @@ class Nester {
   void run() {
     for (int i = 0; i < graph_.size(); ++i) {
       Item& item = graph_[i];
-      const auto* join = item.role() == Role::Kernel ? item.as<KernelOp>().join() : nullptr;
+      const Joins* const join = item.join();
       if (!join || !join->joined_at().empty()) continue;
       const std::vector<int> pieces = item.inputs;
       std::vector<int> nested;

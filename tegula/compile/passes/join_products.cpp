@@ -10,6 +10,7 @@
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/passes/simplify.h"
+#include "tegula/compile/users.h"
 #include "tegula/core/memory_rows.h"
 #include "tegula/graph/joined_products.h"
 #include "tegula/graph/structural.h"
@@ -35,12 +36,12 @@ using Terms = std::vector<Term>;
 /// Which sums have terms that become one, decided on the graph as it is.
 class Decisions {
  public:
-  explicit Decisions(const Graph& graph) : graph_(graph), uses_(count_uses(graph)), absorbed_(graph.items.size()) {
+  explicit Decisions(const Graph& graph) : graph_(graph), users_(graph), absorbed_(graph.items.size()) {
     for (const Item& item : graph.items) {
       if (!is_sum(item)) continue;
       for (const int input : item.inputs) {
         const Item& below = graph[input];
-        if (is_sum(below) && below.shape == item.shape && below.dtype == item.dtype && uses(input) == 1)
+        if (is_sum(below) && below.shape == item.shape && below.dtype == item.dtype && users_.once(input))
           absorbed_[static_cast<std::size_t>(input)] = true;
       }
     }
@@ -71,12 +72,11 @@ class Decisions {
   }
 
  private:
-  int uses(int i) const { return uses_[static_cast<std::size_t>(i)]; }
   bool absorbed(int i) const { return absorbed_[static_cast<std::size_t>(i)]; }
 
   static bool is_sum(const Item& item) {
     if (item.role() != Role::Elementwise || !is_float(item.dtype) || item.inputs.size() < 2) return false;
-    return is_add_n(item) || item.as<ElementwiseOp>().word() == tile::Word::Add;
+    return is_add_n(item) || item.is(tile::Word::Add);
   }
 
   template <class TermOf>
@@ -103,15 +103,15 @@ class Decisions {
 
   /// The item below views that nothing else looks through.
   int below_own_views(int i) const {
-    while (uses(i) == 1 && graph_[i].role() == Role::View) i = graph_[i].inputs[0];
+    while (users_.once(i) && graph_[i].role() == Role::View) i = graph_[i].inputs[0];
     return i;
   }
 
   std::optional<Term> product_of(int term) const {
     const int i = below_own_views(term);
     const Item& item = graph_[i];
-    if (uses(i) != 1 || item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices()) return std::nullopt;
-    if (item.inputs.size() != 2 || item.shape.rank() != 2 || !item.results.empty() || item.precision == Precision::fp8) return std::nullopt;
+    if (!users_.once(i) || !item.multiplies() || item.inputs.size() != 2) return std::nullopt;
+    if (item.shape.rank() != 2 || !item.results.empty() || item.precision == Precision::fp8) return std::nullopt;
     const int left = item.inputs[0], right = item.inputs[1];
     const std::int64_t moved = numel(graph_[left].shape) + numel(graph_[right].shape);
     if (!joined_operands_pay(moved, item.shape[0], item.shape[1])) return std::nullopt;
@@ -123,7 +123,7 @@ class Decisions {
   std::optional<Term> reduction_of(int term) const {
     const int i = below_own_views(term);
     const Item& item = graph_[i];
-    if (uses(i) != 1 || item.role() != Role::Reduce) return std::nullopt;
+    if (!users_.once(i) || item.role() != Role::Reduce) return std::nullopt;
     const auto& op = item.as<ReduceOp>();
     if (op.kind() != tile::Reduction::Sum || !op.axes().contains(0)) return std::nullopt;
     return Term{term, i, {item.inputs[0]}};
@@ -186,7 +186,7 @@ class Decisions {
   }
 
   const Graph& graph_;
-  std::vector<int> uses_;
+  Users users_;
   std::vector<bool> absorbed_;  // sums that are part of another one
   std::map<int, std::vector<Terms>> of_;
   std::map<std::vector<int>, std::vector<int>> joins_;  // along the first axis: pieces in order of number -> as they lie
@@ -244,22 +244,14 @@ class ProductJoiner {
     const Item& like = from()[first.item];
     int result = -1;
     if (first.operands.size() == 1) {
-      result = rewriter_.add(inserted(like.op, {join_of(terms, 0, 0)}, like));
+      result = rewriter_.insert(like.op, {join_of(terms, 0, 0)}, like);
     } else {
       int a = join_of(terms, 0, first.turned ? 0 : 1);
-      if (first.turned) {
-        Item turned = inserted(permute_op({1, 0}), {a}, like);
-        turned.shape = {out()[a].shape[1], out()[a].shape[0]};
-        a = rewriter_.add(std::move(turned));
-      }
+      if (first.turned) a = rewriter_.insert(permute_op({1, 0}), {a}, like, {.shape = Shape{out()[a].shape[1], out()[a].shape[0]}});
       const int b = join_of(terms, 1, 0);
-      result = rewriter_.add(inserted(like.op, {a, b}, like));
+      result = rewriter_.insert(like.op, {a, b}, like);
     }
-    std::vector<int> views;
-    for (int i = first.term; i != first.item; i = from()[i].inputs[0]) views.push_back(i);
-    for (auto view = views.rbegin(); view != views.rend(); ++view)
-      result = rewriter_.add(inserted(from()[*view].op, {result}, from()[*view]));
-    return result;
+    return rewriter_.insert(from(), seen_through_views(from(), first.term).views, result);
   }
 
   int join_of(const Terms& terms, std::size_t operand, int axis) {
@@ -281,8 +273,7 @@ class ProductJoiner {
   int whole_of(const std::vector<int>& pieces, int axis, const Shape& shape) const {
     const int whole = access_of(out(), pieces[0]).base;
     if (axis != 0 || numel(out()[whole].shape) != numel(shape)) return -1;
-    const Role role = out()[whole].role();
-    if (role == Role::Scalar || role == Role::Index || !access_of(out(), whole).layout.is_dense()) return -1;
+    if (!out()[whole].in_memory() || !access_of(out(), whole).layout.is_dense()) return -1;
     std::int64_t end = 0;
     for (const int piece : pieces) {
       const Access at = access_of(out(), piece);

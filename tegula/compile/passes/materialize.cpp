@@ -8,6 +8,7 @@
 
 #include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/users.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/kernel_context.h"
 
@@ -24,24 +25,22 @@ std::vector<bool> in_place(const Graph& graph) {
     if (base >= 0) next[static_cast<std::size_t>(base)] = i, any = true;
   }
   if (!any) return out;
-  const std::vector<int> uses = count_uses(graph);
+  const Users users(graph);
   for (const auto& one : graph.updates) update[static_cast<std::size_t>(one.item)] = one.leaf;
-  std::vector<bool> given(graph.items.size());
-  for (const int output : graph.outputs) given[static_cast<std::size_t>(output)] = true;
   for (int i = 0; i < graph.size(); ++i) {
     const int base = overwritten(graph, i);
     if (base < 0) continue;
     const int producer = producer_of(graph, i), result = result_of(graph, i);
-    bool alone = uses[static_cast<std::size_t>(base)] == 1;
+    bool alone = users.once(base);
     for (int at = graph[producer].inputs[static_cast<std::size_t>(input_overwritten(*graph[producer].op, result))]; at != base;
          at = graph[at].inputs[0])
-      alone = alone && uses[static_cast<std::size_t>(at)] == 1;
+      alone = alone && users.once(at);
     if (alone && graph[base].role() == Role::Leaf) {
       int end = i;
-      while (update[static_cast<std::size_t>(end)] != graph[base].slot && uses[static_cast<std::size_t>(end)] == 1 &&
-             next[static_cast<std::size_t>(end)] >= 0)
+      while (update[static_cast<std::size_t>(end)] != graph[base].slot && users.once(end) && next[static_cast<std::size_t>(end)] >= 0)
         end = next[static_cast<std::size_t>(end)];
-      alone = update[static_cast<std::size_t>(end)] == graph[base].slot && !given[static_cast<std::size_t>(end)] && last_check < producer;
+      const bool given = std::ranges::find(graph.outputs, end) != graph.outputs.end();
+      alone = update[static_cast<std::size_t>(end)] == graph[base].slot && !given && last_check < producer;
     }
     out[static_cast<std::size_t>(i)] = alone;
   }
@@ -96,13 +95,11 @@ class Materializer {
   static std::vector<DType> joined_as(const Graph& graph) {
     std::vector<DType> out;
     for (const Item& item : graph.items) out.push_back(item.dtype);
-    std::vector<int> uses = count_uses(graph);
+    const Users users(graph);
     for (const Item& join : graph.items) {
-      if (join.role() != Role::Kernel || !join.as<KernelOp>().join()) continue;
-      for (const int input : join.inputs) {
-        const bool alone = uses[static_cast<std::size_t>(input)] == 1 && graph[input].shows_input();
-        if (alone) out[static_cast<std::size_t>(input)] = join.dtype;
-      }
+      if (!join.join()) continue;
+      for (const int input : join.inputs)
+        if (users.once(input) && graph[input].shows_input()) out[static_cast<std::size_t>(input)] = join.dtype;
     }
     return out;
   }
@@ -150,10 +147,7 @@ class Materializer {
     }
   }
 
-  bool is_memory(int item) const {
-    const Role role = out()[access_of(out(), item).base].role();
-    return role != Role::Scalar && role != Role::Index;
-  }
+  bool is_memory(int item) const { return out()[access_of(out(), item).base].in_memory(); }
 
   /// Per input of a kernel: nothing if no result overwrites it, else whether the result may take over its storage.
   std::vector<std::optional<bool>> taken_over(int i) const {
@@ -216,15 +210,13 @@ class Materializer {
     const Graph& from = rewriter_.from();
     const std::vector<bool> steady = runs > 1 ? steady_items(from) : std::vector<bool>(from.items.size());
     for (const Item& item : from.items) {
-      if (!is_product(item)) continue;
+      if (!item.multiplies()) continue;
       const int operand = item.inputs[1];
       products_[operand] += steady[static_cast<std::size_t>(operand)] ? runs : 1;
     }
   }
-  static bool is_product(const Item& item) { return item.role() == Role::Library && item.as<LibraryOp>().multiplies_matrices(); }
-
   void lay_out_operand(int i, Item& item) {
-    if (transposed_per_second_ == 0 || !is_product(item) || is_half(item.dtype)) return;
+    if (transposed_per_second_ == 0 || !item.multiplies() || is_half(item.dtype)) return;
     const int operand = rewriter_.from()[i].inputs[1];
     if (const auto known = rows_.find(operand); known != rows_.end()) {
       item.inputs[1] = known->second;
@@ -260,14 +252,9 @@ class Materializer {
     return true;
   }
 
-  bool is_computed(int item) const {
-    const Role role = out()[item].role();
-    return role == Role::Elementwise || role == Role::Reduce || role == Role::Library || role == Role::Kernel || role == Role::Part;
-  }
-
   // An output or update must be a computed row-major value that no other one claims.
   int own_value(int item) {
-    const bool ok = is_computed(item) && out()[item].order.empty() && !taken_.contains(item);
+    const bool ok = out()[item].is_computed() && out()[item].order.empty() && !taken_.contains(item);
     return ok ? item : copy(item);
   }
 
@@ -276,7 +263,7 @@ class Materializer {
     const Access access = access_of(out(), item);
     const bool whole =
         access.layout.is_dense() && access.layout.offset == 0 && numel(access.layout.shape) == numel(out()[access.base].shape);
-    if (!out()[item].shows_input() || !whole || !is_computed(access.base)) return own_value(item);
+    if (!out()[item].shows_input() || !whole || !out()[access.base].is_computed()) return own_value(item);
     return taken_.contains(access.base) ? copy(item) : access.base;
   }
 

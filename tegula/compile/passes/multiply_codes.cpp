@@ -47,11 +47,29 @@ class CodesProduct final : public LibraryOp {
 
 class Encoder {
  public:
-  Encoder(const Graph& from, const runtime::Device& device) : from_(from), rewriter_(from), device_(device) {}
+  Encoder(const Graph& from, const runtime::Device& device, Rewriter& rewriter) : from_(from), rewriter_(rewriter), device_(device) {}
 
-  Graph run() {
-    rewriter_.each([this](int i, Item& item) { encode(i, item); });
-    return rewriter_.finish();
+  /// Makes item i a product of codes, if it can be one.
+  void encode(int i, Item& item) {
+    if (!item.multiplies() || item.shape.rank() != 2 || item.precision != Precision::fp8 || item.dtype == f64) return;
+    if (!item.epilogue->is_empty()) return;
+    const std::vector<int>& inputs = from_[i].inputs;
+    const std::int64_t k = from_[inputs[0]].shape[1];
+    if (item.shape[0] == 0 || item.shape[1] == 0 || k == 0 || k % kMultiple != 0 || item.shape[1] % kMultiple != 0) return;
+    const auto a = operand(inputs[0]), b = operand(inputs[1]);
+    if (!a || !b) return;
+    const std::int64_t m = item.shape[0], n = item.shape[1];
+    if (!device_.takes(CodesProduct::product(Layout::dense({m, k}), Layout::dense({n, k}), {item.dtype, Layout::dense({m, n})}))) return;
+    const auto [a_codes, a_factor] = codes(*a);
+    const auto [b_codes, b_factor] = codes(*b);
+    Item turned = item;
+    turned.op = permute_op({1, 0});
+    turned.inputs = {b_codes};
+    turned.shape = {item.shape[1], k};
+    turned.dtype = u8;
+    turned.order = {};
+    item.op = Ref<const Op>(new CodesProduct);
+    item.inputs = {a_codes, rewriter_.add(std::move(turned)), a_factor, b_factor};
   }
 
  private:
@@ -82,41 +100,11 @@ class Encoder {
       for (int& input : item.inputs) input = rewriter_.now(input);
       known->second = rewriter_.add(std::move(item));
     }
-    int at = known->second;
-    for (auto view = operand.views.rbegin(); view != operand.views.rend(); ++view) {
-      Item item = from_[*view];
-      item.inputs = {at};
-      item.dtype = u8;
-      at = rewriter_.add(std::move(item));
-    }
-    return {at, rewriter_.now(rounded.inputs[1])};
-  }
-
-  void encode(int i, Item& item) {
-    if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return;
-    if (item.precision != Precision::fp8 || item.dtype == f64) return;
-    if (!item.epilogue->is_empty()) return;
-    const std::vector<int>& inputs = from_[i].inputs;
-    const std::int64_t k = from_[inputs[0]].shape[1];
-    if (item.shape[0] == 0 || item.shape[1] == 0 || k == 0 || k % kMultiple != 0 || item.shape[1] % kMultiple != 0) return;
-    const auto a = operand(inputs[0]), b = operand(inputs[1]);
-    if (!a || !b) return;
-    const std::int64_t m = item.shape[0], n = item.shape[1];
-    if (!device_.takes(CodesProduct::product(Layout::dense({m, k}), Layout::dense({n, k}), {item.dtype, Layout::dense({m, n})}))) return;
-    const auto [a_codes, a_factor] = codes(*a);
-    const auto [b_codes, b_factor] = codes(*b);
-    Item turned = item;
-    turned.op = permute_op({1, 0});
-    turned.inputs = {b_codes};
-    turned.shape = {item.shape[1], k};
-    turned.dtype = u8;
-    turned.order = {};
-    item.op = Ref<const Op>(new CodesProduct);
-    item.inputs = {a_codes, rewriter_.add(std::move(turned)), a_factor, b_factor};
+    return {rewriter_.insert(from_, operand.views, known->second), rewriter_.now(rounded.inputs[1])};
   }
 
   const Graph& from_;
-  Rewriter rewriter_;
+  Rewriter& rewriter_;
   const runtime::Device& device_;
   std::map<int, int> codes_;
 };
@@ -125,7 +113,10 @@ class Encoder {
 
 void multiply_codes(Graph& graph, const runtime::Device& device) {
   if (std::ranges::none_of(graph.items, [](const Item& item) { return item.op == e4m3_round_op(); })) return;
-  graph = Encoder(graph, device).run();
+  Rewriter rewriter(graph);
+  Encoder encoder(graph, device, rewriter);
+  rewriter.each([&](int i, Item& item) { encoder.encode(i, item); });
+  graph = rewriter.finish();
   remove_dead(graph);
 }
 

@@ -100,9 +100,8 @@ void pack_weights(Graph& graph, const runtime::Device& device) {
   if (!device.traits().layouts.weights_in_blocks) return;
   const std::map<int, runtime::Blocked> wanted = all_wanted_blocks(graph, device);
   if (wanted.empty()) return;
-  Rewriter rewriter(graph);
   std::map<std::pair<int, Words>, int> packed;  // (weight, blocks) -> the item that packs it
-  rewriter.each([&](int i, Item& item) {
+  rewrite(graph, [&](Rewriter& rewriter, int i, Item& item) {
     const auto found = wanted.find(i);
     if (found == wanted.end()) return;
     const int old = graph[i].inputs[1], weight = item.inputs[1];
@@ -111,15 +110,10 @@ void pack_weights(Graph& graph, const runtime::Device& device) {
     Words key;
     append(key, *op);
     const auto [known, is_new] = packed.try_emplace({old, std::move(key)});
-    if (is_new) {
-      Item pack = inserted(op, {weight}, rewriter.out()[weight]);
-      pack.shape = {runtime::elements(blocks)};
-      known->second = rewriter.add(std::move(pack));
-    }
+    if (is_new) known->second = rewriter.insert(op, {weight}, rewriter.out()[weight], {.shape = Shape{runtime::elements(blocks)}});
     item.op = packed_call(item.op, blocks, graph[old].shape);
     item.inputs[1] = known->second;
   });
-  graph = rewriter.finish();
 }
 
 }  // namespace tegula::compile

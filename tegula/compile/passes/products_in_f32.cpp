@@ -105,10 +105,7 @@ class Components {
     const Item& item = graph_[i];
     return item.role() == Role::Leaf && item.dtype == f32 && !graph_.leaves[static_cast<std::size_t>(item.slot)].steady;
   }
-  bool is_read_as_it_is(int i) const {
-    const Role role = graph_[below(i)].role();
-    return role == Role::Leaf || role == Role::Scalar || role == Role::Index;
-  }
+  bool is_read_as_it_is(int i) const { return graph_[below(i)].role() == Role::Leaf || !graph_[below(i)].in_memory(); }
   bool is_repeated(int i, int input) const {
     return graph_[i].role() == Role::Elementwise && numel(graph_[input].shape) < numel(graph_[i].shape);
   }

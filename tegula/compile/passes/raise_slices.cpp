@@ -39,11 +39,7 @@ class Raiser {
           const int input = graph_[i].inputs[k];
           if (graph_[input].shape.rank() == 0) continue;
           const auto [found, is_new] = seen.try_emplace({input, slice});
-          if (is_new) {
-            Item view = inserted(graph_[slice].op, {item.inputs[k]}, graph_[input]);
-            view.shape = part.shape;
-            found->second = rewriter.add(std::move(view));
-          }
+          if (is_new) found->second = rewriter.insert(graph_[slice].op, {item.inputs[k]}, graph_[input], {.shape = part.shape});
           part.inputs[k] = found->second;
         }
         seen[{i, slice}] = rewriter.add(std::move(part));

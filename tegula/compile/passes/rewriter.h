@@ -1,6 +1,7 @@
 #pragma once
 // A graph built again, item by item: what the passes share that put items before others or others in their places.
 
+#include <optional>
 #include <utility>
 
 #include "tegula/compile/graph.h"
@@ -16,6 +17,23 @@ inline Item inserted(Ref<const Op> op, std::vector<int> inputs, const Item& like
           .precision = like.precision,
           .origin = like.origin,
           .order = {}};
+}
+
+/// The shape and dtype of an inserted item, as far as they are not those of the item that it is like.
+struct Own {
+  std::optional<Shape> shape = {};
+  std::optional<DType> dtype = {};
+};
+
+/// The views through which an item is seen, outermost first, and the item below them.
+struct Seen {
+  std::vector<int> views;
+  int base = -1;
+};
+inline Seen seen_through_views(const Graph& graph, int i) {
+  Seen out{.views = {}, .base = i};
+  for (; graph[out.base].role() == Role::View; out.base = graph[out.base].inputs[0]) out.views.push_back(out.base);
+  return out;
 }
 
 class Rewriter {
@@ -44,6 +62,23 @@ class Rewriter {
     out_.items.push_back(std::move(item));
     if (places_) out_.places.push_back(place_of(out_, out_.places, out_.size() - 1));
     return out_.size() - 1;
+  }
+
+  /// The number of a further item: of another op, in all else like `like`.
+  int insert(Ref<const Op> op, std::vector<int> inputs, const Item& like, const Own& own = {}) {
+    Item item = inserted(std::move(op), std::move(inputs), like);
+    if (own.shape) item.shape = *own.shape;
+    if (own.dtype) item.dtype = *own.dtype;
+    return add(std::move(item));
+  }
+  /// Copies of views of `graph`, the outermost first, over another item of the new graph; the outermost one's number.
+  int insert(const Graph& graph, const std::vector<int>& views, int over) {
+    for (std::size_t k = views.size(); k-- > 0;) {
+      Item view = graph[views[k]];
+      view.inputs = {over}, view.dtype = out_[over].dtype, view.node = -1;
+      over = add(std::move(view));
+    }
+    return over;
   }
 
   /// The slot of a further number, which the host makes before a run.
@@ -90,5 +125,13 @@ class Rewriter {
   bool places_ = false;
   std::vector<int> renumbered_;
 };
+
+/// Builds the graph again: `change(rewriter, i, item)` for each item (Rewriter::each).
+template <class Change>
+void rewrite(Graph& graph, Change change) {
+  Rewriter rewriter(graph);
+  rewriter.each([&](int i, Item& item) { change(rewriter, i, item); });
+  graph = rewriter.finish();
+}
 
 }  // namespace tegula::compile

@@ -4,6 +4,7 @@
 #include <bit>
 #include <span>
 
+#include "tegula/compile/users.h"
 #include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/ir.h"
@@ -54,12 +55,11 @@ void compose(const Graph& graph, Item& item) {
 
 /// The transpose of a product aᵀ b that nothing else reads is the product bᵀ a, which lies as it is wanted: the gradient of a weight that lies (in, out). The old
 /// product's item becomes bᵀ.
-bool turn_product(Graph& graph, const std::vector<int>& uses, Item& item) {
+bool turn_product(Graph& graph, const Users& users, Item& item) {
   if (!transposes(graph, item)) return false;
   const int below = item.inputs[0];
   Item& product = graph[below];
-  const bool multiplies = product.role() == Role::Library && product.as<LibraryOp>().multiplies_matrices();
-  if (!multiplies || product.inputs.size() != 2 || !product.results.empty() || uses[static_cast<std::size_t>(below)] != 1) return false;
+  if (!product.multiplies() || product.inputs.size() != 2 || !product.results.empty() || !users.once(below)) return false;
   if (!transposes(graph, graph[product.inputs[0]]) || graph[product.inputs[1]].shape.rank() != 2) return false;
   const int a = graph[product.inputs[0]].inputs[0], b = product.inputs[1];
   item.op = product.op;
@@ -75,9 +75,9 @@ bool turn_product(Graph& graph, const std::vector<int>& uses, Item& item) {
 }
 
 bool turn_products(Graph& graph) {
-  const std::vector<int> uses = count_uses(graph);
+  const Users users(graph);
   bool any = false;
-  for (Item& item : graph.items) any = turn_product(graph, uses, item) || any;
+  for (Item& item : graph.items) any = turn_product(graph, users, item) || any;
   return any;
 }
 
@@ -99,7 +99,7 @@ void identify(const Item& item, Words& words) {
 /// Items by key: a table of open addresses over the keys, which lie one behind the other.
 class Keys {
  public:
-  /// Of at most so many items.
+  /// `count`: the most items.
   explicit Keys(std::size_t count) : table_(std::bit_ceil(2 * count + 1), -1) { keys_.reserve(count), words_.reserve(16 * count); }
 
   /// The first item with this key, which is item i if it is new.

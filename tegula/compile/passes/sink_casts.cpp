@@ -25,28 +25,14 @@ class Sinker {
  private:
   /// A view that repeats a widened leaf, or shows it with other axes, as the widened view of the leaf itself; anything else as it is.
   int sunk(int input) {
-    std::vector<int> views;
-    int base = input;
-    for (; out_[base].role() == Role::View; base = out_[base].inputs[0]) views.push_back(base);
-    const Item& cast = out_[base];
+    const auto [views, base] = seen_through_views(out_, input);
+    const Item cast = out_[base];
     if (cast.op != cast_op() || cast.dtype != DType::f32 || views.empty()) return input;
     if (numel(out_[input].shape) <= numel(cast.shape) && !shows_all_in_order(input)) return input;
-    int x = cast.inputs[0];
-    const DType dtype = out_[x].dtype;
-    if (!is_half(dtype) || out_[x].role() != Role::Leaf) return input;
+    if (!is_half(out_[cast.inputs[0]].dtype) || out_[cast.inputs[0]].role() != Role::Leaf) return input;
     if (const auto known = sunk_.find(input); known != sunk_.end()) return known->second;
-    Item widened = cast;
-    for (auto view = views.rbegin(); view != views.rend(); ++view) {
-      Item copy = out_[*view];
-      copy.inputs = {x};
-      copy.dtype = dtype;
-      copy.node = -1;
-      x = rewriter_.add(std::move(copy));
-    }
-    widened.inputs = {x};
-    widened.shape = out_[x].shape;
-    widened.node = -1;
-    return sunk_[input] = rewriter_.add(std::move(widened));
+    const int x = rewriter_.insert(out_, views, cast.inputs[0]);
+    return sunk_[input] = rewriter_.insert(cast.op, {x}, cast, {.shape = out_[x].shape});
   }
 
   bool shows_all_in_order(int input) const {

@@ -104,7 +104,7 @@ class Stagger {
     Rewriter rewriter(graph_);
     rewriter.each(emitted_, [&](int i, Item& item) {
       if (const int value = waits_[index(i)]; value >= 0)
-        item.inputs[0] = rewriter.add(inserted(barrier_op(), {item.inputs[0], rewriter.now(value)}, rewriter.out()[item.inputs[0]]));
+        item.inputs[0] = rewriter.insert(barrier_op(), {item.inputs[0], rewriter.now(value)}, rewriter.out()[item.inputs[0]]);
     });
     return rewriter.finish();
   }

@@ -20,7 +20,6 @@ constexpr std::int64_t kShortestRun = 16;
 /// The same where a call stores it, in bytes: a sector of a GPU's memory.
 constexpr std::int64_t kShortestRunBytes = 32;
 
-const Joins* joins(const Item& item) { return item.role() == Role::Kernel ? item.as<KernelOp>().join() : nullptr; }
 bool is_computed_by_a_group(const Item& item) { return item.role() == Role::Elementwise || item.role() == Role::Reduce; }
 
 /// One axis of more than one element: how many, how far apart they lie now, and how far they shall.
@@ -84,7 +83,7 @@ class Storer {
     for (int i = 0; i < graph.size(); ++i) {
       if (users_.leaves(i)) result_[index(i)] = true;
       if (const int below = overwritten(graph, i); below >= 0) result_[index(below)] = written_over_[index(below)] = true;
-      is_join_[index(i)] = joins(graph[i]) && numel(graph[i].shape) > 0;
+      is_join_[index(i)] = graph[i].join() && numel(graph[i].shape) > 0;
     }
   }
 
@@ -127,7 +126,7 @@ class Storer {
         }
       });
       item.inputs = std::move(inputs);
-      item.op = joins(item)->without_gaps();
+      item.op = item.join()->without_gaps();
       item.assembled = true;
     });
     Graph out = rewriter.finish();
@@ -146,7 +145,7 @@ class Storer {
   /// Visits the parts of the join in order: `visit(k, layout)` for input k, and with k = -1 for each gap.
   template <class Visit>
   void each_part(int i, Visit visit) const {
-    const Joins& join = *joins(graph_[i]);
+    const Joins& join = *graph_[i].join();
     const int axis = join.joined_axis();
     Layout part = layout_of_join(i);
     const std::int64_t stride = part.strides[axis], size = part.shape[axis];
@@ -197,9 +196,9 @@ class Storer {
     const int piece = graph_.place(input).value;
     const Item& item = graph_[piece];
     const bool flexible = is_flexible(piece);
-    const bool computed = item.role() == Role::Library || item.role() == Role::Part || item.role() == Role::Kernel || flexible;
     if (item.dtype != graph_[i].dtype) return std::nullopt;  // a cast is what lies there
-    if (!computed || result_[index(piece)] || within_[index(piece)].whole >= 0 || overwritten(graph_, piece) >= 0) return std::nullopt;
+    if (!item.is_computed() || result_[index(piece)] || within_[index(piece)].whole >= 0 || overwritten(graph_, piece) >= 0)
+      return std::nullopt;
     if (written_over_[index(i)] && !read_once(piece)) return std::nullopt;
     const Layout own = layout_of(item);
     const auto strides = strides_below(own, graph_.place(input).layout, part.strides);
@@ -298,7 +297,7 @@ class Storer {
 }  // namespace
 
 void store_within(Graph& graph, const runtime::Device& device) {
-  if (std::ranges::none_of(graph.items, [](const Item& item) { return joins(item) != nullptr; })) return;
+  if (std::ranges::none_of(graph.items, [](const Item& item) { return item.join() != nullptr; })) return;
   Storer storer(graph, device);
   if (storer.decide()) graph = storer.run();
 }

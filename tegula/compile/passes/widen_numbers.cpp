@@ -10,19 +10,15 @@ namespace tegula::compile {
 
 void widen_numbers(Graph& graph) {
   if (std::ranges::none_of(graph.items, [](const Item& item) { return LoopOp::of(*item.op) != nullptr; })) return;
-  Rewriter rewriter(graph);
-  rewriter.each([&](int, Item& item) {
+  rewrite(graph, [](Rewriter& rewriter, int, Item& item) {
     const LoopOp* const loop = LoopOp::of(*item.op);
     for (std::size_t k = 0; loop && k < item.inputs.size(); ++k) {
       const Item& input = rewriter.out()[item.inputs[k]];
       const DType wanted = loop->input_dtype(static_cast<int>(k), item.dtype);
       if (loop->input(k) != LoopOp::Input::Number || input.role() == Role::Scalar || input.dtype == wanted) continue;
-      Item cast = inserted(cast_op(), {item.inputs[k]}, input);
-      cast.dtype = wanted;
-      item.inputs[k] = rewriter.add(std::move(cast));
+      item.inputs[k] = rewriter.insert(cast_op(), {item.inputs[k]}, input, {.dtype = wanted});
     }
   });
-  graph = rewriter.finish();
 }
 
 }  // namespace tegula::compile

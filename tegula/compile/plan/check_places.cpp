@@ -99,7 +99,7 @@ void check_joins(const Graph& graph, std::span<const Place> places) {
   std::vector<int> found(graph.items.size());
   for (int i = 0; i < graph.size(); ++i) {
     if (!graph[i].assembled) continue;
-    const Joins* const join = graph[i].role() == Role::Kernel ? graph[i].as<KernelOp>().join() : nullptr;
+    const Joins* const join = graph[i].join();
     if (!join || !join->joined_at().empty()) fail(graph, i, "is said to be put together from its pieces", "a join without gaps");
     const int axis = join->joined_axis();
     const Layout whole = layout_of(graph[i]);

@@ -77,7 +77,7 @@ void find_results(LoopSchedule& loop) {
   }
 }
 
-/// What a view shows.
+/// The first node below that is no view.
 const Node* behind_views(const Node* node) {
   while (node->op().role() == Role::View && !node->inputs().empty()) node = node->inputs()[0].get();
   return node;

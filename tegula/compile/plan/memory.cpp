@@ -211,7 +211,7 @@ class Planner {
     }
   }
 
-  /// What a step reads and updates in place, in order: merged launches have hundreds of both, and each result asks for its own.
+  /// The values that a step reads and updates in place, in order: merged launches have hundreds of both, and each result asks for its own.
   struct Reads {
     std::vector<int> values, roots;  // the latter of values that lie within others
     std::vector<std::pair<int, int>> in_place;

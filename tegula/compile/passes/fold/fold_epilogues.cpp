@@ -4,6 +4,7 @@
 
 #include "tegula/compile/description.h"
 #include "tegula/compile/passes/materialize.h"
+#include "tegula/compile/users.h"
 
 namespace tegula::compile {
 
@@ -13,7 +14,7 @@ std::optional<int> channel_vector(const Graph& graph, int item, int axis, const 
   const Item& base = graph[access.base];
   if (axis < 0 || shape != result) return std::nullopt;
   if (base.shape.rank() != 1 || base.shape[0] != shape[axis] || access.layout.offset != 0) return std::nullopt;
-  if (base.role() == Role::Scalar || base.role() == Role::Index || base.shows_input()) return std::nullopt;
+  if (!base.in_memory() || base.shows_input()) return std::nullopt;
   for (int i = 0; i < shape.rank(); ++i) {
     const std::int64_t wanted = i == axis ? 1 : 0;
     if (shape[i] != 1 && access.layout.strides[i] != wanted) return std::nullopt;
@@ -28,11 +29,7 @@ using ValueSource = runtime::Expression::Source;
 
 class Folder {
  public:
-  Folder(Graph& graph, const runtime::Device& device, bool answers)
-      : graph_(graph),
-        device_(device),
-        answers_(answers),
-        uses_(count_uses(graph)) {}
+  Folder(Graph& graph, const runtime::Device& device, bool answers) : graph_(graph), device_(device), answers_(answers), users_(graph) {}
 
   void run() {
     for (int i = 0; i < graph_.size(); ++i) {
@@ -44,8 +41,6 @@ class Folder {
   }
 
  private:
-  bool used_once(int i) const { return uses_[static_cast<std::size_t>(i)] == 1; }
-
   /// Puts item i, which reads a call as input k, into the call's epilogue. The call takes the place of the item, so that its number (and all who use it)
   /// stay valid; with views between the two, the place of the first view, and each view that of what follows it.
   bool fold(int i, std::size_t k) {
@@ -53,12 +48,12 @@ class Folder {
     std::vector<int> places{i};  // the item's, then those of the views from the last to the first
     int producer = item.inputs[k];
     for (; graph_[producer].role() == Role::View; producer = graph_[producer].inputs[0]) {
-      if (!used_once(producer) || numel(graph_[producer].shape) != numel(graph_[graph_[producer].inputs[0]].shape)) return false;
+      if (!users_.once(producer) || numel(graph_[producer].shape) != numel(graph_[graph_[producer].inputs[0]].shape)) return false;
       places.push_back(producer);
     }
     const Item& call = graph_[producer];
     const bool fits = call.role() == Role::Library && call.results.empty() && call.as<LibraryOp>().bias_axis() >= 0 &&
-                      call.dtype == item.dtype && used_once(producer);
+                      call.dtype == item.dtype && users_.once(producer);
     if (!fits) return false;
     std::optional<Item> merged = with_epilogue(call, item, k, places.back(), item.inputs[k]);
     if (!merged) return false;
@@ -108,7 +103,7 @@ class Folder {
       return ValueSource::Channel;
     }
     const Item& base = graph_[access_of(graph_, item).base];
-    const bool in_memory = base.role() != Role::Scalar && base.role() != Role::Index && base.dtype == call.dtype;
+    const bool in_memory = base.in_memory() && base.dtype == call.dtype;
     const bool whole = read.shape == call.shape && numel(base.shape) == numel(call.shape);
     if (!in_memory || !whole) return std::nullopt;
     return !call.as<LibraryOp>().multiplies_matrices() || lies_in_rows(call, item, item) ? std::optional(ValueSource::Tensor)
@@ -117,8 +112,7 @@ class Folder {
 
   /// The same for an item of the shape of a view of the call: the elements of both are counted in one order.
   std::optional<ValueSource> beside_view(const Item& call, int view, int item) const {
-    const Role base = graph_[access_of(graph_, item).base].role();
-    const bool in_memory = base != Role::Scalar && base != Role::Index && graph_[item].dtype == call.dtype;
+    const bool in_memory = graph_[access_of(graph_, item).base].in_memory() && graph_[item].dtype == call.dtype;
     if (!in_memory || !call.as<LibraryOp>().multiplies_matrices() || graph_[item].shape != graph_[view].shape) return std::nullopt;
     return lies_in_rows(call, view, item) ? std::optional(ValueSource::Tensor) : std::nullopt;
   }
@@ -139,7 +133,7 @@ class Folder {
   Graph& graph_;
   const runtime::Device& device_;
   bool answers_;
-  std::vector<int> uses_;
+  Users users_;  // of the graph as it was: what an epilogue reads is read as often as before
 };
 
 }  // namespace

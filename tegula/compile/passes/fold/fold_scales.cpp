@@ -5,6 +5,7 @@
 #include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/fold/fold_epilogues.h"
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/users.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {
@@ -32,26 +33,21 @@ class Folder {
   explicit Folder(const Graph& from)
       : from_(from),
         rewriter_(from),
-        uses_(count_uses(from)),
+        users_(from),
         steady_(steady_items(from)),
         scaled_(from.items.size()) {}
 
   Graph run() {
     rewriter_.each([this](int i, Item& item) {
-      if (item.role() != Role::Elementwise || item.inputs.size() != 2) return;
-      const std::optional<tile::Word> word = item.as<ElementwiseOp>().word();
-      if (word == tile::Word::Mul) fold_factor(i, item);
-      else if (word == tile::Word::Add) fit_addend(i, item);
+      if (item.is(tile::Word::Mul)) fold_factor(i, item);
+      else if (item.is(tile::Word::Add)) fit_addend(i, item);
     });
     return rewriter_.finish();
   }
 
  private:
   int add(Ref<const Op> op, std::vector<int> inputs, const Shape& shape, DType dtype, const Item& like) {
-    Item item = inserted(std::move(op), std::move(inputs), like);
-    item.shape = shape;
-    item.dtype = dtype;
-    return rewriter_.add(std::move(item));
+    return rewriter_.insert(std::move(op), std::move(inputs), like, {shape, dtype});
   }
   bool is_steady(int i) const { return steady_[static_cast<std::size_t>(i)]; }
   int now(int i) const { return rewriter_.now(i); }
@@ -74,13 +70,13 @@ class Folder {
   };
   Found call_at(int i) const {
     const Item& item = from_[i];
-    if (uses_[static_cast<std::size_t>(i)] != 1) return {};
+    if (!users_.once(i)) return {};
     if (item.role() == Role::Library) return {i};
-    if (item.role() != Role::Elementwise || item.inputs.size() != 2 || item.as<ElementwiseOp>().word() != tile::Word::Add) return {};
+    if (!item.is(tile::Word::Add)) return {};
     for (std::size_t k = 0; k < 2; ++k) {
       const int call = item.inputs[k], other = item.inputs[1 - k];
       const Item& library = from_[call];
-      if (library.role() != Role::Library || uses_[static_cast<std::size_t>(call)] != 1 || library.dtype != item.dtype) continue;
+      if (library.role() != Role::Library || !users_.once(call) || library.dtype != item.dtype) continue;
       const auto bias = is_steady(other) ? channel_vector(from_, other, library.as<LibraryOp>().bias_axis(), library.shape) : std::nullopt;
       if (bias && is_float(from_[*bias].dtype)) return {call, *bias};
     }
@@ -132,7 +128,7 @@ class Folder {
     for (std::size_t k = 0; k < 2; ++k) {
       const int producer = from_[i].inputs[k], other = from_[i].inputs[1 - k];
       const Scaled scaled = scaled_[static_cast<std::size_t>(producer)];
-      if (scaled.call < 0 || uses_[static_cast<std::size_t>(producer)] != 1 || !is_steady(other)) continue;
+      if (scaled.call < 0 || !users_.once(producer) || !is_steady(other)) continue;
       const Item call = rewriter_.out()[scaled.call];
       const auto vector = channel_vector(from_, other, call.as<LibraryOp>().bias_axis(), call.shape);
       if (!vector || !is_float(from_[*vector].dtype) || sum.dtype != call.dtype) continue;
@@ -154,7 +150,7 @@ class Folder {
   };
   const Graph& from_;
   Rewriter rewriter_;
-  std::vector<int> uses_;
+  Users users_;
   std::vector<bool> steady_;
   std::vector<Scaled> scaled_;  // by the number of the product
 };

@@ -161,8 +161,7 @@ class Fuser {
       for (int input : graph_[item].inputs) {
         if (graph_[input].shape != group.domain) continue;
         const Place& place = graph_.place(input);
-        const Role role = graph_[place.value].role();
-        if (role == Role::Scalar || role == Role::Index) continue;
+        if (!graph_[place.value].in_memory()) continue;
         if (const int axis = smallest_stride(place.layout); axis >= 0) return axis;
       }
     }
@@ -453,8 +452,7 @@ class Fuser {
     for (int item : group.items) {
       for (int input : graph_[item].inputs) {
         const int base = graph_.place(input).value;
-        const Role role = graph_[base].role();
-        if (role == Role::Scalar || role == Role::Index || fusion_.members[static_cast<std::size_t>(base)].group == g) continue;
+        if (!graph_[base].in_memory() || fusion_.members[static_cast<std::size_t>(base)].group == g) continue;
         if (numel(graph_[base].shape) >= 1024 && 2 * numel(graph_[base].shape) > numel(group.domain)) out.push_back(base);
       }
     }

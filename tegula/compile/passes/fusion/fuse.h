@@ -54,9 +54,9 @@ struct Fusion {
 /// After materialize, because it asks where values lie; before lower, which only writes down what is decided here.
 Fusion fuse(const Graph& graph, runtime::Device& device);
 
-/// Of each item.
+/// How each item is seen.
 std::vector<Through> through_views(const Graph& graph);
-/// Of item i, which shows no other.
+/// The same of item i, which shows no other.
 Through itself(const Graph& graph, int i);
 
 /// Calls `visit` with the base of an item's views and with every item that a barrier among the views waits for.

@@ -56,17 +56,14 @@ class Finder {
 
  private:
   bool is_row_product(const Item& item) const {
-    if (item.role() != Role::Library || !item.as<LibraryOp>().multiplies_matrices() || item.shape.rank() != 2) return false;
+    if (!item.multiplies() || item.shape.rank() != 2) return false;
     if (item.precision == Precision::fp8 || !item.order.empty() || item.inputs.size() != 2) return false;
     const std::int64_t m = item.shape[0], n = item.shape[1], k = from_[item.inputs[0]].shape.back();
     const bool plain = item.epilogue->is_empty();
     return plain && is_float(item.dtype) && from_[item.inputs[0]].dtype == item.dtype && from_[item.inputs[1]].dtype == item.dtype &&
            m > 0 && m <= kFewRows && n * k >= kSmallestWeight && is_memory(item.inputs[0]) && is_memory(item.inputs[1]);
   }
-  bool is_memory(int i) const {
-    const Role role = from_[access_of(from_, i).base].role();
-    return role != Role::Scalar && role != Role::Index;
-  }
+  bool is_memory(int i) const { return from_[access_of(from_, i).base].in_memory(); }
 
   Chosen begun(int i) const {
     const Item& item = from_[i];
