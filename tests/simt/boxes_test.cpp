@@ -7,8 +7,37 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cuda/compiler/nvrtc.h"
+#include "tegula/tegula.h"
+#include "tegula/tile.h"
 #include "tests/support/kernel_faults.h"
+#include "tests/support/same_on_a_gpu.h"
 #include "tests/support/tensor_products.h"
+
+namespace tutorials {
+using namespace tegula::tile;
+
+// Pointers that move along, and what is left of the terms, as Triton's tutorial of products has it.
+const auto matmul = jit("tutorial", [](Ptr<tegula::BFloat16> a, Ptr<tegula::BFloat16> b, Out<float> c, Int M, Int N, Int K,
+                                       Const<int, "BM"> BM, Const<int, "BN"> BN, Const<int, "BK"> BK, Const<int, "GROUP"> GROUP) {
+  auto pid = program_id(0);
+  auto tiles_m = cdiv(M, BM), tiles_n = cdiv(N, BN);
+  auto in_group = tiles_n * GROUP;
+  auto first_m = pid / in_group * GROUP;
+  auto height = minimum(tiles_m - first_m, GROUP);
+  auto pm = first_m + pid % in_group % height, pn = pid % in_group / height;
+  auto m = pm * BM + arange(0, BM), n = pn * BN + arange(0, BN), k = arange(0, BK);
+  auto pa = a + (col(m) * K + row(k));
+  auto pb = b + (col(k) * N + row(n));
+  auto acc = zeros<float>({BM, BN});
+  for (auto step : range(0, cdiv(K, BK))) {
+    auto left = K - step * BK;
+    acc += dot(load(pa, col(m) < M && row(k) < left), load(pb, col(k) < left && row(n) < N));
+    pa += BK;
+    pb += N * BK;
+  }
+  store(c + col(m) * N + row(n), acc, col(m) < M && row(n) < N);
+});
+}  // namespace tutorials
 
 namespace tegula::gpu {
 namespace {
@@ -92,6 +121,19 @@ TEST(Boxes, LeaveTheirRingToWholeRows) {
   EXPECT_FALSE(stores_rows({.tile = {64, 128, 64}, .out = bf16, .boxes = false}));  // whose ring threads fill
 }
 
+TEST(Boxes, LeaveRoomBesideOperandsThatThreadsWrite) {
+  for (const DType stored : {e4m3, i8, f32}) {
+    for (const Tile3& tile : {Tile3{128, 256, 128}, {256, 128, 128}, {128, 128, 256}}) {
+      for (const From a : {From::Rows, From::Computed}) {
+        const TensorProduct p{.tile = tile, .stored = stored, .out = is_float(stored) ? f32 : i32, .a = a};
+        try {
+          EXPECT_FALSE(generate(program_of(p), with_maps(), 90).source.empty());
+        } catch (const Error& refused) { ADD_FAILURE() << name_of(p) << ": " << refused.what(); }
+      }
+    }
+  }
+}
+
 TEST(Boxes, CompileWithoutSpills) {
   if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
   for (const TensorProduct& p :
@@ -103,6 +145,17 @@ TEST(Boxes, CompileWithoutSpills) {
     EXPECT_EQ(used.spill_stores, 0u);
     EXPECT_LE(used.stack_bytes, 16u);  // of a call that hardly happens
   }
+}
+
+TEST(Boxes, AreFoundWherePointersMoveAlong) {
+  const std::int64_t M = 136, N = 72, K = 200;
+  const auto drawn = [](const Shape& shape) { return cast(floor(uniform(shape, -3, 4)), bf16); };
+  const auto results = tutorials::matmul({4}, drawn({M, K}), drawn({K, N}), tile::out({M, N}), M, N, K, 64, 64, 64, 2);
+  const tile::Program& program = TileKernelOp::of(kernel_node(results).op())->program().program;
+  const Generated code = generate(program, with_maps(3 | kShort), 90);
+  EXPECT_EQ(code.maps.size(), 2u) << decisions_of(program, with_maps(3 | kShort), 90);
+  EXPECT_EQ(code.source.find("copy_ahead<"), std::string::npos);
+  EXPECT_TRUE(same_on_a_gpu(results, {6, 1, 1}, {M, N, K}));
 }
 
 // ---- Faults.

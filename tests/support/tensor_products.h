@@ -60,9 +60,9 @@ inline tile::Program program_of(const TensorProduct& p) {
         return {b.emit(Word::Dot, now[0].type(), {left.id(), right.id(), now[0].id()}, p.imprecise)};
       },
       p.stages |
-          (p.roles             ? 20 << 16
-           : is_half(p.stored) ? 0
-                               : 16 << 16) |
+          (p.roles           ? 20 << 16
+           : p.stored == f32 ? 16 << 16
+                             : 0) |
           p.warps << 24)[0];  // as language/control.cpp has it
   const Value result = p.doubled ? sum * 2 + broadcast(tile::row(cast(n, sums)), sum.shape()) : sum;
   b.store(pc + (col(m) * N + tile::row(n)), result, col(m < M) && tile::row(n < N));
