@@ -1,6 +1,6 @@
 // Convolutions in the tile language (ops/products/convolution_tiles.h) beside the library's, on a GPU, layers of ResNet-50 in bf16, channels-last: first whether they are
 // right, then rates. Rates are medians of replays, ours and the library's in turn; the last line is the geometric mean of their ratios.
-// Usage: bench_tile_convolutions [check] [quick] [forward] [data] [weight] [batch=64]
+// Usage: bench_tile_convolutions [check] [quick] [tiles] [forward] [data] [weight] [batch=64]; tiles: those beside the chosen one
 
 #include <tegula/tegula.h>
 
@@ -95,6 +95,37 @@ bool is_right(const Problem& p, ConvolutionPass pass, ConvolutionTile tile) {
   return right;
 }
 
+/// Microseconds of other tiles beside the chosen one.
+void measure_tiles(const Problem& p, ConvolutionPass pass) {
+  const std::vector<Tensor> in = p.operands(pass);
+  const BenchOptions options{.warmup = 5, .rep = 20, .clear_cache = false};
+  const auto time = [&](auto&& f) {
+    return do_bench_cudagraph([&](const std::vector<Tensor>& y) { return std::vector<Tensor>{f(y)}; }, in, options).median() * 1e3;
+  };
+  std::string all;
+  const ConvolutionTile chosen = p.chosen(pass);
+  std::vector<ConvolutionTile> tiles{chosen};
+  for (const std::int64_t channels : {64, 128, 256}) {
+    for (const bool half : {false, true}) {
+      ConvolutionTile tile = chosen;
+      tile.channels = channels;
+      if (half) (tile.images > 1 ? tile.images : tile.rows > 1 ? tile.rows : tile.columns) /= 2;
+      if (channels > p.result(pass)[1] || tile == chosen || tile.images * tile.rows * tile.columns < 64) continue;
+      tiles.push_back(tile);
+    }
+  }
+  tiles.push_back(chosen), tiles.back().stages = 2;
+  for (const ConvolutionTile& tile : tiles) try {
+      char part[80];
+      std::snprintf(part, sizeof part, "  %s%s %.1f", text(tile).c_str(), tile.stages > 0 ? "/2" : "",
+                    time([&](const std::vector<Tensor>& y) { return p.ours(pass, y, tile); }));
+      all += part;
+    } catch (const Error&) { all += "  refused"; }
+  std::printf("%-7s %s  library %.1f us;%s\n", kNames[static_cast<int>(pass)], text(p.layer).c_str(),
+              time([&](const std::vector<Tensor>& y) { return p.library(pass, y); }), all.c_str());
+  std::fflush(stdout);
+}
+
 double measure(const Problem& p, ConvolutionPass pass) {
   const std::vector<Tensor> in = p.operands(pass);
   const BenchOptions options{.warmup = 10, .rep = 40, .clear_cache = false};
@@ -103,20 +134,11 @@ double measure(const Problem& p, ConvolutionPass pass) {
   };
   const auto library = [&] { return time([&](const std::vector<Tensor>& y) { return p.library(pass, y); }); };
   const double before = library();
-  double least = 0;
-  std::string all;
-  for (const bool specialize : {false, true}) {
-    ConvolutionTile tile = p.chosen(pass);
-    tile.specialize = specialize;
-    const double own = time([&](const std::vector<Tensor>& y) { return p.ours(pass, y, tile); });
-    char part[80];
-    std::snprintf(part, sizeof part, "  %s %.1f", text(tile).c_str(), own);
-    all += part;
-    if (least == 0 || own < least) least = own;
-  }
-  const double peer = std::min(before, library()), ratio = peer / least;
-  std::printf("%-7s %s  library %.1f us, ours %.1f, %.3f;%s\n", kNames[static_cast<int>(pass)], text(p.layer).c_str(), peer, least, ratio,
-              all.c_str());
+  const ConvolutionTile tile = p.chosen(pass);
+  const double own = time([&](const std::vector<Tensor>& y) { return p.ours(pass, y, tile); });
+  const double peer = std::min(before, library()), ratio = peer / own;
+  std::printf("%-7s %s  library %.1f us, ours %.1f, %.3f; %s\n", kNames[static_cast<int>(pass)], text(p.layer).c_str(), peer, own, ratio,
+              text(tile).c_str());
   std::fflush(stdout);
   return ratio;
 }
@@ -147,10 +169,15 @@ int main(int argc, char** argv) {
     if (!all_passes && !asked(kNames[static_cast<int>(pass)])) continue;
     double logs = 0, count = 0;
     for (const Layer& layer : kLayers) {
+      if (asked("tiles")) {
+        measure_tiles(Problem(layer, batch), pass);
+        continue;
+      }
       if (asked("quick") && count >= 3) break;
       logs += std::log(measure(Problem(layer, batch), pass)), ++count;
     }
-    std::printf("%s: geometric mean of %.0f layers %.3f of the library\n", kNames[static_cast<int>(pass)], count, std::exp(logs / count));
+    if (count > 0)
+      std::printf("%s: geometric mean of %.0f layers %.3f of the library\n", kNames[static_cast<int>(pass)], count, std::exp(logs / count));
     std::fflush(stdout);
   }
 }

@@ -98,7 +98,7 @@ void measure_chosen(const Size& s, bool turned, bool fused) {
   const auto ours = [&](const std::vector<Tensor>& x, const ops::ProductTile& tile) {
     return ops::product_tiles(x[0], x[1], turned, tile, epilogue, fused ? std::vector<Tensor>{x[2]} : std::vector<Tensor>());
   };
-  const ops::ProductTile chosen = ops::choose_product_tile(s.m, s.n, s.k, 4 * 132);
+  const ops::ProductTile chosen = ops::choose_product_tile(s.m, s.n, s.k, 4 * 132, fused);
   std::vector<ops::ProductTile> tiles{chosen};
   for (const std::int64_t splits : {chosen.splits / 2, chosen.splits * 2}) {
     if (splits < 1 || splits * chosen.terms > s.k || (fused && splits > 1)) continue;
@@ -108,7 +108,8 @@ void measure_chosen(const Size& s, bool turned, bool fused) {
   tiles.push_back(chosen), tiles.back().specialize = true;
   if (chosen.turned) tiles.push_back(chosen), tiles.back().columns *= 2;
   else
-    for (const auto& [rows, columns] : {std::pair{128, 128}, {64, 256}, {128, 256}}) tiles.push_back({.rows = rows, .columns = columns});
+    for (const auto& [rows, columns] : {std::pair{128, 128}, {64, 128}, {64, 256}, {64, 64}, {128, 256}})
+      tiles.push_back({.rows = rows, .columns = columns});
   const std::vector<Tensor> inputs{a, b, bias};
   const Tensor wanted = library({cast(a, f32), cast(b, f32), cast(bias, f32)});
   const double error = max(abs(cast(ours(inputs, chosen), f32) - wanted)).item() / max(abs(wanted)).item();

@@ -124,8 +124,9 @@ TEST(Boxes, LeaveTheirRingToWholeRows) {
 TEST(Boxes, LeaveRoomBesideOperandsThatThreadsWrite) {
   for (const DType stored : {e4m3, i8, f32}) {
     for (const Tile3& tile : {Tile3{128, 256, 128}, {256, 128, 128}, {128, 128, 256}}) {
-      for (const From a : {From::Rows, From::Computed}) {
-        const TensorProduct p{.tile = tile, .stored = stored, .out = is_float(stored) ? f32 : i32, .a = a};
+      for (const auto& [a, roles] : {std::pair{From::Rows, false}, {From::Rows, true}, {From::Computed, false}}) {
+        if (stored == f32 && tile.k > 128) continue;  // more than there is
+        const TensorProduct p{.tile = tile, .stored = stored, .out = is_float(stored) ? f32 : i32, .a = a, .roles = roles};
         try {
           EXPECT_FALSE(generate(program_of(p), with_maps(), 90).source.empty());
         } catch (const Error& refused) { ADD_FAILURE() << name_of(p) << ": " << refused.what(); }

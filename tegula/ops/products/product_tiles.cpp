@@ -158,7 +158,7 @@ bool describes_product_tiles(const Tensor& a, const Tensor& b) {
   return a.rank() == 2 && b.rank() == 2 && is_half(a.dtype()) && a.dtype() == b.dtype() && a.numel() > 0 && b.numel() > 0;
 }
 
-ProductTile choose_product_tile(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances) {
+ProductTile choose_product_tile(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances, bool follows) {
   constexpr std::int64_t kInstancesOfProcessor = 4;  // that `instances` counts (simt/card.cpp)
   constexpr std::int64_t kFewRows = 128, kLeastTerms = 256;  // of a part
   const double processors = static_cast<double>(std::max<std::int64_t>(instances / kInstancesOfProcessor, 1));
@@ -177,16 +177,19 @@ ProductTile choose_product_tile(std::int64_t M, std::int64_t N, std::int64_t K, 
       double rate;
       double beside;
     };
-    constexpr Row kRows[] = {{128, 256, 1.0, 1}, {256, 128, 0.98, 1}, {128, 128, 0.95, 2},
-                             {64, 256, 0.85, 2}, {64, 128, 0.75, 3},  {64, 64, 0.55, 4}};
-    constexpr double kSplit = 40;  // terms of a tile that the sum of a part costs
+    constexpr Row kRows[] = {{128, 256, 1.0, 1}, {256, 128, 0.98, 1}, {128, 128, 0.93, 2},
+                             {64, 256, 0.8, 2},  {64, 128, 0.7, 3},   {64, 64, 0.5, 4}};
+    constexpr double kOperations = 5e6;  // of a multiprocessor, in a microsecond
+    constexpr double kLaunch = 3, kBytes = 3e6;  // microseconds of the launch that adds parts; what it moves in one
+    const double around = follows ? 8 : 2.5;  // microseconds of the first copies and of the results, which another tile beside it hides
     double least = -1;
     for (const Row& one : kRows) {
       for (std::int64_t splits = 1; splits <= std::max<std::int64_t>(K / (2 * kLeastTerms), 1); splits *= 2) {
         const double tiles = static_cast<double>(divide_up(M, one.rows) * divide_up(N, one.columns) * splits);
-        const double waves = std::ceil(tiles / (processors * one.beside)) * one.beside;
-        const double terms = static_cast<double>(divide_up(K, splits)) + (splits > 1 ? kSplit * static_cast<double>(splits) : 0);
-        const double time = waves * static_cast<double>(one.rows * one.columns) * terms / one.rate;
+        const double rounds = std::ceil(tiles / (processors * one.beside)), share = std::min(one.beside, std::ceil(tiles / processors));
+        const double products = 2.0 * static_cast<double>(one.rows * one.columns) * static_cast<double>(divide_up(K, splits));
+        double time = rounds * (share * products / (one.rate * kOperations) + (one.beside > 1 ? around / 2 : around));
+        if (splits > 1) time += kLaunch + 8.0 * static_cast<double>(M * N * splits) / kBytes;
         if (least >= 0 && time >= least) continue;
         least = time;
         best.rows = one.rows, best.columns = one.columns, best.splits = splits;

@@ -21,8 +21,9 @@ struct ProductTile {
   bool operator==(const ProductTile&) const = default;
 };
 
-/// The tile for a product (M, K) · (K, N) of halves, from a table of rates (H200). `instances`: how many keep a device busy (KernelContext::instances).
-ProductTile choose_product_tile(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances);
+/// The tile for a product (M, K) · (K, N) of halves, from a table of rates (H200). `instances`: how many keep a device busy (KernelContext::instances);
+/// `follows`: an epilogue does.
+ProductTile choose_product_tile(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances, bool follows = false);
 
 /// a (M, K) times b, (K, N) or, where it is turned, (N, K): both f16 or both bf16, as the result (M, N) is; sums are f32. `epilogue` makes the result of each sum;
 /// `read` are its vectors by column (N), tensors (M, N) and numbers, in their order.

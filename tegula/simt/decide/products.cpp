@@ -264,7 +264,7 @@ class Decider {
     for (const Id id : region.body) {
       for (const tile::Region& inner : v_.at(id).regions) find_late(inner);
       const auto ring = p_.rings.find(id);
-      if (!p_.fit_groups || ring == p_.rings.end() || ring->second.stages == 2) continue;
+      if (!p_.fit_groups || ring == p_.rings.end() || ring->second.stages == 2 || iterations_of(id).value_or(3) < 3) continue;
       std::vector<Id> inside;
       for_each_region(a_.program(), v_.at(id).regions[0], [&](const tile::Region& inner) {
         for (const Id one : inner.body)
@@ -286,7 +286,17 @@ class Decider {
       ring->second.late = 1;
     }
   }
-  /// As many as two blocks of a multiprocessor have room for, of wgmma where these are 3 copied by TMA, otherwise as many as one has, from 2 to 4.
+  /// Where that is known.
+  std::optional<std::int64_t> iterations_of(Id loop) const {
+    std::int64_t numbers[3];
+    for (std::size_t i = 0; i < 3; ++i) {
+      const Instruction& one = v_.at(a_.resolve(v_.at(loop).operands[i]));
+      if (one.word != Word::Constant) return {};
+      numbers[i] = one.integer;
+    }
+    return numbers[2] > 0 ? std::optional((numbers[1] - numbers[0] + numbers[2] - 1) / numbers[2]) : std::nullopt;
+  }
+  /// No more than there are iterations. As many as two blocks of a multiprocessor have room for, of wgmma where these are 3 copied by TMA, otherwise as many as one has, from 2 to 4.
   /// H200, bf16, 4096³, TFLOP/s (cuBLAS 701): mma, tiles of 128 x 128: 64 terms in 3 stages 262, in 4, for which one block has room, 179; 32 terms
   /// in 4 stages 353. wgmma: 64 terms in 3 stages 255, in 4 365; 32 terms in 4 stages 344; tiles of 128 x 256, 64 terms in 4 stages 398 (8192³: 426
   /// of 657), 256 x 128 312. With copies by TMA 4 stages of 128 x 256 x 64 632 (of 698; 8192³: 662 of 665), 256 x 128 618, 128 x 128 519, in 3
@@ -315,7 +325,8 @@ class Decider {
         continue;
       }
       const bool one_block = v_.grid().groups && !(plan.boxes && fit(limit_ / 2) >= 3);
-      const int least = 2 + plan.late, wanted = fit(one_block ? limit_ : limit_ / 2);
+      const int least = 2 + plan.late, all = static_cast<int>(std::clamp<std::int64_t>(iterations_of(ring->first).value_or(most), 1, most));
+      const int wanted = std::min(all, fit(one_block ? limit_ : limit_ / 2));
       plan.stages =
           plan.stages > 1 ? std::clamp(plan.stages, least, most) : std::clamp(wanted, least, std::max(least, std::min(kMostStages, most)));
       plan.place = p_.bytes;

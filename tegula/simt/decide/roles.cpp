@@ -42,7 +42,10 @@ class Roles {
     if (!v_.grid().groups || !p_.fit_groups || a_.guarded() || p_.rings.size() != 1 || p_.all.size() != 1) return false;
     const auto& [loop, ring] = *p_.rings.begin();
     const std::vector<Id>& whole = a_.program().body.body;
-    if (std::ranges::any_of(p_.copied, [&](const auto& one) { return one.second.loop != loop; })) return false;
+    // What threads write, or copy where it stands, they would wait for.
+    const auto is_fetched = [&](const Operand& one) { return one.copied && p_.copied.at(one.value).loop == loop; };
+    const Product& product = p_.all.begin()->second;
+    if (!is_fetched(product.left) || !is_fetched(product.right)) return false;
     if (!ring.boxes || std::ranges::find(whole, loop) == whole.end() || v_.at(loop).regions[0].body.empty()) return false;
     return std::ranges::all_of(v_.at(loop).operands.begin(), v_.at(loop).operands.begin() + 3, [&](Id one) { return is_scalar(one); }) &&
            copies_follow(loop, ring) && are_own(a_.program().body, loop);
