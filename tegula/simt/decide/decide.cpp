@@ -222,10 +222,8 @@ Decisions decide(const Analysis& analysis, int architecture) {
   decisions.walkers = !changes_in_order(program) ? 0 : stores(program) || decisions.order_is_seen ? 1 : 256;
   decisions.threads_may_differ = reads_results(analysis, true);
   decisions.hints = cache_hints(analysis);
-  constexpr std::size_t kOther = 4096;
   const std::size_t all = shared_limit(architecture), taken = decisions.products.bytes + decisions.products.scratch_bytes;
-  const std::size_t room = taken == 0 ? all : all > taken + kOther ? all - taken - kOther : 0;
-  Regions(values, decisions, room).visit(program.body, {});
+  Regions(values, decisions, all > taken ? all - taken : 0).visit(program.body, {});
   decisions.changes = layout_changes(values);
   decisions.schedule = schedule_of(values, decisions);
   return decisions;

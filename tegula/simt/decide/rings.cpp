@@ -97,7 +97,7 @@ std::vector<Id> addresses_of(const Values& v, const tile::Region& body) {
 
 /// Decides what the loop fetches ahead, and in how many stages.
 RingPlan plan_ring(const Values& v, const tile::Region& body, std::size_t shared_bytes) {
-  const std::size_t longest = std::min(kLongestRingBytes, shared_bytes - kBesideRing);
+  const std::size_t longest = std::min(kLongestRingBytes, shared_bytes > kBesideRing ? shared_bytes - kBesideRing : 0);
   RingPlan plan;
   std::map<Id, std::size_t> bytes;  // of an iteration, by load
   for (const bool rows : {false, true}) {
