@@ -175,6 +175,11 @@ def resize(c):
         options["nearest_mode"] = c.pick("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
     x = c.input([1, 2] + c.shape(2, 3, 7))
     sizes = numpy.array(list(c.inputs[x].shape[:2]) + c.shape(2, 2, 12), numpy.int64)
+    # A place that is an element's own (4.5 * 7 / 9 - 0.5 = 3) falls below it in onnxruntime's f32; floor and ceil then take the neighbour. The reference evaluator does not.
+    if options.get("nearest_mode") in ("floor", "ceil") and options["coordinate_transformation_mode"].endswith("half_pixel"):
+        for old, new in zip(c.inputs[x].shape[2:], sizes[2:]):
+            if any(((2 * i + 1) * old - new) % (2 * int(new)) == 0 for i in range(int(new))) and old % new and new % old:
+                options["nearest_mode"] = "round_prefer_floor"
     c.add("Resize", [x, "", "", c.constant(sizes)], **options)
 
 

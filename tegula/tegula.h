@@ -58,6 +58,7 @@
 // Ops that combine elements.
 #include "tegula/ops/e4m3.h"  // round_e4m3
 #include "tegula/ops/products/einsum.h"  // einsum
+#include "tegula/ops/products/integer_products.h"  // matmul_integer conv_integer
 #include "tegula/ops/products/matmul.h"  // matmul linear dot
 #include "tegula/ops/rows/distance.h"  // cosine_similarity cdist
 #include "tegula/ops/rows/nan_reduce.h"  // nansum nanmean nanvar nanstd nanmedian

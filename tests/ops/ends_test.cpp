@@ -141,11 +141,11 @@ std::vector<Named> all_cases() {
   std::map<std::string, int> seen;
   int families = 0;
   constexpr auto kFamilies = std::to_array<std::vector<OpCase> (*)()>(
-      {arithmetic_cases, math_cases,       compare_cases,       logic_cases,       activation_cases, loss_cases,
-       class_loss_cases, softmax_cases,    normalization_cases, reduce_cases,      scan_cases,       sort_cases,
-       search_cases,     distance_cases,   pooling_cases,       shape_cases,       join_cases,       index_cases,
-       matmul_cases,     einsum_cases,     interpolate_cases,   grid_sample_cases, unfold_cases,     linear_cross_entropy_cases,
-       attention_cases,  convolution_cases});
+      {arithmetic_cases, math_cases,        compare_cases,       logic_cases,       activation_cases, loss_cases,
+       class_loss_cases, softmax_cases,     normalization_cases, reduce_cases,      scan_cases,       sort_cases,
+       search_cases,     distance_cases,    pooling_cases,       shape_cases,       join_cases,       index_cases,
+       matmul_cases,     einsum_cases,      interpolate_cases,   grid_sample_cases, unfold_cases,     linear_cross_entropy_cases,
+       attention_cases,  convolution_cases, unpool_cases,        int4_cases});
   for (auto* family : kFamilies) {
     const bool elementwise = ++families <= 5;
     for (OpCase& one : family()) {

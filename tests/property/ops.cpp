@@ -125,6 +125,7 @@ std::vector<OpCase> declared_cases() {
                       selecting_cases,
                       sort_cases,
                       matmul_cases,
+                      integer_product_cases,
                       convolution_cases,
                       convolution_ladder_cases,
                       pooling_cases,

@@ -95,7 +95,7 @@ const Operator kOperators[] = {
 
 }  // namespace
 
-Tensor convolved(const Call& call, const Tensor& given, const Tensor& weight, const Tensor& bias) {
+Convolved convolution_of(const Call& call, const Tensor& given, const Tensor& weight) {
   const Dims size = spatial_of(call, given, weight);
   NodeWindow window = window_of(call, given.shape(), size);
   Tensor x = given;
@@ -107,10 +107,15 @@ Tensor convolved(const Call& call, const Tensor& given, const Tensor& weight, co
     x = padded(x, window);
     window.low = window.high = Dims::filled(size.rank(), 0);
   }
-  const ConvolutionOptions options{.stride = window.stride,
-                                   .padding = Padding::sides(window.low, window.high),
-                                   .dilation = window.dilation,
-                                   .groups = call.integer("group", 1)};
+  return {x,
+          {.stride = window.stride,
+           .padding = Padding::sides(window.low, window.high),
+           .dilation = window.dilation,
+           .groups = call.integer("group", 1)}};
+}
+
+Tensor convolved(const Call& call, const Tensor& given, const Tensor& weight, const Tensor& bias) {
+  const auto [x, options] = convolution_of(call, given, weight);
   if (x.rank() == 3) return bias.defined() ? conv1d(x, weight, bias, options) : conv1d(x, weight, options);
   if (x.rank() == 4) return bias.defined() ? conv2d(x, weight, bias, options) : conv2d(x, weight, options);
   return bias.defined() ? conv3d(x, weight, bias, options) : conv3d(x, weight, options);

@@ -6,7 +6,7 @@
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
-#include "tegula/ops/products/matmul.h"
+#include "tegula/ops/products/integer_products.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
@@ -74,9 +74,9 @@ Results quantize_dynamically(const Call& call) {
 
 /// An operand without its zero point, which may be one for each row (axis -2) or column (axis -1).
 Tensor without_zero(const Call& call, std::size_t i, std::size_t zero, int axis) {
-  const Tensor x = cast(call[i], i32);
+  const Tensor x = cast(call[i], i16);
   if (!call.has(zero)) return x;
-  const Tensor z = cast(call[zero], i32);
+  const Tensor z = cast(call[zero], i16);
   if (z.numel() == 1) return x - reshape(z, {});
   if (z.rank() > 1) return x - z;
   return x - along(z, call.axis(axis, x.rank()), x.rank());
@@ -90,18 +90,18 @@ Tensor scale_along(const Call& call, std::size_t i, int axis, int rank) {
 }
 
 Results matmul_quantized(const Call& call) {
-  const Tensor sums = matmul(without_zero(call, 0, 2, -2), without_zero(call, 3, 5, -1));
+  const Tensor sums = matmul_integer(without_zero(call, 0, 2, -2), without_zero(call, 3, 5, -1));
   const int rank = sums.rank();
   const Tensor factor = scale_along(call, 1, -2, rank) * scale_along(call, 4, -1, rank) / scale_along(call, 6, -2, rank);
   return quantized(call, cast(sums, f32) * factor, tegula::Tensor(1.0f), wide(call[7]), type_of(call.value(7)), true);
 }
 
-/// Products of integers of 8 bits, added exactly in f64.
 Tensor convolved_integers(const Call& call, const Tensor& x, const Tensor& w, const Tensor& x_zero, const Tensor& w_zero) {
-  Tensor a = cast(x, f64), b = cast(w, f64);
-  if (x_zero.defined()) a = a - cast(reshape(x_zero, {}), f64);
-  if (w_zero.defined()) b = b - (w_zero.numel() == 1 ? reshape(cast(w_zero, f64), {}) : along(cast(w_zero, f64), 0, w.rank()));
-  return cast(convolved(call, a, b, Tensor()), i32);
+  Tensor a = cast(x, i16), b = cast(w, i16);
+  if (x_zero.defined()) a = a - cast(reshape(x_zero, {}), i16);
+  if (w_zero.defined()) b = b - (w_zero.numel() == 1 ? reshape(cast(w_zero, i16), {}) : along(cast(w_zero, i16), 0, w.rank()));
+  const auto [given, options] = convolution_of(call, a, b);
+  return conv_integer(given, b, options);
 }
 
 Results convolve_quantized(const Call& call) {
@@ -118,7 +118,7 @@ const Operator kOperators[] = {
     {"QuantizeLinear", [](Call& c) -> Results { return quantize(c); }, "axis block_size output_dtype precision saturate"},
     {"DequantizeLinear", [](Call& c) -> Results { return dequantize(c); }, "axis block_size output_dtype"},
     {"DynamicQuantizeLinear", [](Call& c) -> Results { return quantize_dynamically(c); }},
-    {"MatMulInteger", [](Call& c) -> Results { return matmul(without_zero(c, 0, 2, -2), without_zero(c, 1, 3, -1)); }},
+    {"MatMulInteger", [](Call& c) -> Results { return matmul_integer(without_zero(c, 0, 2, -2), without_zero(c, 1, 3, -1)); }},
     {"QLinearMatMul", [](Call& c) -> Results { return matmul_quantized(c); }},
     {"ConvInteger", [](Call& c) -> Results { return convolved_integers(c, c[0], c[1], c.maybe(2), c.maybe(3)); }, kWindow},
     {"QLinearConv", [](Call& c) -> Results { return convolve_quantized(c); }, kWindow},
