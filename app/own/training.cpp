@@ -105,6 +105,13 @@ void draw_curve(const std::string& path, const History& history, const std::stri
 }
 
 std::string kind_of_model(const std::string& path) {
+  constexpr std::string_view kExpected = "a model: a safetensors file that Tegula wrote, an ONNX file or a graph file";
+  const io::Bytes begin = io::beginning_of(path, "tegula");
+  io::refuse_other_kinds(begin, {io::FileKind::Safetensors}, "tegula", path, kExpected);
+  if (io::kind_of(begin) == io::FileKind::Unknown && !path.ends_with(".safetensors"))  // whose reader says what is damaged
+    throw Error({.op = "tegula",
+                 .got = printable(path) + ", which is none of the kinds of files that are known",
+                 .expected = std::string(kExpected)});
   const io::Metadata metadata = load_metadata(path);
   const auto found = metadata.find("tegula.model");
   return found == metadata.end() ? "" : found->second;

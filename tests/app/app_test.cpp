@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -448,6 +449,11 @@ TEST(App, SaysWhatIsWrong) {
   fails({"train", "lenet5", "--xyz=3"}, 2, "tegula train: unknown option --xyz\n");
   fails({"summary", "lenet5", "cpu"}, 2, "tegula summary: unexpected argument cpu\n");
   fails({"info", "cpu"}, 1, "tegula info: got cpu: No such file");
+  std::ofstream(folder / "words.onnx") << "no model\n";
+  for (const char* command : {"eval", "summary"}) {
+    fails({command, folder / "words.onnx"}, 1, "words.onnx, which is none of the kinds of files that are known, expected a model: ");
+  }
+  fails({"eval", "absent.onnx"}, 1, "tegula: got absent.onnx: No such file or directory");
   fails({"train", "mnist-mlp", "--lr", "nan"}, 2, "tegula train: --lr: got nan, expected a number above 0\n");
   fails({"train", "mnist-mlp", "--config", "nothing.toml"}, 2,
         "tegula train: --config: got nothing.toml: No such file or directory, expected a readable file\n");
