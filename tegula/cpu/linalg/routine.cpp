@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tegula/core/error.h"
+#include "tegula/cpu/fourier/side_by_side.h"
 #include "tegula/cpu/linalg/library_routines.h"
 #include "tegula/cpu/linalg/spectra.h"
 #include "tegula/cpu/parallel.h"
@@ -88,7 +89,9 @@ class RoutineCall final : public runtime::Call {
         library_(by_library(d)),
         most_threads_(library_threads()),
         work_(rounded(sizeof(T) * (library_ ? library_work<T>(d) : static_cast<std::size_t>(own_work<T>(d))))),
-        copy_(d.routine == Routine::TriangularSolve || in_place(d.routine) ? 0 : rounded(parts_.bytes[0])) {}
+        copy_(d.routine == Routine::TriangularSolve || in_place(d.routine) ? 0 : rounded(parts_.bytes[0])) {
+    for (std::int64_t i = 0; i < (by_rows() ? d.rows : 0); ++i) rows_.push_back(i * d.columns);
+  }
 
   std::size_t scratch_bytes() const override { return workers(most_threads_) * one() + products_bytes(); }
 
@@ -125,6 +128,8 @@ class RoutineCall final : public runtime::Call {
   }
 
  private:
+  /// `transposed` of an LU: its matrix lies by rows, and is turned while it is in a cache.
+  bool by_rows() const { return d_.routine == Routine::LU && d_.transposed; }
   bool wants(std::size_t buffer) const {
     const bool of_vectors = (buffer == 2 && d_.routine != Routine::SVD) || (d_.routine == Routine::SVD && (buffer == 1 || buffer == 3));
     return !has_spectrum(d_.routine) || d_.vectors || !of_vectors;
@@ -141,7 +146,8 @@ class RoutineCall final : public runtime::Call {
   void matrix(const Products<T>& products, std::span<void* const> buffers, std::byte* scratch) const {
     T* const work = reinterpret_cast<T*>(scratch);
     T* const a = in_place(d_.routine) ? static_cast<T*>(buffers[1]) : reinterpret_cast<T*>(scratch + work_);
-    if ((copy_ > 0 || (in_place(d_.routine) && a != buffers[0])) && parts_.bytes[0] > 0) std::memcpy(a, buffers[0], parts_.bytes[0]);
+    if (by_rows()) take_lines<T>(static_cast<const T*>(buffers[0]), rows_.data(), d_.rows, d_.columns, a);
+    else if ((copy_ > 0 || (in_place(d_.routine) && a != buffers[0])) && parts_.bytes[0] > 0) std::memcpy(a, buffers[0], parts_.bytes[0]);
     if (has_spectrum(d_.routine)) {
       const T* const input = static_cast<const T*>(buffers[0]);
       if (!std::all_of(input, input + parts_.bytes[0] / sizeof(T), [](T x) { return std::isfinite(x); })) return no_numbers(buffers);
@@ -162,6 +168,7 @@ class RoutineCall final : public runtime::Call {
   bool library_;
   int most_threads_;
   std::size_t work_, copy_;
+  std::vector<std::int64_t> rows_;  // where each begins, where the matrix lies by rows
 };
 
 }  // namespace

@@ -26,14 +26,26 @@ LUFactors ops::factors_of(const Tensor& a, const Line& where) {
   return {transpose(parts[0]), parts[1], parts[2]};
 }
 
+namespace {
+
+/// The rows of x (…, n, m) in the order (…, n) of each matrix: whole rows of all matrices, one below the other.
+Tensor rows_of(const Tensor& x, const Tensor& order) {
+  if (x.numel() == 0) return x;
+  const std::int64_t n = x.size(-2), count = x.numel() / (n * x.size(-1));
+  const Tensor starts = unsqueeze(arange(count) * n, -1);
+  return reshape(index_select(reshape(x, {count * n, x.size(-1)}), 0, flatten(reshape(order, {count, n}) + starts)), x.shape());
+}
+
+}  // namespace
+
 Tensor ops::by_factors(const Tensor& packed, const Tensor& order, const Tensor& b, bool transposed) {
   if (!transposed) {
-    const Tensor y = triangular_solve(packed, take_along_axis(b, unsqueeze(order, -1), -2), {.unit = true});
+    const Tensor y = triangular_solve(packed, rows_of(b, order), {.unit = true});
     return triangular_solve(packed, y, {.upper = true});
   }
   const Tensor y = triangular_solve(packed, b, {.upper = true, .transposed = true});
   const Tensor x = triangular_solve(packed, y, {.transposed = true, .unit = true});
-  return take_along_axis(x, unsqueeze(argsort(order), -1), -2);
+  return rows_of(x, argsort(order));
 }
 
 Tensor ops::not_singular(std::string_view op, const Tensor& x, const Tensor& packed, const Line& where) {

@@ -112,6 +112,7 @@ runtime::CallDescription MatrixOp::describe(const Setting& setting) const {
   for (const Layout& input : setting.inputs) shapes.push_back(input.shape);
   MatrixRoutine d = of_shapes(shapes);
   d.dtype = setting.dtype;
+  if (d.routine == Routine::LU) d.transposed = lies_transposed(setting.inputs[0]) && !setting.inputs[0].is_dense();
   if (d.routine == Routine::TriangularSolve && !setting.inputs[0].is_dense()) d.upper = !d.upper, d.transposed = !d.transposed;
   if (d.routine == Routine::SymmetricEigen || d.routine == Routine::Eigen) d.vectors = (setting.unwanted & 2) == 0;
   if (d.routine == Routine::SVD) d.vectors = (setting.unwanted & 5) != 5;
@@ -137,8 +138,13 @@ std::vector<Tensor> MatrixOp::spelled_out(const runtime::Device& device, std::sp
   return by_tiles(form_, a, results_of(d, front_of(a.shape())), a.node()->origin().where);
 }
 
-bool MatrixOp::accepts(const runtime::Device&, int index, const Layout& layout) const {
-  return layout.is_dense() || (form_.routine == Routine::TriangularSolve && index == 0 && lies_transposed(layout));
+bool MatrixOp::accepts(const runtime::Device& device, int index, const Layout& layout) const {
+  if (layout.is_dense()) return true;
+  if (form_.routine == Routine::TriangularSolve) return index == 0 && lies_transposed(layout);
+  if (form_.routine != Routine::LU || !lies_transposed(layout)) return false;
+  MatrixRoutine by_rows = of_shapes(std::array{layout.shape});  // where the device turns a matrix while it is in a cache
+  by_rows.transposed = true;
+  return device.takes(by_rows);
 }
 
 double MatrixOp::operations(std::span<const Shape> inputs, const Shape&) const { return runtime::work_of(of_shapes(inputs)).operations; }
