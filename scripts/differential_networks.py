@@ -148,6 +148,29 @@ def pooling(draw, name):
     return Case(name, [x], lambda t: function(t, window, stride, padding, attributes["ceil_mode"], attributes["count_include_pad"]), attributes, order=order, factor=16)
 
 
+@case_of(*(f"max_{kind}" for kind in ("pool1d_with_indices", "pool2d_with_indices", "pool3d_with_indices", "unpool1d", "unpool2d", "unpool3d")))
+def pooling_with_places(draw, name):
+    dtype = draw.choice(["f64", "f32", "f16"])
+    axes = int(name[name.index("pool") + 4])
+    pick = lambda items: [draw.choice(items) for _ in range(axes)]
+    x = draw.tensor([draw.choice([1, 2]), draw.choice([1, 2, 3])] + pick([5, 6, 7, 9]), dtype)
+    x = torch.argsort(torch.rand([x.numel()], generator=draw.generator)).reshape(x.shape).to(x.dtype) / 64  # without ties
+    if draw.chance(0.2):
+        x = x[0]
+    window = pick([1, 2, 3])
+    if "unpool" in name:  # there and back: windows that do not overlap name no place twice
+        pool, back, size = getattr(F, f"max_pool{axes}d"), getattr(F, name), x.shape[-axes:]
+        def there_and_back(t):
+            values, places = pool(t, window, return_indices=True)
+            return back(values, places, window, output_size=size)
+        return Case(name, [x], there_and_back, {"window": window}, order=1)
+    stride, dilation = pick([1, 2, 3]), pick([1, 2])
+    padding, ceil = [draw.random.randint(0, w // 2) for w in window], draw.chance(0.3)
+    function = getattr(F, name)
+    return Case(name, [x], lambda t: list(function(t, window, stride, padding, dilation, ceil)),
+                {"window": window, "stride": stride, "padding": padding, "dilation": dilation, "ceil_mode": ceil}, order=1)
+
+
 @case_of("batch_norm_training", "batch_norm", "layer_norm", "rms_norm", "group_norm", "instance_norm", "local_response_norm", "l2_normalize", "dropout", "maxout",
          "nn.BatchNorm2d", "nn.LayerNorm", "nn.RMSNorm", "nn.GroupNorm", "nn.InstanceNorm2d", "nn.PReLU", "nn.Flatten")
 def normalisations(draw, name):

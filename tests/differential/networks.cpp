@@ -50,6 +50,34 @@ void add_networks(Registry& r) {
                         .ceil_mode = flag(a, "ceil_mode")})};
     };
   }
+  using PoolWithPlaces = PooledPlaces (*)(Arg, const PerAxis&, const MaxPoolOptions&);
+  for (const auto& [name, f] :
+       std::initializer_list<std::pair<const char*, PoolWithPlaces>>{{"max_pool1d_with_indices", max_pool1d_with_indices},
+                                                                     {"max_pool2d_with_indices", max_pool2d_with_indices},
+                                                                     {"max_pool3d_with_indices", max_pool3d_with_indices}}) {
+    r[name] = [f, with](const Tensors& x, const Attributes& a) {
+      const PooledPlaces pooled = f(x[0], PerAxis(dims(a, "window")),
+                                    {.stride = with(a, "stride", 1),
+                                     .padding = a.contains("padding") ? Padding(dims(a, "padding")) : Padding(0),
+                                     .dilation = with(a, "dilation", 1),
+                                     .ceil_mode = flag(a, "ceil_mode")});
+      return Tensors{pooled.values, pooled.indices};
+    };
+  }
+  using Unpool = Tensor (*)(Arg, Arg, const PerAxis&, const MaxUnpoolOptions&);
+  for (const auto& [name, pool, back] :
+       std::initializer_list<std::tuple<const char*, PoolWithPlaces, Unpool>>{{"max_unpool1d", max_pool1d_with_indices, max_unpool1d},
+                                                                              {"max_unpool2d", max_pool2d_with_indices, max_unpool2d},
+                                                                              {"max_unpool3d", max_pool3d_with_indices, max_unpool3d}}) {
+    r[name] = [pool, back](const Tensors& x, const Attributes& a) {
+      const PerAxis window(dims(a, "window"));
+      const PooledPlaces pooled = pool(x[0], window, {});
+      Dims size;
+      const int axes = static_cast<int>(dims(a, "window").rank());
+      for (int i = x[0].rank() - axes; i < x[0].rank(); ++i) size.push_back(x[0].size(i));
+      return Tensors{back(pooled.values, pooled.indices, window, {.size = size})};
+    };
+  }
   for (const auto& [name, f] : std::initializer_list<std::pair<const char*, Tensor (*)(Arg, const PerAxis&, const AveragePoolOptions&)>>{
            {"avg_pool1d", avg_pool1d}, {"avg_pool2d", avg_pool2d}, {"avg_pool3d", avg_pool3d}}) {
     r[name] = [f, with](const Tensors& x, const Attributes& a) {
