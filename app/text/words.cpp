@@ -1,6 +1,7 @@
 // tegula words: what vectors of words know.
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <memory>
@@ -54,6 +55,25 @@ void analogy(const WordsChoice& choice) {
   const text::WordVectors vectors = text::read_word_vectors(choice.vectors, choice.most);
   require_known(vectors, choice.words);
   print(vectors.analogy(choice.words[0], choice.words[1], choice.words[2], choice.count));
+}
+
+/// A line for each word: the word and its numbers, as in a file of GloVe; more words end with their distances from the first.
+void vector(const WordsChoice& choice) {
+  const text::WordVectors vectors = text::read_word_vectors(choice.vectors, choice.most);
+  require_known(vectors, choice.words);
+  for (const std::string& word : choice.words) {
+    std::printf("%s", printable(word).c_str());
+    for (const float x : vectors[word]) std::printf(" %g", static_cast<double>(x));
+    std::printf("\n");
+  }
+  const auto first = vectors[choice.words[0]];
+  for (std::size_t i = 1; i < choice.words.size(); ++i) {
+    const auto other = vectors[choice.words[i]];
+    double squares = 0;
+    for (std::size_t k = 0; k < first.size(); ++k) squares += std::pow(static_cast<double>(first[k]) - static_cast<double>(other[k]), 2);
+    std::printf("distance of %s and %s: %.4f\n", printable(choice.words[0]).c_str(), printable(choice.words[i]).c_str(),
+                std::sqrt(squares));
+  }
 }
 
 void evaluate(const WordsChoice& choice) {
@@ -129,6 +149,11 @@ void add_words(Command& app) {
     command.option("words", choice->words, "a, b and c").required().type("WORD");
     command.option("--count", choice->count, "how many").check(positive()).shows_default().type("N");
     command.runs([choice] { analogy(*choice); });
+  }
+  {
+    auto [command, choice] = begin("vector", "the numbers of words, and how far they are from the first");
+    command.option("words", choice->words, "words").required().type("WORD");
+    command.runs([choice] { vector(*choice); });
   }
   {
     auto [command, choice] = begin("evaluate", "scores in analogies (questions-words.txt) and word similarity (WordSim-353, SimLex-999)");

@@ -52,6 +52,9 @@ TEST(TextCommands, TrainWordVectorsAndAskThem) {
   EXPECT_EQ(similar.status, 0) << similar.err;
   EXPECT_EQ(similar.out.find("soup"), std::string::npos) << similar.out;
   EXPECT_EQ(tegula_cli({"words", "analogy", vectors, "rain", "sun", "soup"}).status, 0);
+  const Ran numbers = tegula_cli({"words", "vector", vectors, "rain", "sun"});
+  EXPECT_HAS(numbers.out, "rain ");
+  EXPECT_HAS(numbers.out, "distance of rain and sun: ");
   EXPECT_HAS(tegula_cli({"words", "similar", vectors, "Rain"}).err, "the word 'Rain', which has no vector, expected one of the ");
   EXPECT_HAS(tegula_cli({"words", "similar", vectors, "Rain"}).err, "did you mean 'rain'?");
   io::write_atomically(folder / "pairs", testing::bytes_of("rain\tsun\t9\nrain soup 1\nsnow bread 2\nup down 3\n"));

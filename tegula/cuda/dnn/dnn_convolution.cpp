@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,8 +36,13 @@ constexpr std::size_t kCandidates = 8;
 constexpr const char* kName = "convolution";
 constexpr const char* kNoEngine = "none";
 
-/// Up to eight times the tensors themselves, within 32 MiB and 1 GiB.
+/// TEGULA_WORKSPACE MiB, or up to eight times the tensors themselves, within 32 MiB and 1 GiB.
 std::size_t workspace_bound(const Convolution& d) {
+  static const std::optional<std::size_t> given = [] {
+    const char* const text = std::getenv("TEGULA_WORKSPACE");
+    return text && *text ? std::optional(static_cast<std::size_t>(std::max(std::atoll(text), 0LL)) << 20) : std::nullopt;
+  }();
+  if (given) return *given;
   const std::size_t tensors =
       extent_bytes(d.dtype(), d.input.layout) + extent_bytes(d.dtype(), d.weight.layout) + extent_bytes(d.dtype(), d.output.layout);
   return std::clamp(8 * tensors, std::size_t{32} << 20, std::size_t{1} << 30);
