@@ -16,6 +16,7 @@
 #include "tegula/ops/elementwise/compare.h"
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/images/unfold.h"
 #include "tegula/ops/products/convolution.h"
 #include "tegula/ops/products/pooling.h"
 #include "tegula/ops/rows/reduce.h"
@@ -75,6 +76,14 @@ TEST(Extremes, Windows) {
   EXPECT_THROW(max_pool1d(x, 3, {.padding = kMost}), Error);
   EXPECT_THROW(avg_pool1d(x, kMost), Error);
   EXPECT_THROW(windows(x, {2}, {3}, {.dilation = {kMost}}), Error);
+  // Sizes whose product is 0 modulo 2^64.
+  constexpr std::int64_t kLarge = std::int64_t{1} << 30;
+  const Tensor volume = ones({1, 1, 1, 1, 1});
+  EXPECT_THROW(max_pool3d(volume, kLarge, {.padding = kLarge}), Error);
+  EXPECT_THROW(avg_pool3d(volume, kLarge, {.padding = kLarge}), Error);
+  EXPECT_THROW(fold(ones({1, 1, 1}), {1, 1, 1}, kLarge, {.padding = kLarge}), Error);
+  EXPECT_THROW(fold(ones({1, 1, 1}), {1, 1, 1}, 1, {.padding = kLarge - 1}), Error);
+  EXPECT_THROW(unfold(volume, kLarge, {.padding = kLarge, .axes = 3}), Error);
   EXPECT_EQ(conv1d(x, w, {.stride = (std::int64_t{1} << 31) - 1}).shape(), (Shape{1, 1, 1}));
 }
 

@@ -36,8 +36,14 @@ Window window_of(std::string_view op, const Dims& input, const PerAxis& window, 
 /// How many windows there are along each axis; throws where none fits.
 Dims positions_of(std::string_view op, const Dims& input, const Window& window, const Line& where) {
   Dims positions;
-  for (int i = 0; i < window.axes(); ++i) positions.push_back(window.output(i, input[i]));
-  if (numel(positions) == 0) {
+  std::int64_t count = 1;
+  bool is_counted = true;
+  for (int i = 0; i < window.axes(); ++i) {
+    positions.push_back(window.output(i, input[i]));
+    is_counted = is_counted && !__builtin_mul_overflow(count, positions[i], &count);
+  }
+  if (!is_counted) ops::refuse(op, "windows at " + to_string(positions), "fewer than 2^60 positions", where);
+  if (count == 0) {
     ops::refuse(op, "an image of " + to_string(input) + " and window " + to_string(window.size), "a window that fits into the padded image",
                 where);
   }

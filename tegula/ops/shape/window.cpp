@@ -47,6 +47,16 @@ void Window::attributes(Attributes& a) {
 Window make_window(const Dims& input, const Dims& size, const PerAxis& stride, const Padding& padding, const PerAxis& dilation,
                    std::string_view op, const Line& where) {
   const int axes = input.rank();
+  constexpr std::int64_t kMost = std::int64_t{1} << 31;  // as PerAxis::expand says: its product with another size can be counted
+  std::int64_t elements = 1;
+  for (const std::int64_t one : size) {
+    elements *= one;
+    if (elements <= kMost) continue;
+    throw Error({.op = std::string(op),
+                 .got = "window " + to_string(size),
+                 .expected = "a window of at most 2^31 elements",
+                 .where = origin_at(where).where});
+  }
   Window window{size, stride.expand(axes, 1, op, "stride", where), dilation.expand(axes, 1, op, "dilation", where),
                 padding.low().expand(axes, 0, op, "padding", where), padding.high().expand(axes, 0, op, "padding", where)};
   if (padding.rule() != PaddingRule::Same) return window;
