@@ -54,11 +54,13 @@ class Block {
   Block(const Images& images, const Sizes& block) : images_(images), block_(block) {}
   Shape shape() const { return {block_[0], block_[1], block_[2], block_[3]}; }
 
-  /// Elements are `first`, `first` + step, … along the axis. `ahead`: the first may be below 0.
-  void place(int axis, const Tile& first, std::int64_t step = 1, bool ahead = false) {
+  /// Elements are `first`, `first` + step, … along the axis. `ahead`: the first may be below 0; `behind`: where it is the only one, it may be no less than the size.
+  void place(int axis, const Tile& first, std::int64_t step = 1, bool ahead = false, bool behind = false) {
     const std::int64_t length = block_[static_cast<std::size_t>(axis)];
-    if (length == 1) {  // one that is there
+    if (length == 1) {
       if (images_.size(axis) != 1) add(axis, first);
+      if (behind) mask_ = TypedLaunch::both(mask_, first < images_.number(axis));
+      if (ahead) mask_ = TypedLaunch::both(mask_, first >= 0);
       return;
     }
     Tile at = first + arange(0, length) * step;
@@ -121,6 +123,12 @@ class ConvolutionTilesOp final : public KernelOp {
   std::int64_t pixels() const { return tile_.images * tile_.rows * tile_.columns; }
   std::int64_t taps() const { return window_.size[0] * window_.size[1]; }
   bool is_padded(int axis) const { return window_.low[axis] > 0; }
+  /// Whether an image's row may be seen through taps that are no row of the result.
+  bool turns(int axis) const {
+    return window_.size[axis] > 1 || window_.stride[axis] > 1 || window_.low[axis] > 0 || window_.high[axis] > 0;
+  }
+  /// Whether windows may go beyond the images' ends.
+  bool is_beyond(int axis) const { return window_.low[axis] > 0 || window_.high[axis] > 0; }
 
   /// The step's tap, and the first of its terms: both follow from the step, so that its tiles can be asked for ahead.
   std::pair<Tile, Tile> tap_and_terms(const Tile& step, std::int64_t taps, std::int64_t chunks) const {
@@ -160,9 +168,9 @@ class ConvolutionTilesOp final : public KernelOp {
       Block seen(xs, block(terms));
       seen.place(0, at.images * tile_.images);
       seen.place(1, at.rows * (tile_.rows * window_.stride[0]) + (tap / width * window_.dilation[0] - window_.low[0]), window_.stride[0],
-                 is_padded(0));
+                 is_padded(0), is_beyond(0));
       seen.place(2, at.columns * (tile_.columns * window_.stride[1]) + (tap % width * window_.dilation[1] - window_.low[1]),
-                 window_.stride[1], is_padded(1));
+                 window_.stride[1], is_padded(1), is_beyond(1));
       seen.place(3, first);
       auto windows = reshape(k.load(x + seen.index(), seen.mask()), {pixels(), terms});
       auto factors = load(w + (col(o) * (taps() * C) + (tap * C + tile::row(c))), col(o) < channels && tile::row(c) < C);
@@ -217,8 +225,8 @@ class ConvolutionTilesOp final : public KernelOp {
       auto i = tap / columns.taps, j = tap % columns.taps;
       Block given(ys, block(terms));
       given.place(0, at.images * tile_.images);
-      given.place(1, at.rows * tile_.rows + (rows.shift - i * window_.dilation[0]), 1, true);
-      given.place(2, at.columns * tile_.columns + (columns.shift - j * window_.dilation[1]), 1, true);
+      given.place(1, at.rows * tile_.rows + (rows.shift - i * window_.dilation[0]), 1, turns(0), turns(0));
+      given.place(2, at.columns * tile_.columns + (columns.shift - j * window_.dilation[1]), 1, turns(1), turns(1));
       given.place(3, first);
       auto gradient = reshape(k.load(dy + given.index(), given.mask()), {pixels(), terms});
       auto which = (rows.first_tap + i * down) * window_.size[1] + (columns.first_tap + j * across);
@@ -259,9 +267,10 @@ class ConvolutionTilesOp final : public KernelOp {
         Block given(ys, block(tile_.channels)), seen(xs, block(tile_.terms));
         given.place(0, n), given.place(1, p * tile_.rows), given.place(2, q * tile_.columns), given.place(3, o0);
         seen.place(0, n);
-        seen.place(1, p * (tile_.rows * window_.stride[0]) + (i * window_.dilation[0] - window_.low[0]), window_.stride[0], is_padded(0));
-        seen.place(2, q * (tile_.columns * window_.stride[1]) + (j * window_.dilation[1] - window_.low[1]), window_.stride[1],
-                   is_padded(1));
+        seen.place(1, p * (tile_.rows * window_.stride[0]) + (i * window_.dilation[0] - window_.low[0]), window_.stride[0], is_padded(0),
+                   is_beyond(0));
+        seen.place(2, q * (tile_.columns * window_.stride[1]) + (j * window_.dilation[1] - window_.low[1]), window_.stride[1], is_padded(1),
+                   is_beyond(1));
         seen.place(3, c0);
         auto gradient = reshape(k.load(dy + given.index(), given.mask()), {pixels(), tile_.channels});
         auto windows = reshape(k.load(x + seen.index(), seen.mask()), {pixels(), tile_.terms});
@@ -305,8 +314,6 @@ ConvolutionTile with_block(ConvolutionTile tile, std::int64_t pixels, const Size
   for (std::int64_t columns = 1; columns <= pixels; columns *= 2) {
     for (std::int64_t rows = 1; rows * columns <= pixels; rows *= 2) {
       const std::int64_t images = pixels / (rows * columns);
-      // A block of one row or column has no limits: it must be all there is.
-      if ((columns == 1 && of[2] != 1) || (rows == 1 && of[1] != 1)) continue;
       const auto covered = [](std::int64_t size, std::int64_t block) { return static_cast<double>(divide_up(size, block) * block); };
       const double all = covered(of[0], images) * covered(of[1], rows) * covered(of[2], columns);
       if (least >= 0 && all > least) continue;

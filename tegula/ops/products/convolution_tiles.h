@@ -33,7 +33,8 @@ ConvolutionTile choose_convolution_tile(runtime::ConvolutionPass pass, const Win
 
 /// The sum of the pass over (a, b), as the convolution's LibraryOp has it: Forward (x, w) -> y, BackwardData (y, w) -> x, BackwardWeight (x, y) -> w; shapes are
 /// (N, C, spatial…) and (O, I, window…), `shape` is the result's. Sums are f32. Of Forward `epilogue` makes the result of each sum; `read` are its vectors by
-/// channel and tensors of the result's shape, in their order.
+/// channel and tensors of the result's shape, in their order. Of weights' gradients a block that goes beyond the images has terms of zeros times elements near the
+/// images' ends: where these are infinite or NaN, a tap may be NaN that does not see them.
 Tensor convolution_tiles(runtime::ConvolutionPass pass, const Window& window, const Tensor& a, const Tensor& b, const Shape& shape,
                          const ConvolutionTile& tile, const runtime::Expression& epilogue = {}, std::span<const Tensor> read = {});
 

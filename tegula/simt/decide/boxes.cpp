@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <vector>
@@ -232,8 +233,12 @@ class GeneralFinder {
       rest = add(*std::move(rest), multiply(side->first, *distance), -1);
       auto factors = factors_of(*distance, line);
       if (!factors) return {};
+      if (!has_rows && factors->size() > 1) {  // one row of a plane
+        if (box.map.columns.parameter >= 0) return {};
+        box.map.rows = {.number = 1}, box.map.stride = box.map.columns, box.map.box_rows = 1, box.y = Term::number(0);
+        has_rows = true;
+      }
       if (!has_rows) {
-        if (factors->size() != 1) return {};
         box.map.rows = side->size, box.map.stride = factors->front(), box.map.row_step = side->step;
         box.map.box_rows = static_cast<int>(shape[axis]), box.y = term_of(a_, side->first);
         has_rows = true;
@@ -243,7 +248,8 @@ class GeneralFinder {
           {.factors = *std::move(factors), .size = side->size, .box = static_cast<int>(shape[axis]), .step = side->step});
       box.planes.push_back(term_of(a_, side->first));
     }
-    return has_rows && add_planes(*rest, line, box) ? std::optional(std::move(box)) : std::nullopt;
+    return has_rows && add_limited_planes(mask, *rest, line, box) && add_planes(*rest, line, box) ? std::optional(std::move(box))
+                                                                                                  : std::nullopt;
   }
 
  private:
@@ -281,8 +287,8 @@ class GeneralFinder {
     std::optional<Polynomial> below, from;
     Side side;
     for (const Condition& one : mask.conditions) {
-      if (one.kind != Condition::Kind::Below && one.kind != Condition::Kind::AtLeast) return {};
-      if (one.axis != axis) continue;
+      if (one.kind == Condition::Kind::Tile) return {};
+      if (one.kind == Condition::Kind::Uniform || one.axis != axis) continue;
       auto& limit = one.kind == Condition::Kind::Below ? below : from;
       if (limit) return {};
       // step * coordinate: (limit + step - 1) / step, rounded down.
@@ -334,6 +340,56 @@ class GeneralFinder {
       twos += a_.twos(id);
     }
     return twos >= line ? std::optional(std::move(factors)) : std::nullopt;
+  }
+  /// What conditions without coordinates say of a number: that it is at least 0, that it is below a size.
+  struct Limited {
+    Polynomial number;
+    std::optional<TensorMap::Size> size;
+    bool ends = false;
+  };
+  bool add_limits(Id condition, std::vector<Limited>& all) const {
+    const tile::Instruction& self = a_[a_.resolve(condition)];
+    if (self.word == Word::And) return add_limits(self.operands[0], all) && add_limits(self.operands[1], all);
+    if (self.word != Word::Lt && self.word != Word::Ge) return false;
+    const auto number = of_scalar(self.operands[0]), limit = of_scalar(self.operands[1]);
+    if (!number || !limit) return false;
+    auto known = std::ranges::find_if(all, [&](const Limited& one) { return one.number == *number; });
+    if (known == all.end()) known = all.insert(all.end(), {*number, {}, false});
+    if (self.word == Word::Ge) return known->ends = limit->empty();
+    return (known->size = size_of(*limit)).has_value();
+  }
+  std::optional<Polynomial> of_scalar(Id id) const {
+    if (!a_.type(id).shape.empty() || a_.type(id).dtype != DType::i64) return {};
+    return polynomial_of(a_, Term::scalar(id));
+  }
+  /// Planes whose numbers such conditions limit; takes them out of the base.
+  bool add_limited_planes(const Form& mask, Polynomial& rest, int line, TensorBox& box) const {
+    std::vector<Limited> all;
+    for (const Condition& one : mask.conditions)
+      if (one.kind == Condition::Kind::Uniform && (!inside_ || !add_limits(one.value, all))) return false;
+    for (const Limited& one : all) {
+      if (!one.size || !(one.ends || is_natural(a_, one.number))) return false;
+      const auto distance = distance_of(one.number, rest);
+      const auto factors = distance ? factors_of(*distance, line) : std::nullopt;
+      if (!factors || box.planes.size() == TensorMap::kMostPlanes) return false;
+      rest = add(std::move(rest), multiply(one.number, *distance), -1);
+      box.map.planes.push_back({.factors = *factors, .size = one.size});
+      box.planes.push_back(term_of(a_, one.number));
+    }
+    return true;
+  }
+  /// By what of the launch's numbers the number is multiplied in the sum.
+  std::optional<Polynomial> distance_of(const Polynomial& number, const Polynomial& sum) const {
+    const auto first = std::ranges::find_if(number, [](const auto& one) { return !one.first.empty(); });
+    if (first == number.end()) return {};
+    for (const auto& [scalars, coefficient] : sum) {
+      std::vector<Id> others;
+      std::ranges::set_difference(scalars, first->first, std::back_inserter(others));
+      if (others.size() + first->first.size() != scalars.size() || coefficient % first->second != 0) continue;
+      Polynomial distance{{others, coefficient / first->second}};
+      if (add(sum, multiply(number, distance), -1).size() + number.size() == sum.size()) return distance;
+    }
+    return {};
   }
   /// What is left of the base: numbers of planes, which are at least 0, times distances that the launch knows.
   bool add_planes(const Polynomial& rest, int line, TensorBox& box) const {

@@ -12,6 +12,7 @@ using tile::Word;
 
 namespace {
 
+// H200, bf16, TFLOP/s with and without: 4096³, b as (N, K), 620 and 594; b as (K, N), 8192³ and short sums (8192 x 3072 x 768: 518 without) are faster without.
 constexpr bool kUnlessSaid = false;
 
 /// Words that a thread does by itself, or that nothing is lowered to where products take their operands from shared memory.

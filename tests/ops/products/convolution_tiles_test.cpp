@@ -46,6 +46,10 @@ std::vector<Problem> problems() {
            {80, 8, 2, 3},
            {.padding = Padding::sides({1, 0}, {0, 2}), .dilation = {1, 2}},
            {.images = 4, .rows = 4, .columns = 4, .channels = 64, .terms = 64}},
+          {{70, 16, 3, 4},
+           {24, 16, 3, 3},
+           {.stride = {1, 2}, .padding = 1},
+           {.images = 64, .rows = 1, .columns = 1, .channels = 64, .terms = 64}},
           {{1, 8, 20, 18}, {8, 8, 5, 5}, {.stride = {3, 2}, .padding = 2}}};
 }
 
@@ -191,6 +195,12 @@ TEST(ConvolutionTiles, ComeAsBoxes) {
       EXPECT_EQ(code.maps.size(), 2u) << decided;
     }
   }
+}
+TEST(ConvolutionTiles, StageNoMoreThanThereIs) {
+  const Problem one{{2, 64, 16, 16}, {64, 64, 1, 1}, {}, {.images = 1, .rows = 1, .columns = 64, .channels = 64, .terms = 64}};
+  const tile::Program program = programs_of(one).at(0);
+  const std::string decided = gpu::decisions_of(program, facts_of(program), 90);
+  EXPECT_NE(decided.find(" 2 stages of "), std::string::npos) << decided;
 }
 TEST(ConvolutionTiles, SpillNothing) {
   if (std::string why; !gpu::nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
