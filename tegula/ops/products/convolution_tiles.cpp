@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <utility>
 
 #include "tegula/core/divide.h"
@@ -337,9 +338,34 @@ bool describes_convolution_tiles(ConvolutionPass pass, const Window& window, std
   return true;
 }
 
+namespace {
+
+constexpr std::int64_t kInstancesOfProcessor = 4;  // that `instances` counts (simt/card.cpp)
+
+/// How many parts of so many steps take least, of so many blocks of sums: two instances are on a multiprocessor at a time. `step`: operations of one, in 10^6.
+std::int64_t parts_of(std::int64_t blocks, std::int64_t steps, std::int64_t sums, double step, std::int64_t instances) {
+  constexpr double kOperations = 4.6;  // of a multiprocessor, 10^6 in a microsecond (H200)
+  constexpr double kAround = 2, kLaunch = 3,
+                   kBytes = 3e6;  // microseconds of an instance's begin and end, of the launch that adds parts; what it moves in one
+  const double processors = static_cast<double>(std::max<std::int64_t>(instances / kInstancesOfProcessor, 1));
+  std::int64_t best = 1;
+  double least = -1;
+  for (std::int64_t parts = 1; parts <= steps; ++parts) {
+    const auto all = static_cast<double>(blocks * parts), each = static_cast<double>(divide_up(steps, parts));
+    const double rounds = std::ceil(all / (2 * processors)), beside = std::min(2.0, std::ceil(all / processors));
+    const double time = rounds * (beside * each * step / kOperations + kAround) +
+                        (parts > 1 ? kLaunch + 8 * static_cast<double>(sums) * static_cast<double>(parts) / kBytes : 0);
+    if (least >= 0 && time >= least) continue;
+    least = time, best = parts;
+  }
+  return best;
+}
+
+}  // namespace
+
 ConvolutionTile choose_convolution_tile(ConvolutionPass pass, const Window& window, const Shape& x, const Shape& weight, const Shape& y,
                                         std::int64_t instances) {
-  constexpr std::int64_t kPixels = 128, kFewPixels = 64, kWide = 128, kNarrow = 64, kTerms = 64;
+  constexpr std::int64_t kPixels = 128, kFewPixels = 64, kWidest = 256, kWide = 128, kNarrow = 64, kTerms = 64, kLong = 16;
   const bool data = pass == ConvolutionPass::BackwardData, line = is_line(window);
   const Shape& of = data ? x : y;
   Sizes pixels{of[0], of[2], of[3], 1};
@@ -354,20 +380,31 @@ ConvolutionTile choose_convolution_tile(ConvolutionPass pass, const Window& wind
     tile.terms = weight[1] >= kWide ? kWide : kNarrow;
     const std::int64_t blocks = divide_up(weight[0], tile.channels) * divide_up(weight[1], tile.terms) * numel(window.size);
     const std::int64_t steps = divide_up(pixels[0], tile.images) * divide_up(pixels[1], tile.rows) * divide_up(pixels[2], tile.columns);
-    constexpr std::int64_t kLeastSteps = 8;  // of a part
-    tile.splits = std::clamp<std::int64_t>(divide_up(instances / 2, blocks), 1, std::max<std::int64_t>(steps / kLeastSteps, 1));
+    tile.splits = parts_of(blocks, steps, numel(weight), 2e-6 * static_cast<double>(tile.channels * tile.terms * kTerms), instances);
     tile.splits = divide_up(steps, divide_up(steps, tile.splits));  // none is empty
     return tile;
   }
-  const std::int64_t channels = data ? weight[1] : weight[0], classes = data ? numel(window.stride) : 1;
-  tile.channels = channels >= kWide ? kWide : kNarrow;
+  const std::int64_t channels = data ? weight[1] : weight[0], classes = data ? numel(window.stride) : 1,
+                     iterations = divide_up(data ? weight[0] : weight[1], kTerms) * numel(window.size) / classes;
   tile = with_block(tile, kPixels, pixels);
   const auto count = [&](std::int64_t wide) {
     return classes * divide_up(channels, wide) * divide_up(pixels[0], tile.images) * divide_up(pixels[1], tile.rows) *
            divide_up(pixels[2], tile.columns);
   };
-  constexpr std::int64_t kInstancesOfProcessor = 4;  // that `instances` counts (simt/card.cpp)
-  if (count(tile.channels) < instances / kInstancesOfProcessor) tile = with_block(tile, kFewPixels, pixels);
+  const std::int64_t processors = instances / kInstancesOfProcessor;
+  const auto choose = [&](std::int64_t wide) {
+    tile.channels = wide;
+    if (count(wide) < processors * 2 / 3) tile = with_block(tile, kFewPixels, pixels);
+  };
+  // H200, us: 256 -> 256 channels, 14 x 14, 3 x 3: 27.5 by 128 x 256, 28.4 by 128 x 128; 1024 -> 512, 1 x 1, which is two rounds of it, 29.0 and 25.2. 64 -> 64, 3 x 3:
+  // 46.6 in two stages, 52.5 in four, of which a multiprocessor has fewer.
+  if (channels < kWide) {
+    choose(kNarrow);
+    tile.stages = 2;
+  } else {
+    const bool is_long = channels >= kWidest && iterations >= kLong && count(kWidest) <= processors;
+    choose(is_long ? kWidest : kWide);
+  }
   return tile;
 }
 

@@ -196,6 +196,8 @@ ProductTile choose_product_tile(std::int64_t M, std::int64_t N, std::int64_t K, 
       }
     }
   }
+  // H200, 256 x 4096 x 4096, us: 27.2 and 20.3 by 128 terms.
+  if (!best.turned && best.rows * best.columns <= 64 * 128 && K >= 2048) best.terms = 128;
   best.splits = divide_up(divide_up(K, best.terms), divide_up(divide_up(K, best.terms), best.splits));  // none is empty
   return best;
 }
