@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "tegula/cuda/compiler/nvrtc.h"
@@ -146,6 +147,38 @@ TEST(ConvolutionTiles, MakeTheResultOfTheSums) {
                   wanted, bf16, text(p));
     }
   }
+}
+
+/// A device that would rather have its convolutions as tile programs.
+class InTiles final : public test::QueuedDevice {
+ public:
+  static InTiles& create() { return *new InTiles; }  // never destroyed, as QueuedDevice::create says
+  std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
+    if (std::holds_alternative<runtime::Convolution>(d)) return {{d, {}, true}};
+    return QueuedDevice::candidates(d);
+  }
+};
+TEST(ConvolutionTiles, StandForCallsWhereTheDeviceSaysSo) {
+  manual_seed(7);
+  InTiles& device = InTiles::create();
+  std::set<std::string> names;
+  device.make_kernel = [&](const tile::Program& program) {
+    names.insert(program.name);
+    return runtime::cpu().compile(program);
+  };
+  const test::OnDevice here(device);
+  const Problem p{{2, 16, 9, 10}, {24, 16, 3, 3}, {.stride = 2, .padding = 1}};
+  const Operands of = operands_of(p, bf16);
+  const auto both = [&](const Tensor& x, const Tensor& weight, const Tensor& gradient) {
+    const Tensor y = relu(conv2d(x, weight, p.options));
+    const std::vector<Tensor> gradients = vjp({y}, {gradient}, {x, weight});
+    return std::vector<Tensor>{y, gradients[0], gradients[1]};
+  };
+  auto compiled = jit(both);
+  const auto found = compiled(of.x, of.weight, of.gradient), wanted = both(cast(of.x, f32), cast(of.weight, f32), cast(of.gradient, f32));
+  for (std::size_t k = 0; k < 3; ++k) expect_near(found[k], wanted[k], bf16, std::to_string(k));
+  for (const char* name : {"convolution_tiles", "convolution_tiles_backward_data", "convolution_tiles_backward_weight"})
+    EXPECT_TRUE(names.contains(name)) << name;
 }
 
 TEST(ConvolutionTiles, ChooseBlocksThatCoverImages) {
