@@ -33,6 +33,8 @@ SeenSoftmax softmax_of_seen(const Tensor& scores);
 
 /// The same in plain ops.
 std::vector<Tensor> plain_attention(const AttentionForm& form, std::span<const Tensor> inputs);
+/// Puts zeros where no query sees a row of keys or values, inputs 1 and 2: 0 times their content may be NaN. Of forms that say more than the positions of rows.
+void hide_unseen(const AttentionForm& form, std::vector<Tensor>& inputs);
 /// The weights (B, H, M, N), before dropout.
 Tensor plain_attention_weights(const AttentionForm& form, std::span<const Tensor> inputs);
 /// Inputs as those of the forward pass, then o, sum, the gradient of o[, and of sum]: the gradients of q (B, M, H, D), k (B, N, G, D), v (B, N, G, E)

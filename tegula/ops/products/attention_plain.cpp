@@ -142,6 +142,12 @@ Tensor plain_attention_weights(const AttentionForm& form, std::span<const Tensor
   return narrow(softmax_of_seen(scores_of(form, x)).p, x.dtype);
 }
 
+void hide_unseen(const AttentionForm& form, std::vector<Tensor>& inputs) {
+  if (!form.mask && !form.lengths && !form.start) return;
+  const Tensor seen = shown(form, Operands(form, inputs));
+  for (const std::size_t i : {1u, 2u}) inputs[i] = without_hidden(inputs[i], seen);
+}
+
 std::vector<Tensor> plain_attention_gradients(const AttentionForm& form, std::span<const Tensor> inputs) {
   const Operands x(form, inputs);
   const Shape& n = x.scores;

@@ -13,7 +13,7 @@ namespace tegula::ops {
 /// each row it carries the greatest score, the sum of exponentials and the sum of values. Keys before the diagonal are not masked. The blocks with most keys come
 /// first, and heads beside each other, so that their keys stay in the cache.
 bool describes_attention_tiles(const AttentionForm& form, std::span<const Tensor> inputs);
-/// `keys`: of a block, 64 or 128; 0: as many as registers have room for.
+/// `keys`: of a block, 64 or 128; 0: what is faster at this width.
 std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<const Tensor> inputs, std::int64_t keys = 0);
 
 /// Its gradients (inputs and results as of plain_attention_gradients; nobody may want the last one): a pass over blocks of keys for those of keys and values, one over

@@ -46,10 +46,30 @@ Inputs inputs_of(const Problem& p, DType dtype, bool dense) {
           of_projection(p.batch, p.groups, p.keys, p.features, dtype)};
 }
 
+/// What follows q, k and v: some rows see nothing, a mask and a bias are of all heads, or of all queries.
+std::vector<Tensor> extras_of(const ops::AttentionForm& form, const Inputs& in) {
+  const Shape &q = in.q.shape(), &k = in.k.shape(), scores{q[0], q[1], q[2], k[2]};
+  std::vector<Tensor> extras;
+  if (form.mask) extras.push_back(expand(drawn({q[0], 1, q[2], k[2]}, f32) > -0.3, scores) && iota(scores, 2) != 5);
+  if (form.bias) extras.push_back(expand(drawn({1, q[1], 1, k[2]}, in.q.dtype()), scores));
+  if (form.lengths) extras.push_back(iota({q[0]}, 0) * 40 + k[2] / 3);
+  if (form.start) extras.push_back(iota({q[0]}, 0) * -20 + 13);
+  return extras;
+}
+std::vector<Tensor> with(std::vector<Tensor> inputs, const std::vector<Tensor>& more) {
+  inputs.insert(inputs.end(), more.begin(), more.end());
+  return inputs;
+}
+std::vector<Tensor> widened(std::vector<Tensor> inputs) {
+  for (Tensor& x : inputs)
+    if (is_float(x.dtype())) x = cast(x, f32);
+  return inputs;
+}
+
 /// Both results, beside those of the plain ops over the same numbers in f32.
 void expect_like_the_plain_ops(const ops::AttentionForm& form, const Inputs& in, const std::string& what) {
-  const std::vector<Tensor> found = ops::attention_tiles_nodes(form, std::vector{in.q, in.k, in.v}),
-                            wanted = ops::plain_attention(form, std::vector{cast(in.q, f32), cast(in.k, f32), cast(in.v, f32)});
+  const std::vector<Tensor> given = with({in.q, in.k, in.v}, extras_of(form, in));
+  const std::vector<Tensor> found = ops::attention_tiles_nodes(form, given), wanted = ops::plain_attention(form, widened(given));
   const double tolerance = in.q.dtype() == bf16 ? 1.6e-2 : 2e-3;
   for (std::size_t k = 0; k < 2; ++k) {
     ASSERT_EQ(found[k].shape(), wanted[k].shape());
@@ -65,6 +85,11 @@ void expect_like_the_plain_ops(const ops::AttentionForm& form, const Inputs& in,
 
 const ops::AttentionForm kForms[] = {
     {.scale = 0.3}, {.causal = true, .scale = 0.2}, {.causal = true, .window = 37, .scale = 0.3}, {.window = 20, .scale = 0.3}};
+const ops::AttentionForm kMoreForms[] = {
+    {.scale = 0.3, .mask = true},
+    {.causal = true, .scale = 0.2, .bias = true},
+    {.scale = 0.3, .lengths = true},
+    {.causal = true, .window = 50, .scale = 0.3, .mask = true, .bias = true, .lengths = true, .start = true}};
 // Lengths that no block divides, fewer and more keys than queries, groups of heads, widths that differ.
 const Problem kProblems[] = {{1, 1, 1, 64, 128, 64, 64},  {2, 2, 1, 70, 70, 64, 64},   {1, 2, 2, 200, 131, 16, 64},
                              {1, 1, 1, 1, 300, 64, 128},  {1, 4, 2, 130, 1, 128, 128}, {1, 1, 1, 75, 140, 128, 64},
@@ -77,6 +102,22 @@ TEST(AttentionTiles, AreThePlainOps) {
       for (const bool dense : {true, false})
         for (const ops::AttentionForm& form : kForms)
           expect_like_the_plain_ops(form, inputs_of(p, dtype, dense), text(p) + std::string(name(dtype)));
+}
+TEST(AttentionTiles, AreThePlainOpsWithMasksAndBiasesAndLengths) {
+  manual_seed(7);
+  for (const Problem& p : kProblems)
+    for (const ops::AttentionForm& form : kMoreForms)
+      expect_like_the_plain_ops(form, inputs_of(p, p.heads == 1 ? bf16 : f16, p.batch == 1), text(p) + "more");
+}
+/// What a mask hides from all queries may be anything.
+TEST(AttentionTiles, TakeNothingOfRowsThatNobodySees) {
+  manual_seed(8);
+  const Inputs in = inputs_of({1, 2, 2, 70, 140, 64, 64}, bf16, true);
+  const Shape scores{1, 2, 70, 140};
+  const Tensor seen = iota(scores, 3) != 77, nan = full({1, 2, 140, 64}, std::nan(""), bf16), here = iota({1, 2, 140, 64}, 2) == 77;
+  const Tensor k = where(here, nan, in.k), v = where(here, nan, in.v);
+  const auto found = ops::attention_tiles_nodes({.scale = 0.3, .mask = true}, std::vector{in.q, k, v, seen})[0].to_host<double>();
+  for (const double x : found) ASSERT_FALSE(std::isnan(x));
 }
 
 /// As cut and generated for a GPU of that architecture, its statements executed.
@@ -100,26 +141,39 @@ TEST(AttentionTiles, AreTheSameAsGeneratedForGpus) {
       for (const ops::AttentionForm& form : kForms)
         expect_like_the_plain_ops(form, inputs_of(p, dtype, dense), text(p) + std::to_string(architecture));
     }
+    for (const Problem& p : {kProblems[1], kProblems[4], kProblems[7]})
+      for (const ops::AttentionForm& form : kMoreForms)
+        expect_like_the_plain_ops(form, inputs_of(p, bf16, true), text(p) + "more, " + std::to_string(architecture));
   }
 }
 
-/// The gradients, beside those of the plain ops.
-void expect_gradients_like_the_plain_ops(const ops::AttentionForm& form, const Inputs& in, const std::string& what) {
-  const std::vector<Tensor> wide{cast(in.q, f32), cast(in.k, f32), cast(in.v, f32)}, results = ops::plain_attention(form, wide);
+/// The gradients, beside those of the plain ops. `of_scores`: theirs, too.
+void expect_gradients_like_the_plain_ops(const ops::AttentionForm& form, const Inputs& in, const std::string& what,
+                                         bool of_scores = false) {
   const DType dtype = in.q.dtype();
-  const Tensor o = cast(results[0], dtype), g = drawn(o.shape(), dtype);
-  const std::vector<Tensor> given{in.q, in.k, in.v, o, results[1], g};
-  std::vector<Tensor> found = ops::attention_tiles_gradients(form, given);
-  found.pop_back();  // nobody may want those of the scores
-  const std::vector<Tensor> wanted =
-      ops::plain_attention_gradients(form, std::vector{wide[0], wide[1], wide[2], cast(o, f32), results[1], cast(g, f32)});
-  for (std::size_t k = 0; k < 3; ++k) {
+  const std::vector<Tensor> given = with({in.q, in.k, in.v}, extras_of(form, in)), results = ops::plain_attention(form, widened(given));
+  const Tensor o = cast(results[0], dtype);
+  std::vector<Tensor> rest{o, results[1], drawn(o.shape(), dtype)};
+  if (form.sum_gradient) rest.push_back(drawn(results[1].shape(), f32));
+  std::vector<Tensor> found = ops::attention_tiles_gradients(form, with(given, rest));
+  if (!of_scores) found.pop_back();  // nobody may want those of the scores
+  const std::vector<Tensor> wanted = ops::plain_attention_gradients(form, widened(with(given, rest)));
+  for (std::size_t k = 0; k < found.size(); ++k) {
     ASSERT_EQ(found[k].shape(), wanted[k].shape());
     const auto a = found[k].to_host<double>(), b = wanted[k].to_host<double>();
     double largest = 1;
     for (const double x : b) largest = std::max(largest, std::abs(x));
     for (std::size_t i = 0; i < a.size(); ++i)
       ASSERT_NEAR(a[i], b[i], (dtype == bf16 ? 1.2e-2 : 1.5e-3) * largest) << what << ", gradient " << k << ", element " << i;
+  }
+}
+TEST(AttentionTiles, HaveTheGradientsOfThePlainOpsWithMasksAndBiasesAndLengths) {
+  manual_seed(9);
+  for (const Problem& p : kProblems) {
+    const Inputs in = inputs_of(p, p.heads == 1 ? bf16 : f16, p.batch == 1);
+    for (const ops::AttentionForm& form : kMoreForms) expect_gradients_like_the_plain_ops(form, in, text(p) + "more", form.bias);
+    for (const ops::AttentionForm& form : {kForms[2], kForms[3]}) expect_gradients_like_the_plain_ops(form, in, text(p) + "window");
+    expect_gradients_like_the_plain_ops({.scale = 0.3, .sum_gradient = true}, in, text(p) + "of sums");
   }
 }
 TEST(AttentionTiles, HaveTheGradientsOfThePlainOps) {
@@ -136,6 +190,8 @@ TEST(AttentionTiles, HaveTheSameGradientsAsGeneratedForGpus) {
     for (const Problem& p : {kProblems[0], kProblems[1], kProblems[2], kProblems[5]})
       for (const ops::AttentionForm& form : {kForms[0], kForms[1]})
         expect_gradients_like_the_plain_ops(form, inputs_of(p, bf16, p.batch == 1), text(p) + std::to_string(architecture));
+    for (const ops::AttentionForm& form : kMoreForms)
+      expect_gradients_like_the_plain_ops(form, inputs_of(kProblems[1], bf16, true), "more, " + std::to_string(architecture), form.bias);
   }
 }
 
@@ -185,6 +241,29 @@ TEST(AttentionTiles, SpillNothing) {
   }
 }
 
+TEST(AttentionTiles, SpillNothingOfGradients) {
+  if (std::string why; !gpu::nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
+  std::vector<tile::Program> programs;
+  {
+    const test::OnDevice here(device_of(90, [&](const tile::Program& program) { programs.push_back(program); }));
+    const Inputs in = inputs_of({1, 2, 2, 64, 128, 64, 64}, bf16, true);
+    const Tensor o = drawn({1, 64, 2, 64}, bf16), sums = drawn({1, 2, 64}, f32);
+    for (const Tensor& one : ops::attention_tiles_gradients({.causal = true, .scale = 0.1}, std::vector{in.q, in.k, in.v, o, sums, o}))
+      if (one.shape() != Shape{1, 2, 64, 128}) eval(one);
+  }
+  int seen = 0;
+  for (const tile::Program& program : programs) {
+    if (program.name != "attention_tiles_of_keys" && program.name != "attention_tiles_of_queries") continue;
+    ++seen;
+    const gpu::Generated code = gpu::generate(program, facts_of(program), 90);
+    testing::internal::CaptureStderr();
+    const auto used = gpu::figures(gpu::prelude() + code.source, 90).at(code.name);
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find("Potential Performance Loss"), std::string::npos) << program.name;
+    EXPECT_EQ(used.spill_stores, 0u) << program.name;
+  }
+  EXPECT_GE(seen, 2);
+}
+
 TEST(AttentionTiles, SayWhatTheyDoNotDescribe) {
   const auto describes = [](const ops::AttentionForm& form, const Shape& shape, DType dtype) {
     const Tensor x = zeros(shape, dtype);
@@ -194,8 +273,12 @@ TEST(AttentionTiles, SayWhatTheyDoNotDescribe) {
   EXPECT_FALSE(describes({}, {1, 2, 70, 64}, f32));
   EXPECT_FALSE(describes({}, {1, 2, 70, 48}, bf16));
   EXPECT_FALSE(describes({.scale = -1}, {1, 2, 70, 64}, bf16));
-  EXPECT_FALSE(describes({.mask = true}, {1, 2, 70, 64}, bf16));
+  EXPECT_FALSE(describes({.dropout = 0.1}, {1, 2, 70, 64}, bf16));
   EXPECT_FALSE(describes({}, {1, 2, 0, 64}, bf16));
+  EXPECT_TRUE(describes({}, {1, 2, 70, 256}, bf16));
+  const Tensor wide = zeros({1, 2, 70, 256}, bf16), x = zeros({1, 2, 70, 128}, bf16);
+  EXPECT_FALSE(ops::describes_attention_tiles_backward({}, std::vector{wide, wide, wide}));
+  EXPECT_TRUE(ops::describes_attention_tiles_backward({.mask = true}, std::vector{x, x, x}));
 }
 
 }  // namespace
