@@ -134,6 +134,7 @@ void add_bench(Command& app) {
   add_bench_gemm(bench);
   add_bench_batched_gemm(bench);
   add_bench_lu(bench);
+  add_bench_attention(bench);
   add_bench_mlp(bench);
   add_bench_saxpy(bench);
   add_bench_conv(bench);

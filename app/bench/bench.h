@@ -49,6 +49,7 @@ void finish(const BenchChoice& choice, const Report& report, const io::Figure& f
 void add_bench_gemm(Command& bench);
 void add_bench_batched_gemm(Command& bench);
 void add_bench_lu(Command& bench);
+void add_bench_attention(Command& bench);
 void add_bench_mlp(Command& bench);
 void add_bench_saxpy(Command& bench);
 void add_bench_conv(Command& bench);

@@ -47,6 +47,7 @@ TEST(App, BenchGemm) { bench({"gemm", "--precision", "fp32", "bf16", "--sizes", 
 TEST(App, BenchGemmInDoublesOverARangeOfSizes) { bench({"gemm", "--precision", "fp64", "--sizes", "16:48:16"}, "cpu fp64", "flops", 3); }
 TEST(App, BenchGemmBesideAKernelInTiles) { bench({"gemm", "--tile", "--sizes", "16,48"}, "cpu bf16 tile", "flops", 4); }
 TEST(App, BenchLU) { bench({"lu", "--precision", "fp64", "fp32", "--sizes", "16:48:16"}, "cpu fp64", "flops", 6); }
+TEST(App, BenchAttentionBesideTilePrograms) { bench({"attention", "--sizes", "16,48"}, "cpu bf16 forward tile", "flops", 8); }
 TEST(App, BenchBatchedGemm) { bench({"batched-gemm", "--count", "5"}, "cpu fp32 batched", "speedup", 4); }
 TEST(App, BenchMlp) { bench({"mlp", "--batch", "8"}, "seconds for an epoch", "epoch", 2); }
 TEST(App, BenchSaxpy) { bench({"saxpy"}, "y = a x + y", "bandwidth", 2); }
