@@ -16,7 +16,8 @@ function(tegula_units target)
     endif()
   endforeach()
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${paths} "${PROJECT_SOURCE_DIR}/scripts/units.py")
-  execute_process(COMMAND ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/scripts/units.py" --root "${PROJECT_SOURCE_DIR}" ${paths}
+  execute_process(COMMAND ${Python3_EXECUTABLE} "${PROJECT_SOURCE_DIR}/scripts/units.py" --root "${PROJECT_SOURCE_DIR}"
+                          --kept "${CMAKE_CURRENT_BINARY_DIR}/${target}.units.json" ${paths}
                   OUTPUT_VARIABLE units COMMAND_ERROR_IS_FATAL ANY)
   string(REGEX MATCHALL "[^\n]+" units "${units}")
   foreach(line IN LISTS units)

@@ -9,10 +9,12 @@ sources with macros and with `using namespace`. A namespace that only another on
 
 import argparse
 import functools
+import json
 import re
 from pathlib import Path
 
 MOST = 40000  # bytes of text in a unit
+MOST_KEPT = 50000  # of one that is there already and grows
 
 # At the beginning of a line: what a namespace contains. Bodies of functions and classes are indented.
 TYPE = re.compile(r"(?:template <.*> )?(?:class|struct|enum class|enum|union|using|namespace) (\w+)")
@@ -61,46 +63,69 @@ def names_in_headers(source, text_of, known):
     return names, spaces
 
 
+class Source:
+    """What decides about the units that a source fits into."""
+
+    def __init__(self, path, text_of, known):
+        self.path, text = path, text_of(path)
+        self.functions, others = declared(text, True)
+        self.own, self.words, self.bytes = self.functions | others, set(re.findall(r"\w+", text)), len(text)
+        self.in_headers, spaces = names_in_headers(path, text_of, known)
+        self.names = spaces, set(QUALIFIER.findall(text))  # namespaces it knows, namespaces or classes it names
+
+
 class Unit:
     def __init__(self):
         self.sources, self.bytes = [], 0
         self.own, self.words = set(), set()
         self.functions, self.in_headers = set(), set()
-        self.names = []  # of each source, (namespaces it knows, namespaces or classes it names)
+        self.names = []  # of each source
+
+    def takes(self, source, most):
+        if self.bytes + source.bytes > most or source.own & self.words or source.words & self.own:
+            return False
+        if source.functions & self.in_headers or source.in_headers & self.functions:
+            return False
+        pairs = [pair for other in self.names for pair in ((source.names, other), (other, source.names))]
+        return not any((a[0] - b[0]) & b[1] for a, b in pairs)
+
+    def add(self, source):
+        self.sources.append(source.path)
+        self.bytes += source.bytes
+        self.own |= source.own
+        self.words |= source.words
+        self.functions |= source.functions
+        self.in_headers |= source.in_headers
+        self.names.append(source.names)
 
 
-def units(sources, text_of):
-    """A list of lists of sources. `text_of(path)` is the text of a source, or of a header as it is included; "" for others' headers."""
-    together, known = [], {}
-    for source in sources:
-        text = text_of(source)
-        if ALONE.search(text):
-            continue
-        functions, others = declared(text, True)
-        own, words = functions | others, set(re.findall(r"\w+", text))
-        in_headers, spaces = names_in_headers(source, text_of, known)
-        names = spaces, set(QUALIFIER.findall(text))
-        for unit in together:
-            fits = unit.bytes + len(text) <= MOST and not own & unit.words and not words & unit.own
-            fits = fits and not functions & unit.in_headers and not in_headers & unit.functions
-            if fits and not any((a[0] - b[0]) & b[1] for other in unit.names for a, b in ((names, other), (other, names))):
+def units(sources, text_of, before=None):
+    """The sources of each unit, by its number. `text_of(path)` is the text of a source, or of a header as it is included; "" for others' headers.
+
+    `before`: the units of an earlier time. A source stays in its unit while it fits, so that an edit compiles one unit again, not all.
+    """
+    known = {}
+    left = {source: Source(source, text_of, known) for source in sources if not ALONE.search(text_of(source))}
+    together = {}
+    for number, kept in (before or {}).items():
+        together[number] = Unit()
+        for source in kept:
+            if source in left and together[number].takes(left[source], MOST_KEPT):
+                together[number].add(left.pop(source))
+    for source in left.values():
+        for unit in together.values():
+            if unit.takes(source, MOST):
                 break
         else:
-            unit = Unit()
-            together.append(unit)
-        unit.sources.append(source)
-        unit.bytes += len(text)
-        unit.own |= own
-        unit.words |= words
-        unit.functions |= functions
-        unit.in_headers |= in_headers
-        unit.names.append(names)
-    return [unit.sources for unit in together if len(unit.sources) > 1]
+            unit = together[max(together, default=-1) + 1] = Unit()
+        unit.add(source)
+    return {number: unit.sources for number, unit in together.items()}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--root", type=Path, required=True, help="the checkout")
+    parser.add_argument("--kept", type=Path, help="the units of the build tree: read where the file is there, and written")
     parser.add_argument("sources", nargs="+")
     args = parser.parse_args()
 
@@ -108,8 +133,12 @@ def main():
     def text_of(path):
         return (args.root / path).read_text() if (args.root / path).is_file() else ""
 
-    for number, unit in enumerate(units(args.sources, text_of)):
-        for source in unit:
+    before = json.loads(args.kept.read_text()) if args.kept and args.kept.is_file() else {}
+    found = units(args.sources, text_of, {int(number): sources for number, sources in before.items()})
+    if args.kept:
+        args.kept.write_text(json.dumps(found, indent=1))
+    for number, unit in found.items():
+        for source in unit if len(unit) > 1 else []:
             print(number, source)
 
 

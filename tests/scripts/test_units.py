@@ -13,7 +13,8 @@ def source(own, body="", head=""):
 
 class Units(unittest.TestCase):
     def together(self, **texts):
-        return units.units(list(texts), lambda path: texts.get(path, self.headers.get(path, "")))
+        found = units.units(list(texts), lambda path: texts.get(path, self.headers.get(path, "")))
+        return [unit for unit in found.values() if len(unit) > 1]
 
     def setUp(self):
         self.headers = {"tegula/find.h": "namespace tegula {\ninline int find(int x) { return x; }\n}\n", "tegula/all.h": '#include "tegula/find.h"\n'}
@@ -41,6 +42,21 @@ class Units(unittest.TestCase):
         self.assertEqual(self.together(a=known, b=source("int other();", "testing::check();")), [])
         self.assertEqual(self.together(a=known, b=source("int other();", "testing::draw();", head)), [["a", "b"]])
         self.assertEqual(self.together(a=known, b=source("int other();", "::testing::check();")), [["a", "b"]])
+
+    def test_an_edit_leaves_the_other_units(self):
+        texts = {name: source(f"int {name}_own(int x) {{", "x;" * 3000) for name in "abcdefghijklmnopq"}
+        before = units.units(list(texts), texts.get)
+        self.assertEqual([len(unit) for unit in before.values()], [6, 6, 5])
+        texts["a"] = source("int a_own(int x) {", "x;" * 5000)  # does not fit into the first unit if all begin anew
+        self.assertEqual(units.units(list(texts), texts.get, before), before)
+        self.assertNotEqual(units.units(list(texts), texts.get), before)
+        texts["b"] = source("int a_own(long x) {")  # may not stay beside the first
+        moved = units.units(list(texts), texts.get, before)
+        self.assertNotIn("b", moved[0])
+        self.assertEqual(moved[1], before[1] + ["b"])
+        del texts["a"], texts["b"]
+        texts["new"] = source("int new_own();")
+        self.assertEqual(units.units(list(texts), texts.get, before)[0], ["c", "d", "e", "f", "new"])
 
     def test_macros_and_opened_namespaces_stay_alone(self):
         for head in ("#define MOST 3", "using namespace tegula::tile;"):
