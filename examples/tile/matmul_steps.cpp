@@ -6,7 +6,7 @@ namespace kernels {
 using namespace tegula::tile;
 
 // 1. An instance adds up one element.
-const auto element = jit("product_by_element", [](Ptr<BFloat16> a, Ptr<BFloat16> b, Out<BFloat16> c, Int M, Int N, Int K) {
+const auto element = jit("product_by_element", [](Ptr<BFloat16> a, Ptr<BFloat16> b, Out<BFloat16> c, Int N, Int K) {
   auto m = program_id(1), n = program_id(0) + arange(0, 1);
   auto sum = zeros<float>({1});
   for (auto k : range(K)) sum += cast<float>(load(a + m * K + k)) * cast<float>(load(b + k * N + n));
@@ -15,7 +15,7 @@ const auto element = jit("product_by_element", [](Ptr<BFloat16> a, Ptr<BFloat16>
 
 // 2. Neighbours in a row: what lies beside each other is loaded together, and an element of a is loaded once for all of them.
 const auto row_of_elements =
-    jit("product_by_row", [](Ptr<BFloat16> a, Ptr<BFloat16> b, Out<BFloat16> c, Int M, Int N, Int K, Const<int, "BN"> BN) {
+    jit("product_by_row", [](Ptr<BFloat16> a, Ptr<BFloat16> b, Out<BFloat16> c, Int N, Int K, Const<int, "BN"> BN) {
       auto m = program_id(1), n = program_id(0) * BN + arange(0, BN);
       auto sum = zeros<float>({BN});
       for (auto k : range(K)) sum += cast<float>(load(a + m * K + k)) * cast<float>(load(b + k * N + n, n < N));
@@ -72,8 +72,8 @@ void for_each_step(const Tensor& a, const Tensor& b, F&& f) {
   const auto halves = [&](int bm, int bn, int bk, int stages, int group) {
     return [=, &a, &b](const auto& k) { return k({cdiv(M, bm) * cdiv(N, bn)}, a, b, out({M, N}), M, N, K, bm, bn, bk, stages, group)[0]; };
   };
-  f("1. an element", kernels::element, [&](const auto& k) { return k({N, M}, a, b, out({M, N}), M, N, K)[0]; });
-  f("2. neighbours", kernels::row_of_elements, [&](const auto& k) { return k({cdiv(N, 256), M}, a, b, out({M, N}), M, N, K, 256)[0]; });
+  f("1. an element", kernels::element, [&](const auto& k) { return k({N, M}, a, b, out({M, N}), N, K)[0]; });
+  f("2. neighbours", kernels::row_of_elements, [&](const auto& k) { return k({cdiv(N, 256), M}, a, b, out({M, N}), N, K, 256)[0]; });
   f("3. a block", kernels::block, [&](const auto& k) { return k({cdiv(N, 64), cdiv(M, 64)}, a, b, out({M, N}), M, N, K, 64, 64)[0]; });
   f("4. tiles", kernels::shared, [&](const auto& k) { return k({cdiv(N, 64), cdiv(M, 64)}, a, b, out({M, N}), M, N, K, 64, 64, 32)[0]; });
   f("5. tensor cores", kernels::halves, halves(128, 128, 64, 1, 1));
