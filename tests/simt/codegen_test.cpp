@@ -37,7 +37,7 @@ TEST(Codegen, ARowLongerThanABlockIsSharedByACluster) {
   const std::int64_t columns = 40000;
   const Program program = softmax({1, columns}, f32);
   EXPECT_EQ(generate(program, {{4, 4, 0, 3}, false}, 90).cluster, 2);
-  EXPECT_THROW(generate(program, {{4, 4, 0, 3}, false}, 80), tegula::Error);
+  EXPECT_EQ(generate(program, {{4, 4, 0, 3}, false}, 80).cluster, 1) << "without clusters";
   EXPECT_TRUE(emulation_agrees(program,
                                {TestArgument::filled(f32, 2 * 40000, whole), TestArgument::empty(f32, 2 * 40000), TestArgument::scalar(2),
                                 TestArgument::scalar(40000)},
