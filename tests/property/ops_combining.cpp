@@ -56,6 +56,24 @@ Tensor pooling(const Use& use) {
   }
 }
 
+/// A value that several joins have among their pieces: stored within one of them, its rows lie apart, and the others read it there.
+Tensor read_by_joins(const Use& use) {
+  const Tensor a = not_empty(use.real(0)), other = not_empty(cast(use.real(1), a.dtype()));
+  const std::int64_t rows = 1 + use.pick(0, 5), width = std::int64_t{4} << use.pick(1, 3);
+  const Tensor x = resized(a, {rows, width}), beside = sin(resized(other, {rows, width}));
+  const Tensor weight = resized(other, {width, width}) * (1.0 / static_cast<double>(width));
+  const Tensor value = use.knobs[2] % 3 == 0 ? cos(x) : use.knobs[2] % 3 == 1 ? matmul(x, weight) : tanh(matmul(x, weight));
+  const Tensor wide = concat({value, matmul(value, transpose(value))}, 1);
+  const Tensor both = use.knobs[3] % 2 == 0 ? stack({value, beside}, 1) : stack({beside, value}, 1);
+  const Tensor products = flatten(matmul(both, transpose(both)), 1);
+  switch (use.pick(3, 4)) {
+    case 0: return concat({value, products}, 1);
+    case 1: return concat({wide, beside, products}, 1);
+    case 2: return concat({matmul(wide, resized(weight, {width + rows, 3})), flatten(both, 1)}, 1);
+    default: return concat({concat({value, beside}, 0), select(both, 1, 1)}, 0);
+  }
+}
+
 }  // namespace
 
 std::vector<GraphOp> combining_ops() {
@@ -94,6 +112,7 @@ std::vector<GraphOp> combining_ops() {
              return linear(use.real(0), resized(use.real(1), {out, in}), resized(use.real(1), {out}));
            }},
           {"convolution", 2, 5, convolution},
+          {"read_by_joins", 2, 2.5, read_by_joins},
           {"pooling", 1, 3, pooling},
           {"softmax", 1, 4, [](const Use& use) { return softmax(use.real(0), use.axis(0, use.x[0])); }},
           {"log_softmax", 1, 3, [](const Use& use) { return log_softmax(use.real(0), use.axis(0, use.x[0])); }},
