@@ -85,3 +85,13 @@ foreach(optional "jpeg jpeglib.h jpeg libjpeg-dev" "zip zip.h zip libzip-dev" "e
     set(tegula_missing ${tegula_missing_before})
   endif()
 endforeach()
+
+# Without it models in ONNX files are neither read nor written. Newer releases come with a CMake package, which knows the libraries behind them; for Debian 12's
+# there is CMake's own. A program that is built with an installed Tegula needs no protoc.
+find_package(protobuf CONFIG QUIET)
+if(NOT TARGET protobuf::libprotobuf-lite)
+  find_package(Protobuf MODULE QUIET)
+endif()
+if(protobuf IN_LIST tegula_built_with)
+  tegula_need(protobuf libprotobuf-dev TARGET protobuf::libprotobuf-lite)
+endif()

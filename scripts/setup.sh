@@ -12,7 +12,7 @@ need_command ninja ninja-build
 need_command gnuplot gnuplot-nox
 need_command python3 python3  # only for the lint and documentation tests
 if command -v dpkg-query > /dev/null; then
-  for package in libdnnl-dev libhwy-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libssl-dev libpng-dev libjpeg-dev libzip-dev libexpat1-dev libutf8proc-dev libpcre2-dev libcsv-dev libgtest-dev libbenchmark-dev; do
+  for package in libdnnl-dev libhwy-dev libcli11-dev nlohmann-json3-dev zlib1g-dev libssl-dev libpng-dev libjpeg-dev libzip-dev libexpat1-dev libutf8proc-dev libpcre2-dev libcsv-dev protobuf-compiler libprotobuf-dev libgtest-dev libbenchmark-dev; do
     need_package "$package"
   done
 fi

@@ -1,5 +1,5 @@
 #pragma once
-// An ONNX file as plain data (onnx.proto of onnx/onnx), read by io/wire.h: no schema compiler and no library beside this one.
+// An ONNX file as plain data: what the messages of onnx.proto mean.
 
 #include <cstddef>
 #include <cstdint>

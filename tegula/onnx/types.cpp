@@ -93,4 +93,16 @@ Type type_of(DType dtype) {
   return Type::Undefined;
 }
 
+HostArray packed_int4(const HostArray& numbers) {
+  HostArray out = HostArray::empty(u8, {(numbers.size() + 1) / 2});
+  const auto* const from = static_cast<const std::uint8_t*>(numbers.size() > 0 ? numbers.buffer->data() : nullptr);
+  const auto to = out.values<std::uint8_t>();
+  for (std::int64_t i = 0; i < numbers.size(); ++i) {
+    const auto at = static_cast<std::size_t>(i / 2);
+    const unsigned half = from[i] & 15u;
+    to[at] = static_cast<std::uint8_t>(i % 2 == 0 ? half : to[at] | half << 4);
+  }
+  return out;
+}
+
 }  // namespace tegula::onnx

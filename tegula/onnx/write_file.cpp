@@ -1,19 +1,23 @@
-// A File as bytes: the fields that file.cpp and read_tensor.cpp read.
+// A File as the messages that file.cpp and read_tensor.cpp read.
+
+#include <exception>
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <tegula/onnx/onnx.pb.h>
 
 #include "tegula/core/text.h"
 #include "tegula/io/file.h"
-#include "tegula/io/wire.h"
 #include "tegula/onnx/file.h"
+#include "tegula/onnx/read_message.h"
 
 namespace tegula::onnx {
 namespace {
 
-using io::WireWriter;
+using google::protobuf::io::CodedOutputStream;
 
-constexpr std::uint64_t kMostInMessage = (std::uint64_t{1} << 31) - (1 << 20);  // bytes
 constexpr std::uint64_t kAlignment = 4096;  // of tensors in external data
-
-std::uint64_t varint_of(std::int64_t value) { return static_cast<std::uint64_t>(value); }
+constexpr int kPiece = 1 << 20;  // bytes written at once
 
 [[noreturn]] void refuse(const std::string& got, const std::string& expected) {
   throw Error({.op = "onnx::save", .got = printable(got), .expected = expected});
@@ -29,117 +33,98 @@ std::uint64_t stored_bytes(const StoredArray& one) {
 }
 
 /// All fields but the numbers.
-WireWriter head_of(const StoredArray& one) {
-  const bool is_held_so = one.type == type_of(one.array.dtype) || (is_int4(one.type) && dtype_of(one.type) == one.array.dtype);
-  if (!is_held_so || (one.array.size() > 0 && !one.array.buffer))
-    refuse("tensor " + one.name + " of " + name_of(one.type), "a type that tensors have here");
-  WireWriter out;
-  for (const std::int64_t size : one.array.shape) out.varint(1, varint_of(size));
-  out.varint(2, static_cast<std::uint64_t>(one.type));
-  if (!one.name.empty()) out.bytes(8, one.name);
-  return out;
+void fill(proto::Tensor& to, const StoredArray& from) {
+  const bool is_held_so = from.type == type_of(from.array.dtype) || (is_int4(from.type) && dtype_of(from.type) == from.array.dtype);
+  if (!is_held_so || (from.array.size() > 0 && !from.array.buffer))
+    refuse("tensor " + from.name + " of " + name_of(from.type), "a type that tensors have here");
+  for (const std::int64_t size : from.array.shape) to.add_dims(size);
+  to.set_data_type(static_cast<std::int32_t>(from.type));
+  if (!from.name.empty()) to.set_name(from.name);
+}
+void fill_whole(proto::Tensor& to, const StoredArray& from) {
+  fill(to, from);
+  const HostArray held = data_of(from);
+  to.set_raw_data(span_of(held).data(), span_of(held).size());
 }
 
-std::string tensor_text(const StoredArray& one) {
-  WireWriter out = head_of(one);
-  const HostArray held = data_of(one);
-  const auto data = span_of(held);
-  return out.bytes(9, {reinterpret_cast<const char*>(data.data()), data.size()}).text();
-}
+void fill_whole(proto::Graph& to, const Graph& from);
 
-std::string graph_text(const Graph& graph);
-
-std::string attribute_text(const Attribute& one) {
+void fill(proto::Attribute& to, const Attribute& from) {
   using Kind = Attribute::Kind;
-  WireWriter out;
-  out.bytes(1, one.name);
-  if (!one.reference.empty()) out.bytes(21, one.reference);
-  else switch (one.kind) {
-      case Kind::Float: out.fixed32(2, one.number); break;
-      case Kind::Int: out.varint(3, varint_of(one.integer)); break;
-      case Kind::String: out.bytes(4, one.text); break;
-      case Kind::Tensor: out.bytes(5, tensor_text(*one.tensor)); break;
-      case Kind::Graph: out.bytes(6, graph_text(*one.graph)); break;
-      case Kind::Floats:
-        for (const float number : one.numbers) out.fixed32(7, number);
-        break;
-      case Kind::Ints:
-        for (const std::int64_t integer : one.integers) out.varint(8, varint_of(integer));
-        break;
-      case Kind::Strings:
-        for (const std::string& text : one.texts) out.bytes(9, text);
-        break;
-      default: refuse("the attribute " + one.name, "numbers, texts, a tensor or a graph");
-    }
-  return out.varint(20, static_cast<std::uint64_t>(one.kind)).text();
-}
-
-std::string node_text(const Node& node) {
-  WireWriter out;
-  for (const std::string& one : node.inputs) out.bytes(1, one);
-  for (const std::string& one : node.outputs) out.bytes(2, one);
-  if (!node.name.empty()) out.bytes(3, node.name);
-  out.bytes(4, node.type);
-  for (const Attribute& one : node.attributes) out.bytes(5, attribute_text(one));
-  if (!node.domain.empty()) out.bytes(7, node.domain);
-  return out.text();
-}
-
-std::string tensor_type_text(const ValueType& value) {
-  WireWriter tensor, shape;
-  tensor.varint(1, static_cast<std::uint64_t>(value.element));
-  for (std::size_t i = 0; i < value.sizes.size(); ++i) {
-    WireWriter size;
-    if (value.sizes[i] >= 0) size.varint(1, varint_of(value.sizes[i]));
-    else if (i < value.symbols.size() && !value.symbols[i].empty()) size.bytes(2, value.symbols[i]);
-    shape.bytes(1, size.text());
+  to.set_name(from.name);
+  to.set_type(static_cast<std::int32_t>(from.kind));
+  if (!from.reference.empty()) {
+    to.set_ref_attr_name(from.reference);
+    return;
   }
-  if (value.has_shape) tensor.bytes(2, shape.text());
-  return WireWriter().bytes(1, tensor.text()).text();
-}
-
-std::string value_text(const ValueType& value) {
-  if (value.kind != ValueType::Kind::Tensor) refuse("the value " + value.name + ", which is no tensor", "tensors");
-  WireWriter out;
-  out.bytes(1, value.name);
-  if (value.element != Type::Undefined) out.bytes(2, tensor_type_text(value));
-  return out.text();
-}
-
-/// What stands before the initializers in a GraphProto, and behind them.
-struct GraphEnds {
-  std::string before, behind;
-  explicit GraphEnds(const Graph& graph) {
-    WireWriter first, last;
-    for (const Node& node : graph.nodes) first.bytes(1, node_text(node));
-    first.bytes(2, graph.name.empty() ? "graph" : graph.name);
-    for (const ValueType& one : graph.inputs) last.bytes(11, value_text(one));
-    for (const ValueType& one : graph.outputs) last.bytes(12, value_text(one));
-    before = first.text(), behind = last.text();
+  switch (from.kind) {
+    case Kind::Float: to.set_f(from.number); break;
+    case Kind::Int: to.set_i(from.integer); break;
+    case Kind::String: to.set_s(from.text); break;
+    case Kind::Tensor: fill_whole(*to.mutable_t(), *from.tensor); break;
+    case Kind::Graph: fill_whole(*to.mutable_g(), *from.graph); break;
+    case Kind::Floats: to.mutable_floats()->Add(from.numbers.begin(), from.numbers.end()); break;
+    case Kind::Ints: to.mutable_ints()->Add(from.integers.begin(), from.integers.end()); break;
+    case Kind::Strings:
+      for (const std::string& text : from.texts) to.add_strings(text);
+      break;
+    default: refuse("the attribute " + from.name, "numbers, texts, a tensor or a graph");
   }
-};
-
-std::string graph_text(const Graph& graph) {
-  const GraphEnds ends(graph);
-  WireWriter initializers;
-  for (const StoredArray& one : graph.initializers) initializers.bytes(5, tensor_text(one));
-  return ends.before + initializers.text() + ends.behind;
 }
 
-std::string opset_text(const std::string& domain, std::int64_t version) {
-  return WireWriter().bytes(1, domain).varint(2, varint_of(version)).text();
+void fill(proto::Node& to, const Node& from) {
+  for (const std::string& one : from.inputs) to.add_input(one);
+  for (const std::string& one : from.outputs) to.add_output(one);
+  if (!from.name.empty()) to.set_name(from.name);
+  to.set_op_type(from.type);
+  for (const Attribute& one : from.attributes) fill(*to.add_attribute(), one);
+  if (!from.domain.empty()) to.set_domain(from.domain);
 }
 
-std::string function_text(const Function& one) {
-  WireWriter out;
-  out.bytes(1, one.name);
-  for (const std::string& input : one.inputs) out.bytes(4, input);
-  for (const std::string& output : one.outputs) out.bytes(5, output);
-  for (const Node& node : one.nodes) out.bytes(7, node_text(node));
-  for (const auto& [domain, version] : one.opsets) out.bytes(9, opset_text(domain, version));
-  out.bytes(10, one.domain);
-  for (const Attribute& attribute : one.defaults) out.bytes(11, attribute_text(attribute));
-  return out.text();
+void fill(proto::Value& to, const ValueType& from) {
+  if (from.kind != ValueType::Kind::Tensor) refuse("the value " + from.name + ", which is no tensor", "tensors");
+  to.set_name(from.name);
+  if (from.element == Type::Undefined) return;
+  proto::Type::OfTensor& tensor = *to.mutable_type()->mutable_tensor_type();
+  tensor.set_elem_type(static_cast<std::int32_t>(from.element));
+  if (!from.has_shape) return;
+  proto::Shape& shape = *tensor.mutable_shape();
+  for (std::size_t i = 0; i < from.sizes.size(); ++i) {
+    proto::Shape::Size& size = *shape.add_dim();
+    if (from.sizes[i] >= 0) size.set_dim_value(from.sizes[i]);
+    else if (i < from.symbols.size() && !from.symbols[i].empty()) size.set_dim_param(from.symbols[i]);
+  }
+}
+
+/// Without the initializers.
+void fill(proto::Graph& to, const Graph& from) {
+  for (const Node& one : from.nodes) fill(*to.add_node(), one);
+  to.set_name(from.name.empty() ? "graph" : from.name);
+  for (const ValueType& one : from.inputs) fill(*to.add_input(), one);
+  for (const ValueType& one : from.outputs) fill(*to.add_output(), one);
+}
+void fill_whole(proto::Graph& to, const Graph& from) {
+  fill(to, from);
+  for (const StoredArray& one : from.initializers) fill_whole(*to.add_initializer(), one);
+}
+
+template <class Message>
+void add_opsets(Message& to, const Opsets& from) {
+  for (const auto& [domain, version] : from) {
+    proto::OperatorSet& one = *to.add_opset_import();
+    one.set_domain(domain);
+    one.set_version(version);
+  }
+}
+
+void fill(proto::Function& to, const Function& from) {
+  to.set_name(from.name);
+  for (const std::string& one : from.inputs) to.add_input(one);
+  for (const std::string& one : from.outputs) to.add_output(one);
+  for (const Node& one : from.nodes) fill(*to.add_node(), one);
+  add_opsets(to, from.opsets);
+  to.set_domain(from.domain);
+  for (const Attribute& one : from.defaults) fill(*to.add_attribute_proto(), one);
 }
 
 /// Where the numbers of an initializer lie.
@@ -148,63 +133,78 @@ struct External {
   std::uint64_t offset = 0;
 };
 
-std::string external_text(const StoredArray& one, const External& where) {
-  const auto entry = [](const char* key, const std::string& value) { return WireWriter().bytes(1, key).bytes(2, value).text(); };
-  return head_of(one)
-      .bytes(13, entry("location", where.location))
-      .bytes(13, entry("offset", std::to_string(where.offset)))
-      .bytes(13, entry("length", std::to_string(stored_bytes(one))))
-      .varint(14, 1)
-      .text();
+void add_entry(proto::Tensor& to, const char* key, const std::string& value) {
+  proto::Entry& one = *to.add_external_data();
+  one.set_key(key);
+  one.set_value(value);
 }
 
-/// A model's bytes in their order: texts, and numbers that are not copied.
-class Pieces {
+/// A field of so many bytes, which the caller writes behind its beginning: numbers are not copied into a message.
+void begin(CodedOutputStream& out, int field, std::uint64_t bytes) {
+  out.WriteTag(static_cast<std::uint32_t>(field) << 3 | 2);
+  out.WriteVarint64(bytes);
+}
+std::uint64_t bytes_of_field(std::uint64_t bytes) { return 1 + CodedOutputStream::VarintSize64(bytes) + bytes; }  // of one below 16
+
+/// `externals`: one for each initializer, or none.
+void write_model(const File& file, const std::vector<External>& externals, google::protobuf::io::ZeroCopyOutputStream& to) {
+  proto::Model before, behind;  // the graph, in the order of the fields
+  before.set_ir_version(file.ir_version);
+  if (!file.producer.empty()) before.set_producer_name(file.producer);
+  add_opsets(behind, file.opsets);
+  for (const Function& one : file.functions) fill(*behind.add_functions(), one);
+  proto::Graph graph;
+  fill(graph, file.graph);
+  std::vector<std::pair<proto::Tensor, std::uint64_t>> initializers;  // with their bytes
+  std::uint64_t graph_bytes = graph.ByteSizeLong();
+  for (std::size_t i = 0; i < file.graph.initializers.size(); ++i) {
+    const StoredArray& one = file.graph.initializers[i];
+    auto& [tensor, size] = initializers.emplace_back();
+    fill(tensor, one);
+    if (!externals.empty()) {
+      add_entry(tensor, "location", externals[i].location);
+      add_entry(tensor, "offset", std::to_string(externals[i].offset));
+      add_entry(tensor, "length", std::to_string(stored_bytes(one)));
+      tensor.set_data_location(1);
+    }
+    size = tensor.ByteSizeLong() + (externals.empty() ? bytes_of_field(stored_bytes(one)) : 0);
+    graph_bytes += bytes_of_field(size);
+  }
+  const std::uint64_t bytes = before.ByteSizeLong() + bytes_of_field(graph_bytes) + behind.ByteSizeLong();
+  if (bytes > kMostInMessage)
+    refuse("a model of " + std::to_string(bytes) + " bytes", "less than 2 GiB beside external data: constants are parts of the graph");
+  CodedOutputStream out(&to);
+  before.SerializeToCodedStream(&out);
+  begin(out, proto::Model::kGraphFieldNumber, graph_bytes);
+  graph.SerializeToCodedStream(&out);
+  for (std::size_t i = 0; i < initializers.size(); ++i) {
+    const auto& [tensor, size] = initializers[i];
+    begin(out, proto::Graph::kInitializerFieldNumber, size);
+    tensor.SerializeToCodedStream(&out);
+    if (!externals.empty()) continue;
+    const HostArray held = data_of(file.graph.initializers[i]);
+    const auto numbers = span_of(held);
+    begin(out, proto::Tensor::kRawDataFieldNumber, numbers.size());
+    out.WriteRaw(numbers.data(), static_cast<int>(numbers.size()));
+  }
+  behind.SerializeToCodedStream(&out);
+}
+
+/// No exception goes through protobuf, which calls it.
+class IntoFile final : public google::protobuf::io::CopyingOutputStream {
  public:
-  /// `externals`: one for each initializer, or none. The file must outlive the pieces.
-  Pieces(const File& file, const std::vector<External>& externals) {
-    GraphEnds ends(file.graph);
-    add(std::move(ends.before));
-    for (std::size_t i = 0; i < file.graph.initializers.size(); ++i) {
-      const StoredArray& one = file.graph.initializers[i];
-      if (!externals.empty()) {
-        add(WireWriter().bytes(5, external_text(one, externals[i])).text());
-        continue;
-      }
-      const std::string head = head_of(one).begin_bytes(9, stored_bytes(one)).text();
-      held_.push_back(data_of(one));
-      const auto data = span_of(held_.back());
-      add(WireWriter().begin_bytes(5, head.size() + data.size()).text() + head, data);
-    }
-    add(std::move(ends.behind));
-    WireWriter first, last;
-    first.varint(1, varint_of(file.ir_version));
-    if (!file.producer.empty()) first.bytes(2, file.producer);
-    first.begin_bytes(7, size_);
-    for (const auto& [domain, version] : file.opsets) last.bytes(8, opset_text(domain, version));
-    for (const Function& one : file.functions) last.bytes(25, function_text(one));
-    pieces_.insert(pieces_.begin(), {first.text(), {}});
-    size_ += first.text().size();
-    add(last.text());
+  explicit IntoFile(io::AtomicFile& file) : file_(file) {}
+  bool Write(const void* data, int size) override {
+    try {
+      file_.write({static_cast<const std::byte*>(data), static_cast<std::size_t>(size)});
+    } catch (...) { failure_ = std::current_exception(); }
+    return !failure_;
   }
-  std::uint64_t size() const { return size_; }
-  template <class Write>
-  void each(Write write) const {
-    for (const auto& [text, data] : pieces_) {
-      write(std::as_bytes(std::span(text)));
-      write(data);
-    }
-  }
+  const std::exception_ptr& failure() const { return failure_; }
 
  private:
-  void add(std::string text, std::span<const std::byte> data = {}) {
-    size_ += text.size() + data.size();
-    pieces_.emplace_back(std::move(text), data);
-  }
-
-  std::vector<HostArray> held_;
-  std::vector<std::pair<std::string, std::span<const std::byte>>> pieces_;
-  std::uint64_t size_ = 0;
+  io::AtomicFile& file_;
+  std::exception_ptr failure_;
 };
 
 std::string name_in_folder(const std::string& path) { return path.substr(path.rfind('/') + 1); }
@@ -213,7 +213,8 @@ std::string name_in_folder(const std::string& path) { return path.substr(path.rf
 
 std::string bytes_of(const File& file) {
   std::string out;
-  Pieces(file, {}).each([&](std::span<const std::byte> piece) { out.append(reinterpret_cast<const char*>(piece.data()), piece.size()); });
+  google::protobuf::io::StringOutputStream to(&out);
+  write_model(file, {}, to);
   return out;
 }
 
@@ -236,12 +237,13 @@ void write_file(const File& file, const std::string& path, const WriteOptions& o
     }
     data.commit();
   }
-  const Pieces pieces(file, externals);
-  if (pieces.size() > kMostInMessage)
-    refuse("a model of " + std::to_string(pieces.size()) + " bytes",
-           "less than 2 GiB beside external data: constants are parts of the graph");
   io::AtomicFile model(path, "onnx::save");
-  pieces.each([&](std::span<const std::byte> piece) { model.write(piece); });
+  IntoFile into(model);
+  {
+    google::protobuf::io::CopyingOutputStreamAdaptor to(&into, kPiece);
+    write_model(file, externals, to);
+  }
+  if (into.failure()) std::rethrow_exception(into.failure());
   model.commit();
 }
 
