@@ -13,7 +13,7 @@ strip -o "$stage/libtegula_cuda.so" "$build/libtegula_cuda.so"
 all=$(echo tests/test_{ops,compile,cuda,property,dist} bench/bench_{gpu,sequences_gpu,loops,nets,start,mnist_race,cifar10,collectives})
 for program in ${PROGRAMS:-$all} tegula tegula-nvrtc; do
   strip -o "$stage/$(basename "$program")" "$build/$program"
-  ldd "$build/$program" | awk '$3 ~ /lib(dnnl|hwy|OpenCL|png|jpeg|gtest|zstd|utf8proc|pcre2|csv|crypto)/ {print $3}'
+  ldd "$build/$program" | awk '$3 ~ /lib(dnnl|hwy|OpenCL|png|jpeg|gtest|zstd|utf8proc|pcre2|csv|crypto|protobuf)/ {print $3}'
 done | sort -u | while read -r library; do cp -L "$library" "$stage/"; done
 data=$root/../shared/data
 [ -d "$data/../peers" ] && cp -r "$data/../peers" "$stage/peers"

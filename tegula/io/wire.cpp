@@ -78,14 +78,9 @@ WireWriter& WireWriter::fixed32(std::uint32_t number, float value) {
 }
 
 WireWriter& WireWriter::bytes(std::uint32_t number, std::string_view value) {
-  begin_bytes(number, value.size());
-  text_ += value;
-  return *this;
-}
-
-WireWriter& WireWriter::begin_bytes(std::uint32_t number, std::uint64_t length) {
   key(number, Wire::Bytes);
-  this->number(length);
+  this->number(value.size());
+  text_ += value;
   return *this;
 }
 

@@ -49,8 +49,6 @@ class WireWriter {
   WireWriter& fixed64(std::uint32_t number, double value);
   WireWriter& fixed32(std::uint32_t number, float value);
   WireWriter& bytes(std::uint32_t number, std::string_view value);  // a string, or the bytes of a message
-  /// The beginning of a field of so many bytes, which the caller writes behind text(): what is large is not copied into a message first.
-  WireWriter& begin_bytes(std::uint32_t number, std::uint64_t length);
   const std::string& text() const { return text_; }
 
  private:

@@ -8,6 +8,7 @@
 #include "tegula/data/objects/voc.h"
 #include "tegula/io/jpeg.h"
 #include "tegula/io/npy.h"
+#include "tegula/onnx/file.h"
 
 namespace {
 
@@ -32,5 +33,7 @@ int main() {
   const bool read = says("libzip-dev", [] { tegula::io::parse_npz({}, "x.npz"); });
   const bool write = says("libzip-dev", [] { tegula::io::write_npz("x.npz", {}); });
   const bool voc = says("libexpat1-dev", [] { tegula::data::parse_voc({}, "x.xml"); });
-  return jpeg && read && write && voc ? 0 : 1;
+  const bool onnx = says("protobuf-compiler and libprotobuf-dev", [] { tegula::onnx::read_file("x.onnx"); });
+  const bool save = says("protobuf-compiler and libprotobuf-dev", [] { tegula::onnx::write_file({}, "x.onnx"); });
+  return jpeg && read && write && voc && onnx && save ? 0 : 1;
 }
