@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "tegula/core/json.h"
+#include "tegula/core/setting.h"
 
 namespace tegula::runtime {
 namespace {
@@ -167,6 +168,13 @@ TuningFile& tuning_file() {
 bool tuning_enabled() {
   static const bool enabled = environment("TEGULA_TUNE") != "0";
   return enabled;
+}
+
+CallChoice call_choice() {
+  const auto word = word_set("TEGULA_TUNE", {"0", "1", "all", "tiles"}, "jit");
+  if (!word) return CallChoice::Remembered;
+  constexpr CallChoice choices[] = {CallChoice::Library, CallChoice::Remembered, CallChoice::Measured, CallChoice::Tiles};
+  return choices[*word];
 }
 
 }  // namespace tegula::runtime

@@ -68,4 +68,14 @@ TuningFile& tuning_file();
 /// True if algorithms are measured. With TEGULA_TUNE=0 the library's own guess is taken, and nothing is remembered.
 bool tuning_enabled();
 
+/// Who computes a call that both the device's library and tile programs compute (graph/in_tiles.h); TEGULA_TUNE at that moment.
+enum class CallChoice : std::uint8_t {
+  Remembered,  // as the tuning file says, and the library where it says nothing
+  Measured,  // "all": what is not in the file is measured, by all programs and by the library
+  Library,  // "0"
+  Tiles,  // "tiles": the first program, for tests and comparisons
+};
+/// Throws Error for another word.
+CallChoice call_choice();
+
 }  // namespace tegula::runtime

@@ -6,6 +6,7 @@
 
 #include "tegula/compile/description.h"
 #include "tegula/compile/parameter.h"
+#include "tegula/compile/plan/choose_way.h"
 #include "tegula/compile/plan/known_programs.h"
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
@@ -136,27 +137,9 @@ std::vector<std::int64_t> extents_that_change(const Plan& plan, int i) {
   return out;
 }
 
-void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& device) {
+/// What an op's programs need in the plan, and their launches.
+void add_launches(Plan& plan, int i, const std::vector<int>& values, KernelContext& context) {
   const Item& item = plan.graph[i];
-  std::vector<KernelContext::Operand> inputs;
-  for (int input : item.inputs)
-    inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype, access_of(plan.graph, input).layout.strides});
-  if (item.prologue->input >= 0) {
-    const Shape& shape = item.prologue->shape;
-    inputs[static_cast<std::size_t>(item.prologue->input)] = {shape, item.prologue->value.words.back().dtype, Layout::dense(shape).strides};
-  }
-  const std::vector<int> values = values_of(i);
-  std::vector<KernelContext::Operand> outputs;
-  std::vector<bool> wanted;
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    const Result result = item.results.empty() ? Result{item.shape, item.dtype} : item.results[k];
-    outputs.push_back({result.shape, result.dtype, Layout::dense(result.shape).strides});
-    wanted.push_back(values[k] >= 0);
-  }
-  KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), plan.tiles);
-  if (item.prologue->input >= 0) context.set_computed(item.prologue->input, element_of(item, device.traits().numbers_in_memory));
-  context.set_changing(extents_that_change(plan, i));
-  item.as<KernelOp>().lower(context);
   plan.extents.insert(plan.extents.end(), context.extents().begin(), context.extents().end());
   std::vector<int> scratch;
   for (auto bytes : context.scratch_bytes()) {
@@ -225,6 +208,62 @@ void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device&
   }
 }
 
+void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& device) {
+  const Item& item = plan.graph[i];
+  std::vector<KernelContext::Operand> inputs;
+  for (int input : item.inputs)
+    inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype, access_of(plan.graph, input).layout.strides});
+  if (item.prologue->input >= 0) {
+    const Shape& shape = item.prologue->shape;
+    inputs[static_cast<std::size_t>(item.prologue->input)] = {shape, item.prologue->value.words.back().dtype, Layout::dense(shape).strides};
+  }
+  const std::vector<int> values = values_of(i);
+  std::vector<KernelContext::Operand> outputs;
+  std::vector<bool> wanted;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const Result result = item.results.empty() ? Result{item.shape, item.dtype} : item.results[k];
+    outputs.push_back({result.shape, result.dtype, Layout::dense(result.shape).strides});
+    wanted.push_back(values[k] >= 0);
+  }
+  KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), plan.tiles);
+  if (item.prologue->input >= 0) context.set_computed(item.prologue->input, element_of(item, device.traits().numbers_in_memory));
+  context.set_changing(extents_that_change(plan, i));
+  item.as<KernelOp>().lower(context);
+  add_launches(plan, i, values, context);
+}
+
+/// The call of an item as tile programs, if they are to compute it.
+bool lower_in_tiles(Plan& plan, int i, const std::vector<int>& values, runtime::Device& device) {
+  const Item& item = plan.graph[i];
+  if (!device.traits().many_instances || !dynamic_cast<const InTiles*>(&*item.op)) return false;
+  std::vector<KernelContext::Operand> inputs, outputs;
+  std::vector<Layout> layouts;
+  for (const int input : item.inputs) {
+    layouts.push_back(access_of(plan.graph, input).layout);
+    layouts.back().offset = 0;
+    inputs.push_back({layouts.back().shape, plan.graph[input].dtype, layouts.back().strides});
+  }
+  const std::vector<Layout> results = layouts_of_results(plan.graph, i, values);
+  std::vector<bool> wanted;
+  std::uint8_t unwanted = 0;
+  for (std::size_t k = 0; k < values.size(); ++k) {
+    const DType dtype = item.results.empty() ? item.dtype : item.results[k].dtype;
+    outputs.push_back({results[k].shape, dtype, results[k].strides});
+    wanted.push_back(values[k] >= 0);
+    if (values[k] < 0 && k < 8) unwanted |= static_cast<std::uint8_t>(1u << k);
+  }
+  const runtime::CallDescription call =
+      description_of(item, {.inputs = layouts, .results = results, .dtype = item.dtype, .unwanted = unwanted});
+  if (!call) return false;
+  const std::optional<TileWay> way = choose_way(item, call, {inputs, outputs, wanted}, plan.tiles, device);
+  if (!way) return false;
+  KernelContext context(way->inputs, way->outputs, wanted, plan.tiles);
+  context.set_changing(extents_that_change(plan, i));
+  static_cast<const KernelOp&>(*way->op).lower(context);
+  add_launches(plan, i, values, context);
+  return true;
+}
+
 /// Its pieces are stored within it: no work, but who reads it comes behind who makes them.
 void lower_join(Plan& plan, int i) {
   Step step;
@@ -253,8 +292,8 @@ void lower(Plan& plan, runtime::Device& device) {
     if (source.group >= 0) lower_group(plan, source.group, known, device);
     else if (computes_nothing(plan.graph, source.item, values_of)) continue;
     else if (plan.graph[source.item].assembled) lower_join(plan, source.item);
-    else if (plan.graph[source.item].role() == Role::Library) lower_call(plan, source.item, values_of, device);
-    else lower_kernel(plan, source.item, values_of, device);
+    else if (plan.graph[source.item].role() != Role::Library) lower_kernel(plan, source.item, values_of, device);
+    else if (!lower_in_tiles(plan, source.item, values_of(source.item), device)) lower_call(plan, source.item, values_of, device);
   }
 }
 

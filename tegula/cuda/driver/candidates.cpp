@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tegula/core/setting.h"
 #include "tegula/cuda/blas/blas.h"
 #include "tegula/cuda/blas/blas_gradient.h"
 #include "tegula/cuda/fourier/fourier.h"
@@ -49,16 +48,6 @@ std::vector<Candidate> ways(Context& context, const Matmul& d) {
   return {{d, price.in_halves, small}, {d.in(f32), price.in_f32, small}};
 }
 
-constexpr int kWithWgmma = 90;  // architecture
-constexpr bool kConvolutionInTiles = false;  // H200, ResNet-50: 0.84 of cuDNN forward (docs/benchmarks_gpu.md)
-
-/// Whether the tile programs of ops/products/convolution_tiles.h take its place.
-bool tiles_are_faster(const Convolution& d, int architecture) {
-  static const auto forced = word_set("TEGULA_CONVOLUTION", {"call", "tiles"}, "convolution");
-  if (!d.epilogue.is_empty() || d.bias_gradient) return false;
-  return forced ? *forced == 1 : kConvolutionInTiles && architecture == kWithWgmma;
-}
-
 std::vector<Candidate> ways(Context& context, const Convolution& d) {
   Convolution best = d;
   const runtime::Sums sums = runtime::sums_of(d.epilogue);
@@ -68,7 +57,7 @@ std::vector<Candidate> ways(Context& context, const Convolution& d) {
   if (d.dtype() != f64)
     best.input.layout = Layout::channels_last(d.input.layout.shape), best.weight.layout = Layout::channels_last(d.weight.layout.shape),
     best.output.layout = Layout::channels_last(d.output.layout.shape);
-  std::vector<Candidate> out{{best, {}, tiles_are_faster(d, context.card.architecture)}};
+  std::vector<Candidate> out{{best}};
   if (best != as_it_lies) out.push_back({as_it_lies});
   if (!is_half(d.dtype())) return out;
   // Groups are not priced: as TF32, cuDNN takes 99 us for the step of a layer that takes 63 us in bf16 (64 channels in 8 groups, H200).
@@ -81,7 +70,7 @@ std::vector<Candidate> ways(Context& context, const Convolution& d) {
 }
 
 std::vector<Candidate> ways(Context& context, const runtime::Attention& d) {
-  return std::vector<Candidate>(attends(context, d) ? 1 : 0, {d, {}, programs_are_faster(d, context.card.architecture)});
+  return std::vector<Candidate>(attends(context, d) ? 1 : 0, {d});
 }
 std::vector<Candidate> ways(Context&, const std::monostate&) { return {}; }
 std::vector<Candidate> ways(Context&, const runtime::Packing&) { return {}; }

@@ -19,7 +19,7 @@ namespace {
 DType sum_dtype(DType dtype) { return dtype == f64 ? f64 : f32; }
 
 /// Shared by both passes. An op computes from its inputs alone: the backward pass takes the forward's results as it takes q.
-class AnyAttention : public LibraryOp, public Composed {
+class AnyAttention : public LibraryOp, public Composed, public InTiles {
  public:
   AnyAttention(const AttentionForm& form, bool backward) : form_(form), backward_(backward) {}
 
@@ -69,8 +69,13 @@ class AnyAttention : public LibraryOp, public Composed {
     return backward_ ? plain_attention_gradients(form_, inputs) : plain_attention(form_, inputs);
   }
   bool is_call_of(const runtime::Device& device, std::span<const Tensor> inputs) const override {
-    const std::vector<runtime::Candidate> ways = ways_of(device, inputs);
-    return !ways.empty() && !is_better_in_tiles(ways, inputs);
+    std::vector<Layout> layouts;
+    for (const Tensor& x : inputs) layouts.push_back(Layout::dense(x.shape()));
+    return !device.candidates(description(layouts, inputs[0].dtype())).empty();
+  }
+  std::vector<TileWay> ways_in_tiles(const runtime::CallDescription&, const Operands& operands,
+                                     const tile::TilePreference&) const override {
+    return attention_ways(form_, backward_, operands);
   }
 
   std::vector<Tensor> in_halves(DType half, const runtime::Device& device, std::span<const Tensor> inputs) const override {
@@ -117,16 +122,6 @@ class AnyAttention : public LibraryOp, public Composed {
   void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override {}
 
  protected:
-  std::vector<runtime::Candidate> ways_of(const runtime::Device& device, std::span<const Tensor> inputs) const {
-    std::vector<Layout> layouts;
-    for (const Tensor& x : inputs) layouts.push_back(Layout::dense(x.shape()));
-    return device.candidates(description(layouts, inputs[0].dtype()));
-  }
-  bool is_better_in_tiles(const std::vector<runtime::Candidate>& ways, std::span<const Tensor> inputs) const {
-    return !ways.empty() && ways[0].programs_are_faster &&
-           (backward_ ? describes_attention_tiles_backward(form_, inputs) : describes_attention_tiles(form_, inputs));
-  }
-
   static constexpr std::size_t kGradients = 3;  // gradients of q, k and v
   enum class Role : std::uint8_t { Rows, Scores, Sums, Other };
   Role role_of(int index) const {
@@ -168,9 +163,6 @@ class AttentionGradientOp final : public AnyAttention {
  public:
   explicit AttentionGradientOp(const AttentionForm& form) : AnyAttention(form, true) {}
   std::string_view name() const override { return "attention_backward"; }
-  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape&) const override {
-    return is_better_in_tiles(ways_of(device, inputs), inputs) ? attention_tiles_gradients(form_, inputs) : std::vector<Tensor>();
-  }
   std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {
     const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
     const DType dtype = inputs[0].dtype();
@@ -209,7 +201,7 @@ class AttentionOp final : public AnyAttention {
   std::string_view name() const override { return "attention"; }
   std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape&) const override {
     if (auto few = attention_decode(form_, inputs, device)) return *few;
-    return is_better_in_tiles(ways_of(device, inputs), inputs) ? attention_tiles_nodes(form_, inputs) : std::vector<Tensor>();
+    return {};
   }
   std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {
     const Shape &q = inputs[0].shape(), &v = inputs[2].shape();

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cmath>
 #include <numbers>
+#include <string>
 
 #include "tegula/core/divide.h"
 #include "tegula/graph/structural.h"
@@ -122,11 +123,10 @@ class AttentionTilesOp final : public KernelOp {
 
 }  // namespace
 
-bool describes_attention_tiles(const AttentionForm& form, std::span<const Tensor> inputs) {
-  const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
+bool describes_attention_tiles(const AttentionForm& form, std::span<const Shape> inputs, DType dtype) {
+  const Shape &q = inputs[0], &k = inputs[1], &v = inputs[2];
   const bool whole = q.rank() == 4 && numel(q) > 0 && numel(k) > 0 && numel(v) > 0;
-  return whole && is_half(inputs[0].dtype()) && is_width(q[3]) && is_width(v[3]) && form.dropout == 0 && form.scale > 0 &&
-         std::isfinite(form.scale);
+  return whole && is_half(dtype) && is_width(q[3]) && is_width(v[3]) && form.dropout == 0 && form.scale > 0 && std::isfinite(form.scale);
 }
 
 std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<const Tensor> inputs, std::int64_t keys) {
@@ -135,6 +135,35 @@ std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<c
   std::vector<Tensor> given(inputs.begin(), inputs.end());
   hide_unseen(form, given);
   return make_nodes(Ref<const Op>(new AttentionTilesOp(form, keys)), given, results, Line::current());
+}
+
+std::vector<TileWay> attention_ways(const AttentionForm& form, bool backward, const InTiles::Operands& operands) {
+  if (form.mask || form.lengths || form.start) return {};
+  std::vector<Shape> shapes;
+  for (const KernelContext::Operand& one : operands.inputs) shapes.push_back(one.shape);
+  const DType dtype = operands.inputs[0].dtype;
+  if (!(backward ? describes_attention_tiles_backward(form, shapes, dtype) : describes_attention_tiles(form, shapes, dtype))) return {};
+  for (std::size_t k = 0; k < operands.outputs.size(); ++k) {
+    const Shape& shape = operands.outputs[k].shape;
+    const Strides dense = Layout::dense(shape).strides;
+    for (int axis = 0; operands.wanted[k] && axis < shape.rank(); ++axis)
+      if (shape[axis] != 1 && operands.outputs[k].strides[axis] != dense[axis]) return {};
+  }
+  TileWay way{.text = "tiles",
+              .inputs = {operands.inputs.begin(), operands.inputs.end()},
+              .outputs = {operands.outputs.begin(), operands.outputs.end()}};
+  if (backward) {
+    way.op = attention_tiles_gradients_op(form);
+    return {way};
+  }
+  std::vector<TileWay> ways;
+  const std::int64_t usual = std::max(shapes[0].back(), shapes[2].back()) == kWide ? kKeys : kFewerKeys;
+  for (const std::int64_t keys : {usual, kKeys + kFewerKeys - usual}) {
+    way.op = Ref<const Op>(new AttentionTilesOp(form, keys));
+    way.text = "tiles of " + std::to_string(keys) + " keys";
+    ways.push_back(way);
+  }
+  return ways;
 }
 
 }  // namespace tegula::ops

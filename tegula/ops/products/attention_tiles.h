@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "tegula/graph/in_tiles.h"
 #include "tegula/graph/tensor.h"
 #include "tegula/ops/products/attention_op.h"
 
@@ -12,13 +13,18 @@ namespace tegula::ops {
 /// Attention (inputs and results as of attention_nodes) by "FlashAttention-2" (Dao, 2023): an instance has a block of queries and walks over blocks of keys; of
 /// each row it carries the greatest score, the sum of exponentials and the sum of values. Keys before the diagonal are not masked. The blocks with most keys come
 /// first, and heads beside each other, so that their keys stay in the cache.
-bool describes_attention_tiles(const AttentionForm& form, std::span<const Tensor> inputs);
+bool describes_attention_tiles(const AttentionForm& form, std::span<const Shape> inputs, DType dtype);
 /// `keys`: of a block, 64 or 128; 0: what is faster at this width.
 std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<const Tensor> inputs, std::int64_t keys = 0);
 
 /// Its gradients (inputs and results as of plain_attention_gradients; nobody may want the last one): a pass over blocks of keys for those of keys and values, one over
 /// blocks of queries for those of queries.
-bool describes_attention_tiles_backward(const AttentionForm& form, std::span<const Tensor> inputs);
+bool describes_attention_tiles_backward(const AttentionForm& form, std::span<const Shape> inputs, DType dtype);
 std::vector<Tensor> attention_tiles_gradients(const AttentionForm& form, std::span<const Tensor> inputs);
+
+/// The programs for attention, or its gradients, without masks, lengths and places: those hide keys by ops around the program.
+std::vector<TileWay> attention_ways(const AttentionForm& form, bool backward, const InTiles::Operands& operands);
+/// The program of the gradients.
+Ref<const Op> attention_tiles_gradients_op(const AttentionForm& form);
 
 }  // namespace tegula::ops

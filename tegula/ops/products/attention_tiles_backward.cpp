@@ -186,10 +186,11 @@ class AttentionTilesBackwardOp final : public KernelOp {
 
 }  // namespace
 
-bool describes_attention_tiles_backward(const AttentionForm& form, std::span<const Tensor> inputs) {
-  const bool has_room = std::max(inputs[0].shape().back(), inputs[2].shape().back()) <= kWidest;
-  return has_room && describes_attention_tiles(form, inputs);
+bool describes_attention_tiles_backward(const AttentionForm& form, std::span<const Shape> inputs, DType dtype) {
+  return std::max(inputs[0].back(), inputs[2].back()) <= kWidest && describes_attention_tiles(form, inputs, dtype);
 }
+
+Ref<const Op> attention_tiles_gradients_op(const AttentionForm& form) { return Ref<const Op>(new AttentionTilesBackwardOp(form)); }
 
 std::vector<Tensor> attention_tiles_gradients(const AttentionForm& form, std::span<const Tensor> inputs) {
   const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
@@ -200,7 +201,7 @@ std::vector<Tensor> attention_tiles_gradients(const AttentionForm& form, std::sp
                             {{q[0], q[1], q[2], k[2]}, dtype}};
   std::vector<Tensor> given(inputs.begin(), inputs.end());
   hide_unseen(form, given);
-  return make_nodes(Ref<const Op>(new AttentionTilesBackwardOp(form)), given, results, Line::current());
+  return make_nodes(attention_tiles_gradients_op(form), given, results, Line::current());
 }
 
 }  // namespace tegula::ops

@@ -26,7 +26,7 @@ using runtime::ConvolutionPass;
 
 /// One of the three sums over (x, weight, y); each is linear in both of its inputs, and its gradients are the other two.
 ///   Forward (x, w) -> y    BackwardData (y, w) -> x    BackwardWeight (x, y) -> w
-class ConvolutionOp final : public LibraryOp {
+class ConvolutionOp final : public LibraryOp, public InTiles {
  public:
   ConvolutionOp(ConvolutionPass pass, const Window& window, std::int64_t groups) : pass_(pass), window_(window), groups_(groups) {}
 
@@ -85,16 +85,19 @@ class ConvolutionOp final : public LibraryOp {
     if (with_room_between_images(slice.layout)) return true;
     return with_room_between_pixels(slice.layout) && (which <= kResult || rules.reads_pixels_apart);
   }
-  /// Tile programs where the device says so; a group for each channel, on devices whose kernels are made: those of the libraries take longer to make than to run
+  /// A group for each channel, on devices whose kernels are made: those of the libraries take longer to make than to run
   /// for an epoch.
   std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const override {
     const Shape &first = inputs[0].shape(), &second = inputs[1].shape();
-    if (auto tiles = in_tiles(device, inputs, shape); !tiles.empty()) return tiles;
     const bool is_depthwise = ops::describes_depthwise(first, pass_ == ConvolutionPass::BackwardWeight ? shape : second, groups_);
     if (!is_depthwise || !device.traits().many_instances) return {};
     const auto way = best(device, describe(Layout::dense(first), Layout::dense(second), Layout::dense(shape), inputs[0].dtype()));
     if (!way || way->input.layout != Layout::channels_last(way->input.layout.shape)) return {};
     return {ops::depthwise(pass_, window_, inputs[0], inputs[1], shape)};
+  }
+  std::vector<TileWay> ways_in_tiles(const runtime::CallDescription& call, const Operands& operands,
+                                     const tile::TilePreference& tiles) const override {
+    return ops::convolution_ways(std::get<runtime::Convolution>(call), window_, operands, tiles.instances);
   }
   int bias_axis() const override { return pass_ == ConvolutionPass::Forward ? 1 : -1; }
   int weight_axis() const override { return pass_ == ConvolutionPass::Forward ? 0 : -1; }
@@ -130,21 +133,6 @@ class ConvolutionOp final : public LibraryOp {
   }
 
  private:
-  /// As programs of ops/products/convolution_tiles.h.
-  std::vector<Tensor> in_tiles(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const {
-    const bool data = pass_ == ConvolutionPass::BackwardData, to_weight = pass_ == ConvolutionPass::BackwardWeight;
-    const Shape &x = data ? shape : inputs[0].shape(), &weight = to_weight ? shape : inputs[1].shape(),
-                &y = data        ? inputs[0].shape()
-                     : to_weight ? inputs[1].shape()
-                                 : shape;
-    const DType dtype = inputs[0].dtype();
-    if (!ops::describes_convolution_tiles(pass_, window_, groups_, dtype, x, weight)) return {};
-    const auto ways =
-        device.candidates(describe(Layout::dense(inputs[0].shape()), Layout::dense(inputs[1].shape()), Layout::dense(shape), dtype));
-    if (ways.empty() || !ways.front().programs_are_faster) return {};
-    return {ops::convolution_tiles(pass_, window_, inputs[0], inputs[1], shape,
-                                   ops::choose_convolution_tile(pass_, window_, x, weight, y, device.facts().tiles.instances))};
-  }
   /// As the device would rather have it.
   static std::optional<runtime::Convolution> best(const runtime::Device& device, const runtime::Convolution& asked) {
     const std::vector<runtime::Candidate> ways = device.candidates(asked);

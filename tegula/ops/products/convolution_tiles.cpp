@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <cmath>
+#include <string>
 #include <utility>
 
 #include "tegula/core/divide.h"
@@ -20,8 +21,6 @@ using runtime::ConvolutionPass;
 using runtime::Expression;
 using tile::Tile, tile::arange;
 using Mask = TypedLaunch::Mask;
-
-constexpr std::int64_t kLine = 8;  // halves that memory and the copy engine move at a time: channels are multiples of it
 
 /// x over `step`, rounded up; of numbers of the launch.
 std::int64_t blocks_of(std::int64_t size, std::int64_t block) { return std::max<std::int64_t>(divide_up(size, block), 1); }
@@ -278,7 +277,8 @@ class ConvolutionTilesOp final : public KernelOp {
         acc = dot(trans(gradient), windows, acc);
       }
       auto o = col(o0 + arange(0, tile_.channels)), c = tile::row(c0 + arange(0, tile_.terms));
-      store(to + ((part * filters + o) * columns + (tap * C + c)), acc, o < filters && c < C);
+      auto within = parts == 1 && of_taps(context) ? c * taps() + tap : tap * C + c;
+      store(to + ((part * filters + o) * columns + within), acc, o < filters && c < C);
       k.launch({blocks_of(O, tile_.channels) * taps() * chunks, parts, 1}, operations(of_y, of_w));
     }
     if (parts > 1) add_parts(context, scratch, parts, O * columns);
@@ -290,9 +290,17 @@ class ConvolutionTilesOp final : public KernelOp {
     auto length = k.number(size), end = k.number(parts), at = k.positions(0, block);
     auto total = tile::full_of({block}, 0, f32);
     for (auto part : tile::range(0, end)) total += load(from + (part * length + at), at < length);
-    store(y + at, total, at < length);
+    auto place = at;
+    if (of_taps(context)) {
+      const std::int64_t channels = context.output().shape[3];
+      auto row = at / (channels * taps()), within = at % (channels * taps());
+      place = row * (channels * taps()) + (within % channels * taps() + within / channels);
+    }
+    store(y + place, total, at < length);
     k.launch({blocks_of(size, block), 1, 1}, static_cast<double>(parts * size));
   }
+  /// Whether the weight's gradient lies in rows of taps, a row for each channel.
+  bool of_taps(const KernelContext& context) const { return context.output().strides[3] != 1 && taps() > 1; }
   static double operations(const Sizes& y, const Sizes& w) {
     return 2.0 * static_cast<double>(y[0] * y[1] * y[2]) * static_cast<double>(w[0] * w[1] * w[2] * w[3]);
   }
@@ -304,129 +312,10 @@ class ConvolutionTilesOp final : public KernelOp {
   std::vector<std::int64_t> written_;  // the epilogue, as an attribute
 };
 
-/// Windows of one pixel that are all there: an image is a line of pixels, and all images are one.
-bool is_line(const Window& window) {
-  return numel(window.size) == 1 && numel(window.stride) == 1 && window.low == Dims{0, 0} && window.high == Dims{0, 0};
-}
-
-/// The block of so many pixels that covers all with the fewest beyond them; the widest one of those.
-ConvolutionTile with_block(ConvolutionTile tile, std::int64_t pixels, const Sizes& of) {
-  double least = -1;
-  for (std::int64_t columns = 1; columns <= pixels; columns *= 2) {
-    for (std::int64_t rows = 1; rows * columns <= pixels; rows *= 2) {
-      const std::int64_t images = pixels / (rows * columns);
-      const auto covered = [](std::int64_t size, std::int64_t block) { return static_cast<double>(divide_up(size, block) * block); };
-      const double all = covered(of[0], images) * covered(of[1], rows) * covered(of[2], columns);
-      if (least >= 0 && all > least) continue;
-      least = all;
-      tile.images = images, tile.rows = rows, tile.columns = columns;
-    }
-  }
-  return tile;
-}
-
 }  // namespace
 
-bool describes_convolution_tiles(ConvolutionPass pass, const Window& window, std::int64_t groups, DType dtype, const Shape& x,
-                                 const Shape& weight) {
-  if (window.axes() != 2 || groups != 1 || !is_half(dtype) || numel(x) == 0 || numel(weight) == 0) return false;
-  if (x[1] % kLine != 0 || weight[0] % kLine != 0) return false;
-  for (int axis = 0; axis < 2; ++axis) {
-    if (window.stride[axis] > kLine || window.low[axis] < 0) return false;
-    if (pass == ConvolutionPass::BackwardData && window.stride[axis] > 1 && window.dilation[axis] > 1) return false;
-  }
-  return true;
-}
-
-namespace {
-
-constexpr std::int64_t kInstancesOfProcessor = 4;  // that `instances` counts (simt/card.cpp)
-
-/// How many parts of so many steps take least, of so many blocks of sums: two instances are on a multiprocessor at a time. `step`: operations of one, in 10^6.
-std::int64_t parts_of(std::int64_t blocks, std::int64_t steps, std::int64_t sums, double step, std::int64_t instances) {
-  constexpr double kOperations = 4.6;  // of a multiprocessor, 10^6 in a microsecond (H200)
-  constexpr double kAround = 2, kLaunch = 3,
-                   kBytes = 3e6;  // microseconds of an instance's begin and end, of the launch that adds parts; what it moves in one
-  const double processors = static_cast<double>(std::max<std::int64_t>(instances / kInstancesOfProcessor, 1));
-  std::int64_t best = 1;
-  double least = -1;
-  for (std::int64_t parts = 1; parts <= steps; ++parts) {
-    const auto all = static_cast<double>(blocks * parts), each = static_cast<double>(divide_up(steps, parts));
-    const double rounds = std::ceil(all / (2 * processors)), beside = std::min(2.0, std::ceil(all / processors));
-    const double time = rounds * (beside * each * step / kOperations + kAround) +
-                        (parts > 1 ? kLaunch + 8 * static_cast<double>(sums) * static_cast<double>(parts) / kBytes : 0);
-    if (least >= 0 && time >= least) continue;
-    least = time, best = parts;
-  }
-  return best;
-}
-
-}  // namespace
-
-ConvolutionTile choose_convolution_tile(ConvolutionPass pass, const Window& window, const Shape& x, const Shape& weight, const Shape& y,
-                                        std::int64_t instances) {
-  constexpr std::int64_t kPixels = 128, kFewPixels = 64, kWidest = 256, kWide = 128, kNarrow = 64, kTerms = 64, kLong = 16;
-  const bool data = pass == ConvolutionPass::BackwardData, line = is_line(window);
-  const Shape& of = data ? x : y;
-  Sizes pixels{of[0], of[2], of[3], 1};
-  if (data)
-    for (int axis = 0; axis < 2; ++axis) pixels[static_cast<std::size_t>(axis + 1)] = divide_up(of[axis + 2], window.stride[axis]);
-  if (line) pixels = {1, 1, pixels[0] * pixels[1] * pixels[2], 1};
-  ConvolutionTile tile;
-  tile.terms = kTerms;
-  if (pass == ConvolutionPass::BackwardWeight) {
-    tile = with_block(tile, kTerms, pixels);
-    tile.channels = weight[0] >= kWide ? kWide : kNarrow;
-    tile.terms = weight[1] >= kWide ? kWide : kNarrow;
-    const std::int64_t blocks = divide_up(weight[0], tile.channels) * divide_up(weight[1], tile.terms) * numel(window.size);
-    const std::int64_t steps = divide_up(pixels[0], tile.images) * divide_up(pixels[1], tile.rows) * divide_up(pixels[2], tile.columns);
-    tile.splits = parts_of(blocks, steps, numel(weight), 2e-6 * static_cast<double>(tile.channels * tile.terms * kTerms), instances);
-    tile.splits = divide_up(steps, divide_up(steps, tile.splits));  // none is empty
-    return tile;
-  }
-  const std::int64_t channels = data ? weight[1] : weight[0], classes = data ? numel(window.stride) : 1,
-                     iterations = divide_up(data ? weight[0] : weight[1], kTerms) * numel(window.size) / classes;
-  tile = with_block(tile, kPixels, pixels);
-  const auto count = [&](std::int64_t wide) {
-    return classes * divide_up(channels, wide) * divide_up(pixels[0], tile.images) * divide_up(pixels[1], tile.rows) *
-           divide_up(pixels[2], tile.columns);
-  };
-  const std::int64_t processors = instances / kInstancesOfProcessor;
-  const auto choose = [&](std::int64_t wide) {
-    tile.channels = wide;
-    if (count(wide) < processors * 2 / 3) tile = with_block(tile, kFewPixels, pixels);
-  };
-  // H200, us: 256 -> 256 channels, 14 x 14, 3 x 3: 27.5 by 128 x 256, 28.4 by 128 x 128; 1024 -> 512, 1 x 1, which is two rounds of it, 29.0 and 25.2. 64 -> 64, 3 x 3:
-  // 46.6 in two stages, 52.5 in four, of which a multiprocessor has fewer.
-  if (channels < kWide) {
-    choose(kNarrow);
-    tile.stages = 2;
-  } else {
-    const bool is_long = channels >= kWidest && iterations >= kLong && count(kWidest) <= processors;
-    choose(is_long ? kWidest : kWide);
-  }
-  return tile;
-}
-
-Tensor convolution_tiles(ConvolutionPass pass, const Window& window, const Tensor& a, const Tensor& b, const Shape& shape,
-                         const ConvolutionTile& tile, const Expression& epilogue, std::span<const Tensor> read) {
-  const auto last = [](const Tensor& t) { return permute(t, channels_to_last(4)); };
-  const auto last_of = [](const Shape& s) { return Shape{s[0], s[2], s[3], s[1]}; };
-  const bool is_weight = pass == ConvolutionPass::BackwardWeight, line = is_line(window);
-  const auto flat = [&](const Tensor& t) {  // a line of pixels
-    const Shape& s = t.shape();
-    return line ? graph::reshape(t, {1, 1, s[0] * s[1] * s[2], s[3]}, {}) : t;
-  };
-  std::vector<Tensor> inputs{flat(last(a)), is_weight ? flat(last(b)) : last(b)};
-  std::size_t next = 0;
-  for (const Expression::Source source : epilogue.reads()) {
-    const Tensor& one = read[next++];
-    inputs.push_back(source == Expression::Source::Tensor ? flat(last(one)) : one);
-  }
-  const Shape result = last_of(shape);
-  const Shape made = line && !is_weight ? Shape{1, 1, result[0] * result[1] * result[2], result[3]} : result;
-  const Tensor y = make_node(Ref<const Op>(new ConvolutionTilesOp(pass, window, tile, epilogue)), inputs, made, a.dtype(), {});
-  return permute(graph::reshape(y, result, {}), channels_to_second(4));
+Ref<const Op> convolution_tiles_op(ConvolutionPass pass, const Window& window, const ConvolutionTile& tile, const Expression& epilogue) {
+  return Ref<const Op>(new ConvolutionTilesOp(pass, window, tile, epilogue));
 }
 
 }  // namespace tegula::ops

@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "tegula/graph/in_tiles.h"
 #include "tegula/graph/tensor.h"
 #include "tegula/ops/products/convolution_problem.h"
 #include "tegula/runtime/call_description.h"
@@ -30,6 +31,14 @@ bool describes_convolution_tiles(runtime::ConvolutionPass pass, const Window& wi
 /// `instances`: how many keep a device busy.
 ConvolutionTile choose_convolution_tile(runtime::ConvolutionPass pass, const Window& window, const Shape& x, const Shape& weight,
                                         const Shape& y, std::int64_t instances);
+
+/// The op of one such program, over (N, rows, columns, C) and (O, rows, columns, C).
+Ref<const Op> convolution_tiles_op(runtime::ConvolutionPass pass, const Window& window, const ConvolutionTile& tile,
+                                   const runtime::Expression& epilogue);
+
+/// The programs for a convolution whose images lie channels-last, and its weight, too; the weight's gradient may also lie in rows of taps. The chosen tile first.
+std::vector<TileWay> convolution_ways(const runtime::Convolution& call, const Window& window, const InTiles::Operands& operands,
+                                      std::int64_t instances);
 
 /// The sum of the pass over (a, b), as the convolution's LibraryOp has it: Forward (x, w) -> y, BackwardData (y, w) -> x, BackwardWeight (x, y) -> w; shapes are
 /// (N, C, spatial…) and (O, I, window…), `shape` is the result's. Sums are f32. Of Forward `epilogue` makes the result of each sum; `read` are its vectors by

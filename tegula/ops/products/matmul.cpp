@@ -13,6 +13,7 @@
 #include "tegula/ops/e4m3.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/op_families.h"
+#include "tegula/ops/products/product_tiles.h"
 #include "tegula/runtime/device.h"
 
 namespace tegula {
@@ -49,7 +50,7 @@ Tensor transposed(const Tensor& x, const Line& where) {
   return graph::permute(x, order, where);
 }
 
-class MatmulOp final : public LibraryOp {
+class MatmulOp final : public LibraryOp, public InTiles {
  public:
   std::string_view name() const override { return "matmul"; }
   void attributes(Attributes& a) override {
@@ -83,6 +84,10 @@ class MatmulOp final : public LibraryOp {
       return distance > length && static_cast<std::size_t>(distance) * size_of(slice.dtype) % rules.worst_distance == 0;
     };
     return rules.worst_distance == 0 || std::none_of(layout.strides.end() - 2, layout.strides.end(), is_bad);
+  }
+  std::vector<TileWay> ways_in_tiles(const runtime::CallDescription& call, const Operands& operands,
+                                     const tile::TilePreference& tiles) const override {
+    return ops::product_ways(std::get<runtime::Matmul>(call), operands, tiles.instances);
   }
   bool multiplies_matrices() const override { return true; }
   int bias_axis() const override { return bias_axis_; }

@@ -10,6 +10,7 @@
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/op_families.h"
+#include "tegula/ops/products/pooling_tiles.h"
 #include "tegula/ops/products/spatial.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/index.h"
@@ -24,7 +25,7 @@ using runtime::Pooling;
 using runtime::PoolingKind;
 
 /// As runtime::Pooling says; of the maximum, forward, the taps are the second result.
-class PoolingOp final : public LibraryOp {
+class PoolingOp final : public LibraryOp, public InTiles {
  public:
   PoolingOp(PoolingKind kind, bool backward, const Window& window) : kind_(kind), backward_(backward), window_(window) {}
 
@@ -68,6 +69,10 @@ class PoolingOp final : public LibraryOp {
                             .wants_values = (setting.unwanted & 1) == 0,
                             .wants_taps = has_taps() && !backward_ && (setting.unwanted & 2) == 0,
                             .taps = {u8, has_taps() && backward_ ? settle(inputs[0]) : of_their_own(settle(small))}};
+  }
+  std::vector<TileWay> ways_in_tiles(const runtime::CallDescription& call, const Operands& operands,
+                                     const tile::TilePreference&) const override {
+    return ops::pooling_ways(std::get<Pooling>(call), window_, operands);
   }
   DType input_dtype(int index, DType result) const override { return backward_ && has_taps() && index == 0 ? u8 : result; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }

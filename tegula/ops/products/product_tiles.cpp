@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <string>
+#include <utility>
 
 #include "tegula/core/divide.h"
 #include "tegula/graph/structural.h"
@@ -158,48 +160,110 @@ bool describes_product_tiles(const Tensor& a, const Tensor& b) {
   return a.rank() == 2 && b.rank() == 2 && is_half(a.dtype()) && a.dtype() == b.dtype() && a.numel() > 0 && b.numel() > 0;
 }
 
-ProductTile choose_product_tile(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances, bool follows) {
-  constexpr std::int64_t kInstancesOfProcessor = 4;  // that `instances` counts (simt/card.cpp)
-  constexpr std::int64_t kFewRows = 128, kLeastTerms = 256;  // of a part
-  const double processors = static_cast<double>(std::max<std::int64_t>(instances / kInstancesOfProcessor, 1));
-  ProductTile best;
-  if (M <= kFewRows) {
-    // Memory is what it takes: two instances or more for each multiprocessor, each of which reads its part of b once.
-    best.turned = true, best.columns = 64, best.terms = 64;
-    best.rows = std::max<std::int64_t>(16, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(M))));
-    const std::int64_t tiles = divide_up(N, best.columns);
-    best.splits =
-        std::clamp<std::int64_t>(static_cast<std::int64_t>(2 * processors) / tiles, 1, std::max<std::int64_t>(K / kLeastTerms, 1));
-  } else {
-    // Rates of a multiprocessor's tiles, of the largest one's: H200, bf16, 4096³ (decide/products.cpp, docs/benchmarks_gpu.md); `beside`: how many it has at a time.
-    struct Row {
-      std::int64_t rows, columns;
-      double rate;
-      double beside;
-    };
-    constexpr Row kRows[] = {{128, 256, 1.0, 1}, {256, 128, 0.98, 1}, {128, 128, 0.93, 2},
-                             {64, 256, 0.8, 2},  {64, 128, 0.7, 3},   {64, 64, 0.5, 4}};
-    constexpr double kOperations = 5e6;  // of a multiprocessor, in a microsecond
-    constexpr double kLaunch = 3, kBytes = 3e6;  // microseconds of the launch that adds parts; what it moves in one
-    const double around = follows ? 8 : 2.5;  // microseconds of the first copies and of the results, which another tile beside it hides
-    double least = -1;
-    for (const Row& one : kRows) {
-      for (std::int64_t splits = 1; splits <= std::max<std::int64_t>(K / (2 * kLeastTerms), 1); splits *= 2) {
-        const double tiles = static_cast<double>(divide_up(M, one.rows) * divide_up(N, one.columns) * splits);
-        const double rounds = std::ceil(tiles / (processors * one.beside)), share = std::min(one.beside, std::ceil(tiles / processors));
-        const double products = 2.0 * static_cast<double>(one.rows * one.columns) * static_cast<double>(divide_up(K, splits));
-        double time = rounds * (share * products / (one.rate * kOperations) + (one.beside > 1 ? around / 2 : around));
-        if (splits > 1) time += kLaunch + 8.0 * static_cast<double>(M * N * splits) / kBytes;
-        if (least >= 0 && time >= least) continue;
-        least = time;
-        best.rows = one.rows, best.columns = one.columns, best.splits = splits;
-      }
-    }
-  }
+namespace {
+
+constexpr std::int64_t kInstancesOfProcessor = 4;  // that `instances` counts (simt/card.cpp)
+constexpr std::int64_t kFewRows = 128, kLeastTerms = 256;  // of a part
+
+/// With more terms at a time where a tile is small, and no part that is empty.
+ProductTile settled(ProductTile tile, std::int64_t K) {
   // H200, 256 x 4096 x 4096, us: 27.2 and 20.3 by 128 terms.
-  if (!best.turned && best.rows * best.columns <= 64 * 128 && K >= 2048) best.terms = 128;
-  best.splits = divide_up(divide_up(K, best.terms), divide_up(divide_up(K, best.terms), best.splits));  // none is empty
-  return best;
+  if (!tile.turned && tile.rows * tile.columns <= 64 * 128 && K >= 2048) tile.terms = 128;
+  tile.splits = divide_up(divide_up(K, tile.terms), divide_up(divide_up(K, tile.terms), tile.splits));
+  return tile;
+}
+
+std::string text_of(const ProductTile& tile) {
+  const auto n = [](std::int64_t number) { return std::to_string(number); };
+  return "tiles " + n(tile.rows) + "x" + n(tile.columns) + "x" + n(tile.terms) + (tile.turned ? " turned" : "") +
+         (tile.splits > 1 ? " in " + n(tile.splits) + " parts" : "");
+}
+
+/// Of few rows. Memory is what it takes: two instances or more for each multiprocessor, each of which reads its part of b once.
+std::vector<ProductTile> tiles_of_few_rows(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t processors) {
+  ProductTile tile;
+  tile.turned = true, tile.columns = 64, tile.terms = 64;
+  tile.rows = std::max<std::int64_t>(16, static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(M))));
+  const std::int64_t most = std::max<std::int64_t>(K / kLeastTerms, 1);
+  tile.splits = std::clamp<std::int64_t>(2 * processors / divide_up(N, tile.columns), 1, most);
+  std::vector<ProductTile> out{settled(tile, K)};
+  const auto add = [&](ProductTile other) {
+    other.splits = std::clamp<std::int64_t>(other.splits, 1, most);
+    other = settled(other, K);
+    if (std::ranges::find(out, other) == out.end()) out.push_back(other);
+  };
+  ProductTile other = tile;
+  other.splits /= 2, add(other);
+  other.splits = tile.splits, other.columns = 128, add(other);
+  other.splits = 2 * tile.splits, other.columns = tile.columns, add(other);
+  return out;
+}
+
+}  // namespace
+
+std::vector<ProductTile> product_tile_choices(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances, bool follows) {
+  const std::int64_t processors = std::max<std::int64_t>(instances / kInstancesOfProcessor, 1);
+  if (M <= kFewRows) return tiles_of_few_rows(M, N, K, processors);
+  // Rates of a multiprocessor's tiles, of the largest one's: H200, bf16, 4096³ (decide/products.cpp, docs/benchmarks_gpu.md); `beside`: how many it has at a time.
+  struct Row {
+    std::int64_t rows, columns;
+    double rate;
+    double beside;
+  };
+  constexpr Row kRows[] = {{128, 256, 1.0, 1}, {256, 128, 0.98, 1}, {128, 128, 0.93, 2},
+                           {64, 256, 0.8, 2},  {64, 128, 0.7, 3},   {64, 64, 0.5, 4}};
+  constexpr std::size_t kMost = 4;
+  constexpr double kOperations = 5e6;  // of a multiprocessor, in a microsecond
+  constexpr double kLaunch = 3, kBytes = 3e6;  // microseconds of the launch that adds parts; what it moves in one
+  const double around = follows ? 8 : 2.5;  // microseconds of the first copies and of the results, which another tile beside it hides
+  std::vector<std::pair<double, ProductTile>> all;
+  for (const Row& one : kRows) {
+    ProductTile best;
+    double least = -1;
+    for (std::int64_t splits = 1; splits <= std::max<std::int64_t>(K / (2 * kLeastTerms), 1); splits *= 2) {
+      const auto tiles = static_cast<double>(divide_up(M, one.rows) * divide_up(N, one.columns) * splits),
+                 count = static_cast<double>(processors);
+      const double rounds = std::ceil(tiles / (count * one.beside)), share = std::min(one.beside, std::ceil(tiles / count));
+      const double products = 2.0 * static_cast<double>(one.rows * one.columns) * static_cast<double>(divide_up(K, splits));
+      double time = rounds * (share * products / (one.rate * kOperations) + (one.beside > 1 ? around / 2 : around));
+      if (splits > 1) time += kLaunch + 8.0 * static_cast<double>(M * N * splits) / kBytes;
+      if (least >= 0 && time >= least) continue;
+      least = time;
+      best.rows = one.rows, best.columns = one.columns, best.splits = splits;
+    }
+    all.emplace_back(least, settled(best, K));
+  }
+  std::ranges::stable_sort(all, {}, [](const auto& one) { return one.first; });
+  std::vector<ProductTile> out;
+  for (const auto& [time, tile] : all)
+    if (out.size() < kMost) out.push_back(tile);
+  return out;
+}
+
+ProductTile choose_product_tile(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances, bool follows) {
+  return product_tile_choices(M, N, K, instances, follows).front();
+}
+
+std::vector<TileWay> product_ways(const runtime::Matmul& product, const InTiles::Operands& operands, std::int64_t instances) {
+  constexpr std::int64_t kLine = 8;  // halves that memory and the copy engine move at a time
+  const Layout &a = product.a.layout, &b = product.b.layout, &c = product.c.layout;
+  if (a.shape.rank() != 2 || !is_half(product.dtype()) || product.multiplies_codes() || product.b.blocks) return {};
+  const std::int64_t M = c.shape[0], N = c.shape[1], K = a.shape[1];
+  if (numel(c.shape) == 0 || K == 0 || N % kLine != 0 || K % kLine != 0) return {};
+  const auto lies = [](const Layout& x, std::int64_t down, std::int64_t across) {
+    return (x.shape[0] == 1 || x.strides[0] == down) && (x.shape[1] == 1 || x.strides[1] == across);
+  };
+  const bool in_rows = lies(b, N, 1), in_columns = lies(b, 1, K);
+  if (!lies(a, K, 1) || !lies(c, N, 1) || (!in_rows && !in_columns)) return {};
+  TileWay way{.inputs = {operands.inputs.begin(), operands.inputs.end()}, .outputs = {operands.outputs.begin(), operands.outputs.end()}};
+  if (!in_rows) way.inputs[1] = {{N, K}, way.inputs[1].dtype, {K, 1}};
+  std::vector<TileWay> ways;
+  for (const ProductTile& tile : product_tile_choices(M, N, K, instances, !product.epilogue.is_empty())) {
+    way.op = Ref<const Op>(new ProductTilesOp(!in_rows, tile, product.epilogue));
+    way.text = text_of(tile);
+    ways.push_back(way);
+  }
+  return ways;
 }
 
 Tensor product_tiles(const Tensor& a, const Tensor& b, bool turned, const ProductTile& tile, const Expression& epilogue,

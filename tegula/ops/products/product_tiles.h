@@ -3,7 +3,9 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
+#include "tegula/graph/in_tiles.h"
 #include "tegula/graph/tensor.h"
 #include "tegula/runtime/expression.h"
 
@@ -24,6 +26,12 @@ struct ProductTile {
 /// The tile for a product (M, K) · (K, N) of halves, from a table of rates (H200). `instances`: how many keep a device busy (KernelContext::instances);
 /// `follows`: an epilogue does.
 ProductTile choose_product_tile(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances, bool follows = false);
+
+/// Tiles that are worth a try, the least time by the same table first: one of each kind of sums, four at most.
+std::vector<ProductTile> product_tile_choices(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances, bool follows = false);
+
+/// The programs for a product of halves whose result and left operand lie in rows, the right operand in rows or columns.
+std::vector<TileWay> product_ways(const runtime::Matmul& product, const InTiles::Operands& operands, std::int64_t instances);
 
 /// a (M, K) times b, (K, N) or, where it is turned, (N, K): both f16 or both bf16, as the result (M, N) is; sums are f32. `epilogue` makes the result of each sum;
 /// `read` are its vectors by column (N), tensors (M, N) and numbers, in their order.

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "tegula/core/divide.h"
-#include "tegula/core/setting.h"
 #include "tegula/simt/costs.h"
 
 namespace tegula::gpu {
@@ -24,8 +23,6 @@ constexpr std::int64_t kSharingThreads = 256, kSharingThreadsOfProcessor = 1536,
 constexpr std::int64_t kRegistersOfProcessor = 65536;
 constexpr std::int64_t kRegistersOfThread = 16, kRegistersOfRow = 8;  // that the last pass over staged rows takes
 constexpr int kMaxThreads = 1024, kWarp = 32;
-constexpr int kWithWgmma = 90;  // architecture
-constexpr bool kAttentionInTiles = false;  // H200: 0.75 to 0.83 of cuDNN (docs/benchmarks_gpu.md)
 // Tiles of so many vectors of a thread leave half of a multiprocessor's registers to the next launch: it asks for its own part meanwhile.
 constexpr std::int64_t kVectorsBesideNext = 6, kBlocksBesideNext = 2;
 
@@ -135,12 +132,6 @@ bool programs_are_faster(const runtime::Matmul& d) {
   const std::int64_t results = numel(d.c.layout.shape), terms = d.a.layout.shape.back();
   return plain && results > 0 && terms > 0 &&
          static_cast<double>(results * terms) <= (terms <= 128 ? costs().few_terms_product : costs().many_terms_product);
-}
-
-bool programs_are_faster(const runtime::Attention& d, int architecture) {
-  static const auto forced = word_set("TEGULA_ATTENTION", {"call", "tiles"}, "attention");
-  if (forced) return *forced == 1;
-  return kAttentionInTiles && architecture == kWithWgmma && !d.backward;
 }
 
 ThreadGrid choose_threads(const TileUse& use) {

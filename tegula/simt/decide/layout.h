@@ -82,8 +82,6 @@ struct TileUse {
 /// True if a plain product has so few results that a sum in a tile program is faster (runtime::Candidate::programs_are_faster): a library call costs
 /// a few microseconds in any case.
 bool programs_are_faster(const runtime::Matmul& description);
-/// The same of attention that ops/products/attention_tiles.h describes.
-bool programs_are_faster(const runtime::Attention& description, int architecture);
 
 /// True if rows are better staged than held in registers, if both are possible.
 bool worth_staging(const TileUse& use);

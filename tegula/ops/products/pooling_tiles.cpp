@@ -1,0 +1,378 @@
+#include "tegula/ops/products/pooling_tiles.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <string>
+
+#include "tegula/core/divide.h"
+#include "tegula/ops/rows/tile_launch.h"
+
+namespace tegula::ops {
+namespace {
+
+using runtime::Pooling;
+using runtime::PoolingKind;
+using tile::Tile;
+using Mask = TileRows::Mask;
+using Operand = KernelContext::Operand;
+
+/// Taps of a window that are written out; those of a larger one are walked over.
+constexpr std::int64_t kTapsWrittenOut = 64;
+/// Elements of a block that has one of each distance from a window's begin: their sums are in registers.
+constexpr std::int64_t kMostInBlock = 4;
+
+class PoolingTilesOp final : public KernelOp {
+ public:
+  PoolingTilesOp(PoolingKind kind, bool backward, const Window& window) : kind_(kind), backward_(backward), window_(window) {}
+  std::string_view name() const override { return "pooling_tiles"; }
+  void attributes(Attributes& a) override {
+    a.told_by_name(kind_);
+    a.told_by_name(backward_);
+    window_.attributes(a);
+  }
+  bool accepts(int, const Layout&) const override { return true; }
+  void lower(KernelContext& context) const override {
+    if (!backward_) return forward(context);
+    if (kind_ == PoolingKind::Max && !has_taps()) return search(context);
+    if (numel(window_.stride) <= kMostInBlock) return gather_in_blocks(context);
+    gather(context);
+  }
+
+ private:
+  bool has_taps() const { return Pooling{.kind = kind_, .window = window_.size}.has_taps(); }
+  int axes() const { return window_.axes(); }
+  std::int64_t taps() const { return numel(window_.size); }
+
+  /// A launch over the elements of a tensor (N, C, spatial…), or over blocks of them, in the order of its memory: the last axis there is the tile's columns.
+  class Elements : public TileRows {
+   public:
+    /// `sizes`: of the tensor's blocks.
+    static Elements over(KernelContext& context, const std::string& name, const Operand& tensor, const Shape& sizes) {
+      std::vector<int> order;
+      for (int axis = 0; axis < sizes.rank(); ++axis) order.push_back(axis);
+      std::ranges::stable_sort(order, [&](int a, int b) {
+        const bool single_a = sizes[a] == 1, single_b = sizes[b] == 1;
+        return single_a != single_b ? single_a : tensor.strides[a] > tensor.strides[b];
+      });
+      const std::int64_t columns = sizes[order.back()];
+      return Elements(context, name, numel(sizes) / std::max<std::int64_t>(columns, 1), columns, order, sizes);
+    }
+    const Tile& at(int axis) const { return at_[static_cast<std::size_t>(axis)]; }
+
+   private:
+    Elements(KernelContext& context, const std::string& name, std::int64_t rows, std::int64_t columns, const std::vector<int>& order,
+             const Shape& sizes)
+        : TileRows(context, name, rows, columns),
+          at_(order.size()) {
+      auto rest = row();
+      at_[static_cast<std::size_t>(order.back())] = column();
+      for (std::size_t i = order.size() - 1; i-- > 0;) {
+        Tile& here = at_[static_cast<std::size_t>(order[i])];
+        if (sizes[order[i]] == 1) {
+          here = 0;
+        } else if (i == 0) {
+          here = rest;
+        } else {
+          auto size = number(sizes[order[i]]);
+          here = rest % size, rest = rest / size;
+        }
+      }
+    }
+    std::vector<Tile> at_;
+  };
+
+  /// The elements of a tensor by its strides.
+  class Strided {
+   public:
+    Strided(TileRows& launch, const Operand& of, const Tile& pointer) : pointer_(pointer) {
+      for (int axis = 0; axis < of.shape.rank(); ++axis) {
+        if (of.shape[axis] == 1) strides_.push_back(std::nullopt);
+        else if (of.strides[axis] == 1) strides_.push_back(Tile(1));
+        else strides_.push_back(launch.number(of.strides[axis]));
+        is_one_.push_back(of.strides[axis] == 1);
+      }
+    }
+    /// Of n, c and the places along the spatial axes.
+    Tile operator()(const Tile& n, const Tile& c, const std::vector<Tile>& places) const {
+      std::optional<Tile> last;  // along the axis without distances: behind the others
+      std::optional<Tile> all;
+      for (std::size_t axis = 0; axis < strides_.size(); ++axis) {
+        if (!strides_[axis]) continue;
+        const Tile& at = axis == 0 ? n : axis == 1 ? c : places[axis - 2];
+        if (is_one_[axis] && !last) last = at;
+        else if (const Tile part = at * *strides_[axis]; all) all = *all + part;
+        else all = part;
+      }
+      if (!all && !last) return pointer_;
+      return pointer_ + (all && last ? *all + *last : all ? *all : *last);
+    }
+
+   private:
+    Tile pointer_;
+    std::vector<std::optional<Tile>> strides_;
+    std::vector<bool> is_one_;
+  };
+
+  template <class Launch>
+  static std::vector<Tile> spatial_numbers(Launch& k, const Shape& shape) {
+    std::vector<Tile> out;
+    for (int i = 2; i < shape.rank(); ++i) out.push_back(k.number(shape[i]));
+    return out;
+  }
+  /// Of a tap's number the tap along each axis.
+  std::vector<Tile> along_axes(Tile tap) const {
+    std::vector<Tile> out(static_cast<std::size_t>(axes()));
+    for (int i = axes(); i-- > 0;) {
+      out[static_cast<std::size_t>(i)] = i == 0 ? tap : tap % window_.size[i];
+      if (i > 0) tap = tap / window_.size[i];
+    }
+    return out;
+  }
+  template <class Body>
+  void for_each_tap(Body&& body) const {
+    if (taps() <= kTapsWrittenOut) {
+      for (std::int64_t tap = 0; tap < taps(); ++tap) {
+        std::vector<Tile> along(static_cast<std::size_t>(axes()));
+        std::int64_t rest = tap;
+        for (int i = axes(); i-- > 0; rest /= window_.size[i]) along[static_cast<std::size_t>(i)] = Tile(rest % window_.size[i]);
+        body(Tile(tap), along);
+      }
+      return;
+    }
+    for (auto tap : tile::range(0, taps())) body(tap, along_axes(tap));
+  }
+
+  /// Where a tap of an output's window is in the input, and whether that is inside.
+  struct Seen {
+    std::vector<Tile> places;
+    Mask inside;
+  };
+  Seen seen(const std::vector<Tile>& output, const std::vector<Tile>& tap, const std::vector<Tile>& input_sizes) const {
+    Seen out;
+    for (int i = 0; i < axes(); ++i) {
+      const auto axis = static_cast<std::size_t>(i);
+      auto place = output[axis] * window_.stride[i] + (tap[axis] * window_.dilation[i] - window_.low[i]);
+      if (window_.low[i] > 0) out.inside = TileRows::both(out.inside, place >= 0);
+      if (window_.low[i] > 0 || window_.high[i] > 0) out.inside = TileRows::both(out.inside, place < input_sizes[axis]);
+      out.places.push_back(place);
+    }
+    return out;
+  }
+  /// The output whose window has that tap at an input.
+  Seen seeing(const std::vector<Tile>& input, const std::vector<Tile>& tap, const std::vector<Tile>& output_sizes) const {
+    Seen out;
+    for (int i = 0; i < axes(); ++i) {
+      const auto axis = static_cast<std::size_t>(i);
+      auto reach = input[axis] + window_.low[i] - tap[axis] * window_.dilation[i], place = reach / window_.stride[i];
+      out.inside = TileRows::both(out.inside, reach >= 0 && reach % window_.stride[i] == 0 && place < output_sizes[axis]);
+      out.places.push_back(place);
+    }
+    return out;
+  }
+  /// How many elements of the window of an output are inside.
+  Tile inside_of(const std::vector<Tile>& output, const std::vector<Tile>& input_sizes) const {
+    Tile all = 1;
+    for (int i = 0; i < axes(); ++i) {
+      const auto axis = static_cast<std::size_t>(i);
+      const std::int64_t dilation = window_.dilation[i];
+      auto first = output[axis] * window_.stride[i] - window_.low[i], left = input_sizes[axis] - first;
+      auto end = where(left > 0, (left + (dilation - 1)) / dilation, 0), begin = where(first < 0, (dilation - 1 - first) / dilation, 0);
+      all = all * maximum(minimum(end, window_.size[i]) - begin, 0);
+    }
+    return maximum(all, 1);
+  }
+  /// What a window's sum is divided by.
+  Tile divisor(const std::vector<Tile>& output, const std::vector<Tile>& input_sizes, DType dtype) const {
+    if (kind_ == PoolingKind::AverageWithPadding) return tile::full_of({1, 1}, static_cast<double>(taps()), dtype);
+    return cast_to(inside_of(output, input_sizes), dtype);
+  }
+  static Tile read(const Tile& pointer, const Mask& mask, double outside) {
+    return mask ? tile::load(pointer, *mask, outside) : tile::load(pointer);
+  }
+
+  void forward(KernelContext& context) const {
+    const Operand &of_x = context.input(0), &of_y = context.output(0);
+    const bool maximum_wanted = kind_ != PoolingKind::Max || context.wanted(0);
+    const bool taps_wanted = kind_ == PoolingKind::Max && has_taps() && context.wanted(1);
+    const DType sums = tile::compute_type(of_y.dtype);
+    auto k = Elements::over(context, kind_ == PoolingKind::Max ? "max_pool" : "avg_pool", of_y, of_y.shape);
+    const Strided x(k, of_x, k.input(0));
+    const std::vector<Tile> sizes = spatial_numbers(k, of_x.shape);
+    std::vector<Tile> output;
+    for (int i = 0; i < axes(); ++i) output.push_back(k.at(i + 2));
+    constexpr double kNothing = -std::numeric_limits<double>::infinity();
+    const auto value_of = [&](const Seen& one, double outside) {
+      return read(x(k.at(0), k.at(1), one.places), TileRows::both(one.inside, k.mask()), outside);
+    };
+    if (kind_ != PoolingKind::Max) {
+      auto sum = tile::full_of(k.tile(), 0, sums);
+      for_each_tap([&](const Tile&, const std::vector<Tile>& tap) { sum += value_of(seen(output, tap, sizes), 0); });
+      k.store(Strided(k, of_y, k.output())(k.at(0), k.at(1), output), sum / divisor(output, sizes, sums), k.mask());
+      return k.launch();
+    }
+    auto best = tile::full_of(k.tile(), kNothing, sums);
+    if (!taps_wanted) {
+      for_each_tap([&](const Tile&, const std::vector<Tile>& tap) {
+        best = maximum(best, value_of(seen(output, tap, sizes), kNothing), tile::Nan::Propagate);
+      });
+    } else {
+      auto first = tile::full_of(k.tile(), Pooling::kNoTap, i32);
+      for_each_tap([&](const Tile& number, const std::vector<Tile>& tap) {
+        const Seen one = seen(output, tap, sizes);
+        auto value = value_of(one, kNothing);
+        auto take = first == Pooling::kNoTap || (!(value <= best) && best == best);  // a NaN counts as the maximum
+        if (one.inside) take = take && *one.inside;
+        best = where(take, value, best), first = where(take, cast_to(number, i32), first);
+      });
+      k.store(Strided(k, context.output(1), k.output(1))(k.at(0), k.at(1), output), first, k.mask());
+    }
+    if (maximum_wanted) k.store(Strided(k, of_y, k.output())(k.at(0), k.at(1), output), best, k.mask());
+    k.launch();
+  }
+
+  // An element of dx adds up those windows that see it.
+  void gather(KernelContext& context) const {
+    const int given = kind_ == PoolingKind::Max ? 1 : 0;
+    const Operand &of_dy = context.input(given), &of_dx = context.output();
+    const DType sums = tile::compute_type(of_dx.dtype);
+    auto k = Elements::over(context, name_of_gradient(), of_dx, of_dx.shape);
+    const Strided dy(k, of_dy, k.input(given));
+    std::optional<Strided> taken;
+    if (given == 1) taken.emplace(k, context.input(0), k.input(0));
+    const std::vector<Tile> sizes = spatial_numbers(k, of_dy.shape), input_sizes = spatial_numbers(k, of_dx.shape);
+    std::vector<Tile> input;
+    for (int i = 0; i < axes(); ++i) input.push_back(k.at(i + 2));
+    auto sum = tile::full_of(k.tile(), 0, sums);
+    for_each_tap([&](const Tile& number, const std::vector<Tile>& tap) {
+      const Seen one = seeing(input, tap, sizes);
+      const Mask mask = TileRows::both(one.inside, k.mask());
+      auto value = k.load(dy(k.at(0), k.at(1), one.places), mask);
+      if (taken) value = where(read((*taken)(k.at(0), k.at(1), one.places), mask, Pooling::kNoTap) == number, value, 0);
+      else value = value / divisor(one.places, input_sizes, sums);
+      sum += value;
+    });
+    k.store(Strided(k, of_dx, k.output())(k.at(0), k.at(1), input), sum, k.mask());
+    k.launch();
+  }
+
+  // The same of a block as large as the windows' strides: each window that sees some of it is read once.
+  void gather_in_blocks(KernelContext& context) const {
+    const int given = kind_ == PoolingKind::Max ? 1 : 0;
+    const Operand &of_dy = context.input(given), &of_dx = context.output();
+    const DType sums = tile::compute_type(of_dx.dtype);
+    Shape blocks = of_dx.shape;
+    for (int i = 0; i < axes(); ++i) blocks[i + 2] = divide_up(blocks[i + 2], window_.stride[i]);
+    auto k = Elements::over(context, name_of_gradient(), of_dx, blocks);
+    const Strided dy(k, of_dy, k.input(given)), dx(k, of_dx, k.output());
+    std::optional<Strided> taken;
+    if (given == 1) taken.emplace(k, context.input(0), k.input(0));
+    const std::vector<Tile> sizes = spatial_numbers(k, of_dy.shape), input_sizes = spatial_numbers(k, of_dx.shape);
+    const std::int64_t count = numel(window_.stride);
+    std::vector<Tile> total(static_cast<std::size_t>(count), tile::full_of(k.tile(), 0, sums));
+    // From the block's begin, at h * stride, it is `ahead` windows on to one whose first element is (h + ahead) * stride - low.
+    Dims first, length;
+    for (int i = 0; i < axes(); ++i) {
+      const std::int64_t s = window_.stride[i], reach = (window_.size[i] - 1) * window_.dilation[i];
+      first.push_back(divide_up(window_.low[i] - reach, s));
+      if (window_.low[i] - reach < 0) first[i] = -((reach - window_.low[i]) / s);
+      length.push_back((s - 1 + window_.low[i]) / s - first[i] + 1);
+    }
+    for (std::int64_t number = numel(length); number-- > 0;) {  // the last windows see elements by their first taps
+      std::vector<std::int64_t> ahead(static_cast<std::size_t>(axes()));
+      std::int64_t rest = number;
+      for (int i = axes(); i-- > 0; rest /= length[i]) ahead[static_cast<std::size_t>(i)] = first[i] + rest % length[i];
+      std::optional<Tile> value, tap;
+      for (std::int64_t inside = 0; inside < count; ++inside) {
+        const std::int64_t which = tap_at(inside, ahead);
+        if (which < 0) continue;
+        if (!value) {
+          std::vector<Tile> places;
+          Mask mask = k.mask();
+          for (int i = 0; i < axes(); ++i) {
+            const std::int64_t by = ahead[static_cast<std::size_t>(i)];
+            places.push_back(by == 0 ? k.at(i + 2) : k.at(i + 2) + by);
+            if (by < 0) mask = TileRows::both(mask, places.back() >= 0);
+            mask = TileRows::both(mask, places.back() < sizes[static_cast<std::size_t>(i)]);
+          }
+          value = k.load(dy(k.at(0), k.at(1), places), mask);
+          if (taken) tap = read((*taken)(k.at(0), k.at(1), places), mask, Pooling::kNoTap);
+          else value = *value / divisor(places, input_sizes, sums);
+        }
+        Tile& sum = total[static_cast<std::size_t>(inside)];
+        sum += tap ? where(*tap == which, *value, 0) : *value;
+      }
+    }
+    for (std::int64_t inside = 0; inside < count; ++inside) {
+      std::vector<Tile> places;
+      Mask mask = k.mask();
+      std::int64_t rest = inside;
+      std::vector<std::int64_t> within(static_cast<std::size_t>(axes()));
+      for (int i = axes(); i-- > 0; rest /= window_.stride[i]) within[static_cast<std::size_t>(i)] = rest % window_.stride[i];
+      for (int i = 0; i < axes(); ++i) {
+        const std::int64_t stride = window_.stride[i], by = within[static_cast<std::size_t>(i)];
+        places.push_back(stride == 1 ? k.at(i + 2) : k.at(i + 2) * stride + by);
+        if (stride > 1 && of_dx.shape[i + 2] % stride != 0 && by > 0)
+          mask = TileRows::both(mask, places.back() < input_sizes[static_cast<std::size_t>(i)]);
+      }
+      k.store(dx(k.at(0), k.at(1), places), total[static_cast<std::size_t>(inside)], mask);
+    }
+    k.launch();
+  }
+  /// The tap by which a window so many strides ahead of a block sees the block's element `inside`; -1 where it does not.
+  std::int64_t tap_at(std::int64_t inside, const std::vector<std::int64_t>& ahead) const {
+    std::int64_t tap = 0, size = 1;
+    for (int i = axes(); i-- > 0; inside /= window_.stride[i]) {
+      const std::int64_t below = inside % window_.stride[i] + window_.low[i] - ahead[static_cast<std::size_t>(i)] * window_.stride[i];
+      if (below < 0 || below % window_.dilation[i] != 0 || below / window_.dilation[i] >= window_.size[i]) return -1;
+      tap += below / window_.dilation[i] * size;
+      size *= window_.size[i];
+    }
+    return tap;
+  }
+
+  // Windows too large for taps: each that sees an element is searched for its first maximum.
+  void search(KernelContext& context) const {
+    const Operand &of_x = context.input(0), &of_dy = context.input(1), &of_dx = context.output();
+    const DType sums = tile::compute_type(of_dx.dtype);
+    auto k = Elements::over(context, name_of_gradient(), of_dx, of_dx.shape);
+    const Strided x(k, of_x, k.input(0)), dy(k, of_dy, k.input(1));
+    const std::vector<Tile> sizes = spatial_numbers(k, of_dy.shape), input_sizes = spatial_numbers(k, of_dx.shape);
+    std::vector<Tile> input;
+    for (int i = 0; i < axes(); ++i) input.push_back(k.at(i + 2));
+    auto sum = tile::full_of(k.tile(), 0, sums);
+    for (auto number : tile::range(0, taps())) {
+      const Seen window = seeing(input, along_axes(number), sizes);
+      auto best = tile::full_of(k.tile(), 0, sums);
+      auto first = tile::full_of(k.tile(), -1, i64);
+      for (auto other : tile::range(0, taps())) {
+        const Seen one = seen(window.places, along_axes(other), input_sizes);
+        auto value = read(x(k.at(0), k.at(1), one.places), TileRows::both(TileRows::both(one.inside, window.inside), k.mask()), 0);
+        auto take = first < 0 || (!(value <= best) && best == best);
+        if (one.inside) take = take && *one.inside;
+        best = where(take, value, best), first = where(take, other, first);
+      }
+      auto value = k.load(dy(k.at(0), k.at(1), window.places), TileRows::both(window.inside, k.mask()));
+      sum += where(first == number, value, 0);
+    }
+    k.store(Strided(k, of_dx, k.output())(k.at(0), k.at(1), input), sum, k.mask());
+    k.launch();
+  }
+
+  std::string name_of_gradient() const { return kind_ == PoolingKind::Max ? "max_pool_backward" : "avg_pool_backward"; }
+
+  PoolingKind kind_;
+  bool backward_;
+  Window window_;
+};
+
+}  // namespace
+
+std::vector<TileWay> pooling_ways(const Pooling& call, const Window& window, const InTiles::Operands& operands) {
+  return {{.text = "tiles",
+           .op = Ref<const Op>(new PoolingTilesOp(call.kind, call.backward, window)),
+           .inputs = {operands.inputs.begin(), operands.inputs.end()},
+           .outputs = {operands.outputs.begin(), operands.outputs.end()}}};
+}
+
+}  // namespace tegula::ops
