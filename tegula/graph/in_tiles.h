@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tegula/graph/op.h"
+#include "tegula/runtime/call_description.h"
 #include "tegula/tile/kernel_context.h"
 
 namespace tegula {

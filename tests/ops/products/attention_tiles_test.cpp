@@ -266,8 +266,7 @@ TEST(AttentionTiles, SpillNothingOfGradients) {
 
 TEST(AttentionTiles, SayWhatTheyDoNotDescribe) {
   const auto describes = [](const ops::AttentionForm& form, const Shape& shape, DType dtype) {
-    const Tensor x = zeros(shape, dtype);
-    return ops::describes_attention_tiles(form, std::vector{x, x, x});
+    return ops::describes_attention_tiles(form, std::vector{shape, shape, shape}, dtype);
   };
   EXPECT_TRUE(describes({}, {1, 2, 70, 64}, bf16));
   EXPECT_FALSE(describes({}, {1, 2, 70, 64}, f32));
@@ -276,9 +275,9 @@ TEST(AttentionTiles, SayWhatTheyDoNotDescribe) {
   EXPECT_FALSE(describes({.dropout = 0.1}, {1, 2, 70, 64}, bf16));
   EXPECT_FALSE(describes({}, {1, 2, 0, 64}, bf16));
   EXPECT_TRUE(describes({}, {1, 2, 70, 256}, bf16));
-  const Tensor wide = zeros({1, 2, 70, 256}, bf16), x = zeros({1, 2, 70, 128}, bf16);
-  EXPECT_FALSE(ops::describes_attention_tiles_backward({}, std::vector{wide, wide, wide}));
-  EXPECT_TRUE(ops::describes_attention_tiles_backward({.mask = true}, std::vector{x, x, x}));
+  const Shape wide{1, 2, 70, 256}, x{1, 2, 70, 128};
+  EXPECT_FALSE(ops::describes_attention_tiles_backward({}, std::vector{wide, wide, wide}, bf16));
+  EXPECT_TRUE(ops::describes_attention_tiles_backward({.mask = true}, std::vector{x, x, x}, bf16));
 }
 
 }  // namespace

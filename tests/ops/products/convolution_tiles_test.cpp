@@ -150,18 +150,25 @@ TEST(ConvolutionTiles, MakeTheResultOfTheSums) {
   }
 }
 
-/// A device that would rather have its convolutions as tile programs.
-class InTiles final : public test::QueuedDevice {
+/// A device whose convolutions of halves want all operands channels-last, as a GPU's do.
+class ChannelsLast final : public test::QueuedDevice {
  public:
-  static InTiles& create() { return *new InTiles; }  // never destroyed, as QueuedDevice::create says
+  static ChannelsLast& create() { return *new ChannelsLast; }  // never destroyed, as QueuedDevice::create says
   std::vector<runtime::Candidate> candidates(const runtime::CallDescription& d) const override {
-    if (std::holds_alternative<runtime::Convolution>(d)) return {{d, {}, true}};
-    return QueuedDevice::candidates(d);
+    const auto* const asked = std::get_if<runtime::Convolution>(&d);
+    if (!asked || !is_half(asked->dtype())) return QueuedDevice::candidates(d);
+    runtime::Convolution best = *asked;
+    for (runtime::Operand* const one : {&best.input, &best.weight, &best.output})
+      one->layout = Layout::channels_last(Shape(one->layout.shape));
+    return {{best}};
   }
+
+ private:
+  ChannelsLast() { facts_.traits.layouts.weights_channels_last = true; }
 };
-TEST(ConvolutionTiles, StandForCallsWhereTheDeviceSaysSo) {
+TEST(ConvolutionTiles, StandForCallsWithWhatFollowsThem) {
   manual_seed(7);
-  InTiles& device = InTiles::create();
+  ChannelsLast& device = ChannelsLast::create();
   std::set<std::string> names;
   device.make_kernel = [&](const tile::Program& program) {
     names.insert(program.name);
@@ -176,7 +183,10 @@ TEST(ConvolutionTiles, StandForCallsWhereTheDeviceSaysSo) {
     return std::vector<Tensor>{y, gradients[0], gradients[1]};
   };
   auto compiled = jit(both);
-  const auto found = compiled(of.x, of.weight, of.gradient), wanted = both(cast(of.x, f32), cast(of.weight, f32), cast(of.gradient, f32));
+  setenv("TEGULA_TUNE", "tiles", 1);
+  const auto found = compiled(of.x, of.weight, of.gradient);
+  unsetenv("TEGULA_TUNE");
+  const auto wanted = both(cast(of.x, f32), cast(of.weight, f32), cast(of.gradient, f32));
   for (std::size_t k = 0; k < 3; ++k) expect_near(found[k], wanted[k], bf16, std::to_string(k));
   if (compile::forced_ladder().on) return;  // there a program for each size is to be avoided: all are calls
   for (const char* name : {"convolution_tiles", "convolution_tiles_backward_data", "convolution_tiles_backward_weight"})
