@@ -1,6 +1,6 @@
 // Attention in the tile language (ops/products/attention_tiles.h) beside cuDNN's, on a GPU: first whether it is right, then rates. Rates are medians of replays,
 // ours and the library's in turn. Usage: bench_tile_attention [check] [quick], or bench_tile_attention gradients: forward and backward together by what
-// TEGULA_ATTENTION says (tiles, or call).
+// TEGULA_TUNE says (tiles, or 1 for the library's).
 
 #include <tegula/tegula.h>
 

@@ -84,13 +84,16 @@ class AnyAttention : public LibraryOp, public Composed, public InTiles {
       const bool is_float_input = is_float(inputs[i].dtype());
       narrow.push_back(is_float_input ? graph::cast(inputs[i], input_dtype(static_cast<int>(i), half)) : inputs[i]);
     }
-    if (!is_call_of(device, narrow)) return {};
-    std::vector<Tensor> results = nodes(narrow, Line::current());
+    std::vector<Tensor> results;
+    if (is_call_of(device, narrow)) results = nodes(narrow, Line::current());
+    else if (keeps_scores_in_tiles(device, narrow)) results = tiles(narrow);
     for (Tensor& result : results) result = graph::cast(result, f32);
     return results;
   }
   /// Nodes of this op over other inputs.
   virtual std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const = 0;
+  /// The same as tile programs.
+  virtual std::vector<Tensor> tiles(std::span<const Tensor> inputs) const = 0;
 
   bool accepts(const runtime::Device&, int index, const Layout& layout) const override {
     const Role role = role_of(index);
@@ -122,6 +125,15 @@ class AnyAttention : public LibraryOp, public Composed, public InTiles {
   void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override {}
 
  protected:
+  /// True if tile programs are to compute it on a device without a call for it: the plain ops would hold all scores.
+  bool keeps_scores_in_tiles(const runtime::Device& device, std::span<const Tensor> inputs) const {
+    constexpr std::int64_t kLeast = 64 * 64;  // fewer scores of a head are plain ops
+    if (!device.traits().many_instances || inputs[0].shape()[2] * inputs[1].shape()[2] < kLeast || is_call_of(device, inputs)) return false;
+    const Shape shapes[] = {inputs[0].shape(), inputs[1].shape(), inputs[2].shape()};
+    const DType dtype = inputs[0].dtype();
+    return backward_ ? describes_attention_tiles_backward(form_, shapes, dtype) : describes_attention_tiles(form_, shapes, dtype);
+  }
+
   static constexpr std::size_t kGradients = 3;  // gradients of q, k and v
   enum class Role : std::uint8_t { Rows, Scores, Sums, Other };
   Role role_of(int index) const {
@@ -163,6 +175,10 @@ class AttentionGradientOp final : public AnyAttention {
  public:
   explicit AttentionGradientOp(const AttentionForm& form) : AnyAttention(form, true) {}
   std::string_view name() const override { return "attention_backward"; }
+  std::vector<Tensor> tiles(std::span<const Tensor> inputs) const override { return attention_tiles_gradients(form_, inputs); }
+  std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape&) const override {
+    return keeps_scores_in_tiles(device, inputs) ? tiles(inputs) : std::vector<Tensor>();
+  }
   std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {
     const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
     const DType dtype = inputs[0].dtype();
@@ -199,9 +215,10 @@ class AttentionOp final : public AnyAttention {
  public:
   explicit AttentionOp(const AttentionForm& form) : AnyAttention(form, false) {}
   std::string_view name() const override { return "attention"; }
+  std::vector<Tensor> tiles(std::span<const Tensor> inputs) const override { return attention_tiles_nodes(form_, inputs); }
   std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape&) const override {
     if (auto few = attention_decode(form_, inputs, device)) return *few;
-    return {};
+    return keeps_scores_in_tiles(device, inputs) ? tiles(inputs) : std::vector<Tensor>();
   }
   std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {
     const Shape &q = inputs[0].shape(), &v = inputs[2].shape();

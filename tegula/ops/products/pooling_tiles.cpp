@@ -17,8 +17,9 @@ using tile::Tile;
 using Mask = TileRows::Mask;
 using Operand = KernelContext::Operand;
 
-/// Taps of a window that are written out; those of a larger one are walked over.
-constexpr std::int64_t kTapsWrittenOut = 64;
+/// Taps of a window that are written out, and those where each element is read alone: a thread has many then. Those of a larger window are walked over.
+constexpr std::int64_t kTapsWrittenOut = 64, kTapsOfSingles = 4;
+constexpr std::int64_t kLine = 4;  // elements that are read at a time, at least
 /// Elements of a block that has one of each distance from a window's begin: their sums are in registers.
 constexpr std::int64_t kMostInBlock = 4;
 
@@ -35,13 +36,20 @@ class PoolingTilesOp final : public KernelOp {
   void lower(KernelContext& context) const override {
     if (!backward_) return forward(context);
     if (kind_ == PoolingKind::Max && !has_taps()) return search(context);
-    if (numel(window_.stride) <= kMostInBlock) return gather_in_blocks(context);
+    if (numel(window_.stride) <= kMostInBlock && reads_lines(context.output())) return gather_in_blocks(context);
     gather(context);
   }
 
  private:
   bool has_taps() const { return Pooling{.kind = kind_, .window = window_.size}.has_taps(); }
   int axes() const { return window_.axes(); }
+  /// Whether neighbours in memory see neighbours, several at a time.
+  bool reads_lines(const Operand& result) const {
+    for (int axis = 1; axis < result.shape.rank(); ++axis)
+      if (result.strides[axis] == 1 && result.shape[axis] > 1)
+        return result.shape[axis] % kLine == 0 && (axis == 1 || (window_.stride[axis - 2] == 1 && window_.low[axis - 2] == 0));
+    return false;
+  }
   std::int64_t taps() const { return numel(window_.size); }
 
   /// A launch over the elements of a tensor (N, C, spatial…), or over blocks of them, in the order of its memory: the last axis there is the tile's columns.
@@ -130,8 +138,8 @@ class PoolingTilesOp final : public KernelOp {
     return out;
   }
   template <class Body>
-  void for_each_tap(Body&& body) const {
-    if (taps() <= kTapsWrittenOut) {
+  void for_each_tap(const Operand& result, Body&& body) const {
+    if (taps() <= (reads_lines(result) ? kTapsWrittenOut : kTapsOfSingles)) {
       for (std::int64_t tap = 0; tap < taps(); ++tap) {
         std::vector<Tile> along(static_cast<std::size_t>(axes()));
         std::int64_t rest = tap;
@@ -207,18 +215,18 @@ class PoolingTilesOp final : public KernelOp {
     };
     if (kind_ != PoolingKind::Max) {
       auto sum = tile::full_of(k.tile(), 0, sums);
-      for_each_tap([&](const Tile&, const std::vector<Tile>& tap) { sum += value_of(seen(output, tap, sizes), 0); });
+      for_each_tap(of_y, [&](const Tile&, const std::vector<Tile>& tap) { sum += value_of(seen(output, tap, sizes), 0); });
       k.store(Strided(k, of_y, k.output())(k.at(0), k.at(1), output), sum / divisor(output, sizes, sums), k.mask());
       return k.launch();
     }
     auto best = tile::full_of(k.tile(), kNothing, sums);
     if (!taps_wanted) {
-      for_each_tap([&](const Tile&, const std::vector<Tile>& tap) {
+      for_each_tap(of_y, [&](const Tile&, const std::vector<Tile>& tap) {
         best = maximum(best, value_of(seen(output, tap, sizes), kNothing), tile::Nan::Propagate);
       });
     } else {
       auto first = tile::full_of(k.tile(), Pooling::kNoTap, i32);
-      for_each_tap([&](const Tile& number, const std::vector<Tile>& tap) {
+      for_each_tap(of_y, [&](const Tile& number, const std::vector<Tile>& tap) {
         const Seen one = seen(output, tap, sizes);
         auto value = value_of(one, kNothing);
         auto take = first == Pooling::kNoTap || (!(value <= best) && best == best);  // a NaN counts as the maximum
@@ -244,7 +252,7 @@ class PoolingTilesOp final : public KernelOp {
     std::vector<Tile> input;
     for (int i = 0; i < axes(); ++i) input.push_back(k.at(i + 2));
     auto sum = tile::full_of(k.tile(), 0, sums);
-    for_each_tap([&](const Tile& number, const std::vector<Tile>& tap) {
+    for_each_tap(of_dx, [&](const Tile& number, const std::vector<Tile>& tap) {
       const Seen one = seeing(input, tap, sizes);
       const Mask mask = TileRows::both(one.inside, k.mask());
       auto value = k.load(dy(k.at(0), k.at(1), one.places), mask);

@@ -194,8 +194,8 @@ std::vector<ProductTile> tiles_of_few_rows(std::int64_t M, std::int64_t N, std::
   };
   ProductTile other = tile;
   other.splits /= 2, add(other);
-  other.splits = tile.splits, other.columns = 128, add(other);
-  other.splits = 2 * tile.splits, other.columns = tile.columns, add(other);
+  other.splits = tile.splits, other.terms = 128, add(other);
+  other.splits = 2 * tile.splits, other.terms = tile.terms, add(other);
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 #include <string>
 
 #include "tegula/cuda/compiler/nvrtc.h"
@@ -262,6 +263,40 @@ TEST(AttentionTiles, SpillNothingOfGradients) {
     EXPECT_EQ(used.spill_stores, 0u) << program.name;
   }
   EXPECT_GE(seen, 2);
+}
+
+TEST(AttentionTiles, StandForAttentionThatADeviceHasNoCallFor) {
+  manual_seed(11);
+  auto& device = test::QueuedDevice::create();
+  std::set<std::string> names;
+  device.make_kernel = [&](const tile::Program& program) {
+    names.insert(program.name);
+    return runtime::cpu().compile(program);
+  };
+  const auto both = [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
+    const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
+    const std::vector<Tensor> gradients = grad(sum(cast(y * y, f32)), {q, k, v});
+    return std::vector<Tensor>{y, gradients[0], gradients[1], gradients[2]};
+  };
+  for (const Precision precision : {Precision::fp32, Precision::bf16}) {
+    const DType dtype = precision == Precision::fp32 ? bf16 : f32;  // halves of the caller's, or of the precision
+    const Shape shape{1, 2, 80, 32};
+    const Tensor q = drawn(shape, dtype), k = drawn(shape, dtype), v = drawn(shape, dtype), mask = drawn({1, 1, 80, 80}) > -0.5;
+    const std::vector<Tensor> wanted = both(cast(q, f32), cast(k, f32), cast(v, f32), mask);
+    std::vector<std::vector<double>> numbers;
+    for (const Tensor& one : wanted) numbers.push_back(one.to_host<double>());
+    const test::OnDevice here(device);
+    const PrecisionScope scope(precision);
+    names.clear();
+    auto compiled = jit(both);
+    const std::vector<Tensor> found = compiled(q, k, v, mask);
+    for (std::size_t i = 0; i < found.size(); ++i) {
+      const auto a = found[i].to_host<double>();
+      for (std::size_t e = 0; e < a.size(); ++e) ASSERT_NEAR(a[e], numbers[i][e], 0.06 * std::max(1.0, std::abs(numbers[i][e]))) << i;
+    }
+    for (const char* name : {"attention_tiles", "attention_tiles_of_keys", "attention_tiles_of_queries"})
+      EXPECT_TRUE(names.contains(name)) << name;
+  }
 }
 
 TEST(AttentionTiles, SayWhatTheyDoNotDescribe) {
