@@ -67,12 +67,15 @@ class PoolingTilesOp final : public KernelOp {
       return Elements(context, name, numel(sizes) / std::max<std::int64_t>(columns, 1), columns, order, sizes);
     }
     const Tile& at(int axis) const { return at_[static_cast<std::size_t>(axis)]; }
+    /// One element, whose coordinates are no tiles.
+    bool is_single() const { return is_single_; }
 
    private:
     Elements(KernelContext& context, const std::string& name, std::int64_t rows, std::int64_t columns, const std::vector<int>& order,
              const Shape& sizes)
         : TileRows(context, name, rows, columns),
-          at_(order.size()) {
+          at_(order.size()),
+          is_single_(rows * columns == 1) {
       auto rest = row();
       at_[static_cast<std::size_t>(order.back())] = column();
       for (std::size_t i = order.size() - 1; i-- > 0;) {
@@ -88,12 +91,14 @@ class PoolingTilesOp final : public KernelOp {
       }
     }
     std::vector<Tile> at_;
+    bool is_single_;
   };
 
   /// The elements of a tensor by its strides.
   class Strided {
    public:
-    Strided(TileRows& launch, const Operand& of, const Tile& pointer) : pointer_(pointer) {
+    Strided(Elements& launch, const Operand& of, const Tile& pointer)
+        : pointer_(launch.is_single() ? pointer + tile::full_of({1, 1}, 0, i64) : pointer) {
       for (int axis = 0; axis < of.shape.rank(); ++axis) {
         if (of.shape[axis] == 1) strides_.push_back(std::nullopt);
         else if (of.strides[axis] == 1) strides_.push_back(Tile(1));

@@ -267,12 +267,6 @@ TEST(AttentionTiles, SpillNothingOfGradients) {
 
 TEST(AttentionTiles, StandForAttentionThatADeviceHasNoCallFor) {
   manual_seed(11);
-  auto& device = test::QueuedDevice::create();
-  std::set<std::string> names;
-  device.make_kernel = [&](const tile::Program& program) {
-    names.insert(program.name);
-    return runtime::cpu().compile(program);
-  };
   const auto both = [](const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& mask) {
     const Tensor y = scaled_dot_product_attention(q, k, v, {.mask = mask});
     const std::vector<Tensor> gradients = grad(sum(cast(y * y, f32)), {q, k, v});
@@ -285,9 +279,14 @@ TEST(AttentionTiles, StandForAttentionThatADeviceHasNoCallFor) {
     const std::vector<Tensor> wanted = both(cast(q, f32), cast(k, f32), cast(v, f32), mask);
     std::vector<std::vector<double>> numbers;
     for (const Tensor& one : wanted) numbers.push_back(one.to_host<double>());
+    auto& device = test::QueuedDevice::create();
+    std::set<std::string> names;
+    device.make_kernel = [&](const tile::Program& program) {
+      names.insert(program.name);
+      return runtime::cpu().compile(program);
+    };
     const test::OnDevice here(device);
     const PrecisionScope scope(precision);
-    names.clear();
     auto compiled = jit(both);
     const std::vector<Tensor> found = compiled(q, k, v, mask);
     for (std::size_t i = 0; i < found.size(); ++i) {
