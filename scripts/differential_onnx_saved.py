@@ -84,8 +84,8 @@ def main():
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments.folder or temporary)
         for driver in arguments.driver:
-            subprocess.run([driver, f"--gtest_filter={arguments.filter}", "--gtest_brief=1"], check=True,
-                           env={**os.environ, "TEGULA_ONNX_SAVED": str(folder)}, stdout=subprocess.DEVNULL)
+            subprocess.run([Path(driver).resolve(), f"--gtest_filter={arguments.filter}", "--gtest_brief=1"], check=True, cwd=temporary,
+                           env={**os.environ, "TEGULA_ONNX_SAVED": str(folder.resolve())}, stdout=subprocess.DEVNULL)
         outcomes = collections.Counter()
         wrong = 0
         for case in sorted(path.parent for path in folder.glob("*/model.onnx")):
