@@ -1,5 +1,5 @@
 // Linear algebra, transforms and a message-passing net: milliseconds a call, f32. bench_linalg [PREFIX…], names as bench/peers/linalg_torch.py prints them.
-// On $TEGULA_BENCH_DEVICE (cuda); on the CPU processor time of one thread, which other programs do not change. The message-passing net: 10,000 nodes, 80,000 edges, two layers of 64 features, one step of training.
+// On $TEGULA_BENCH_DEVICE (cuda); on the CPU processor time of one thread, which other programs do not change, or wall time of $TEGULA_BENCH_THREADS. The message-passing net: 10,000 nodes, 80,000 edges, two layers of 64 features, one step of training.
 
 #include <algorithm>
 #include <array>
@@ -19,6 +19,12 @@ char** names;
 
 bool on_cpu() { return default_device().number() == 0; }
 
+/// Threads whose wall time is measured on the CPU; 0: processor time of one.
+int threads() {
+  const char* const asked = std::getenv("TEGULA_BENCH_THREADS");
+  return asked ? std::atoi(asked) : 0;
+}
+
 /// The median of five batches, in ms.
 double processor_time(const std::function<void()>& f) {
   const auto timed = [&](int runs) {
@@ -37,7 +43,7 @@ double processor_time(const std::function<void()>& f) {
 void row(const std::string& name, const std::function<void()>& f) {
   if (!bench::selected(count, names, name)) return;
   const runtime::MeasureOptions options{.seconds = 1.0, .batches = 5, .warm_up = 2};
-  bench::report(name, on_cpu() ? processor_time(f) : 1e3 * runtime::measure(default_device(), f, options).median, "ms");
+  bench::report(name, on_cpu() && threads() == 0 ? processor_time(f) : 1e3 * runtime::measure(default_device(), f, options).median, "ms");
 }
 
 Tensor made(const Tensor& x) {
@@ -46,6 +52,8 @@ Tensor made(const Tensor& x) {
 }
 
 void factors(const std::string& size, const Shape& shape) {
+  const auto any = [&](const char* name) { return bench::selected(count, names, name + ("." + size)); };
+  if (std::ranges::none_of(std::array{"lu", "cholesky", "solve", "qr", "eigh", "svd"}, any)) return;
   const Tensor a = made(normal(shape)), s = made(matmul(a, transpose(a)) + static_cast<double>(shape.back()) * eye(shape.back()));
   const Tensor b = made(normal(shape));
   // The matrices are arguments: what depends on captured tensors alone is computed once and kept.
@@ -133,10 +141,9 @@ void message_passing() {
 int main(int argc, char** argv) {
   count = argc, names = argv;
   bench::choose_device();
-  if (on_cpu()) set_num_threads(1);
+  if (on_cpu()) set_num_threads(std::max(threads(), 1));
   factors("64x1000", {1000, 64, 64});
-  factors("512", {512, 512});
-  factors(on_cpu() ? "1024" : "4096", on_cpu() ? Shape{1024, 1024} : Shape{4096, 4096});
+  for (const std::int64_t n : {std::int64_t{512}, std::int64_t{1024}, std::int64_t{4096}}) factors(std::to_string(n), {n, n});
   transforms();
   message_passing();
 }

@@ -1,4 +1,6 @@
-"""bench_linalg's rows in PyTorch: milliseconds a call, f32; on the CPU processor time of one thread. usage: linalg_torch.py [PREFIX...]"""
+"""bench_linalg's rows in PyTorch: milliseconds a call, f32; on the CPU processor time of one thread, or wall time of
+$TEGULA_BENCH_THREADS. usage: linalg_torch.py [PREFIX...]"""
+import os
 import sys
 import time
 
@@ -7,14 +9,15 @@ from torch import nn
 
 GPU = torch.cuda.is_available()
 DEVICE = "cuda" if GPU else "cpu"
+THREADS = int(os.environ.get("TEGULA_BENCH_THREADS", "0"))  # 0: processor time of one
 if not GPU:
-    torch.set_num_threads(1)
+    torch.set_num_threads(max(THREADS, 1))
 NODES, EDGES = 10000, 80000
 
 
 def now():
     if not GPU:
-        return time.process_time()
+        return time.perf_counter() if THREADS else time.process_time()
     torch.cuda.synchronize()
     return time.perf_counter()
 
@@ -37,6 +40,9 @@ def row(name, f):
 
 
 def factors(size, shape):
+    names = [f"{name}.{size}" for name in ("lu", "cholesky", "solve", "qr", "eigh", "svd")]
+    if len(sys.argv) > 1 and not any(name.startswith(prefix) for prefix in sys.argv[1:] for name in names):
+        return
     a, b = torch.randn(shape, device=DEVICE), torch.randn(shape, device=DEVICE)
     s = a @ a.mT + shape[-1] * torch.eye(shape[-1], device=DEVICE)
     row(f"lu.{size}", lambda: torch.linalg.lu_factor(a))
@@ -125,6 +131,7 @@ def message_passing():
 
 factors("64x1000", (1000, 64, 64))
 factors("512", (512, 512))
-factors("4096" if GPU else "1024", (4096, 4096) if GPU else (1024, 1024))
+factors("1024", (1024, 1024))
+factors("4096", (4096, 4096))
 transforms()
 message_passing()

@@ -109,6 +109,20 @@ TEGULA_WIDE void take_lines(const T* x, Begins begins, std::int64_t count, std::
 }
 
 template <class T>
+TEGULA_WIDE void turn_matrix(const T* x, std::int64_t row, std::int64_t count, std::int64_t length, T* to, std::int64_t to_row) {
+  constexpr std::int64_t kSide = kWide<T>;
+  const std::int64_t blocks = length / kSide * kSide;
+  std::int64_t l = 0;
+  for (; l + kSide <= count; l += kSide) {
+    for (std::int64_t j = 0; j < blocks; j += kSide) turn(T(), Rows<const T>{x + l * row + j, row}, Rows<T>{to + j * to_row + l, to_row});
+    for (std::int64_t j = blocks; j < length; ++j)
+      for (std::int64_t i = l; i < l + kSide; ++i) to[j * to_row + i] = x[i * row + j];
+  }
+  for (; l < count; ++l)
+    for (std::int64_t j = 0; j < length; ++j) to[j * to_row + l] = x[l * row + j];
+}
+
+template <class T>
 TEGULA_WIDE void put_lines(T* x, Begins begins, std::int64_t count, std::int64_t length, const T* from) {
   constexpr std::int64_t kSide = kWide<T>;
   const std::int64_t blocks = length / kSide * kSide;
@@ -265,6 +279,7 @@ TEGULA_WIDE void take_halves(const T* x, Begins a, Begins b, std::int64_t count,
 #define TEGULA_SIDE_BY_SIDE(T)                                                                       \
   template void take_lines(const T*, Begins, std::int64_t, std::int64_t, T*);                        \
   template void put_lines(T*, Begins, std::int64_t, std::int64_t, const T*);                         \
+  template void turn_matrix(const T*, std::int64_t, std::int64_t, std::int64_t, T*, std::int64_t);   \
   template void take_pairs(const T*, Begins, std::int64_t, std::int64_t, std::int64_t, T*, T*);      \
   template void put_pairs(T*, Begins, std::int64_t, std::int64_t, std::int64_t, const T*, const T*); \
   template void put_halves(T*, Begins, Begins, std::int64_t, std::int64_t, const T*, const T*);      \

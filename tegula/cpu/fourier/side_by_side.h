@@ -16,6 +16,10 @@ TEGULA_WIDE void take_lines(const T* x, Begins begins, std::int64_t count, std::
 template <class T>
 TEGULA_WIDE void put_lines(T* x, Begins begins, std::int64_t count, std::int64_t length, const T* from);
 
+/// The same of lines that follow each other: to[j * to_row + l] = x[l * row + j].
+template <class T>
+TEGULA_WIDE void turn_matrix(const T* x, std::int64_t row, std::int64_t count, std::int64_t length, T* to, std::int64_t to_row);
+
 /// The same for pairs: re[j * count + l] and im[j * count + l] are pair begins[l] + j * apart of x, and back.
 template <class T>
 TEGULA_WIDE void take_pairs(const T* x, Begins begins, std::int64_t count, std::int64_t length, std::int64_t apart, T* re, T* im);

@@ -11,7 +11,9 @@
 #include <utility>
 #include <vector>
 
+#include "tegula/cpu/fourier/side_by_side.h"
 #include "tegula/cpu/linalg/lapack.h"
+#include "tegula/cpu/linalg/panel.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/cpu/wide.h"
 
@@ -19,10 +21,10 @@ namespace tegula::host {
 namespace {
 
 constexpr std::int64_t kSmall = 32;  // of a triangle that is solved or factored by plain loops
-constexpr std::int64_t kPanel = 8;  // columns of an LU that are factored by plain loops
+constexpr std::int64_t kCompact = 64;  // columns of an LU that are copied to where they lie close to each other
 constexpr double kShared = 4e6;  // operations of a product from which on threads share it
 
-constexpr std::int64_t kLibraryTriangle = 256, kLibraryCholesky = 256, kLibraryPanel = 512;  // the same where a fast library computes them
+constexpr std::int64_t kLibraryTriangle = 256, kLibraryCholesky = 256;  // the same where a fast library computes them
 constexpr std::int64_t kMostLibrary = std::numeric_limits<int>::max();
 
 /// Numbers whose reciprocals the library may form. Not NaN.
@@ -30,19 +32,6 @@ template <class T>
 bool has_reciprocal(T x) {
   constexpr T kLeast = 8 * std::numeric_limits<T>::min(), kMost = T(1) / kLeast;
   return std::abs(x) >= kLeast && std::abs(x) <= kMost;
-}
-
-/// The greatest of `most` and the sizes of these; NaN where one is no number.
-template <class T>
-TEGULA_WIDE T greatest_size(const T* x, std::int64_t count, T most) {
-  T nothing = 0;
-#pragma omp simd reduction(max : most) reduction(+ : nothing)
-  for (std::int64_t i = 0; i < count; ++i) {
-    const T size = x[i] < T(0) ? -x[i] : x[i];
-    most = size > most ? size : most;
-    nothing += x[i] * T(0);
-  }
-  return most + nothing;
 }
 
 /// A triangle, of which one stride is 1, and the library's word for it: by columns a matrix by rows is its transpose.
@@ -83,7 +72,8 @@ TEGULA_WIDE void subtract_line(T* to, const T* line, T factor, std::int64_t coun
   for (std::int64_t i = 0; i < count; ++i) to[i] -= factor * line[i];
 }
 
-std::int64_t half_of(std::int64_t n) { return n >= 2 * kSmall ? n / 2 / kPanel * kPanel : n / 2; }
+/// Of n > kPanel.
+std::int64_t half_of(std::int64_t n) { return std::max(n / 2 / kPanel * kPanel, kPanel); }
 
 /// Cuts the columns of X between the threads, each of which solves its own.
 template <class T, class Solve>
@@ -100,17 +90,10 @@ void by_columns(const Products<T>& products, Strided<T> x, std::int64_t right, c
 
 template <class T>
 void lower(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t n, Strided<T> x, std::int64_t right) {
+  if (n <= kTriangle)
+    return solve_triangle({.t = t.data, .row = t.row, .column = t.column, .n = n, .upper = false, .ones = diagonal == Diagonal::Ones},
+                          x.data, x.row, right);
   if (solved_by_library(t, false, false, diagonal, n, x, right)) return;
-  if (n <= kSmall) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      T* const line = &x(i, 0);
-      for (std::int64_t j = 0; j < i; ++j) subtract_line(line, &x(j, 0), t(i, j), right);
-      if (diagonal == Diagonal::Ones) continue;
-      const T pivot = t(i, i);
-      for (std::int64_t c = 0; c < right; ++c) line[c] /= pivot;
-    }
-    return;
-  }
   const std::int64_t half = half_of(n);
   lower(products, t, diagonal, half, x, right);
   products.subtract(n - half, right, half, t.from(half, 0), x, x.from(half, 0));
@@ -119,17 +102,10 @@ void lower(const Products<T>& products, Strided<const T> t, Diagonal diagonal, s
 
 template <class T>
 void upper(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t n, Strided<T> x, std::int64_t right) {
+  if (n <= kTriangle)
+    return solve_triangle({.t = t.data, .row = t.row, .column = t.column, .n = n, .upper = true, .ones = diagonal == Diagonal::Ones},
+                          x.data, x.row, right);
   if (solved_by_library(t, true, false, diagonal, n, x, right)) return;
-  if (n <= kSmall) {
-    for (std::int64_t i = n; i-- > 0;) {
-      T* const line = &x(i, 0);
-      for (std::int64_t j = i + 1; j < n; ++j) subtract_line(line, &x(j, 0), t(i, j), right);
-      if (diagonal == Diagonal::Ones) continue;
-      const T pivot = t(i, i);
-      for (std::int64_t c = 0; c < right; ++c) line[c] /= pivot;
-    }
-    return;
-  }
   const std::int64_t half = half_of(n);
   upper(products, t.from(half, half), diagonal, n - half, x.from(half, 0), right);
   products.subtract(half, right, n - half, t.from(0, half), x.from(half, 0), x);
@@ -159,81 +135,58 @@ void behind(const Products<T>& products, Strided<const T> t, Diagonal diagonal, 
   behind(products, t.from(half, half), diagonal, m, n - half, x.from(0, half));
 }
 
-/// Rows of `a` are columns of the matrix.
+/// P A = L U of a matrix by rows, whose products, triangles and exchanges of rows all go along them. Only its panels, of a few columns, are turned.
 template <class T>
 class LU {
  public:
-  LU(const Products<T>& products, T* a, std::int64_t m, std::int64_t* pivots) : products_(products), a_{a, m, 1}, m_(m), pivots_(pivots) {}
+  LU(const Products<T>& products, std::int64_t m, T* work)
+      : products_(products),
+        panel_(work),
+        compact_(work + kPanel * panel_apart<T>(m)) {}
 
-  void factor(std::int64_t first, std::int64_t last) {
-    if (last - first <= kLibraryPanel && panel_by_library(first, last)) return;
-    if (last - first <= kPanel) return panel(first, last);
-    const std::int64_t middle = first + half_of(last - first);
-    factor(first, middle);
-    follow(first, middle, middle, last);
-    factor(middle, last);
-    exchange(middle, last, first, middle);
+  /// The first n columns of A (m, at least n), m >= n; pivots are rows of A.
+  void factor(Strided<T> a, std::int64_t m, std::int64_t n, std::int64_t* pivots) {
+    if (n <= kPanel) return panel(a, m, n, pivots);
+    if (n <= kCompact && a.row > 4 * kCompact) {  // rows that are far from each other share places in the caches
+      const Strided<T> close{compact_, kCompact, 1};
+      for (std::int64_t i = 0; i < m; ++i) std::copy_n(&a(i, 0), n, &close(i, 0));
+      factor(close, m, n, pivots);
+      for (std::int64_t i = 0; i < m; ++i) std::copy_n(&close(i, 0), n, &a(i, 0));
+      return;
+    }
+    const std::int64_t half = half_of(n);
+    factor(a, m, half, pivots);
+    follow(a, m, half, pivots, n);
+    factor(a.from(half, half), m - half, n - half, pivots + half);
+    exchange(a.from(half, 0), half, pivots + half, n - half);
+    for (std::int64_t i = half; i < n; ++i) pivots[i] += half;
   }
-  /// What the factors of columns [first, last) make of columns [from, to).
-  void follow(std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
-    exchange(first, last, from, to);
-    solve_behind(products_, Strided<const T>(a_.from(first, first)), Diagonal::Ones, to - from, last - first, a_.from(from, first));
-    products_.subtract(to - from, m_ - last, last - first, Strided<const T>(a_.from(from, first)), Strided<const T>(a_.from(first, last)),
-                       a_.from(from, last));
+  /// What the factors of the first n columns make of those behind them, up to `last`.
+  void follow(Strided<T> a, std::int64_t m, std::int64_t n, const std::int64_t* pivots, std::int64_t last) {
+    exchange(a.from(0, n), last - n, pivots, n);
+    solve_lower(products_, Strided<const T>(a), Diagonal::Ones, n, a.from(0, n), last - n);
+    products_.subtract(m - n, last - n, n, Strided<const T>(a.from(n, 0)), Strided<const T>(a.from(0, n)), a.from(n, n));
   }
-  std::int32_t exchanges() const { return exchanges_; }
 
  private:
-  bool panel_by_library(std::int64_t first, std::int64_t last) {
-    const LapackFunctions<T>* const f = fast_lapack<T>();
-    if (!f || m_ >= kMostLibrary) return false;
-    T most = 0;
-    for (std::int64_t c = first; c < last && most == most; ++c) most = greatest_size(&a_(c, first), m_ - first, most);
-    if (!has_reciprocal(most)) return false;  // also of zeros
-    const int rows = static_cast<int>(m_ - first), columns = static_cast<int>(last - first), stride = static_cast<int>(m_);
-    int info = 0;
-    std::array<int, kLibraryPanel> chosen{};
-    f->getrf(&rows, &columns, &a_(first, first), &stride, chosen.data(), &info);
-    for (std::int64_t c = first; c < last; ++c) {
-      pivots_[c] = first + chosen[static_cast<std::size_t>(c - first)] - 1;
-      exchanges_ += pivots_[c] != c;
-    }
-    return true;
+  void panel(Strided<T> a, std::int64_t m, std::int64_t n, std::int64_t* pivots) {
+    const std::int64_t apart = panel_apart<T>(m);
+    turn_matrix(a.data, a.row, m, n, panel_, apart);
+    factor_panel(panel_, m, n, pivots);
+    turn_matrix<T>(panel_, apart, n, m, a.data, a.row);
   }
-  void panel(std::int64_t first, std::int64_t last) {
-    for (std::int64_t c = first; c < last; ++c) {
-      T* const column = &a_(c, 0);
-      std::int64_t best = c;
-      for (std::int64_t r = c + 1; r < m_; ++r)
-        if (std::abs(column[r]) > std::abs(column[best])) best = r;
-      pivots_[c] = best;
-      if (best != c) {
-        ++exchanges_;
-        for (std::int64_t other = first; other < last; ++other) std::swap(a_(other, c), a_(other, best));
-      }
-      const T pivot = column[c];
-      if (pivot == T(0)) continue;
-#pragma omp simd
-      for (std::int64_t r = c + 1; r < m_; ++r) column[r] /= pivot;
-      for (std::int64_t other = c + 1; other < last; ++other) subtract_line(&a_(other, c + 1), column + c + 1, a_(other, c), m_ - c - 1);
-    }
-  }
-  void exchange(std::int64_t first, std::int64_t last, std::int64_t from, std::int64_t to) {
-    const auto some = [&](Range range) {
-      for (std::int64_t c = from + range.begin; c < from + range.end; ++c) {
-        T* const column = &a_(c, 0);
-        for (std::int64_t k = first; k < last; ++k) std::swap(column[k], column[pivots_[k]]);
-      }
-    };
-    const bool large = static_cast<double>(last - first) * static_cast<double>(to - from) > kShared / 50;
-    parallel(large ? products_.threads() : 1, [&](int part, int parts) { some(share(to - from, part, parts)); });
+  /// Step by step row i of X (…, columns) changes places with row pivots[i].
+  void exchange(Strided<T> x, std::int64_t columns, const std::int64_t* pivots, std::int64_t count) {
+    const bool large = static_cast<double>(count) * static_cast<double>(columns) > kShared / 50;
+    parallel(large ? products_.threads() : 1, [&](int part, int parts) {
+      const Range mine = share(columns, part, parts);
+      for (std::int64_t i = 0; i < count; ++i)
+        if (pivots[i] != i) std::swap_ranges(&x(i, mine.begin), &x(i, mine.begin) + (mine.end - mine.begin), &x(pivots[i], mine.begin));
+    });
   }
 
   const Products<T>& products_;
-  Strided<T> a_;
-  std::int64_t m_;
-  std::int64_t* pivots_;
-  std::int32_t exchanges_ = 0;
+  T *panel_, *compact_;
 };
 
 /// The lower triangle of C - A Aᵀ.
@@ -404,14 +357,22 @@ void solve_behind(const Products<T>& products, Strided<const T> t, Diagonal diag
 }
 
 template <class T>
-std::int32_t factor_lu(const Products<T>& products, T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots, std::int64_t* order) {
+std::int64_t lu_work(std::int64_t m) {
+  return kPanel * panel_apart<T>(m) + kCompact * m;
+}
+
+template <class T>
+std::int32_t factor_lu(const Products<T>& products, T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots, std::int64_t* order,
+                       T* work) {
   const std::int64_t k = std::min(m, n);
-  LU<T> lu(products, a, m, pivots);
-  if (k > 0) lu.factor(0, k);
-  if (n > k && k > 0) lu.follow(0, k, k, n);
+  const Strided<T> rows{a, n, 1};
+  LU<T> lu(products, m, work);
+  if (k > 0) lu.factor(rows, m, k, pivots);
+  if (n > k && k > 0) lu.follow(rows, m, k, pivots, n);
   std::iota(order, order + m, std::int64_t{0});
-  for (std::int64_t i = 0; i < k; ++i) std::swap(order[i], order[pivots[i]]);
-  return lu.exchanges();
+  std::int32_t exchanges = 0;
+  for (std::int64_t i = 0; i < k; ++i) std::swap(order[i], order[pivots[i]]), exchanges += pivots[i] != i;
+  return exchanges;
 }
 
 template <class T>
@@ -419,12 +380,13 @@ std::int32_t factor_cholesky(const Products<T>& products, T* a, std::int64_t n) 
   return cholesky(products, Strided<T>{a, n, 1}, n);
 }
 
-#define TEGULA_BLOCKS(T)                                                                                              \
-  template class Products<T>;                                                                                         \
-  template void solve_lower(const Products<T>&, Strided<const T>, Diagonal, std::int64_t, Strided<T>, std::int64_t);  \
-  template void solve_upper(const Products<T>&, Strided<const T>, Diagonal, std::int64_t, Strided<T>, std::int64_t);  \
-  template void solve_behind(const Products<T>&, Strided<const T>, Diagonal, std::int64_t, std::int64_t, Strided<T>); \
-  template std::int32_t factor_lu(const Products<T>&, T*, std::int64_t, std::int64_t, std::int64_t*, std::int64_t*);  \
+#define TEGULA_BLOCKS(T)                                                                                                 \
+  template class Products<T>;                                                                                            \
+  template void solve_lower(const Products<T>&, Strided<const T>, Diagonal, std::int64_t, Strided<T>, std::int64_t);     \
+  template void solve_upper(const Products<T>&, Strided<const T>, Diagonal, std::int64_t, Strided<T>, std::int64_t);     \
+  template void solve_behind(const Products<T>&, Strided<const T>, Diagonal, std::int64_t, std::int64_t, Strided<T>);    \
+  template std::int64_t lu_work<T>(std::int64_t);                                                                        \
+  template std::int32_t factor_lu(const Products<T>&, T*, std::int64_t, std::int64_t, std::int64_t*, std::int64_t*, T*); \
   template std::int32_t factor_cholesky(const Products<T>&, T*, std::int64_t);
 TEGULA_BLOCKS(float)
 TEGULA_BLOCKS(double)

@@ -59,10 +59,14 @@ void solve_upper(const Products<T>& products, Strided<const T> t, Diagonal diago
 template <class T>
 void solve_behind(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t m, std::int64_t n, Strided<T> x);
 
-/// P A = L U in place, A (m, n) by columns in `a`. pivots (min(m, n)): in step i row i changes places with row pivots[i]; order (m): row i of L U is row order[i]
+/// P A = L U in place, A (m, n) by rows in `a`. pivots (min(m, n)): in step i row i changes places with row pivots[i]; order (m): row i of L U is row order[i]
 /// of A. Returns how many rows changed places.
 template <class T>
-std::int32_t factor_lu(const Products<T>& products, T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots, std::int64_t* order);
+std::int32_t factor_lu(const Products<T>& products, T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots, std::int64_t* order,
+                       T* work);
+/// Elements of `work`, which is aligned to 64 bytes.
+template <class T>
+std::int64_t lu_work(std::int64_t m);
 /// A = L Lᵀ in the lower triangle of `a`, by rows. Returns 0, or the order of the first leading block that is not positive definite.
 template <class T>
 std::int32_t factor_cholesky(const Products<T>& products, T* a, std::int64_t n);

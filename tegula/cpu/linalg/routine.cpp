@@ -28,13 +28,13 @@ std::size_t rounded(std::size_t bytes) { return (bytes + 63) / 64 * 64; }
 bool has_spectrum(Routine routine) { return routine == Routine::SymmetricEigen || routine == Routine::Eigen || routine == Routine::SVD; }
 
 /// True where the first result is the matrix after the routine: it is worked on there.
-bool in_place(Routine routine) { return routine == Routine::LU || routine == Routine::Cholesky; }
+bool in_place(const MatrixRoutine& d) { return (d.routine == Routine::LU && d.transposed) || d.routine == Routine::Cholesky; }
 
 /// One matrix by loops of our own.
 template <class T>
 std::int64_t own_work(const MatrixRoutine& d) {
   switch (d.routine) {
-    case Routine::LU: return static_cast<std::int64_t>(sizeof(std::int64_t) / sizeof(T)) * d.least();
+    case Routine::LU: return lu_work<T>(d.rows) + static_cast<std::int64_t>(sizeof(std::int64_t) / sizeof(T)) * d.least() + 64;
     case Routine::Cholesky:
     case Routine::TriangularSolve: return 0;
     case Routine::QR: return d.least() + qr_work(d.rows, d.full ? std::max(d.rows, d.columns) : d.columns);
@@ -51,9 +51,12 @@ void run_own(const MatrixRoutine& d, const Products<T>& products, T* a, std::spa
   const auto values = [&](std::size_t index) { return static_cast<T*>(buffers[index]); };
   const auto state = [&]() -> std::int32_t& { return *static_cast<std::int32_t*>(buffers.back()); };
   switch (d.routine) {
-    case Routine::LU:
-      state() = factor_lu(products, a, m, n, reinterpret_cast<std::int64_t*>(work), static_cast<std::int64_t*>(buffers[2]));
+    case Routine::LU: {
+      T* const pivots = work + rounded(static_cast<std::size_t>(lu_work<T>(m)));
+      state() = factor_lu(products, a, m, n, reinterpret_cast<std::int64_t*>(pivots), static_cast<std::int64_t*>(buffers[2]), work);
+      if (!d.transposed) turn_matrix(a, n, m, n, values(1), m);
       return;
+    }
     case Routine::Cholesky: state() = factor_cholesky(products, a, n); return;
     case Routine::TriangularSolve: {
       Strided<const T> t{values(0), n, 1};
@@ -89,9 +92,7 @@ class RoutineCall final : public runtime::Call {
         library_(by_library(d)),
         most_threads_(library_threads()),
         work_(rounded(sizeof(T) * (library_ ? library_work<T>(d) : static_cast<std::size_t>(own_work<T>(d))))),
-        copy_(d.routine == Routine::TriangularSolve || in_place(d.routine) ? 0 : rounded(parts_.bytes[0])) {
-    for (std::int64_t i = 0; i < (by_rows() ? d.rows : 0); ++i) rows_.push_back(i * d.columns);
-  }
+        copy_(d.routine == Routine::TriangularSolve || in_place(d) ? 0 : rounded(parts_.bytes[0])) {}
 
   std::size_t scratch_bytes() const override { return workers(most_threads_) * one() + products_bytes(); }
 
@@ -128,8 +129,6 @@ class RoutineCall final : public runtime::Call {
   }
 
  private:
-  /// `transposed` of an LU: its matrix lies by rows, and is turned while it is in a cache.
-  bool by_rows() const { return d_.routine == Routine::LU && d_.transposed; }
   bool wants(std::size_t buffer) const {
     const bool of_vectors = (buffer == 2 && d_.routine != Routine::SVD) || (d_.routine == Routine::SVD && (buffer == 1 || buffer == 3));
     return !has_spectrum(d_.routine) || d_.vectors || !of_vectors;
@@ -145,9 +144,10 @@ class RoutineCall final : public runtime::Call {
 
   void matrix(const Products<T>& products, std::span<void* const> buffers, std::byte* scratch) const {
     T* const work = reinterpret_cast<T*>(scratch);
-    T* const a = in_place(d_.routine) ? static_cast<T*>(buffers[1]) : reinterpret_cast<T*>(scratch + work_);
-    if (by_rows()) take_lines<T>(static_cast<const T*>(buffers[0]), rows_.data(), d_.rows, d_.columns, a);
-    else if ((copy_ > 0 || (in_place(d_.routine) && a != buffers[0])) && parts_.bytes[0] > 0) std::memcpy(a, buffers[0], parts_.bytes[0]);
+    T* const a = in_place(d_) ? static_cast<T*>(buffers[1]) : reinterpret_cast<T*>(scratch + work_);
+    if (d_.routine == Routine::LU && !d_.transposed)
+      turn_matrix(static_cast<const T*>(buffers[0]), d_.rows, d_.columns, d_.rows, a, d_.columns);
+    else if ((copy_ > 0 || (in_place(d_) && a != buffers[0])) && parts_.bytes[0] > 0) std::memcpy(a, buffers[0], parts_.bytes[0]);
     if (has_spectrum(d_.routine)) {
       const T* const input = static_cast<const T*>(buffers[0]);
       if (!std::all_of(input, input + parts_.bytes[0] / sizeof(T), [](T x) { return std::isfinite(x); })) return no_numbers(buffers);
@@ -168,7 +168,6 @@ class RoutineCall final : public runtime::Call {
   bool library_;
   int most_threads_;
   std::size_t work_, copy_;
-  std::vector<std::int64_t> rows_;  // where each begins, where the matrix lies by rows
 };
 
 }  // namespace

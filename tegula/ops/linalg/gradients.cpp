@@ -154,6 +154,7 @@ std::vector<Tensor> matrix_gradients(const MatrixOp& op, const Node& y, std::spa
   switch (op.form().routine) {
     case Routine::LU:
       if (!d(0).defined()) return {none};
+      if (op.form().transposed) return {lu_gradient(part(0), part(1), d(0))};
       return {turned(lu_gradient(turned(part(0)), part(1), turned(d(0))))};
     case Routine::Cholesky: return {d(0).defined() ? cholesky_gradient(tril(part(0)), d(0)) : none};
     case Routine::TriangularSolve:

@@ -9,6 +9,7 @@
 #include "tegula/ops/linalg/gradients.h"
 #include "tegula/ops/linalg/small_matrices.h"
 #include "tegula/ops/op_families.h"
+#include "tegula/ops/shape/axes.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/matrix_buffers.h"
 
@@ -21,8 +22,9 @@ using runtime::Routine;
 std::size_t inputs_of(Routine routine) { return routine == Routine::TriangularSolve ? 2 : 1; }
 
 /// Rows and columns of the matrix in an operand of this shape.
-bool by_columns(Routine routine) {
-  return routine == Routine::LU || routine == Routine::QR || routine == Routine::Eigen || routine == Routine::SVD;
+bool by_columns(const MatrixRoutine& d) {
+  return (d.routine == Routine::LU && !d.transposed) || d.routine == Routine::QR || d.routine == Routine::Eigen ||
+         d.routine == Routine::SVD;
 }
 
 /// `front` and these two sizes.
@@ -36,7 +38,7 @@ std::vector<Result> results_of(const MatrixRoutine& d, const Shape& front) {
   const std::int64_t m = d.rows, n = d.columns, k = d.least();
   const Result state{front, i32};
   switch (d.routine) {
-    case Routine::LU: return {{with(front, {n, m}), d.dtype}, {with(front, {m}), i64}, state};
+    case Routine::LU: return {{with(front, {d.transposed ? m : n, d.transposed ? n : m}), d.dtype}, {with(front, {m}), i64}, state};
     case Routine::Cholesky: return {{with(front, {n, n}), d.dtype}, state};
     case Routine::TriangularSolve: return {{with(front, {n, d.right}), d.dtype}};
     case Routine::QR: return {{with(front, {d.full ? m : k, m}), d.dtype}, {with(front, {n, d.full ? m : k}), d.dtype}};
@@ -83,7 +85,7 @@ MatrixRoutine MatrixOp::of_shapes(std::span<const Shape> inputs) const {
   MatrixRoutine d = form_;
   const Shape& a = inputs[0];
   const std::int64_t last = a[a.rank() - 1], before = a[a.rank() - 2];
-  d.rows = by_columns(d.routine) ? last : before, d.columns = by_columns(d.routine) ? before : last;
+  d.rows = by_columns(d) ? last : before, d.columns = by_columns(d) ? before : last;
   d.batch = numel(a, 0, a.rank() - 2);
   if (d.routine == Routine::TriangularSolve) d.right = inputs[1].back();
   return d;
@@ -112,7 +114,6 @@ runtime::CallDescription MatrixOp::describe(const Setting& setting) const {
   for (const Layout& input : setting.inputs) shapes.push_back(input.shape);
   MatrixRoutine d = of_shapes(shapes);
   d.dtype = setting.dtype;
-  if (d.routine == Routine::LU) d.transposed = lies_transposed(setting.inputs[0]) && !setting.inputs[0].is_dense();
   if (d.routine == Routine::TriangularSolve && !setting.inputs[0].is_dense()) d.upper = !d.upper, d.transposed = !d.transposed;
   if (d.routine == Routine::SymmetricEigen || d.routine == Routine::Eigen) d.vectors = (setting.unwanted & 2) == 0;
   if (d.routine == Routine::SVD) d.vectors = (setting.unwanted & 5) != 5;
@@ -134,17 +135,23 @@ std::vector<Tensor> MatrixOp::spelled_out(const runtime::Device& device, std::sp
   const Tensor& a = inputs[0];
   MatrixRoutine d = of_shapes(std::array{a.shape()});
   d.dtype = a.dtype();
+  if (d.routine == Routine::LU && !d.transposed) {
+    MatrixRoutine by_rows = d;
+    by_rows.transposed = true;
+    if (!device.takes(by_rows)) return {};
+    MatrixRoutine form = form_;
+    form.transposed = true;
+    auto parts = matrix_routine(form, {transpose(a)}, a.node()->origin().where);
+    parts[0] = transpose(parts[0]);
+    return parts;
+  }
   if (!suits_tiles(device, d)) return {};
   return by_tiles(form_, a, results_of(d, front_of(a.shape())), a.node()->origin().where);
 }
 
-bool MatrixOp::accepts(const runtime::Device& device, int index, const Layout& layout) const {
+bool MatrixOp::accepts(const runtime::Device&, int index, const Layout& layout) const {
   if (layout.is_dense()) return true;
-  if (form_.routine == Routine::TriangularSolve) return index == 0 && lies_transposed(layout);
-  if (form_.routine != Routine::LU || !lies_transposed(layout)) return false;
-  MatrixRoutine by_rows = of_shapes(std::array{layout.shape});  // where the device turns a matrix while it is in a cache
-  by_rows.transposed = true;
-  return device.takes(by_rows);
+  return form_.routine == Routine::TriangularSolve && index == 0 && lies_transposed(layout);
 }
 
 double MatrixOp::operations(std::span<const Shape> inputs, const Shape&) const { return runtime::work_of(of_shapes(inputs)).operations; }
@@ -192,7 +199,7 @@ std::vector<Tensor> matrix_routine(const MatrixRoutine& form, std::initializer_l
   MatrixRoutine d = form;
   const Shape& s = a.shape();
   const std::int64_t last = s[s.rank() - 1], before = s[s.rank() - 2];
-  d.dtype = a.dtype(), d.rows = by_columns(d.routine) ? last : before, d.columns = by_columns(d.routine) ? before : last;
+  d.dtype = a.dtype(), d.rows = by_columns(d) ? last : before, d.columns = by_columns(d) ? before : last;
   if (inputs.size() == 2) d.right = inputs.begin()[1].shape().back();
   const Ref<const Op> op(new MatrixOp(form));
   const std::vector<Result> results = results_of(d, front_of(s));
