@@ -81,6 +81,7 @@ void factors(const std::string& size, const Shape& shape) {
 
 void transforms() {
   const auto each = [&](const std::string& name, const Shape& shape, auto f) {
+    if (!bench::selected(count, names, name)) return;
     const Tensor x = made(normal(shape));
     auto compiled = jit([f](const Tensor& in) { return f(in); });
     row(name, [&] { compiled(x); });
@@ -115,6 +116,7 @@ struct MessagePassing {
 };
 
 void message_passing() {
+  if (!bench::selected(count, names, "messages.80000x64") && !bench::selected(count, names, "segment_sum.80000x64")) return;
   constexpr std::int64_t kNodes = 10000, kEdges = 80000;
   const Tensor h = made(normal({kNodes, 64})), labels = made(randint(0, 10, {kNodes}));
   const auto ends = [&] {

@@ -1,5 +1,8 @@
 // LU, Cholesky, QR and triangular systems: the products of the factors, shapes of all kinds, errors.
 
+#include <limits>
+#include <numeric>
+
 #include "tests/linalg/support.h"
 
 namespace tegula {
@@ -32,6 +35,87 @@ TEST(LinearAlgebra, LUMultipliesToTheMatrixInEveryShapeAndLayout) {
         EXPECT_LE(most(l), k > 0 ? 1 : 0) << "pivots are the greatest of their columns";
         EXPECT_LT(apart(matmul(transpose(p), p), expand(identity(m, dtype), p.shape())), 1e-12);
       }
+}
+
+/// The order of rows by loops: the greatest number of each column, the first of equals.
+std::vector<std::int64_t> order_by_loops(std::vector<double> a, std::int64_t m, std::int64_t n) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(m));
+  std::iota(order.begin(), order.end(), 0);
+  const auto at = [&](std::int64_t i, std::int64_t j) -> double& { return a[static_cast<std::size_t>(i * n + j)]; };
+  for (std::int64_t c = 0; c < std::min(m, n); ++c) {
+    std::int64_t best = c;
+    for (std::int64_t i = c + 1; i < m; ++i)
+      if (std::abs(at(i, c)) > std::abs(at(best, c))) best = i;
+    std::swap(order[static_cast<std::size_t>(c)], order[static_cast<std::size_t>(best)]);
+    for (std::int64_t j = 0; j < n; ++j) std::swap(at(c, j), at(best, j));
+    for (std::int64_t i = c + 1; i < m && at(c, c) != 0; ++i) {
+      at(i, c) /= at(c, c);
+      for (std::int64_t j = c + 1; j < n; ++j) at(i, j) -= at(i, c) * at(c, j);
+    }
+  }
+  return order;
+}
+
+TEST(LinearAlgebra, LUTakesTheGreatestOfEachColumn) {
+  for (const Shape& shape : {Shape{15, 15}, Shape{17, 17}, Shape{64, 64}, Shape{130, 40}, Shape{40, 130}, Shape{300, 150}}) {
+    const Tensor a = draw(shape);
+    EXPECT_EQ(lu_factor(a).order.to_host<std::int64_t>(), order_by_loops(a.to_host<double>(), shape[0], shape[1])) << to_string(shape);
+    EXPECT_EQ(lu_factor(transpose(a)).order.to_host<std::int64_t>(), order_by_loops(transpose(a).to_host<double>(), shape[1], shape[0]));
+  }
+}
+
+TEST(LinearAlgebra, LUTakesTheFirstOfEqualNumbersAndNoNaN) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (const DType dtype : {f64, f32})
+    for (const std::int64_t m : {2, 9, 40, 130}) {
+      const auto first = [&](std::vector<double> column) {
+        return lu_factor(cast(tensor(column, {m, 1}), dtype)).order.to_host<std::int64_t>()[0];
+      };
+      for (std::int64_t one = 0; one < m; ++one) {
+        std::vector<double> column(static_cast<std::size_t>(m), 1.0);
+        column[static_cast<std::size_t>(one)] = -3, column[static_cast<std::size_t>(m - 1)] = 3;
+        EXPECT_EQ(first(column), one);
+        column[0] = 2, column[static_cast<std::size_t>(one)] = nan;
+        EXPECT_EQ(first(column), one == 0 ? 0 : one == m - 1 ? 0 : m - 1) << one << " of " << m;
+      }
+    }
+}
+
+TEST(LinearAlgebra, LUOfColumnsWithoutAPivot) {
+  for (const DType dtype : {f64, f32})
+    for (const std::int64_t n : {1, 16, 40, 100}) {
+      const LUFactors none = lu_factor(zeros({n, n}, dtype));
+      EXPECT_EQ(most(none.packed), 0);
+      EXPECT_EQ(none.order.to_host<std::int64_t>(), arange(n).to_host<std::int64_t>());
+      Tensor a = draw({n, n}, dtype);
+      a = where(arange(n) == n / 2, 0.0, a);
+      const LUFactors factors = lu_factor(a);
+      EXPECT_EQ(select(diagonal(factors.packed), 0, n / 2).item<double>(), 0);
+      const auto [p, l, u] = lu(a);
+      EXPECT_LT(apart(matmul(p, matmul(l, u)), a), digits(dtype) * static_cast<double>(n));
+      // Numbers near the ends of the range.
+      for (const double scale : dtype == f64 ? std::vector{1e-305, 1e300} : std::vector{1e-38, 1e36}) {
+        const auto [q, low, high] = lu(draw({n, n}, dtype) * scale);
+        EXPECT_LE(most(low), 1);
+        EXPECT_TRUE(all(isfinite(high)).item<bool>());
+      }
+    }
+}
+
+TEST(LinearAlgebra, FactorsHaveTheSameBitsOnAnyNumberOfThreads) {
+  const int before = num_threads();
+  for (const DType dtype : {f64, f32}) {
+    const Tensor a = draw({500, 500}, dtype), b = draw({500, 90}, dtype), s = positive({500, 500}, dtype);
+    eval(a, b, s);
+    std::vector<std::vector<double>> seen;
+    for (const int threads : {1, 2, 3}) {
+      set_num_threads(threads);
+      const auto sum_of = [](const Tensor& x) { return cast(x, f64).to_host<double>(); };
+      seen.push_back(sum_of(concat({lu_factor(a).packed, solve(a, b), cholesky(s)}, -1)));
+      EXPECT_EQ(seen.back(), seen.front()) << threads;
+    }
+  }
+  set_num_threads(before);
 }
 
 TEST(LinearAlgebra, FactorsOfLUSolveSystemsAndTransposedOnes) {

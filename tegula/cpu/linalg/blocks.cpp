@@ -22,9 +22,21 @@ namespace {
 
 constexpr std::int64_t kSmall = 32;  // of a triangle that is solved or factored by plain loops
 constexpr std::int64_t kCompact = 64;  // columns of an LU that are copied to where they lie close to each other
-constexpr double kShared = 4e6;  // operations of a product from which on threads share it
+
+/// How many pieces work is cut into, which threads then share: as many on any number of threads, because a library sums pieces of other sizes in other orders.
+int pieces_of(double operations) { return operations < 4e6 ? 1 : operations < 1e8 ? 2 : operations < 1e9 ? 4 : 16; }
+
+/// body(piece, pieces, part) of each, the parts side by side.
+template <class Body>
+void by_pieces(int threads, int pieces, const Body& body) {
+  parallel(std::min(threads, pieces), [&](int part, int parts) {
+    const Range mine = share(pieces, part, parts);
+    for (std::int64_t piece = mine.begin; piece < mine.end; ++piece) body(piece, pieces, part);
+  });
+}
 
 constexpr std::int64_t kLibraryTriangle = 256, kLibraryCholesky = 256;  // the same where a fast library computes them
+constexpr std::int64_t kOwnTriangle = 64;  // up to which solve_triangle() and its products are faster than a library
 constexpr std::int64_t kMostLibrary = std::numeric_limits<int>::max();
 
 /// Numbers whose reciprocals the library may form. Not NaN.
@@ -55,7 +67,9 @@ template <class T>
 bool solved_by_library(Strided<const T> t, bool is_upper, bool behind, Diagonal diagonal, std::int64_t n, Strided<T> x,
                        std::int64_t right) {
   const LapackFunctions<T>* const f = fast_lapack<T>();
-  if (!f || n > kLibraryTriangle || right >= kMostLibrary || x.row >= kMostLibrary || !Triangle<T>::suits(t, diagonal, n)) return false;
+  if (!f || (!behind && n <= kOwnTriangle) || n > kLibraryTriangle || right >= kMostLibrary || x.row >= kMostLibrary ||
+      !Triangle<T>::suits(t, diagonal, n))
+    return false;
   const Triangle<T> triangle(t);
   // By columns X is its transpose, to which Tᵀ is applied from the other side.
   const char *const stored = is_upper != triangle.by_rows ? "U" : "L", *const turned = triangle.by_rows ? "N" : "T";
@@ -72,17 +86,27 @@ TEGULA_WIDE void subtract_line(T* to, const T* line, T factor, std::int64_t coun
   for (std::int64_t i = 0; i < count; ++i) to[i] -= factor * line[i];
 }
 
+template <class T>
+TEGULA_WIDE void swap_lines(T* one, T* other, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) {
+    const T kept = one[i];
+    one[i] = other[i], other[i] = kept;
+  }
+}
+
 /// Of n > kPanel.
 std::int64_t half_of(std::int64_t n) { return std::max(n / 2 / kPanel * kPanel, kPanel); }
 
 /// Cuts the columns of X between the threads, each of which solves its own.
 template <class T, class Solve>
-void by_columns(const Products<T>& products, Strided<T> x, std::int64_t right, const Solve& solve) {
+void by_columns(const Products<T>& products, std::int64_t n, Strided<T> x, std::int64_t right, const Solve& solve) {
   constexpr std::int64_t kColumns = 16;  // no two threads write one cache line
-  const auto parts = static_cast<int>(std::min<std::int64_t>(products.threads(), right / (2 * kColumns)));
-  if (parts <= 1) return solve(products, x, right);
-  parallel(parts, [&](int part, int) {
-    const Range range = share((right + kColumns - 1) / kColumns, part, parts);
+  const double operations = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(right);
+  const auto pieces = static_cast<int>(std::min<std::int64_t>(pieces_of(operations), right / (2 * kColumns)));
+  if (pieces <= 1) return solve(products, x, right);
+  by_pieces(products.threads(), pieces, [&](std::int64_t piece, int all, int part) {
+    const Range range = share((right + kColumns - 1) / kColumns, piece, all);
     const std::int64_t first = range.begin * kColumns, last = std::min(range.end * kColumns, right);
     if (last > first) solve(products.of_part(part), x.from(0, first), last - first);
   });
@@ -177,11 +201,12 @@ class LU {
   }
   /// Step by step row i of X (…, columns) changes places with row pivots[i].
   void exchange(Strided<T> x, std::int64_t columns, const std::int64_t* pivots, std::int64_t count) {
-    const bool large = static_cast<double>(count) * static_cast<double>(columns) > kShared / 50;
+    constexpr double kShared = 8e4;  // numbers
+    const bool large = static_cast<double>(count) * static_cast<double>(columns) > kShared;
     parallel(large ? products_.threads() : 1, [&](int part, int parts) {
       const Range mine = share(columns, part, parts);
       for (std::int64_t i = 0; i < count; ++i)
-        if (pivots[i] != i) std::swap_ranges(&x(i, mine.begin), &x(i, mine.begin) + (mine.end - mine.begin), &x(pivots[i], mine.begin));
+        if (pivots[i] != i) swap_lines(&x(i, mine.begin), &x(pivots[i], mine.begin), mine.end - mine.begin);
     });
   }
 
@@ -291,9 +316,9 @@ void Products<T>::run(Gemm<T> g) const {
   const double operations = 2.0 * static_cast<double>(g.m) * static_cast<double>(g.n) * static_cast<double>(g.k);
   const bool rows = g.m >= g.n;
   const std::int64_t unit = rows ? kGemmRows : kGemmColumns, units = ((rows ? g.m : g.n) + unit - 1) / unit;
-  const int parts = operations < kShared ? 1 : static_cast<int>(std::min<std::int64_t>(threads_, units));
-  parallel(parts, [&](int part, int) {
-    const Range range = share(units, part, parts);
+  const auto pieces = static_cast<int>(std::min<std::int64_t>(pieces_of(operations), units));
+  by_pieces(threads_, pieces, [&](std::int64_t piece, int all, int part) {
+    const Range range = share(units, piece, all);
     const std::int64_t first = range.begin * unit, last = std::min(range.end * unit, rows ? g.m : g.n);
     Gemm<T> mine = g;
     if (rows) mine.a += first * g.a_row, mine.c += first * g.c_row, mine.m = last - first;
@@ -336,22 +361,23 @@ void Products<T>::subtract(std::int64_t m, std::int64_t n, std::int64_t k, Strid
 
 template <class T>
 void solve_lower(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t n, Strided<T> x, std::int64_t right) {
-  by_columns(products, x, right,
+  by_columns(products, n, x, right,
              [&](const Products<T>& own, Strided<T> part, std::int64_t columns) { lower(own, t, diagonal, n, part, columns); });
 }
 template <class T>
 void solve_upper(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t n, Strided<T> x, std::int64_t right) {
-  by_columns(products, x, right,
+  by_columns(products, n, x, right,
              [&](const Products<T>& own, Strided<T> part, std::int64_t columns) { upper(own, t, diagonal, n, part, columns); });
 }
 
 template <class T>
 void solve_behind(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t m, std::int64_t n, Strided<T> x) {
   constexpr std::int64_t kRows = 16;
-  const auto parts = static_cast<int>(std::min<std::int64_t>(products.threads(), m / (2 * kRows)));
-  if (parts <= 1) return behind(products, t, diagonal, m, n, x);
-  parallel(parts, [&](int part, int) {
-    const Range range = share(m, part, parts);
+  const double operations = static_cast<double>(n) * static_cast<double>(n) * static_cast<double>(m);
+  const auto pieces = static_cast<int>(std::min<std::int64_t>(pieces_of(operations), m / (2 * kRows)));
+  if (pieces <= 1) return behind(products, t, diagonal, m, n, x);
+  by_pieces(products.threads(), pieces, [&](std::int64_t piece, int all, int part) {
+    const Range range = share(m, piece, all);
     behind(products.of_part(part), t, diagonal, range.end - range.begin, n, x.from(range.begin, 0));
   });
 }

@@ -35,6 +35,19 @@ std::int64_t greatest(const T* column, std::int64_t first, std::int64_t m, T mos
   return i + hn::FindFirstTrue(d, found);
 }
 
+/// NaN left out. Of numbers up to a whole register.
+template <class T>
+T greatest_size(const T* x, std::int64_t count) {
+  const hn::ScalableTag<T> d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  auto most = hn::Zero(d);
+  for (std::int64_t i = 0; i < count; i += lanes) {
+    const auto size = hn::Abs(hn::Load(d, x + i));
+    most = hn::IfThenElse(hn::Gt(size, most), size, most);
+  }
+  return hn::GetLane(hn::MaxOfLanes(d, most));
+}
+
 /// Rows behind `done` of the columns behind column `c`, minus that column's multiples by its pivot's row. Returns the greatest size in the next one, NaN left out.
 template <class T>
 T update(T* a, std::int64_t m, std::int64_t n, std::int64_t c) {
@@ -66,8 +79,7 @@ void panel(T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots) {
   const hn::ScalableTag<T> d;
   const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), apart = panel_apart<T>(m), count = std::min(m, n);
   for (std::int64_t j = 0; j < n; ++j) std::fill(a + j * apart + m, a + (j + 1) * apart, T(0));
-  T most = 0;
-  for (std::int64_t i = 0; i < m; ++i) most = std::abs(a[i]) > most ? std::abs(a[i]) : most;
+  T most = greatest_size(a, m);
   for (std::int64_t c = 0; c < count; ++c) {
     T* const column = a + c * apart;
     const std::int64_t best = greatest(column, c, m, most);
@@ -85,7 +97,7 @@ void panel(T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots) {
       hn::Store(hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(c + 1 - i)), first, scaled(first)), d, column + i);
       for (i += lanes; i < m; i += lanes) hn::Store(scaled(hn::Load(d, column + i)), d, column + i);
     }
-    most = update(a, m, n, c);
+    if (c + 1 < n) most = update(a, m, n, c);
   }
 }
 
