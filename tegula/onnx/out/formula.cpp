@@ -11,48 +11,47 @@ namespace tegula::onnx {
 namespace {
 
 using tile::Instruction;
-using tile::Word;
 
 /// A word that is one operator for all dtypes in which formulas compute.
-const char* operator_of(Word word) {
+const char* operator_of(tile::Word word) {
   switch (word) {
-    case Word::Neg: return "Neg";
-    case Word::Abs: return "Abs";
-    case Word::Sign: return "Sign";
-    case Word::Floor: return "Floor";
-    case Word::Ceil: return "Ceil";
-    case Word::Round: return "Round";
-    case Word::Sqrt: return "Sqrt";
-    case Word::Exp: return "Exp";
-    case Word::Log: return "Log";
-    case Word::Sin: return "Sin";
-    case Word::Cos: return "Cos";
-    case Word::Tan: return "Tan";
-    case Word::Asin: return "Asin";
-    case Word::Acos: return "Acos";
-    case Word::Atan: return "Atan";
-    case Word::Sinh: return "Sinh";
-    case Word::Cosh: return "Cosh";
-    case Word::Tanh: return "Tanh";
-    case Word::Asinh: return "Asinh";
-    case Word::Acosh: return "Acosh";
-    case Word::Atanh: return "Atanh";
-    case Word::Erf: return "Erf";
-    case Word::Sigmoid: return "Sigmoid";
-    case Word::IsNan: return "IsNaN";
-    case Word::IsInf: return "IsInf";
-    case Word::Add: return "Add";
-    case Word::Sub: return "Sub";
-    case Word::Mul: return "Mul";
-    case Word::Min: return "Min";
-    case Word::Max: return "Max";
-    case Word::Pow: return "Pow";
-    case Word::Eq: return "Equal";
-    case Word::Lt: return "Less";
-    case Word::Le: return "LessOrEqual";
-    case Word::Gt: return "Greater";
-    case Word::Ge: return "GreaterOrEqual";
-    case Word::Select: return "Where";
+    case tile::Word::Neg: return "Neg";
+    case tile::Word::Abs: return "Abs";
+    case tile::Word::Sign: return "Sign";
+    case tile::Word::Floor: return "Floor";
+    case tile::Word::Ceil: return "Ceil";
+    case tile::Word::Round: return "Round";
+    case tile::Word::Sqrt: return "Sqrt";
+    case tile::Word::Exp: return "Exp";
+    case tile::Word::Log: return "Log";
+    case tile::Word::Sin: return "Sin";
+    case tile::Word::Cos: return "Cos";
+    case tile::Word::Tan: return "Tan";
+    case tile::Word::Asin: return "Asin";
+    case tile::Word::Acos: return "Acos";
+    case tile::Word::Atan: return "Atan";
+    case tile::Word::Sinh: return "Sinh";
+    case tile::Word::Cosh: return "Cosh";
+    case tile::Word::Tanh: return "Tanh";
+    case tile::Word::Asinh: return "Asinh";
+    case tile::Word::Acosh: return "Acosh";
+    case tile::Word::Atanh: return "Atanh";
+    case tile::Word::Erf: return "Erf";
+    case tile::Word::Sigmoid: return "Sigmoid";
+    case tile::Word::IsNan: return "IsNaN";
+    case tile::Word::IsInf: return "IsInf";
+    case tile::Word::Add: return "Add";
+    case tile::Word::Sub: return "Sub";
+    case tile::Word::Mul: return "Mul";
+    case tile::Word::Min: return "Min";
+    case tile::Word::Max: return "Max";
+    case tile::Word::Pow: return "Pow";
+    case tile::Word::Eq: return "Equal";
+    case tile::Word::Lt: return "Less";
+    case tile::Word::Le: return "LessOrEqual";
+    case tile::Word::Gt: return "Greater";
+    case tile::Word::Ge: return "GreaterOrEqual";
+    case tile::Word::Select: return "Where";
     default: return nullptr;
   }
 }
@@ -109,42 +108,42 @@ class Formula {
     const DType dtype = one.type.dtype;
     const auto x = [&](std::size_t k) { return operand(one, k); };
     switch (one.word) {
-      case Word::Parameter: return parameter(one);
-      case Word::Constant: return out().number(is_float(dtype) ? Number(one.real) : Number(one.integer), dtype);
-      case Word::Hint: return x(0);
-      case Word::Cast: return out().cast(x(0), dtype);
-      case Word::Narrow: return out().cast(out().cast(x(0), static_cast<DType>(one.attribute)), dtype);
-      case Word::Trunc:
+      case tile::Word::Parameter: return parameter(one);
+      case tile::Word::Constant: return out().number(is_float(dtype) ? Number(one.real) : Number(one.integer), dtype);
+      case tile::Word::Hint: return x(0);
+      case tile::Word::Cast: return out().cast(x(0), dtype);
+      case tile::Word::Narrow: return out().cast(out().cast(x(0), static_cast<DType>(one.attribute)), dtype);
+      case tile::Word::Trunc:
         return out().add("Where", {out().add("Less", {x(0), number(0, dtype)}), out().add("Ceil", {x(0)}), out().add("Floor", {x(0)})});
-      case Word::Rsqrt: return out().add("Reciprocal", {out().add("Sqrt", {x(0)})});
-      case Word::Exp2: return out().add("Pow", {number(2, dtype), x(0)});
-      case Word::Log2: return out().add("Mul", {out().add("Log", {x(0)}), number(std::numbers::log2e, dtype)});
-      case Word::Expm1: return expm1(x(0), dtype);
-      case Word::Log1p: return log1p(x(0), dtype);
-      case Word::Atan2: return atan2(x(0), x(1), dtype);
-      case Word::Ne: return out().add("Not", {out().add("Equal", {x(0), x(1)})});
-      case Word::Fma: return out().add("Add", {out().add("Mul", {x(0), x(1)}), x(2)});
-      case Word::Neg:
+      case tile::Word::Rsqrt: return out().add("Reciprocal", {out().add("Sqrt", {x(0)})});
+      case tile::Word::Exp2: return out().add("Pow", {number(2, dtype), x(0)});
+      case tile::Word::Log2: return out().add("Mul", {out().add("Log", {x(0)}), number(std::numbers::log2e, dtype)});
+      case tile::Word::Expm1: return expm1(x(0), dtype);
+      case tile::Word::Log1p: return log1p(x(0), dtype);
+      case tile::Word::Atan2: return atan2(x(0), x(1), dtype);
+      case tile::Word::Ne: return out().add("Not", {out().add("Equal", {x(0), x(1)})});
+      case tile::Word::Fma: return out().add("Add", {out().add("Mul", {x(0), x(1)}), x(2)});
+      case tile::Word::Neg:
         if (is_unsigned(dtype)) return out().add("Sub", {number(0, dtype), x(0)});
         break;
-      case Word::Div:
+      case tile::Word::Div:
         if (is_float(dtype)) return out().add("Div", {x(0), x(1)});
         return unless_zero("Div", x(0), x(1), dtype, {});
-      case Word::Rem:
+      case tile::Word::Rem:
         if (is_float(dtype)) return out().add("Mod", {x(0), x(1)}, {attribute("fmod", std::int64_t{1})});
         return unless_zero("Mod", x(0), x(1), dtype, {attribute("fmod", std::int64_t{1})});
-      case Word::Not:
+      case tile::Word::Not:
         if (dtype == boolean) return out().add("Not", {x(0)});
         return bitwise(one, "BitwiseNot", {x(0)});
-      case Word::And: return dtype == boolean ? out().add("And", {x(0), x(1)}) : bitwise(one, "BitwiseAnd", {x(0), x(1)});
-      case Word::Or: return dtype == boolean ? out().add("Or", {x(0), x(1)}) : bitwise(one, "BitwiseOr", {x(0), x(1)});
-      case Word::Xor: return dtype == boolean ? out().add("Xor", {x(0), x(1)}) : bitwise(one, "BitwiseXor", {x(0), x(1)});
-      case Word::Shl: return shift(x(0), x(1), dtype, "LEFT");
-      case Word::Shr: return shifted_right(one);
-      case Word::Lt:
-      case Word::Le:
-      case Word::Gt:
-      case Word::Ge:
+      case tile::Word::And: return dtype == boolean ? out().add("And", {x(0), x(1)}) : bitwise(one, "BitwiseAnd", {x(0), x(1)});
+      case tile::Word::Or: return dtype == boolean ? out().add("Or", {x(0), x(1)}) : bitwise(one, "BitwiseOr", {x(0), x(1)});
+      case tile::Word::Xor: return dtype == boolean ? out().add("Xor", {x(0), x(1)}) : bitwise(one, "BitwiseXor", {x(0), x(1)});
+      case tile::Word::Shl: return shift(x(0), x(1), dtype, "LEFT");
+      case tile::Word::Shr: return shifted_right(one);
+      case tile::Word::Lt:
+      case tile::Word::Le:
+      case tile::Word::Gt:
+      case tile::Word::Ge:
         if (operand_dtype(one, 0) == boolean) return out().add(operator_of(one.word), {out().cast(x(0), i32), out().cast(x(1), i32)});
         break;
       default: break;
