@@ -1,5 +1,8 @@
 #include "tegula/cuda/driver/properties.h"
 
+#include <map>
+#include <mutex>
+
 namespace tegula::gpu {
 namespace {
 
@@ -17,9 +20,7 @@ double attribute(const Context& context, CUdevice_attribute which) {
   return value;
 }
 
-}  // namespace
-
-runtime::DeviceProperties find_properties(const Context& context) {
+runtime::DeviceProperties ask(const Context& context) {
   runtime::DeviceProperties p{.model = context.name,
                               .architecture = "sm_" + std::to_string(context.card.architecture),
                               .processors = context.card.multiprocessors,
@@ -35,6 +36,16 @@ runtime::DeviceProperties find_properties(const Context& context) {
     p.fp8 = clocks * known.fp8;
   }
   return p;
+}
+
+}  // namespace
+
+runtime::DeviceProperties find_properties(const Context& context) {
+  static std::mutex mutex;
+  static std::map<CUdevice, runtime::DeviceProperties> known;  // the driver takes milliseconds to tell clock rates
+  const std::scoped_lock lock(mutex);
+  const auto at = known.find(context.device);
+  return at != known.end() ? at->second : known.emplace(context.device, ask(context)).first->second;
 }
 
 }  // namespace tegula::gpu
