@@ -1,7 +1,6 @@
 #include "tegula/compile/view_axes.h"
 
 #include <algorithm>
-#include <array>
 
 namespace tegula::compile {
 namespace {
@@ -19,16 +18,16 @@ Layout marked(const Shape& base) {
   return layout;
 }
 
-std::optional<std::vector<int>> axes_of(const Shape& base, const Layout& seen) {
+std::optional<AxisMap> axes_of(const Shape& base, const Layout& seen) {
   if (seen.offset != 0) return std::nullopt;
-  std::vector<int> axes, times(static_cast<std::size_t>(base.rank()));
+  AxisMap axes{}, times{};
   for (int i = 0; i < seen.shape.rank(); ++i) {
-    axes.push_back(-1);
+    axes[static_cast<std::size_t>(i)] = -1;
     if (seen.shape[i] == 1 || seen.strides[i] == 0) continue;
     const auto* const mark = std::find(kMarks.begin(), kMarks.begin() + base.rank(), seen.strides[i]);
     const int axis = static_cast<int>(mark - kMarks.begin());
     if (axis == base.rank() || base[axis] != seen.shape[i]) return std::nullopt;  // a slice, a flip, a part
-    axes.back() = axis;
+    axes[static_cast<std::size_t>(i)] = axis;
     ++times[static_cast<std::size_t>(axis)];
   }
   for (int axis = 0; axis < base.rank(); ++axis) {

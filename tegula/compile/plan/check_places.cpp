@@ -18,19 +18,13 @@ namespace {
 }
 
 /// How far from each other, along each axis of a group's domain, the elements lie that belong to neighbouring places.
-Strides strides_over(const Shape& domain, const Layout& layout, const std::vector<int>& axes) {
+Strides strides_over(const Shape& domain, const Layout& layout, const AxisMap& axes) {
   Strides out = Dims::filled(domain.rank(), 0);
   for (int i = 0; i < layout.shape.rank(); ++i) {
     const int axis = axes[static_cast<std::size_t>(i)];
     if (axis >= 0 && layout.shape[i] != 1) out[axis] += layout.strides[i];
   }
   return out;
-}
-
-std::vector<int> all_axes(int rank) {
-  std::vector<int> axes;
-  for (int i = 0; i < rank; ++i) axes.push_back(i);
-  return axes;
 }
 
 class Places {
@@ -50,8 +44,7 @@ class Places {
     const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(number)];
     const Item& self = graph_[item];
     const Membership& own = member(item);
-    if (own.group != number || static_cast<int>(own.axes.size()) != self.shape.rank())
-      fail(graph_, item, "is listed in another group", "its own");
+    if (own.group != number) fail(graph_, item, "is listed in another group", "its own");
     const bool reduction = self.role() == Role::Reduce;
     if (reduction && !(self.as<ReduceOp>().axes() == (own.space == Space::Across ? group.across : group.reduced)))
       fail(graph_, item, "reduces other axes than its group", "those of the group");
@@ -76,7 +69,7 @@ class Places {
     const std::string reads = "reads %" + std::to_string(base) + " inside its program";
     const bool ready = reduction ? from == Space::Full : own == from || (own == Space::Full && from == Space::Reduced);
     if (place.value != base || !ready) fail(graph_, item, reads, "a value that is computed for the same elements");
-    const std::vector<int> axes = reduction ? all_axes(group.domain.rank()) : member(item).axes;
+    const AxisMap& axes = reduction ? kSameAxes : member(item).axes;
     const Layout lies = layout_of(graph_[base]);
     const Strides wanted = strides_over(group.domain, place.layout, axes), given = strides_over(group.domain, lies, member(base).axes);
     bool same = place.layout.offset == 0;

@@ -61,9 +61,9 @@ std::uint32_t axes_that_vary(const Plan& plan, const FusedGroup& group) {
   std::uint32_t bits = 0;
   for (int i : group.items) {
     const Item& item = plan.graph[i];
-    const std::vector<int>& axes = plan.fusion.members[static_cast<std::size_t>(i)].axes;
+    const AxisMap& axes = plan.fusion.members[static_cast<std::size_t>(i)].axes;
     const std::uint32_t own = ladder.axes_that_vary(item.node);
-    for (std::size_t d = 0; d < axes.size(); ++d)
+    for (std::size_t d = 0; d < static_cast<std::size_t>(item.shape.rank()); ++d)
       if (axes[d] >= 0 && (own >> d & 1) != 0) bits |= 1u << axes[d];
     // A reduced axis is no axis of the result.
     if (item.role() == Role::Reduce && plan.graph[item.inputs[0]].shape == group.domain)
@@ -268,6 +268,9 @@ void take_pairs(const Plan& plan, const FusedGroup& group, LoopNest& nest) {
 
 LoopNest make_loop_nest(const Plan& plan, const FusedGroup& group) {
   LoopNest nest;
+  std::size_t reads = 0;
+  for (int i : group.items) reads += plan.graph[i].inputs.size();
+  nest.reads.reserve(reads), nest.members.reserve(group.items.size());
   for (int i : group.items) {
     nest.members.push_back({.item = i, .place = static_cast<int>(nest.members.size()), .first_read = nest.reads.size()});
     for (std::size_t k = 0; k < plan.graph[i].inputs.size(); ++k) {

@@ -8,7 +8,7 @@ namespace {
 
 class ProgramKey : GroupPortion {
  public:
-  using GroupPortion::GroupPortion;
+  explicit ProgramKey(const GroupPortion& portion) : GroupPortion(portion) {}
 
   Words words() {
     for (int i : items_)
@@ -79,8 +79,6 @@ class ProgramKey : GroupPortion {
 
 }  // namespace
 
-Words program_key(const Plan& plan, const FusedGroup& group, const LoopNest& nest, Portion portion) {
-  return ProgramKey(plan, group, nest, portion).words();
-}
+Words program_key(const GroupPortion& portion) { return ProgramKey(portion).words(); }
 
 }  // namespace tegula::compile

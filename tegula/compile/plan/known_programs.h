@@ -19,7 +19,7 @@ using KnownPrograms = std::map<Words, KnownProgram>;
 
 /// The key of a portion's program: equal keys mean equal programs. Empty if an item has checks, because
 /// programs identify checks by the items' numbers.
-Words program_key(const Plan& plan, const FusedGroup& group, const LoopNest& nest, Portion portion);
+Words program_key(const GroupPortion& portion);
 
 /// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
 void lower_group(Plan& plan, int group, KnownPrograms& known, runtime::Device& device);

@@ -28,7 +28,7 @@ class Lowering : GroupPortion {
         builder_(program_name()) {}
 
   Step run(KnownPrograms& known) {
-    const Words key = program_key(plan_, group_, nest_, portion_);
+    const Words key = program_key(*this);
     const auto found = key.empty() ? known.end() : known.find(key);
     const bool is_new = found == known.end();
     builds_ = is_new || checking(Check::Plan);

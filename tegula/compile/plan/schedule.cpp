@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <span>
 #include <unordered_map>
 
 #include "tegula/compile/plan/plan.h"
@@ -23,9 +24,10 @@ class Merger {
     for (const Step& step : plan.steps) launches_[step.check_item] += static_cast<int>(step.sets().size());
     for (int s = 0; s < count(); ++s) {
       const Step& step = plan_.steps[index(s)];
-      if (!step.sets().empty()) steps_[index(s)].bucket = bucket_of(step);
-      steps_[index(s)].wanted = each_place(step, [&](std::size_t, bool) {});
-      each_place(step, [&](std::size_t place, bool) { touching_[place].push_back(s); });
+      State& state = steps_[index(s)];
+      if (!step.sets().empty()) state.bucket = bucket_of(step);
+      state.wanted = note_places(step, state.places);
+      for (const std::size_t place : state.places) touching_[place].push_back(s);
     }
     ready_.resize(firsts_.size());
     for (std::size_t place = 0; place < touching_.size(); ++place) uncover(place, count());
@@ -44,7 +46,9 @@ class Merger {
         ready_[index(bucket)].clear();
       }
       for (const int from : absorbed) steps_[index(from)].gone = true;
-      const auto pass = [&](int step) { each_place(plan_.steps[index(step)], [&](std::size_t place, bool) { uncover(place, s); }); };
+      const auto pass = [&](int step) {
+        for (const std::size_t place : steps_[index(step)].places) uncover(place, s);
+      };
       pass(s);
       for (const int from : absorbed) pass(from);
       if (!absorbed.empty()) absorb(plan_.steps[index(s)], absorbed);
@@ -61,28 +65,27 @@ class Merger {
     int bucket = -1;  // of steps with the same program; -1: a call
     int wanted = 0, last_of = 0;  // places it writes; those of which it is the last on the list
     bool gone = false;
+    std::vector<std::size_t> places;  // that it touches: note_places
   };
 
   static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   int count() const { return static_cast<int>(plan_.steps.size()); }
 
-  /// Values and scratch buffers of a step, each once, and whether it writes them; how many it writes.
-  template <class Visit>
-  int each_place(const Step& step, Visit visit) const {
-    std::vector<std::size_t> written, read;
-    for (int item : step.writes) written.push_back(index(item));
-    for (int scratch : step.scratch) written.push_back(plan_.graph.items.size() + index(scratch));
-    for (int item : step.reads) read.push_back(index(item));
-    const auto sort = [](std::vector<std::size_t>& list) {
-      std::ranges::sort(list);
-      list.erase(std::unique(list.begin(), list.end()), list.end());
+  /// Notes the values and scratch buffers of a step, each once, those that it writes first; returns the number of those.
+  int note_places(const Step& step, std::vector<std::size_t>& places) const {
+    for (const int item : step.writes) places.push_back(index(item));
+    for (const int scratch : step.scratch) places.push_back(plan_.graph.items.size() + index(scratch));
+    const auto sort = [&](auto begin) {
+      std::sort(begin, places.end());
+      places.erase(std::unique(begin, places.end()), places.end());
     };
-    sort(written), sort(read);
-    for (std::size_t place : written) visit(place, true);
-    for (std::size_t place : read) {
-      if (!std::ranges::binary_search(written, place)) visit(place, false);
+    sort(places.begin());
+    const auto written = static_cast<std::ptrdiff_t>(places.size());
+    for (const int item : step.reads) {
+      if (!std::binary_search(places.begin(), places.begin() + written, index(item))) places.push_back(index(item));
     }
-    return static_cast<int>(written.size());
+    sort(places.begin() + written);
+    return static_cast<int>(written);
   }
 
   /// Per step, the number of the last exchange that it waits for, or 0.
@@ -128,10 +131,8 @@ class Merger {
     if (list.empty() || (list.size() == before && end != count())) return;
     const int last = list.back();
     State& state = steps_[index(last)];
-    const Step& step = plan_.steps[index(last)];
-    const auto scratch = static_cast<int>(place - plan_.graph.items.size());
-    const bool writes = place < plan_.graph.items.size() ? std::ranges::find(step.writes, static_cast<int>(place)) != step.writes.end()
-                                                         : std::ranges::find(step.scratch, scratch) != step.scratch.end();
+    const auto written = std::span(state.places).first(index(state.wanted));
+    const bool writes = std::ranges::binary_search(written, place);
     if (writes && ++state.last_of == state.wanted && state.bucket >= 0) ready_[index(state.bucket)].insert(last);
   }
 

@@ -174,6 +174,25 @@ Activations choose_activations(const Convolution& description) {
   return (pointwise && input_first) || (image && output_first) ? Activations::ChannelsFirst : Activations::Blocked;
 }
 
+/// describe_pass for a convolution. Remembers the last few: a weight's blocks are asked for before the call is made, and both describe the same pass.
+dnnl::primitive_desc_base described(const Convolution& d, Activations activations) {
+  struct Known {
+    Convolution convolution;
+    Activations activations;
+    dnnl::primitive_desc_base pass;
+  };
+  constexpr std::size_t kMost = 8;
+  thread_local std::vector<Known> known;
+  Convolution key = d;
+  key.weight.blocks = {};  // oneDNN chooses the weight's layout
+  for (const Known& one : known)
+    if (one.activations == activations && one.convolution == key) return one.pass;
+  if (known.size() == kMost) known.erase(known.begin());
+  const auto pass = describe_pass(Description(d), d, activations);
+  known.push_back({std::move(key), activations, pass});
+  return pass;
+}
+
 /// `weight`: the layout in which it comes.
 std::vector<OneDnnTensor> tensors(const Convolution& description, const Description& d, const memory::desc& weight) {
   const PostOps epilogue(description);
@@ -213,9 +232,7 @@ Convolution of_images(Convolution d, std::int64_t count) {
 }
 
 /// The weight's layout in a primitive for all images.
-memory::desc wanted_weight(const Convolution& d) {
-  return describe_pass(Description(d), d, choose_activations(d)).query_md(dnnl::query::weights_md, 0);
-}
+memory::desc wanted_weight(const Convolution& d) { return described(d, choose_activations(d)).query_md(dnnl::query::weights_md, 0); }
 
 /// The layout of a weight that comes in blocks.
 memory::desc packed_weight(const Convolution& d) {
@@ -254,8 +271,7 @@ class OneDnnConvolution : public runtime::Call {
         primitive_(d.input.layout.shape[0], [&](std::int64_t images) {
           const Convolution part = of_images(d, images);
           const Description sizes(part);
-          const dnnl::primitive_desc_base pass = describe_pass(sizes, part, activations);
-          return OneDnnPiece{tensors(part, sizes, d.weight.blocks ? packed_weight(d) : sizes.user_weight), pass};
+          return OneDnnPiece{tensors(part, sizes, d.weight.blocks ? packed_weight(d) : sizes.user_weight), described(part, activations)};
         }) {
     const Layout& y = d.output.layout;
     image_ = memory_rows(y).value_or(MemoryRows{});

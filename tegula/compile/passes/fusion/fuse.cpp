@@ -36,7 +36,7 @@ class Fuser {
         case Role::Reduce: place_reduction(i); break;
         case Role::Library:
         case Role::Kernel: new_unit(i); break;
-        case Role::Part: node_of_.back() = node_of_[static_cast<std::size_t>(graph_[i].inputs[0])]; break;
+        case Role::Part: node_of_.back() = node_of(graph_[i].inputs[0]); break;
         default: break;
       }
       if (has_check(graph_[i])) checks_.push_back(i);
@@ -47,17 +47,25 @@ class Fuser {
   }
 
  private:
-  const Through& through(int item) const { return fusion_.through[static_cast<std::size_t>(item)]; }
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  const Through& through(int item) const { return fusion_.through[index(item)]; }
+  const Membership& membership(int item) const { return fusion_.members[index(item)]; }
+  Membership& membership(int item) { return fusion_.members[index(item)]; }
+  const FusedGroup& fused(int group) const { return fusion_.groups[index(group)]; }
+  FusedGroup& fused(int group) { return fusion_.groups[index(group)]; }
+  int& node_of(int item) { return node_of_[index(item)]; }
+  int group_of_node(int node) const { return group_of_node_[index(node)]; }
+  int node_of_group(int group) const { return node_of_group_[index(group)]; }
 
   // ---- Dependence between nodes: groups, and items that are calls.
   int new_unit(int item) {
     const int node = order_.add();
     group_of_node_.push_back(-1);
-    node_of_[static_cast<std::size_t>(item)] = node;
+    node_of(item) = node;
     each_needed(item, [&](int needed) { order_.need(node, needed); });
     // Writers over a Variable's old value come after all checks (Orderer).
-    if (writers_[static_cast<std::size_t>(item)]) {
-      for (const int check : checks_) order_.need(node, node_of_[static_cast<std::size_t>(check)]);
+    if (writers_[index(item)]) {
+      for (const int check : checks_) order_.need(node, node_of(check));
     }
     return node;
   }
@@ -67,7 +75,7 @@ class Fuser {
   void each_needed(int item, Visit visit) {
     for (int input : graph_[item].inputs) {
       each_behind_views(graph_, input, [&](int base) {
-        if (const int node = node_of_[static_cast<std::size_t>(base)]; node >= 0) visit(node);
+        if (const int node = node_of(base); node >= 0) visit(node);
       });
     }
   }
@@ -79,15 +87,15 @@ class Fuser {
     return free;
   }
 
-  void join(int item, int node, Space space, std::vector<int> axes) {
+  void join(int item, int node, Space space, const AxisMap& axes) {
     each_needed(item, [&](int needed) { order_.need(node, needed); });
-    node_of_[static_cast<std::size_t>(item)] = node;
-    const int group = group_of_node_[static_cast<std::size_t>(node)];
-    operands_[static_cast<std::size_t>(group)] += operands(graph_[item]);
-    fusion_.groups[static_cast<std::size_t>(group)].items.push_back(item);
-    fusion_.members[static_cast<std::size_t>(item)] = {group, space, std::move(axes)};
+    node_of(item) = node;
+    const int group = group_of_node(node);
+    operands_[index(group)] += operands(graph_[item]);
+    fused(group).items.push_back(item);
+    membership(item) = {group, space, axes};
   }
-  bool has_room(int item, int group) const { return operands_[static_cast<std::size_t>(group)] + operands(graph_[item]) <= kMostOperands; }
+  bool has_room(int item, int group) const { return operands_[index(group)] + operands(graph_[item]) <= kMostOperands; }
 
   int new_group(const Shape& domain) {
     const int node = order_.add();
@@ -98,42 +106,35 @@ class Fuser {
     return node;
   }
 
-  static std::vector<int> identity(int rank) {
-    std::vector<int> axes;
-    for (int i = 0; i < rank; ++i) axes.push_back(i);
-    return axes;
-  }
-
   // ---- Elementwise items.
   // How `item` could sit in the group of one of its producers; None when it cannot.
   Membership member_in(int item, int input) const {
     const Through& seen = through(input);
-    const Membership& producer = fusion_.members[static_cast<std::size_t>(seen.base)];
+    const Membership& producer = membership(seen.base);
     if (producer.group < 0 || !seen.plain) return {};
-    const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(producer.group)];
+    const FusedGroup& group = fused(producer.group);
     const Shape& shape = graph_[item].shape;
     const bool broadcast_scalar = graph_[input].shape.rank() == 0 && shape.rank() != 0;
-    std::vector<int> axes;  // domain axis behind each axis of the item
+    AxisMap axes{};  // domain axis behind each axis of the item
     for (int i = 0; i < shape.rank(); ++i) {
-      const int base_axis = broadcast_scalar ? -1 : seen.axes[static_cast<std::size_t>(i)];
-      axes.push_back(base_axis < 0 ? -1 : producer.axes[static_cast<std::size_t>(base_axis)]);
+      const int base_axis = broadcast_scalar ? -1 : seen.axes[index(i)];
+      axes[index(i)] = base_axis < 0 ? -1 : producer.axes[index(base_axis)];
     }
     if (shape == group.domain) {
       bool aligned = true;
-      for (int i = 0; i < shape.rank(); ++i)
-        aligned = aligned && (axes[static_cast<std::size_t>(i)] == i || axes[static_cast<std::size_t>(i)] < 0);
+      for (int i = 0; i < shape.rank(); ++i) aligned = aligned && (axes[index(i)] == i || axes[index(i)] < 0);
       // An axis of size 1 runs over itself; a broadcast axis of a Full value would have to be re-read elsewhere.
       if (aligned && producer.space == Space::Full) {
-        for (int i = 0; i < shape.rank(); ++i) aligned = aligned && (axes[static_cast<std::size_t>(i)] == i || shape[i] == 1);
+        for (int i = 0; i < shape.rank(); ++i) aligned = aligned && (axes[index(i)] == i || shape[i] == 1);
       }
       if (producer.space == Space::Across || (producer.space == Space::Reduced && !group.has_reduction)) aligned = false;
-      if (aligned) return {producer.group, Space::Full, identity(shape.rank())};
+      if (aligned) return {producer.group, Space::Full, kSameAxes};
     }
     if (producer.space == Space::Reduced || producer.space == Space::Across) {
       int last = -1;
       std::int64_t covered = 1;
       for (int i = 0; i < shape.rank(); ++i) {
-        const int axis = axes[static_cast<std::size_t>(i)];
+        const int axis = axes[index(i)];
         if (axis < 0 && shape[i] != 1) return {};
         if (axis < 0) continue;
         if (axis <= last) return {};
@@ -186,25 +187,25 @@ class Fuser {
   bool after_reduction(int item, int group) const {
     for (int input : graph_[item].inputs) {
       const int base = graph_.place(input).value;
-      if (fusion_.members[static_cast<std::size_t>(base)].group != group) continue;
-      if (fusion_.members[static_cast<std::size_t>(base)].space == Space::Reduced || late_[static_cast<std::size_t>(base)]) return true;
+      if (membership(base).group != group) continue;
+      if (membership(base).space == Space::Reduced || late_[index(base)]) return true;
     }
     return false;
   }
 
   bool allowed(int item, const Membership& member) {
     if (member.group < 0 || !has_room(item, member.group)) return false;
-    const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(member.group)];
+    const FusedGroup& group = fused(member.group);
     for (int input : graph_[item].inputs) {  // everything it reads from the group must sit right, not only the input that led here
       const int base = graph_.place(input).value;
-      if (fusion_.members[static_cast<std::size_t>(base)].group != member.group) continue;
+      if (membership(base).group != member.group) continue;
       const Membership other = member_in(item, input);
       if (other.group != member.group || other.space != member.space) return false;
     }
     if (member.space == Space::Full && group.has_reduction && after_reduction(item, member.group) && !may_follow_reduction(group))
       return false;
     if (member.space != Space::Across && needs_reduced(item, member.group, false)) return false;
-    return acyclic(item, node_of_group_[static_cast<std::size_t>(member.group)]);
+    return acyclic(item, node_of_group(member.group));
   }
 
   // True if the item reads, or waits for (a view's barrier), a reduction of the group: one across, or with `also_rows` one along its rows. Reductions
@@ -213,7 +214,7 @@ class Fuser {
     bool found = false;
     for (int input : graph_[item].inputs) {
       each_behind_views(graph_, input, [&](int base) {
-        const Membership& at = fusion_.members[static_cast<std::size_t>(base)];
+        const Membership& at = membership(base);
         found = found || (at.group == group && (at.space == Space::Across || (also_rows && at.space != Space::Full)));
       });
     }
@@ -229,26 +230,26 @@ class Fuser {
       // Prefer the whole domain, then the youngest group.
       if (best.group < 0 || (member.space == Space::Full && best.space != Space::Full) ||
           (member.space == best.space && member.group > best.group)) {
-        best = std::move(member);
+        best = member;
       }
     }
     if (best.group >= 0) {
-      const int node = node_of_group_[static_cast<std::size_t>(best.group)];
-      late_[static_cast<std::size_t>(item)] = after_reduction(item, best.group);
+      const int node = node_of_group(best.group);
+      late_[index(item)] = after_reduction(item, best.group);
       join(item, node, best.space, best.axes);
       merge_producers(item);
       return;
     }
     const int node = new_group(graph_[item].shape);
-    join(item, node, Space::Full, identity(graph_[item].shape.rank()));
+    join(item, node, Space::Full, kSameAxes);
   }
 
   // Other groups that feed the item and have its group's domain join it.
   void merge_producers(int item) {
     for (int input : graph_[item].inputs) {
       const int base = graph_.place(input).value;
-      const int other = fusion_.members[static_cast<std::size_t>(base)].group;
-      const int own = fusion_.members[static_cast<std::size_t>(item)].group;
+      const int other = membership(base).group;
+      const int own = membership(item).group;
       if (other >= 0 && other != own) merge(own, other);
     }
   }
@@ -258,24 +259,24 @@ class Fuser {
     const int input = graph_[item].inputs[0];
     const Dims& axes = graph_[item].as<ReduceOp>().axes();
     const Shape& shape = graph_[input].shape;
-    std::vector<int> left;
-    for (int i = 0; i < shape.rank(); ++i) {
-      if (!axes.contains(i)) left.push_back(shape[i] == 1 ? -1 : i);
+    AxisMap left{};
+    for (int i = 0, next = 0; i < shape.rank(); ++i) {
+      if (!axes.contains(i)) left[index(next++)] = shape[i] == 1 ? -1 : i;
     }
     const Through& seen = through(input);
-    const Membership& producer = fusion_.members[static_cast<std::size_t>(seen.base)];
+    const Membership& producer = membership(seen.base);
     int node = -1;
     Space space = Space::Reduced;
     if (producer.group >= 0 && producer.space == Space::Full && seen.plain) {
-      FusedGroup& group = fusion_.groups[static_cast<std::size_t>(producer.group)];
+      FusedGroup& group = fused(producer.group);
       bool same = group.domain == shape;
       if (same && group.has_reduction && !(group.reduced == axes)) {
         same = may_carry(group, axes, 1);
         space = Space::Across;
       }
-      for (int i = 0; i < shape.rank() && same; ++i) same = seen.axes[static_cast<std::size_t>(i)] == i || shape[i] == 1;
-      const int candidate = node_of_group_[static_cast<std::size_t>(producer.group)];
-      if (same && space == Space::Reduced && late_[static_cast<std::size_t>(seen.base)]) same = may_follow_reduction(group);
+      for (int i = 0; i < shape.rank() && same; ++i) same = seen.axes[index(i)] == i || shape[i] == 1;
+      const int candidate = node_of_group(producer.group);
+      if (same && space == Space::Reduced && late_[index(seen.base)]) same = may_follow_reduction(group);
       if (same && space == Space::Reduced) same = !needs_reduced(item, producer.group, false);
       if (same && has_room(item, producer.group) && acyclic(item, candidate)) node = candidate;
     }
@@ -283,11 +284,11 @@ class Fuser {
       node = new_group(shape);
       space = Space::Reduced;
     }
-    FusedGroup& group = fusion_.groups[static_cast<std::size_t>(group_of_node_[static_cast<std::size_t>(node)])];
+    FusedGroup& group = fused(group_of_node(node));
     group.has_reduction = true;
     (space == Space::Across ? group.across : group.reduced) = axes;
-    late_[static_cast<std::size_t>(item)] = true;
-    join(item, node, space, std::move(left));
+    late_[index(item)] = true;
+    join(item, node, space, left);
   }
 
   // True if the group's instances, which hold whole rows, may carry `count` more sums over all rows.
@@ -300,9 +301,7 @@ class Fuser {
       if (group.reduced.contains(i)) row *= group.domain[i];
     }
     if (row > tiles_.strips.accumulated_row || !group.reduced.contains(innermost_axis(group))) return false;
-    for (int item : group.items) {
-      count += graph_[item].role() == Role::Reduce && fusion_.members[static_cast<std::size_t>(item)].space == Space::Across;
-    }
+    for (int item : group.items) { count += graph_[item].role() == Role::Reduce && membership(item).space == Space::Across; }
     return count <= kMostCarried;
   }
 
@@ -311,10 +310,10 @@ class Fuser {
   bool may_become_across(const FusedGroup& x, const FusedGroup& y, int number_of_x, int number_of_y) const {
     if (!y.across.empty()) return false;
     int count = 0;
-    const auto member = [&](int item) -> const Membership& { return fusion_.members[static_cast<std::size_t>(graph_.place(item).value)]; };
+    const auto member = [&](int item) -> const Membership& { return membership(graph_.place(item).value); };
     for (int item : y.items) {
       const bool reduction = graph_[item].role() == Role::Reduce, full = member(item).space == Space::Full;
-      if (full && late_[static_cast<std::size_t>(item)]) return false;
+      if (full && late_[index(item)]) return false;
       count += reduction;
       for (int input : graph_[item].inputs) {
         if (!full && member(input).group == number_of_x && !(reduction && member(input).space == Space::Full)) return false;
@@ -328,21 +327,21 @@ class Fuser {
 
   // For two groups that reduce different axes: the one whose reductions become reductions across in the other, or -1.
   int carried_one(int a, int b) const {
-    const FusedGroup& x = fusion_.groups[static_cast<std::size_t>(a)];
-    const FusedGroup& y = fusion_.groups[static_cast<std::size_t>(b)];
+    const FusedGroup& x = fused(a);
+    const FusedGroup& y = fused(b);
     return may_become_across(x, y, a, b) ? b : may_become_across(y, x, b, a) ? a : -1;
   }
 
   // ---- Merging.
   bool mergeable(int a, int b) {
-    const FusedGroup& x = fusion_.groups[static_cast<std::size_t>(a)];
-    const FusedGroup& y = fusion_.groups[static_cast<std::size_t>(b)];
+    const FusedGroup& x = fused(a);
+    const FusedGroup& y = fused(b);
     if (x.items.empty() || y.items.empty() || !(x.domain == y.domain)) return false;
-    if (operands_[static_cast<std::size_t>(a)] + operands_[static_cast<std::size_t>(b)] > kMostOperands) return false;
+    if (operands_[index(a)] + operands_[index(b)] > kMostOperands) return false;
     const bool differ = x.has_reduction && y.has_reduction && !(x.reduced == y.reduced);
     if (differ && carried_one(a, b) < 0) return false;
     if (!x.across.empty() && !y.across.empty()) return false;
-    const int u = node_of_group_[static_cast<std::size_t>(a)], v = node_of_group_[static_cast<std::size_t>(b)];
+    const int u = node_of_group(a), v = node_of_group(b);
     if (order_.apart(u, v)) return false;
     // Work of one that waits for a reduction in the other must be allowed to follow it.
     if ((x.has_reduction || y.has_reduction) && order_.adjacent(u, v)) {
@@ -355,20 +354,20 @@ class Fuser {
 
   // True if an item of `to` reads a Full value of `from` through a view that is not plain, or a Reduced one it cannot place.
   bool crosses(int from, int to) const {
-    const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(to)];
+    const FusedGroup& group = fused(to);
     for (int item : group.items) {
       for (int input : graph_[item].inputs) {
         const Through& seen = through(input);
-        if (fusion_.members[static_cast<std::size_t>(seen.base)].group != from) continue;
+        if (membership(seen.base).group != from) continue;
         if (graph_[item].role() == Role::Reduce) {
-          if (!seen.plain || fusion_.members[static_cast<std::size_t>(seen.base)].space != Space::Full) return true;
+          if (!seen.plain || membership(seen.base).space != Space::Full) return true;
           for (int i = 0; i < group.domain.rank(); ++i) {
-            if (seen.axes[static_cast<std::size_t>(i)] != i && group.domain[i] != 1) return true;
+            if (seen.axes[index(i)] != i && group.domain[i] != 1) return true;
           }
           continue;
         }
         const Membership member = member_in(item, input);
-        if (member.group != from || member.space != fusion_.members[static_cast<std::size_t>(item)].space) return true;
+        if (member.group != from || member.space != membership(item).space) return true;
       }
     }
     return false;
@@ -376,20 +375,20 @@ class Fuser {
 
   void merge(int into, int from) {
     if (into == from || !mergeable(into, from) || crosses(from, into) || crosses(into, from)) return;
-    FusedGroup& x = fusion_.groups[static_cast<std::size_t>(into)];
-    FusedGroup& y = fusion_.groups[static_cast<std::size_t>(from)];
+    FusedGroup& x = fused(into);
+    FusedGroup& y = fused(from);
     if (x.has_reduction && y.has_reduction && !(x.reduced == y.reduced)) {
       FusedGroup& carried = carried_one(into, from) == into ? x : y;
       for (int item : carried.items) {
-        Space& space = fusion_.members[static_cast<std::size_t>(item)].space;
+        Space& space = membership(item).space;
         if (space == Space::Reduced) space = Space::Across;
       }
       carried.across = carried.reduced;
       carried.has_reduction = false;
     }
     for (int item : y.items) {
-      fusion_.members[static_cast<std::size_t>(item)].group = into;
-      node_of_[static_cast<std::size_t>(item)] = node_of_group_[static_cast<std::size_t>(into)];
+      membership(item).group = into;
+      node_of(item) = node_of_group(into);
     }
     x.items.insert(x.items.end(), y.items.begin(), y.items.end());
     std::sort(x.items.begin(), x.items.end());
@@ -397,10 +396,10 @@ class Fuser {
     if (!y.across.empty()) x.across = y.across;
     x.has_reduction = x.has_reduction || y.has_reduction;
     y.items.clear();
-    operands_[static_cast<std::size_t>(into)] += operands_[static_cast<std::size_t>(from)];
-    order_.merge(node_of_group_[static_cast<std::size_t>(into)], node_of_group_[static_cast<std::size_t>(from)]);
+    operands_[index(into)] += operands_[index(from)];
+    order_.merge(node_of_group(into), node_of_group(from));
     for (int item : x.items) {  // what comes after a reduction may have changed
-      late_[static_cast<std::size_t>(item)] = graph_[item].role() == Role::Reduce || after_reduction(item, into);
+      late_[index(item)] = graph_[item].role() == Role::Reduce || after_reduction(item, into);
     }
   }
 
@@ -408,7 +407,7 @@ class Fuser {
   void merge_siblings() {
     std::map<std::pair<Shape, int>, std::set<int>, ByDomain> readers;  // (domain, large value) -> groups
     const auto each_value = [&](int g, auto visit) {
-      for (int value : large_inputs(g)) visit(value, readers[{fusion_.groups[static_cast<std::size_t>(g)].domain, value}]);
+      for (int value : large_inputs(g)) visit(value, readers[{fused(g).domain, value}]);
     };
     for (int g = 0; g < static_cast<int>(fusion_.groups.size()); ++g) each_value(g, [&](int, std::set<int>& groups) { groups.insert(g); });
     for (int a = 0; a < static_cast<int>(fusion_.groups.size()); ++a) {
@@ -425,7 +424,7 @@ class Fuser {
         const int b = next.begin()->first;
         bool share = false;
         while (!next.empty() && next.begin()->first == b) {
-          const int value = next.begin()->second, producer = fusion_.members[static_cast<std::size_t>(value)].group;
+          const int value = next.begin()->second, producer = membership(value).group;
           share = share || (producer != a && producer != b);
           next.erase(next.begin());
           advance(value, b);
@@ -434,7 +433,7 @@ class Fuser {
         std::vector<std::pair<int, std::set<int>*>> read;
         each_value(b, [&](int value, std::set<int>& groups) { read.emplace_back(value, &groups); });
         merge(a, b);
-        if (!fusion_.groups[static_cast<std::size_t>(b)].items.empty()) {
+        if (!fused(b).items.empty()) {
           ++tries;
           continue;
         }
@@ -447,12 +446,12 @@ class Fuser {
   }
 
   std::vector<int> large_inputs(int g) const {
-    const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(g)];
+    const FusedGroup& group = fused(g);
     std::vector<int> out;
     for (int item : group.items) {
       for (int input : graph_[item].inputs) {
         const int base = graph_.place(input).value;
-        if (!graph_[base].in_memory() || fusion_.members[static_cast<std::size_t>(base)].group == g) continue;
+        if (!graph_[base].in_memory() || membership(base).group == g) continue;
         if (numel(graph_[base].shape) >= 1024 && 2 * numel(graph_[base].shape) > numel(group.domain)) out.push_back(base);
       }
     }

@@ -9,11 +9,11 @@
 //
 // Runs after materialize, because it asks where values lie; before lower, which only has to write down what is decided here.
 
-#include <array>
 #include <cstdint>
 #include <set>
 
 #include "tegula/compile/passes/materialize.h"
+#include "tegula/compile/view_axes.h"
 
 namespace tegula::compile {
 
@@ -23,7 +23,7 @@ enum class Space : std::uint8_t { None, Full, Reduced, Across };
 struct Membership {
   int group = -1;
   Space space = Space::None;
-  std::vector<int> axes;
+  AxisMap axes{};
 };
 
 struct FusedGroup {
@@ -39,7 +39,7 @@ struct FusedGroup {
 struct Through {
   int base = -1;
   bool plain = true;
-  std::array<int, kMaxRank> axes{};
+  AxisMap axes{};
 };
 
 struct Fusion {

@@ -2,10 +2,8 @@
 
 #include "tegula/compile/passes/fusion/fuse.h"
 
-#include <algorithm>
 #include <optional>
 
-#include "tegula/compile/view_axes.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {
@@ -35,7 +33,7 @@ std::vector<Through> through_views(const Graph& graph) {
     const Place& place = graph.place(i);
     const auto axes = seen ? axes_of(graph[place.value].shape, *seen) : std::nullopt;
     out[at] = {.base = place.value, .plain = axes && !place.waits};
-    if (axes) std::copy(axes->begin(), axes->end(), out[at].axes.begin());
+    if (axes) out[at].axes = *axes;
     mark_of[at] = marks.size();
     marks.push_back(std::move(seen));
   }
