@@ -12,38 +12,33 @@ namespace {
 
 constexpr std::size_t kOthers = 2;  // gathers used in between after which a gather's memory is freed
 
+std::size_t index(int i) { return static_cast<std::size_t>(i); }
 bool made_anew(const Item& item) { return item.role() == Role::Library && item.as<LibraryOp>().makes_anew(); }
 
-class Gathers {
- public:
-  explicit Gathers(const Graph& graph) : below_(graph.items.size(), -1) {
-    for (int i = 0; i < graph.size(); ++i) {
-      const Item& item = graph[i];
-      if (made_anew(item)) below_[index(i)] = i;
-      else if (item.shows_input() && !item.inputs.empty()) below_[index(i)] = below_[index(item.inputs[0])];
-    }
+/// Per item, the gather whose result (or a view of it) it is; -1: none.
+std::vector<int> gathers_below(const Graph& graph) {
+  std::vector<int> out(graph.items.size(), -1);
+  for (int i = 0; i < graph.size(); ++i) {
+    const Item& item = graph[i];
+    if (made_anew(item)) out[index(i)] = i;
+    else if (item.shows_input() && !item.inputs.empty()) out[index(i)] = out[index(item.inputs[0])];
   }
-  /// The gather whose result (or a view of it) item i is; -1: none.
-  int below(int i) const { return below_[index(i)]; }
-
- private:
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-  std::vector<int> below_;
-};
+  return out;
+}
 
 /// The gathers that item i reads, each once.
-std::vector<int> used_by(const Graph& graph, const Gathers& gathers, int i) {
+std::vector<int> used_by(const Graph& graph, const std::vector<int>& below, int i) {
   std::vector<int> used;
-  if (gathers.below(i) >= 0) return used;  // a gather, or a view of one
+  if (below[index(i)] >= 0) return used;  // a gather, or a view of one
   for (const int input : graph[i].inputs) {
-    const int gather = gathers.below(input);
+    const int gather = below[index(input)];
     if (gather >= 0 && std::ranges::find(used, gather) == used.end()) used.push_back(gather);
   }
   return used;
 }
 
 /// Per item, the gathers to repeat before it for later items.
-std::unordered_map<int, std::vector<int>> anew_ahead_of(const Graph& graph, const Gathers& gathers) {
+std::unordered_map<int, std::vector<int>> anew_ahead_of(const Graph& graph, const std::vector<int>& below) {
   struct Turn {
     int gather, item;  // the first user since another gather was used
   };
@@ -52,7 +47,7 @@ std::unordered_map<int, std::vector<int>> anew_ahead_of(const Graph& graph, cons
   std::vector<int> recent;  // the gathers that were used last, at most kOthers, the last one in front
   std::vector<Turn> turns;
   for (int i = 0; i < graph.size(); ++i) {
-    for (const int gather : used_by(graph, gathers, i)) {
+    for (const int gather : used_by(graph, below, i)) {
       const bool first = used_before.insert(gather).second;
       const auto place = std::ranges::find(recent, gather);
       if (!first && place == recent.end()) {
@@ -73,8 +68,8 @@ std::unordered_map<int, std::vector<int>> anew_ahead_of(const Graph& graph, cons
 
 void gather_anew(Graph& graph) {
   if (std::ranges::none_of(graph.items, made_anew)) return;
-  const Gathers gathers(graph);
-  const auto ahead_of = anew_ahead_of(graph, gathers);
+  const std::vector<int> below = gathers_below(graph);
+  const auto ahead_of = anew_ahead_of(graph, below);
   Rewriter rewriter(graph);
   std::unordered_map<int, std::unordered_map<int, int>>
       again;  // of a gather: the item that stands for it and its views now, once it was made anew
@@ -97,7 +92,7 @@ void gather_anew(Graph& graph) {
     std::vector<int> waits{part};
     for (const int input : graph[i].inputs) {
       const Role role = graph[input].role();
-      if (gathers.below(input) < 0 && role != Role::Leaf && role != Role::Scalar && graph[input].results.empty())
+      if (below[index(input)] < 0 && role != Role::Leaf && role != Role::Scalar && graph[input].results.empty())
         waits.push_back(rewriter.now(input));
     }
     if (waits.size() > 1) part = rewriter.insert(barrier_op(), std::move(waits), graph[anew.inputs[0]]);
@@ -108,9 +103,9 @@ void gather_anew(Graph& graph) {
   rewriter.each([&](int i, Item& item) {
     if (const auto found = ahead_of.find(i); found != ahead_of.end())
       for (const int gather : found->second) make_anew(gather, i);
-    if (gathers.below(i) >= 0) return;
+    if (below[index(i)] >= 0) return;
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
-      const int old = graph[i].inputs[k], gather = gathers.below(old);
+      const int old = graph[i].inputs[k], gather = below[index(old)];
       if (gather >= 0) item.inputs[k] = standing(standing, old, gather);
     }
   });

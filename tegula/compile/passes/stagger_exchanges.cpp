@@ -1,12 +1,12 @@
 #include "tegula/compile/passes/stagger_exchanges.h"
 
 #include <algorithm>
-#include <queue>
+#include <array>
 #include <tuple>
 #include <utility>
 
+#include "tegula/compile/list_schedule.h"
 #include "tegula/compile/passes/rewriter.h"
-#include "tegula/compile/users.h"
 #include "tegula/graph/regions/effect.h"
 
 namespace tegula::compile {
@@ -19,16 +19,16 @@ class Stagger {
  public:
   explicit Stagger(const Graph& graph)
       : graph_(graph),
-        users_(graph),
         depth_(graph.items.size()),
         worked_(depth_.size()),
         is_long_(depth_.size()),
         leads_(depth_.size()),
-        needed_(depth_.size()),
         moves_(depth_.size()),
         behind_(depth_.size(), -1),
         stretch_(depth_.size(), -1),
-        is_emitted_(depth_.size()) {
+        waits_(depth_.size(), -1),
+        key_(depth_.size(), {-1, 0, 0}),
+        in_way_(depth_.size()) {
     int stretches = 0;
     for (int i = 0; i < graph.size(); ++i) {
       const Item& item = graph[i];
@@ -53,10 +53,8 @@ class Stagger {
       order_.push_back(i);
     }
     for (int i = graph.size(); i-- > 0;) {
-      for (const int input : graph[i].inputs) {
+      for (const int input : graph[i].inputs)
         if (leads_[index(i)] || is_long_[index(i)]) leads_[index(input)] = true;
-        if (needed_[index(i)] || exchanges(graph[i])) needed_[index(input)] = true;
-      }
     }
     // One that has little ahead of it comes right behind the one it follows.
     std::ranges::stable_sort(order_, {}, [&](int i) { return std::tuple(stretch_[index(i)], depth_[index(i)], behind_[index(i)]); });
@@ -75,7 +73,6 @@ class Stagger {
   }
 
   Graph run() {
-    count_missing();
     int before = -1;             // the one before with long work ahead of it
     std::vector<int> following;  // those since then that take turns, with none
     const auto emit_following = [&] {
@@ -84,7 +81,7 @@ class Stagger {
     for (const int exchange : order_) {
       if (!leads_long(exchange)) {
         following.push_back(exchange);
-        if (!takes_turns(*graph_[exchange].op)) emit_following(), emit_loose();
+        if (!takes_turns(*graph_[exchange].op)) emit_following(), ++rounds_;
         continue;
       }
       std::vector<int> way = way_to(exchange);
@@ -96,13 +93,12 @@ class Stagger {
       emit_all(way);
       emit_following();
       emit(exchange);
-      emit_loose();
+      ++rounds_;
       before = exchange;
     }
     emit_following();
-    emit_loose();
     Rewriter rewriter(graph_);
-    rewriter.each(emitted_, [&](int i, Item& item) {
+    rewriter.each(order(), [&](int i, Item& item) {
       if (const int value = waits_[index(i)]; value >= 0)
         item.inputs[0] = rewriter.insert(barrier_op(), {item.inputs[0], rewriter.now(value)}, rewriter.out()[item.inputs[0]]);
     });
@@ -114,26 +110,13 @@ class Stagger {
   bool leads_long(int exchange) const { return is_long_[index(exchange)] && leads_[index(exchange)]; }
   bool in_one_stretch(int a, int b) const { return stretch_[index(a)] == stretch_[index(b)]; }
 
-  void count_missing() {
-    missing_.resize(graph_.items.size());
-    waits_.resize(graph_.items.size(), -1);
-    for (int i = 0; i < graph_.size(); ++i) {
-      missing_[index(i)] = static_cast<int>(graph_[i].inputs.size());
-      if (is_loose(i) && missing_[index(i)] == 0) loose_.push(i);
-    }
-  }
-
-  /// True for an item that is no exchange and that no exchange depends on.
-  bool is_loose(int i) const { return !needed_[index(i)] && !exchanges(graph_[i]); }
-
   /// The exchange and its dependences that are not emitted yet, in order.
   std::vector<int> way_to(int exchange) {
     std::vector<int> way{exchange};
-    in_way_.resize(graph_.items.size());
     in_way_[index(exchange)] = true;
     for (std::size_t k = 0; k < way.size(); ++k) {
       for (const int input : graph_[way[k]].inputs) {
-        if (is_emitted_[index(input)] || in_way_[index(input)]) continue;
+        if (is_emitted(input) || in_way_[index(input)]) continue;
         in_way_[index(input)] = true;
         way.push_back(input);
       }
@@ -159,41 +142,38 @@ class Stagger {
     }
   }
 
+  bool is_emitted(int i) const { return key_[index(i)][0] >= 0; }
   void emit_all(const std::vector<int>& items) {
     for (const int i : items) emit(i);
   }
 
-  void emit(int i) {
-    emitted_.push_back(i);
-    is_emitted_[index(i)] = true;
-    for (const auto& [reader, input] : users_.of(i)) {
-      if (--missing_[index(reader)] == 0 && is_loose(reader)) loose_.push(reader);
-    }
-  }
+  void emit(int i) { key_[index(i)] = {rounds_, 0, emitted_++}; }
 
-  void emit_loose() {
-    for (; !loose_.empty();) {
-      const int i = loose_.top();
-      loose_.pop();
-      emit(i);
+  /// All items. Those that no exchange needs come at the end of the round in which their inputs are there.
+  std::vector<int> order() {
+    for (int i = 0; i < graph_.size(); ++i) {
+      if (is_emitted(i)) continue;
+      int round = 0;
+      for (const int input : graph_[i].inputs) round = std::max(round, key_[index(input)][0]);
+      key_[index(i)] = {round, 1, i};
     }
+    return list_schedule(
+        graph_.size(), [&](int i) -> const std::vector<int>& { return graph_[i].inputs; }, [&](int i) { return key_[index(i)]; });
   }
 
   const Graph& graph_;
-  Users users_;
   std::vector<int> depth_;  // of an item: how many exchanges with long work ahead of them there are one behind the other until it is there
   std::vector<bool> worked_;  // products or the like lie between the last of those and itself
   std::vector<bool> is_long_;  // it is an exchange that takes turns, with such work ahead of it
-  std::vector<bool> leads_, needed_;  // an exchange with long work ahead of it needs it; any does
+  std::vector<bool> leads_;  // an exchange with long work ahead of it needs it
   std::vector<bool> moves_;  // it is not the same in every run
   std::vector<int> behind_;  // the last exchange with long work ahead of it, or first one at all, that it comes behind or is; -1
   std::vector<int> stretch_;  // of an exchange: those that take turns and have no other between them in program order; -1 of what is none
-  std::vector<int> emitted_;  // in the new order
-  std::vector<bool> is_emitted_;
+  std::vector<int> waits_;  // the value that an item waits for; -1
   std::vector<int> order_;  // the exchanges
-  std::vector<int> missing_, waits_;
+  std::vector<std::array<int, 3>> key_;  // of the new order: round (-1: not emitted yet), 1 if no exchange needs it, place
+  int rounds_ = 0, emitted_ = 0;
   std::vector<bool> in_way_;
-  std::priority_queue<int, std::vector<int>, std::greater<>> loose_;
 };
 
 }  // namespace
