@@ -8,20 +8,18 @@
 #include "tegula/compile/passes/fold/fold_scales.h"
 #include "tegula/compile/passes/fusion/fuse.h"
 #include "tegula/compile/passes/gather_anew.h"
-#include "tegula/compile/passes/join_parts.h"
 #include "tegula/compile/passes/join_products.h"
 #include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/multiply_codes.h"
 #include "tegula/compile/passes/only_answers.h"
 #include "tegula/compile/passes/order_effects.h"
 #include "tegula/compile/passes/pack_weights.h"
-#include "tegula/compile/passes/raise_slices.h"
+#include "tegula/compile/passes/parts/parts.h"
 #include "tegula/compile/passes/rows/multiply_rows.h"
 #include "tegula/compile/passes/simplify.h"
 #include "tegula/compile/passes/sink_casts.h"
 #include "tegula/compile/passes/spell_out.h"
 #include "tegula/compile/passes/stagger_exchanges.h"
-#include "tegula/compile/passes/store_within.h"
 #include "tegula/compile/passes/widen_numbers.h"
 #include "tegula/compile/plan/check_plan.h"
 #include "tegula/compile/run/executable.h"
@@ -98,7 +96,12 @@ struct PlanPass {
 // Those that change its graph; their stages show that.
 constexpr PlanPass kGraphPassesOfPlans[] = {
     {"fold_indices", [](Plan& plan, const PlanSetting&) { fold_indices(plan.graph); }, "indices"},
-    {"store_within", [](Plan& plan, const PlanSetting& to) { store_within(plan.graph, to.device); }, "within"},
+    {"store_within",
+     [](Plan& plan, const PlanSetting& to) {
+       show("within", [&] { return refused_pieces(plan.graph, to.device); });
+       store_within(plan.graph, to.device);
+     },
+     "within"},
 };
 constexpr PlanPass kPlanPasses[] = {
     {"fuse", [](Plan& plan, const PlanSetting& to) { plan.fusion = fuse(plan.graph, to.device); }},

@@ -5,6 +5,7 @@
 #include <functional>
 #include <string>
 
+#include "tegula/compile/passes/parts/parts.h"
 #include "tegula/compile/pipeline.h"
 #include "tegula/compile/plan/check_plan.h"
 #include "tegula/core/error.h"
@@ -471,6 +472,24 @@ TEST(CheckStoresWithin, PiecesDoNotWaitForEachOther) {
     EXPECT_THROW(check_order(plan, fewer), Error);
   }
   EXPECT_NO_THROW(check_order(plan, after));
+}
+
+// The reason for each copy, as TEGULA_PRINT=within prints it.
+TEST(RefusedPieces, NameTheReason) {
+  const auto refused = [](const Tensors& results) {
+    Graph graph = graph_of(results);
+    optimize(graph, runtime::cpu());
+    return refused_pieces(graph, runtime::cpu());
+  };
+  const Tensor x = known(normal({16, 32})), thin = known(normal({16, 3}));
+  const Tensor y = exp(x);
+  EXPECT_EQ(refused({concat({y, sin(x)}, 1)}), "");
+  EXPECT_EQ(refused({concat({y, x}, 1)}), "concat(16, 64), piece 1 (leaf(16, 32)) is copied: no step computes it\n");
+  EXPECT_EQ(refused({concat({y, sin(x)}, 1), y}), "concat(16, 64), piece 0 (exp(16, 32)) is copied: it is a result\n");
+  EXPECT_EQ(refused({concat({y, sin(x)}, 1), concat({cos(x), y}, 0)}),
+            "concat(16, 64), piece 0 (exp(16, 32)) is copied: it is stored in another part\n");
+  EXPECT_EQ(refused({concat({exp(thin), sin(x)}, 1)}),
+            "concat(16, 35), piece 0 (exp(16, 3)) is copied: its rows are short, or its axes lie in another order\n");
 }
 
 }  // namespace

@@ -7,10 +7,8 @@
 #include <utility>
 
 #include "tegula/compile/passes/materialize.h"
+#include "tegula/compile/passes/parts/parts.h"
 #include "tegula/compile/passes/rewriter.h"
-#include "tegula/compile/passes/rows/inserted_slices.h"
-#include "tegula/compile/passes/rows/row_product.h"
-#include "tegula/compile/users.h"
 #include "tegula/core/setting.h"
 
 namespace tegula::compile {

@@ -1,8 +1,7 @@
-#include "tegula/compile/passes/raise_slices.h"
-
 #include <algorithm>
 #include <map>
 
+#include "tegula/compile/passes/parts/parts.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/users.h"
 #include "tegula/compile/view_axes.h"

@@ -1,15 +1,11 @@
-#include "tegula/compile/passes/store_within.h"
-
 #include <algorithm>
-#include <unordered_map>
 
 #include "tegula/compile/passes/materialize.h"
+#include "tegula/compile/passes/parts/parts.h"
 #include "tegula/compile/passes/rewriter.h"
-#include "tegula/compile/users.h"
 #include "tegula/core/memory_rows.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
-#include "tegula/runtime/device.h"
 #include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
@@ -19,8 +15,6 @@ namespace {
 constexpr std::int64_t kShortestRun = 16;
 /// The same where a call stores it, in bytes: a sector of a GPU's memory.
 constexpr std::int64_t kShortestRunBytes = 32;
-
-bool is_computed_by_a_group(const Item& item) { return item.role() == Role::Elementwise || item.role() == Role::Reduce; }
 
 /// One axis of more than one element: how many, how far apart they lie now, and how far they shall.
 struct Digit {
@@ -69,85 +63,79 @@ std::optional<Strides> strides_below(const Layout& own, const Layout& seen, cons
 
 class Storer {
  public:
-  Storer(const Graph& graph, const runtime::Device& device)
-      : graph_(graph),
-        device_(device),
-        alignment_(static_cast<std::int64_t>(device.traits().layouts.alignment)),
-        result_(graph.items.size()),
-        written_over_(graph.items.size()),
-        is_join_(graph.items.size()),
-        within_(graph.items.size()),
-        at_(graph.items.size()),
-        assembled_(graph.items.size()),
-        users_(graph) {
-    for (int i = 0; i < graph.size(); ++i) {
-      if (users_.leaves(i)) result_[index(i)] = true;
-      if (const int below = overwritten(graph, i); below >= 0) result_[index(below)] = written_over_[index(below)] = true;
-      is_join_[index(i)] = graph[i].join() && numel(graph[i].shape) > 0;
-    }
+  Storer(const Graph& graph, const runtime::Device& device) : graph_(graph), device_(device), values_(graph.items.size()), users_(graph) {
+    for (int i = 0; i < graph.size(); ++i)
+      if (const int below = overwritten(graph, i); below >= 0) value(below).written_over = true;
+    for (int i = graph.size(); i-- > 0;)  // the outermost join first: its pieces may be joins
+      if (is_join(i)) value(i).assembled = place_pieces(i);
   }
 
-  bool decide() {
-    bool any = false;
-    for (int i = graph_.size(); i-- > 0;) {  // the outermost join first: its pieces may be joins
-      if (is_join_[index(i)]) any = place_pieces(i) || any;
+  /// Text, a line for each piece that is copied.
+  std::string refused() const {
+    std::string text;
+    for (const auto& [join, input, why] : refused_) {
+      const Item& piece = graph_[graph_[join].inputs[index(input)]];
+      text += std::string(graph_[join].op->name()) + to_string(graph_[join].shape) + ", piece " + std::to_string(input) + " (" +
+              std::string(piece.op->name()) + to_string(piece.shape) + ") is copied: " + std::string(why) + "\n";
     }
-    return any;
+    return text;
   }
 
-  Graph run() {
+  /// The graph in which the pieces are stored within their joins.
+  Graph stored() const {
     Rewriter rewriter(graph_);
-    std::vector<std::pair<int, int>> pieces;  // (new item, the join's old number)
     rewriter.each([&](int i, Item& item) {
-      if (const Within& within = within_[index(i)]; within.whole >= 0) {
-        item.within = within;
-        pieces.emplace_back(-1 - i, within.whole);
-      }
-      if (!assembled_[index(i)]) return;
-      const auto insert = [&](Item piece, const Layout& layout) {
-        piece.within = Within{i, layout};
-        pieces.emplace_back(rewriter.add(std::move(piece)), i);
-        return pieces.back().first;
-      };
+      if (const Within& within = value(i).within; within.whole >= 0) item.within = within;
+      if (!value(i).assembled) return;
       std::vector<int> inputs;
       each_part(i, [&](int k, const Layout& layout) {
         if (numel(layout.shape) == 0) return;
-        if (k < 0) {
-          Item piece = inserted(zeros_op(), {}, item);
-          piece.shape = layout.shape;
-          inputs.push_back(insert(std::move(piece), layout));
-        } else if (is_placed(i, k)) {
-          inputs.push_back(item.inputs[index(k)]);
-        } else {
-          const Item& input = rewriter.out()[item.inputs[index(k)]];
-          Item piece = inserted(input.dtype == item.dtype ? copy_op() : cast_op(), {item.inputs[index(k)]}, input);
-          piece.dtype = item.dtype;
-          inputs.push_back(insert(std::move(piece), layout));
-        }
+        if (k >= 0 && is_placed(i, k)) return inputs.push_back(item.inputs[index(k)]);
+        const Item& like = k < 0 ? item : rewriter.out()[item.inputs[index(k)]];
+        const Ref<const Op>& op = k < 0 ? zeros_op() : like.dtype == item.dtype ? copy_op() : cast_op();
+        Item piece = inserted(op, k < 0 ? std::vector<int>() : std::vector{item.inputs[index(k)]}, like);
+        piece.shape = layout.shape, piece.dtype = item.dtype, piece.within = Within{i, layout};
+        inputs.push_back(rewriter.add(std::move(piece)));
       });
       item.inputs = std::move(inputs);
       item.op = item.join()->without_gaps();
       item.assembled = true;
     });
     Graph out = rewriter.finish();
-    for (const auto& [piece, whole] : pieces) out[piece < 0 ? rewriter.now(-1 - piece) : piece].within.edit().whole = rewriter.now(whole);
+    for (Item& item : out.items)
+      if (item.within->whole >= 0) item.within.edit().whole = rewriter.now(item.within->whole);
     out.places = places(out);
     return out;
   }
+  bool any() const { return std::ranges::any_of(values_, &Value::assembled); }
 
  private:
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  /// The decisions about an item.
+  struct Value {
+    Within within;
+    int input = -1;  // of its join that it is
+    std::int64_t begin = 0;  // in the outermost join, in elements
+    bool written_over = false;  // by an op that takes over its storage, or that of the join in which it lies
+    bool assembled = false;  // a join, whose pieces are stored in it
+  };
 
-  Layout layout_of_join(int i) const {
-    return within_[index(i)].whole >= 0 ? Layout{graph_[i].shape, within_[index(i)].layout.strides, 0} : layout_of(graph_[i]);
-  }
+  struct RefusedPiece {
+    int join = -1, input = -1;
+    Refusal why;
+  };
+
+  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
+  Value& value(int i) { return values_[index(i)]; }
+  const Value& value(int i) const { return values_[index(i)]; }
+  bool is_join(int i) const { return graph_[i].join() && numel(graph_[i].shape) > 0; }
 
   /// Visits the parts of the join in order: `visit(k, layout)` for input k, and with k = -1 for each gap.
   template <class Visit>
   void each_part(int i, Visit visit) const {
     const Joins& join = *graph_[i].join();
     const int axis = join.joined_axis();
-    Layout part = layout_of_join(i);
+    const Within& within = value(i).within;
+    Layout part = within.whole >= 0 ? Layout{graph_[i].shape, within.layout.strides, 0} : layout_of(graph_[i]);
     const std::int64_t stride = part.strides[axis], size = part.shape[axis];
     std::int64_t end = 0;
     const auto next = [&](int k, std::int64_t begin, std::int64_t length) {
@@ -165,52 +153,62 @@ class Storer {
   }
 
   bool is_placed(int i, int k) const {
-    const int input = graph_[i].inputs[index(k)];
-    const Within& within = within_[index(graph_.place(input).value)];
-    return within.whole == i && placed_input_.at(graph_.place(input).value) == k;
+    const Value& piece = value(graph_.place(graph_[i].inputs[index(k)]).value);
+    return piece.within.whole == i && piece.input == k;
   }
 
+  /// True unless the join stays a kernel.
   bool place_pieces(int i) {
-    bool any = within_[index(i)].whole >= 0 || !graph_[i].order.empty();  // the kernel of a join is row-major
+    bool any = value(i).within.whole >= 0 || !graph_[i].order.empty();  // the kernel of a join is row-major
     for (const int input : graph_[i].inputs) any = any || is_flexible(graph_.place(input).value);
     each_part(i, [&](int k, const Layout& layout) {
       if (k < 0 || numel(layout.shape) == 0) return;
       const int input = graph_[i].inputs[index(k)], piece = graph_.place(input).value;
-      const auto strides = strides_for(i, input, layout);
-      if (!strides) return;
-      within_[index(piece)] = {i, {graph_[piece].shape, *strides, layout.offset}};
-      at_[index(piece)] = at_[index(i)] + layout.offset;
-      placed_input_[piece] = k;
-      written_over_[index(piece)] = written_over_[index(piece)] || written_over_[index(i)];  // a join's pieces lie in both
+      Strides strides;
+      if (const Refusal why = refusal(i, input, layout, strides); !why.empty()) return refused_.push_back({i, k, why});
+      value(piece) = {.within = {i, {graph_[piece].shape, strides, layout.offset}},
+                      .input = k,
+                      .begin = value(i).begin + layout.offset,
+                      .written_over = value(i).written_over};  // a join's pieces lie in both
       any = true;
     });
-    assembled_[index(i)] = any;
     return any;
   }
 
   /// True if the value's producer can store it with any strides.
-  bool is_flexible(int value) const { return is_computed_by_a_group(graph_[value]) || is_join_[index(value)]; }
+  bool is_flexible(int i) const {
+    const Role role = graph_[i].role();
+    return role == Role::Elementwise || role == Role::Reduce || is_join(i);
+  }
 
-  /// How what lies below `input` must be stored to lie in its part of join i; nothing where it cannot.
-  std::optional<Strides> strides_for(int i, int input, const Layout& part) const {
+  /// The reason why the value below `input` is not stored in its part of the join; empty if it is, with those strides.
+  Refusal refusal(int join, int input, const Layout& part, Strides& strides) const {
     const int piece = graph_.place(input).value;
     const Item& item = graph_[piece];
-    const bool flexible = is_flexible(piece);
-    if (item.dtype != graph_[i].dtype) return std::nullopt;  // a cast is what lies there
-    if (!item.is_computed() || result_[index(piece)] || within_[index(piece)].whole >= 0 || overwritten(graph_, piece) >= 0)
-      return std::nullopt;
-    if (written_over_[index(i)] && !read_once(piece)) return std::nullopt;
+    if (item.dtype != graph_[join].dtype) return "it is cast on the way";
+    if (!item.is_computed()) return "no step computes it";
+    if (value(piece).within.whole >= 0) return "it is stored in another part";
+    if (users_.leaves(piece)) return "it is a result";
+    if (value(piece).written_over || overwritten(graph_, piece) >= 0) return "it shares its memory with what is written over it";
+    if (value(join).written_over && !read_once(piece)) return "others read it, and the join is written over";
+
     const Layout own = layout_of(item);
-    const auto strides = strides_below(own, graph_.place(input).layout, part.strides);
-    if (!strides) return std::nullopt;
-    if (same_strides(own, *strides)) {
-      const bool aligned = (at_[index(i)] + part.offset) * static_cast<std::int64_t>(size_of(item.dtype)) % alignment_ == 0;
-      return flexible || aligned ? std::optional(own.strides) : std::nullopt;
+    const auto wanted = strides_below(own, graph_.place(input).layout, part.strides);
+    if (!wanted) return "the join shows a part of it, or no strides lead to this order";
+    const std::int64_t begin = value(join).begin + part.offset, size = static_cast<std::int64_t>(size_of(item.dtype));
+    const bool flexible = is_flexible(piece);
+    if (same_strides(own, *wanted)) {
+      strides = own.strides;
+      const auto alignment = static_cast<std::int64_t>(device_.traits().layouts.alignment);
+      return flexible || begin * size % alignment == 0 ? Refusal()
+                                                       : "a call or a kernel of its own would store it at an address that is not aligned";
     }
-    const SlicePlace slice{{item.shape, *strides, 0}, at_[index(i)] + part.offset, item.dtype};
-    const std::int64_t shortest = flexible ? kShortestRun : kShortestRunBytes / static_cast<std::int64_t>(size_of(item.dtype));
-    const bool can = lies_well(own, *strides, shortest) && (flexible || stores(piece, slice));
-    return can && everybody_reads(i, piece, slice) ? strides : std::nullopt;
+    strides = *wanted;
+    if (!lies_well(own, strides, flexible ? kShortestRun : kShortestRunBytes / size))
+      return "its rows are short, or its axes lie in another order";
+    const SlicePlace slice{{item.shape, strides, 0}, begin, item.dtype};
+    if (!flexible && !stores(piece, slice)) return "the call that computes it does not store such rows";
+    return everybody_reads(join, piece, slice) ? Refusal() : "a reader of it does not accept such rows";
   }
 
   bool takes_slice(const Item& call, int which, const SlicePlace& slice) const {
@@ -222,10 +220,10 @@ class Storer {
   }
 
   /// True if the call that computes the value writes it there as fast as to memory of its own.
-  bool stores(int value, const SlicePlace& slice) const {
-    const Item& call = graph_[producer_of(graph_, value)];
+  bool stores(int piece, const SlicePlace& slice) const {
+    const Item& call = graph_[producer_of(graph_, piece)];
     if (reads_tensor(*call.epilogue)) return false;  // which lies as the result does
-    const int result = result_of(graph_, value);
+    const int result = result_of(graph_, piece);
     return takes_slice(call, LibraryOp::kResult - result, slice);
   }
 
@@ -249,18 +247,18 @@ class Storer {
   }
 
   /// True if only the join reads it, through views or not.
-  bool read_once(int value) const {
-    while (users_.of(value).size() == 1) {
-      value = users_.of(value)[0].reader;
-      if (!graph_[value].shows_input()) return true;
+  bool read_once(int i) const {
+    while (users_.of(i).size() == 1) {
+      i = users_.of(i)[0].reader;
+      if (!graph_[i].shows_input()) return true;
     }
     return false;
   }
 
   /// True if all readers of the value, through views or not, accept it in this place within the join. Later joins are decided; an earlier one may keep
   /// its kernel.
-  bool everybody_reads(int join, int value, const SlicePlace& slice) const {
-    std::vector<std::pair<int, Layout>> stack{{value, slice.layout}};
+  bool everybody_reads(int join, int piece, const SlicePlace& slice) const {
+    std::vector<std::pair<int, Layout>> stack{{piece, slice.layout}};
     while (!stack.empty()) {
       const auto [seen, lies] = stack.back();
       stack.pop_back();
@@ -274,7 +272,7 @@ class Storer {
           if (!reads(item, static_cast<std::size_t>(k), {lies, slice.first + lies.offset, slice.dtype})) return false;
         } else if (item.role() == Role::Kernel) {
           // A join that is put together from copies reads any strides; its kernel, which others keep, reads dense values alone.
-          if (reader != join && !assembled_[index(reader)] && !lies.is_dense()) return false;
+          if (reader != join && !value(reader).assembled && !lies.is_dense()) return false;
         }
       }
     }
@@ -283,14 +281,8 @@ class Storer {
 
   const Graph& graph_;
   const runtime::Device& device_;
-  std::int64_t alignment_;  // bytes: where begins what a call or an op's own kernel makes
-  std::vector<bool> result_;  // needs a place of its own
-  std::vector<bool> written_over_;  // by an op that takes over its storage, or that of the join which it lies in
-  std::vector<bool> is_join_;
-  std::vector<Within> within_;
-  std::vector<std::int64_t> at_;  // where it begins in the outermost join, in elements
-  std::vector<bool> assembled_;
-  std::unordered_map<int, int> placed_input_;  // piece -> which input of its join it is
+  std::vector<Value> values_;  // by item
+  std::vector<RefusedPiece> refused_;
   Users users_;
 };
 
@@ -298,8 +290,10 @@ class Storer {
 
 void store_within(Graph& graph, const runtime::Device& device) {
   if (std::ranges::none_of(graph.items, [](const Item& item) { return item.join() != nullptr; })) return;
-  Storer storer(graph, device);
-  if (storer.decide()) graph = storer.run();
+  const Storer storer(graph, device);
+  if (storer.any()) graph = storer.stored();
 }
+
+std::string refused_pieces(const Graph& graph, const runtime::Device& device) { return Storer(graph, device).refused(); }
 
 }  // namespace tegula::compile

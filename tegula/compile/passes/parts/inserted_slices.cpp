@@ -1,5 +1,3 @@
-#include "tegula/compile/passes/rows/inserted_slices.h"
-
 #include <algorithm>
 #include <functional>
 #include <iterator>
@@ -9,6 +7,7 @@
 #include <utility>
 
 #include "tegula/compile/list_schedule.h"
+#include "tegula/compile/passes/parts/parts.h"
 #include "tegula/graph/slices.h"
 
 namespace tegula::compile {
@@ -41,47 +40,53 @@ SliceInserters::SliceInserters(const Graph& graph) : graph_(graph), users_(graph
 }
 
 std::vector<InsertedSlice> SliceInserters::of(int value, std::int64_t rows, std::int64_t columns) {
-  std::vector<InsertedSlice> found, out;
-  if (graph_[value].order.empty()) found = find(value, rows, columns);
-  for (InsertedSlice& one : found) {
-    std::vector<int> needed{one.slice.whole, one.slice.at.input};
-    if (const auto check = std::ranges::lower_bound(checks_, one.item); check != checks_.begin()) needed.push_back(*std::prev(check));
-    if (out.size() == kMostSlices || depends(needed, value)) continue;
-    behind_[index(value)].insert(behind_[index(value)].end(), needed.begin(), needed.end());
-    furthest_ = std::max(furthest_, std::ranges::max(needed));
-    out.push_back(std::move(one));
-  }
-  return out;
-}
-
-std::vector<InsertedSlice> SliceInserters::find(int value, std::int64_t rows, std::int64_t columns) const {
   std::vector<InsertedSlice> out;
-  std::vector<std::pair<int, int>> open;  // who reads the value, and what is seen of it there
+  std::vector<std::pair<int, int>> open;  // a reader, and the value or the view of it that it reads
   const auto follow = [&](int seen) {
     for (const Users::Use& use : std::views::reverse(users_.of(seen)))
       if (const std::pair next(use.reader, seen); open.empty() || open.back() != next) open.push_back(next);
   };
-  for (follow(value); !open.empty();) {
+  if (graph_[value].order.empty()) follow(value);
+  while (!open.empty()) {
     const auto [user, seen] = open.back();
     open.pop_back();
-    const Item& item = graph_[user];
-    if (item.role() == Role::View && item.inputs[0] == seen) follow(user);
-    const int axis = item.role() == Role::Kernel ? item.as<KernelOp>().inserted_slice_axis() : -1;
-    if (axis < 0 || item.inputs[1] != seen || item.dtype != graph_[value].dtype || !item.order.empty()) continue;
-    const Access source = access_of(graph_, seen), at = access_of(graph_, item.inputs[2]);
-    const Role of_place = graph_[at.base].role();
-    if (source.base != value || graph_[item.inputs[2]].dtype != DType::i64 || of_place == Role::Index) continue;
-    auto slice = slice_of(source.layout, axis, rows, columns);
-    if (!slice) continue;
-    slice->whole = item.inputs[0];
-    slice->length = item.shape[axis];
-    const bool number = of_place == Role::Scalar;
-    slice->at = {.kind = number ? Expression::Word::Kind::Number : Expression::Word::Kind::Memory,
-                 .input = number ? at.base : item.inputs[2],
-                 .dtype = DType::i64};
-    out.push_back({user, std::move(*slice)});
+    if (graph_[user].role() == Role::View && graph_[user].inputs[0] == seen) follow(user);
+    RowSlice slice;
+    if (out.size() == kMostSlices || !refusal(user, value, seen, rows, columns, slice).empty()) continue;
+    const std::vector<int> needed = needed_by(user, slice);
+    behind_[index(value)].insert(behind_[index(value)].end(), needed.begin(), needed.end());
+    furthest_ = std::max(furthest_, std::ranges::max(needed));
+    out.push_back({user, std::move(slice)});
   }
   return out;
+}
+
+std::vector<int> SliceInserters::needed_by(int inserter, const RowSlice& slice) const {
+  std::vector<int> needed{slice.whole, slice.at.input};
+  if (const auto check = std::ranges::lower_bound(checks_, inserter); check != checks_.begin()) needed.push_back(*std::prev(check));
+  return needed;
+}
+
+Refusal SliceInserters::refusal(int inserter, int value, int seen, std::int64_t rows, std::int64_t columns, RowSlice& slice) const {
+  const Item& item = graph_[inserter];
+  const int axis = item.role() == Role::Kernel ? item.as<KernelOp>().inserted_slice_axis() : -1;
+  if (axis < 0 || item.inputs[1] != seen) return "it inserts no slice of the value";
+  if (item.dtype != graph_[value].dtype) return "the slice is cast on the way";
+  if (!item.order.empty()) return "the tensor is not row-major";
+  const Access source = access_of(graph_, seen), at = access_of(graph_, item.inputs[2]);
+  if (source.base != value) return "a view of the value has no strides";
+  const Role of_place = graph_[at.base].role();
+  if (graph_[item.inputs[2]].dtype != DType::i64 || of_place == Role::Index) return "its offset is no i64 in memory";
+  const auto columns_of = slice_of(source.layout, axis, rows, columns);
+  if (!columns_of) return "the slice is not columns of the value's rows";
+  const bool number = of_place == Role::Scalar;
+  slice = *columns_of;
+  slice.whole = item.inputs[0];
+  slice.length = item.shape[axis];
+  slice.at = {.kind = number ? Expression::Word::Kind::Number : Expression::Word::Kind::Memory,
+              .input = number ? at.base : item.inputs[2],
+              .dtype = DType::i64};
+  return depends(needed_by(inserter, slice), value) ? Refusal("the tensor, its offset or a check ahead waits for the value") : Refusal();
 }
 
 bool SliceInserters::depends(std::vector<int> items, int on) const {

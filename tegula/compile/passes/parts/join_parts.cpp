@@ -1,11 +1,10 @@
 // Sums of many terms: those that are zero but for a part become joins, and what is left is added up a few at a time.
 
-#include "tegula/compile/passes/join_parts.h"
-
 #include <algorithm>
 #include <map>
 #include <optional>
 
+#include "tegula/compile/passes/parts/parts.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/tile/kernel_context.h"
 
@@ -21,13 +20,16 @@ struct Piece {
   std::int64_t begin, end;
 };
 
+bool is_sum(const Item& item) { return item.role() == Role::Elementwise && item.inputs.size() > 1 && item.op->name() == "add_n"; }
+const Embeds* embeds(const Item& item) { return item.role() == Role::Kernel ? item.as<KernelOp>().embedding() : nullptr; }
+
 class Joiner {
  public:
   explicit Joiner(const Graph& from) : rewriter_(from) {}
 
   Graph run() {
     rewriter_.each([this](int, Item& item) {
-      if (item.role() != Role::Elementwise || item.inputs.size() < 2 || item.op->name() != "add_n") return;
+      if (!is_sum(item)) return;
       join(item);
       cut(item);
     });
@@ -36,8 +38,6 @@ class Joiner {
 
  private:
   const Graph& out() const { return rewriter_.out(); }
-
-  static const Embeds* embeds(const Item& item) { return item.role() == Role::Kernel ? item.as<KernelOp>().embedding() : nullptr; }
 
   void cut(Item& sum) {
     if (sum.inputs.size() <= kMostTerms || sum.role() != Role::Elementwise) return;
@@ -190,7 +190,11 @@ class Nester {
 }  // namespace
 
 void join_parts(Graph& graph) {
-  if (std::ranges::any_of(graph.items, [](const Item& item) { return item.op->name() == "add_n"; })) {
+  const auto changes = [&](const Item& item) {
+    const auto is_part = [&](int input) { return embeds(graph[input]) != nullptr; };
+    return is_sum(item) && (item.inputs.size() > kMostTerms || std::ranges::count_if(item.inputs, is_part) > 1);
+  };
+  if (std::ranges::any_of(graph.items, changes)) {
     graph = Joiner(graph).run();
     remove_dead(graph);
   }
