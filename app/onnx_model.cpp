@@ -40,7 +40,7 @@ struct ImageNet {
   }
 };
 
-/// What an ONNX file and a graph file say of their net.
+/// The description of a net in an ONNX file or a graph file.
 struct ImageNetOfFile {
   std::function<Tensor(const Tensor&)> net;
   std::size_t inputs = 0;

@@ -92,7 +92,7 @@ void mnist_cnn() {
   plans("mnist-cnn, training", batches, [&](std::int64_t batch) { trains(zeros({batch, 1, 28, 28}), zeros({batch}, i64)); });
 }
 
-// Of small images: the calls are made as for large ones.
+// With small images: the calls are made as for large ones.
 void resnet50() {
   models::ResNet50 net;
   optim::SGD optimiser(parameters(net), {});

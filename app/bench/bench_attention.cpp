@@ -29,7 +29,7 @@ struct AttentionChoice : BenchChoice {
 
 using Tensors = std::vector<Tensor>;
 
-/// Of q, k, v and the gradient of o, (B, H, T, D) each: o, or the gradients of q, k and v.
+/// Computes o, or the gradients of q, k and v, from q, k, v and the gradient of o, (B, H, T, D) each.
 class Attention {
  public:
   Attention(const AttentionChoice& choice, bool tiles, bool backward)

@@ -33,7 +33,7 @@ struct Mlp {
   Tensor operator()(const Tensor& x) { return head(relu(second(relu(first(x))))); }
 };
 
-/// Of one step with plain gradient descent: forward, backward, update.
+/// The cost of one step with plain gradient descent: forward, backward, update.
 struct StepCost {
   double seconds, joules;  // NaN where there is no counter
 };

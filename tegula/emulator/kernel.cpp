@@ -148,7 +148,7 @@ void set_variables(const CudaKernel& kernel, const Image& image, Copies& copies,
   }
 }
 
-/// What a GPU refuses at the launch, and its compiler.
+/// Throws for a launch that a GPU or its compiler refuses.
 void check_limits(const CudaKernel& kernel, const runtime::CudaSignature& signature, const runtime::EmulatedText& text, const Image& image,
                   const Line& where) {
   const auto refuse = [&](std::string got, std::string expected, std::string advice) {

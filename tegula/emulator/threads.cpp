@@ -178,7 +178,7 @@ void Scheduler::access(const void* place, int bytes, int kind, const void* from)
   const std::string wrong =
       launch_.check->access(place, static_cast<std::size_t>(bytes), static_cast<emulated::Kind>(kind), current_->thread);
   if (!wrong.empty()) fault_at(wrong, from);
-  // Who waits for another thread, by atomics or by reading one place again and again, lets that go on.
+  // A thread that waits for another one, by atomics or by reading one place again and again, lets that go on.
   Fiber& self = *current_;
   if (kind == emulated::kRead && place == self.read) {
     if (++self.reads % kReadsOfATurn == 0) {

@@ -55,7 +55,7 @@ std::vector<Tensor> pulled(const std::vector<Tensor>& ys, const std::vector<Tens
   return out;
 }
 
-/// Whether xs of which none is reached are an Error, as they are to grad, or have derivatives of 0.
+/// Says if xs of which none is reached are an Error, as they are to grad, or have derivatives of 0.
 enum class Unreached : std::uint8_t { Refuse, Zero };
 
 std::vector<Tensor> along(const std::vector<Tensor>& ys, const WrtList& xs, const std::vector<Tensor>& vs, Unreached unreached,

@@ -99,7 +99,7 @@ class Table {
     for (const auto& input : node.inputs()) shapes.push_back(input->shape());
     return static_cast<const LibraryOp&>(node.op()).operations(shapes, node.shape());
   }
-  /// Of a node whose work is counted.
+  /// The bytes that a node with counted work moves.
   static std::int64_t moved_by(const Node& node) {
     if (operations_of(node) <= 0) return 0;
     std::int64_t bytes = 0;

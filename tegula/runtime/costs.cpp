@@ -67,7 +67,7 @@ Work of(const ScatterSum& d) {
   const auto read = static_cast<double>(d.outer * d.count * d.width), written = static_cast<double>(d.outer * d.length * d.width);
   return {read, one * (read + written) + static_cast<double>(sizeof(std::int64_t) * static_cast<std::size_t>(d.count))};
 }
-/// What LAPACK counts for each, roughly.
+/// The operations that LAPACK counts for each routine, roughly.
 Work of(const MatrixRoutine& d) {
   const auto m = static_cast<double>(d.rows), n = static_cast<double>(d.columns), right = static_cast<double>(d.right);
   const auto k = static_cast<double>(d.least()), one = static_cast<double>(size_of(d.dtype)), batch = static_cast<double>(d.batch);

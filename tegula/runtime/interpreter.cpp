@@ -215,7 +215,7 @@ Interpreter::Elements Interpreter::memory(const Instruction& self) {
   return out;
 }
 
-/// What an atomic word leaves where `old` was.
+/// The value that an atomic word stores in place of `old`.
 Scalar Interpreter::changed(const Instruction& self, Scalar old, Scalar given, std::size_t element) {
   const Atomic atomic = Atomic::of(self);
   if (atomic.kind == AtomicKind::Exchange) return given;

@@ -44,7 +44,7 @@ runtime::Expression epilogue_of(const Tensor& y, bool tensor = false) {
   return out;
 }
 
-// What devices compare an epilogue with is what the ops print, in every dtype.
+// Devices compare an epilogue with the words that the ops print, in every dtype.
 TEST(Expression, OpsPrintTheEpiloguesThatLibrariesHave) {
   for (const DType dtype : {f32, f64, f16, bf16}) {
     const Tensor x = leaf({4}, dtype), dy = leaf({4}, dtype);

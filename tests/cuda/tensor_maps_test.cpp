@@ -41,7 +41,7 @@ class CudaTensorMaps : public ::testing::Test {
     unsetenv("TEGULA_FAKE_MAPS");
     if (before_) set_default_device(*before_);
   }
-  /// What the driver says while a (M, K) and b (K, N) are multiplied.
+  /// The driver's words while a (M, K) and b (K, N) are multiplied.
   std::string said(DType dtype, const Shape& a, const Shape& b, bool turned, const TileOfProduct& tile) {
     const Tensor x = zeros(a, dtype), y = zeros(b, dtype);
     eval(x), eval(y);

@@ -61,7 +61,7 @@ TEST(Placement, ACropCutsBoxesOffAndDropsThoseThatLeave) {
   const Sample out = placed(numbered(), Placement(4, 6).crop(1, 2, 3, 3));
   EXPECT_EQ(all_of<float>(out[0]), (Floats{9, 10, 11, 15, 16, 17, 21, 22, 23}));
   expect_mask_as_image(out);
-  // Of the first box a quarter is left, of the second a half.
+  // A quarter of the first box is left, and half of the second.
   EXPECT_EQ(all_of<float>(out[1]), (Floats{2, 0, 3, 3, 0, 0, 0, 0, 0, 0, 0, 0}));
   EXPECT_EQ(all_of<std::int64_t>(out[2]), (Numbers{8, -1, -1}));
   const Sample more = placed(numbered(), Placement(4, 6).crop(1, 2, 3, 3), {.visible = 0.2});

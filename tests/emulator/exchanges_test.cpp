@@ -7,7 +7,7 @@
 namespace tegula {
 namespace {
 
-/// What lane `lane` of a warp with `lanes` threads gets, by the guide: the number of the lane it reads, or its own where it reads none.
+/// The source of lane `lane` of a warp with `lanes` threads, by the guide: the number of the lane it reads, or its own where it reads none.
 int source_of(int word, int lane, int by, int width) {
   const int within = lane % width, first = lane - within;
   switch (word) {
@@ -57,7 +57,7 @@ TEST(CudaExchanges, GiveWhatTheGuideSays) {
         const auto k = static_cast<std::size_t>(i), at = static_cast<std::size_t>(i * threads + t);
         const int warp = t / 32 * 32, there = std::min(32, threads - warp);
         const int source = source_of(words[k], t % 32, bys[k], widths[k]);
-        // Of a lane that is not there CUDA promises nothing: the emulator gives the thread's own.
+        // CUDA promises nothing for a lane that is not there: the emulator gives the thread's own value.
         if (source < there || &default_device() == &cpu()) {
           ASSERT_EQ(got[at], 1000 * i + (source < there ? warp + source : t))
               << "exchange " << words[k] << " by " << bys[k] << " of " << widths[k] << ", thread " << t << " of " << threads;

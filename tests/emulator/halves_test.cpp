@@ -22,7 +22,7 @@ std::vector<Tensor> run(const Kind& kind, std::string text, const std::vector<Cu
   return cuda_kernel("f", std::string("#include <") + kind.header + ">\n" + text, arguments, launch);
 }
 
-/// What the bits stand for: `digits` behind the point.
+/// The number that the bits stand for, with `digits` behind the point.
 float number_of(unsigned bits, int digits, int bias) {
   const unsigned exponent = (bits & 0x7fffu) >> digits, rest = bits & ((1u << digits) - 1);
   const int least = 1 - bias - digits;
@@ -61,7 +61,7 @@ float nearest(double x, DType dtype) {
   const bool half = dtype == f16;
   const unsigned infinite = half ? 0x7c00 : 0x7f80;
   const auto at = [&](unsigned bits) { return half ? number_of(bits, 10, 15) : number_of(bits, 7, 127); };
-  // What follows the greatest number: the step goes on, and from the middle on it is infinite.
+  // Behind the greatest number the step goes on, and from the middle on the result is infinite.
   const double greatest = at(infinite - 1), beyond = 2 * greatest - at(infinite - 2);
   double best = 0, distance = std::fabs(x);
   for (unsigned bits = 1; bits <= infinite; ++bits) {

@@ -1,4 +1,4 @@
-// What is read of a kernel's text: parameters and variables as C++ has them; and text that is no C++ at all ends in an Error or in nothing, in bounded time.
+// Reading of a kernel's text: parameters and variables as C++ has them; and text that is no C++ at all ends in an Error or in nothing, in bounded time.
 
 #include <chrono>
 #include <fstream>
@@ -138,7 +138,7 @@ TEST(CudaText, HostileTextEndsInBoundedTime) {
          {"saxpy", "ReLUForward<float>", "reduce_unrolled<256>", "matmul_tiled", "a<", "<", ">", "::", "f<>", "f<<<1>>>"})
       read(text, name);
   }
-  // What is deep or long.
+  // Deep and long texts.
   for (const std::string& one : pieces) {
     std::string many = "__global__ void f(int a";
     for (int i = 0; i < 5000; ++i) many += one + (i % 2 == 0 ? " " : "");

@@ -119,7 +119,7 @@ TEST(Watched, SharedMemoryThatTheLaunchDidNotAskFor) {
   EXPECT_TRUE(contains(said(text, {cuda_out({8})}, {.block = {8}, .shared = 28}), "writes"));
 }
 
-// What a GPU refuses at the launch is refused here as well.
+// Launches that a GPU refuses are refused here as well.
 TEST(Watched, LaunchesBeyondTheLimits) {
   const std::string bounded = "#define MOST 64\n__global__ void __launch_bounds__(MOST / 2, 2) f(float* y) { y[threadIdx.x] = 1; }";
   EXPECT_EQ(said(bounded, {cuda_out({32})}, {.block = {32}}), "nothing");

@@ -226,7 +226,7 @@ TEST(CudaWords, AVariableHoldsWhatTheLaunchSays) {
   };
   EXPECT_EQ(of({{"weights", w}}), (std::vector<float>{8, 9, 10, 11}));
   EXPECT_EQ(of({{"weights", 2 * w}, {"offset", tensor({1})}}), (std::vector<float>{3, 5, 7, 9}));
-  // What is not said stays; of an array the first elements may be set.
+  // A variable that is not set stays; the first elements of an array may be set.
   EXPECT_EQ(of({{"weights", tensor({5.f, 5.f})}}), (std::vector<float>{6, 6, 7, 9}));
   EXPECT_THROW(of({{"weights", ones({5})}}), Error);
   // In jit, and with a gradient: they are inputs behind the others.

@@ -176,7 +176,7 @@ TEST_F(KerasFiles, ABatchNormWithoutGammaHasOnes) {
 }
 
 TEST_F(KerasFiles, AClassCanBeSaid) {
-  // Of a square transposed convolution the weights alone do not tell that it is one.
+  // The weights of a square transposed convolution do not tell that it is one.
   const StateDict state = load_keras(file("cnn3.weights.h5"), {.flattened = {{"fc1", 4}}, .kinds = {{"conv2", "Conv2DTranspose"}}});
   const auto found = std::ranges::find(state, "conv2.weight", &NamedTensor::name);
   ASSERT_NE(found, state.end());

@@ -1,4 +1,4 @@
-// What load says of files of every format: missing, unexpected, mismatched, renamed, transposed; nothing is half loaded.
+// Reports of load about files of every format: missing, unexpected, mismatched, renamed, transposed; nothing is half loaded.
 
 #include <gtest/gtest.h>
 

@@ -147,7 +147,7 @@ TEST(FrechetDistance, OfTwoCloudsOfPoints) {
   const Tensor a = normal({400, 3}, 0, 1, {.dtype = f64});
   EXPECT_NEAR(metrics::frechet_distance(a, a), 0, 1e-9);
   EXPECT_NEAR(metrics::frechet_distance(a, a + 2), 12, 1e-9);  // 2² for each of three means
-  // Of diagonal covariances: Σ (σa - σb)².
+  // With diagonal covariances: Σ (σa - σb)².
   const Tensor centred = a - mean(a, 0);
   EXPECT_NEAR(metrics::frechet_distance(centred, centred * 3), 4 * sum(square(centred)).item<double>() / 399, 1e-6);
   EXPECT_ERROR(metrics::frechet_distance(a, normal({4, 2})), "shapes (400, 3) and (4, 2)");

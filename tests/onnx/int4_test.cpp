@@ -153,7 +153,7 @@ TEST(OnnxInt4, AreWrittenAsSuchAgain) {
   const onnx::Model second(test::read_again(file));
   file = onnx::to_file("again.onnx", {}, [&](const std::vector<Tensor>& in) { return second(in); }, std::vector<Tensor>{x});
   EXPECT_EQ(packed_constants(file), (std::pair{std::set{Type::Int4}, std::int64_t{800}}));
-  // Of bytes that come with each call, halves are computed.
+  // Halves are computed from bytes that come with each call.
   for (const Int4 kind : {Int4::Signed, Int4::Unsigned}) {
     const auto unpack = [&](const std::vector<Tensor>& in) { return std::vector{unpack_int4(in[0], kind)}; };
     test::check_round_trip(kind == Int4::Signed ? "i4 of bytes" : "u4 of bytes", unpack, {}, {cast(randint(0, 256, {3, 5}), u8)});

@@ -322,7 +322,7 @@ std::string models_folder() {
   return data.empty() || !std::filesystem::exists(data + "/models") ? "" : data + "/models";
 }
 
-/// Of MNIST's test set, as bytes: how many digits the model finds.
+/// The number of digits of MNIST's test set, as bytes, that the model finds.
 int correct_digits(const std::string& path) {
   const onnx::Model model = onnx::load(path);
   const std::string folder = shared_data() + "/mnist/";

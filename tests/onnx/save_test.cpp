@@ -1,4 +1,4 @@
-// What onnx::save writes: names, constants, axes of any size, external data; and that files are read as they were written.
+// The files that onnx::save writes: names, constants, axes of any size, external data; and that files are read as they were written.
 
 #include <fstream>
 

@@ -18,7 +18,7 @@ struct SuiteOutcome {
 std::vector<std::filesystem::path> suite_cases(const std::filesystem::path& folder);
 /// Runs all data sets of the case, plainly and in a jit-ed function. Equal: |got - want| <= absolute + 1e-3 * |want|, with the same shape and dtype.
 SuiteOutcome run_case(const std::filesystem::path& folder, double absolute = 1e-6);
-/// What differs between a result and what is wanted; empty when they are equal by that rule.
+/// The difference between a result and the wanted one; empty when they are equal by that rule.
 std::string difference(const Tensor& got, const onnx::StoredArray& want, double absolute = 1e-6);
 
 }  // namespace tegula::testing

@@ -25,7 +25,7 @@ const Numbers kGiven{3, 12, 5, 9};
 /// The word's new number from the old one and what it is given.
 using Word = std::function<double(double, double)>;
 
-/// What two instances leave of four words, and what each of them finds.
+/// The four words that two instances leave, and the values that each of them finds.
 struct Expected {
   Numbers left, found = Numbers(32);
 

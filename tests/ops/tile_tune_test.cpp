@@ -45,7 +45,7 @@ namespace {
 
 using tile::cdiv, tile::Config, tile::Launch, tile::out, tile::tuned;
 
-/// So many turns take longer than a launch, also while other programs use the card.
+/// A number of turns that takes longer than a launch, also while other programs use the card.
 const int kSlow = [] {
   const char* device = std::getenv("TEGULA_TEST_DEVICE");
   return device && std::string_view(device).starts_with("cuda") ? 30'000 : 1000;

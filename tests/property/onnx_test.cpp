@@ -1,4 +1,4 @@
-// What ONNX files give back: every declared case and random graphs, written as a model and read again, agree with the function that was written, or are refused
+// Round trips through ONNX files: every declared case and random graphs, written as a model and read again, agree with the function that was written, or are refused
 // by name.
 #include <gtest/gtest.h>
 
@@ -93,7 +93,7 @@ TEST(OnnxFiles, EveryDeclaredCaseComesBack) {
       }
     }
   }
-  // What ONNX has no operator for, and is not composed of such; words of bits in operator set 17; ops that a device's choice makes of a convolution.
+  // Ops without an operator in ONNX that are not composed of such; words of bits in operator set 17; ops that a device's choice makes of a convolution.
   const std::set<std::string> expected_refusals{"avg_pool",  // with a dilation, before operator set 19
                                                 "bitwise_and",
                                                 "bitwise_or",
@@ -133,7 +133,7 @@ std::vector<Tensor> values_of(const SavedFunction& f, std::string& error) {
   }
 }
 
-/// Of the floats that the model holds or casts to, that with the fewest digits.
+/// The epsilon of the coarsest float that the model holds or casts to.
 double coarsest_epsilon(const onnx::File& file) {
   double out = 0x1p-52;
   const auto see = [&](onnx::Type type) {

@@ -16,7 +16,7 @@ namespace whole {
 using namespace tegula::tile;
 using tegula::Shape;
 
-/// What is said of the inputs' tiles: the results' tiles, in order.
+/// Words about the inputs' tiles, which give the results' tiles, in order.
 using Words = std::function<std::vector<Tile>(const std::vector<Tile>&)>;
 /// By the number that is a constant of the kernel, whose lambda captures nothing.
 inline std::vector<Words>& words_by_number() {

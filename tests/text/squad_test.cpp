@@ -24,7 +24,7 @@ Question question(const std::string& id, const std::string& context, std::vector
 }
 
 TEST(Squad, AnswersAreNormalisedAsByItsScript) {
-  // What normalize_answer of evaluate-v1.1.py and v2.0 gives.
+  // The results of normalize_answer in evaluate-v1.1.py and v2.0.
   EXPECT_EQ(normalized_answer("   Rock    n  Roll."), "rock n roll");
   EXPECT_EQ(normalized_answer("The Denver Broncos!"), "denver broncos");
   EXPECT_EQ(normalized_answer("an  A the"), "");

@@ -75,7 +75,7 @@ Change change_of(AtomicKind kind) {
   }
 }
 
-/// Where an element and all that belongs to it lies.
+/// The addresses of an element and of all that belongs to it.
 struct Place {
   std::byte* memory;
   const std::byte *offset, *mask, *value, *compared;

@@ -173,7 +173,7 @@ class FourierCall final : public runtime::Call {
     }
   }
 
-  /// Where the lines of couples begin that are `apart` from each other; of a last couple without a second line -1.
+  /// The beginnings of the lines of couples that are `apart` from each other; -1 for the missing line of a last couple.
   struct Couples {
     std::int64_t a[kSide], b[kSide];
     bool is_whole;

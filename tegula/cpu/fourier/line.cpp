@@ -74,7 +74,7 @@ TEGULA_WIDE inline void put(V x, T* to) {
   __builtin_memcpy(to, &x, sizeof x);
 }
 
-/// What a step reads and writes at one place.
+/// The numbers that a step reads and writes at one place.
 template <class V, class T>
 struct Place {
   const T *xr, *xi;

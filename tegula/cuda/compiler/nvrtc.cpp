@@ -124,7 +124,7 @@ struct Text {
   bool on_prelude = false;
 
   std::string whole() const { return on_prelude ? with_prelude(text) : text; }
-  /// What whole() depends on.
+  /// Stands for whole() in keys: equal keys mean equal texts.
   std::string key() const {
     static const std::string prelude_key = hash_of(prelude());
     return on_prelude ? prelude_key + "\n" + text : text;

@@ -53,7 +53,7 @@ std::vector<std::int64_t> table_of(std::span<const ArgumentSet> sets, std::size_
   return table;
 }
 
-/// Of a variant for one set. Fewer than the kernel takes where the driver cannot make one of these arguments.
+/// The maps of a variant for one set. Fewer than the kernel takes where the driver cannot make one of these arguments.
 std::vector<CUtensorMap> maps_of(const Generated& code, const Argument* arguments) {
   std::vector<CUtensorMap> maps;
   for (const simt::TensorMap& map : code.maps) {
@@ -64,7 +64,7 @@ std::vector<CUtensorMap> maps_of(const Generated& code, const Argument* argument
     };
     constexpr cuuint64_t kPlanes = cuuint64_t{1} << 30;  // nothing says how many there are
     std::vector<cuuint64_t> sizes{at_least_one(map.columns), at_least_one(map.rows)}, strides{static_cast<cuuint64_t>(stride)};
-    // Of boxes whose rows are `step` apart the driver counts those between them, too.
+    // In boxes whose rows are `step` apart the driver also counts the rows between them.
     const auto whole = [](int count, int step) { return static_cast<cuuint32_t>((count - 1) * step + 1); };
     std::vector<cuuint32_t> box{static_cast<cuuint32_t>(map.box_columns), whole(map.box_rows, map.row_step)};
     std::vector<cuuint32_t> steps{1, static_cast<cuuint32_t>(map.row_step)};

@@ -155,7 +155,7 @@ class RoutineCall final : public runtime::Call {
     check(cuMemcpyDtoDAsync(device_pointer(to), device_pointer(const_cast<void*>(from)), bytes, context_.stream()), op_);
   }
 
-  /// Of a square matrix.
+  /// Transposes a square matrix.
   template <class T>
   void transpose(const T* from, T* to, int n) const {
     const T one = 1, nothing = 0;

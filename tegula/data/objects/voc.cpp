@@ -26,7 +26,7 @@ constexpr std::size_t kMostBytes = std::size_t{64} << 20;  // of a file, which d
 constexpr std::size_t kMostText = 4096;                    // of a field
 constexpr std::size_t kDeepest = 32;                       // elements within each other
 
-/// What one file says. Expat calls back through C, which no exception may cross: the first complaint stops the parser and is thrown behind it.
+/// The contents of one file. Expat calls back through C, which no exception may cross: the first complaint stops the parser and is thrown behind it.
 class VocFile {
  public:
   explicit VocFile(std::string_view name) : name_(name) {}

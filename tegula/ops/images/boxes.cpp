@@ -42,7 +42,7 @@ Tensor joined(const Tensor& a, const Tensor& b, const Tensor& c, const Tensor& d
   return stack({a, b, c, d}, -1, where);
 }
 
-/// Of two boxes each, whose shapes without the last axis broadcast.
+/// The overlap of pairs of boxes, whose shapes without the last axis broadcast.
 Tensor overlap(const Tensor& first, const Tensor& second, BoxOverlap kind) {
   const Sides a(first), b(second);
   const Tensor w = maximum(minimum(a.c, b.c) - maximum(a.a, b.a), 0), h = maximum(minimum(a.d, b.d) - maximum(a.b, b.b), 0);

@@ -76,7 +76,7 @@ Tensor between_pixels(const Regions& r, const Tensor& y, const Tensor& z, RoiMod
 /// The nearest pixel, of two the one further from 0.
 Tensor to_pixel(const Tensor& place) { return where(place < 0, ceil(place - 0.5), floor(place + 0.5)); }
 
-/// Whether a pixel of an axis lies in each cell: (R, cells, size).
+/// True if a pixel of an axis lies in a cell: (R, cells, size).
 Tensor cells_of(const Tensor& low, const Tensor& high, std::int64_t cells, std::int64_t size) {
   const Tensor first = unsqueeze(to_pixel(low), 1), length = maximum(unsqueeze(to_pixel(high), 1) - first + 1, 1.0);
   const Tensor cell = unsqueeze(cast(arange(cells), low.dtype()), 0), step = length / static_cast<double>(cells);

@@ -25,7 +25,7 @@ void require_room(std::string_view op, std::int64_t most, const Line& where) {
   if (most < 0) ops::refuse(op, "room for " + std::to_string(most) + " elements", "at least 0", where);
 }
 
-/// Where the elements of a result come from that keeps some of n.
+/// The sources of the elements of a result that keeps some of n.
 struct Kept {
   Tensor index;  // (most) i64; 0 behind the last
   Tensor holds;  // (most) boolean: not behind the last

@@ -68,7 +68,7 @@ Tensor counts_of(const Segments& s, DType dtype) {
   return unsqueeze(cast(maximum(count, std::int64_t{1}), dtype), -1);
 }
 
-/// Of float lines (count, width).
+/// The maximum of each segment of float lines (count, width).
 Tensor greatest(const Segments& s, const Tensor& x, const Line& where) {
   return custom_function(
       "segment_max", [&](const std::vector<Tensor>& in) { return ops::grouped_max({s.starts, s.order, {}}, in[0], where); },

@@ -141,7 +141,7 @@ std::vector<char> compile(const Unit& unit) {
   return compile_cubin(unit[0]->generated ? with_prelude(source) : source, unit[0]->architecture, unit[0]->products);
 }
 
-/// What the compiler writes to this process's stderr: remarks of ptxas come there, and not into the log.
+/// The text that the compiler writes to this process's stderr: remarks of ptxas come there, and not into the log.
 class Remarks {
  public:
   Remarks() {

@@ -130,7 +130,7 @@ TEST(Boxes, SuppressionIsTheGreedyLoop) {
 TEST(Boxes, SuppressionAtItsEdges) {
   const Tensor boxes = reshape(floats({0, 0, 2, 2, 0, 0, 2, 2, 5, 5, 5, 5, 0, 0, 2, 2.}), {4, 4});
   const float none = std::nanf("");
-  // Of equal scores the earlier box stays; an empty box overlaps nothing; NaN is no score.
+  // With equal scores the earlier box stays; an empty box overlaps nothing; NaN is no score.
   expect_values(nms(boxes, floats({0.5f, 0.5f, 0.1f, none}), {.most = 4}).index, {0, 2, -1, -1});
   expect_values(nms(boxes, floats({0.5f, 0.5f, 0.1f, none}), {.most = 4, .classes = whole({0, 1, 0, 0})}).index, {0, 1, 2, -1});
   EXPECT_EQ(nms(zeros({0, 4}), zeros({0}), {.most = 3}).index.to_host<std::int64_t>(), (std::vector<std::int64_t>{-1, -1, -1}));

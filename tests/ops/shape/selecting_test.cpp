@@ -145,7 +145,7 @@ TEST(Int4, WeightsAreNoFurtherThanHalfAStep) {
     const Tensor off = reshape(abs(dequantize_int4(small) - w), {6, blocks, -1}) / unsqueeze(small.scale, -1);
     EXPECT_LE(max(off).item<float>(), options.kind == Int4::Signed ? 0.5001F : 1.0001F);
   }
-  // What codes say exactly comes back exactly, also a block of zeros and one without negative numbers.
+  // Numbers that codes hold exactly come back exactly, also a block of zeros and one without negative numbers.
   const Tensor exact = tensor({-7.0F, 3.0F, 0.0F, 1.0F, 0.0F, 0.0F, 0.0F, 0.0F}, {2, 4}),
                positive = tensor({0.0F, 30.0F, 2.0F, 14.0F}, {1, 4});
   test::expect_close(dequantize_int4(quantize_int4(exact)), exact.to_host<double>(), 0);
