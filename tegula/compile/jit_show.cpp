@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "tegula/compile/jit_state.h"
-#include "tegula/compile/passes/assign_precision.h"
+#include "tegula/compile/passes/dtypes.h"
 #include "tegula/compile/running.h"
 #include "tegula/compile/show/memory_use.h"
 #include "tegula/compile/show/show.h"

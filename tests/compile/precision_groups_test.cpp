@@ -6,7 +6,7 @@
 #include <cmath>
 #include <ostream>
 
-#include "tegula/compile/passes/assign_precision.h"
+#include "tegula/compile/passes/dtypes.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tegula.h"
 #include "tests/support/flat_graph.h"

@@ -9,9 +9,8 @@
 #include <tegula/models.h>
 #include <tegula/tegula.h>
 
-#include "tegula/compile/passes/assign_precision.h"
-#include "tegula/compile/passes/fold/fold_epilogues.h"
-#include "tegula/compile/passes/recurrent_state.h"
+#include "tegula/compile/passes/dtypes.h"
+#include "tegula/compile/passes/fold/fold.h"
 #include "tegula/graph/structural.h"
 #include "tests/support/flat_graph.h"
 #include "tests/support/queued_device.h"

@@ -1,12 +1,10 @@
-#include "tegula/compile/passes/assign_precision.h"
+#include "tegula/compile/passes/dtypes.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 #include <utility>
 
-#include "tegula/compile/passes/products_in_f32.h"
-#include "tegula/compile/passes/recurrent_state.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/table.h"
 #include "tegula/compile/users.h"

@@ -1,6 +1,6 @@
 // Products of operands that were rounded to E4M3, where the device multiplies their codes.
 
-#include "tegula/compile/passes/multiply_codes.h"
+#include "tegula/compile/passes/dtypes.h"
 
 #include <algorithm>
 #include <map>

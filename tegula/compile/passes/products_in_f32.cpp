@@ -1,4 +1,4 @@
-#include "tegula/compile/passes/products_in_f32.h"
+#include "tegula/compile/passes/dtypes.h"
 
 #include <algorithm>
 #include <limits>

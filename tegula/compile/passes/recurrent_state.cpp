@@ -1,4 +1,4 @@
-#include "tegula/compile/passes/recurrent_state.h"
+#include "tegula/compile/passes/dtypes.h"
 
 #include <typeindex>
 

@@ -1,4 +1,4 @@
-#include "tegula/compile/passes/sink_casts.h"
+#include "tegula/compile/passes/dtypes.h"
 
 #include <algorithm>
 #include <map>

@@ -1,4 +1,4 @@
-#include "tegula/compile/passes/widen_numbers.h"
+#include "tegula/compile/passes/dtypes.h"
 
 #include <algorithm>
 

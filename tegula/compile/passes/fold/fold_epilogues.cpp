@@ -1,4 +1,4 @@
-#include "tegula/compile/passes/fold/fold_epilogues.h"
+#include "tegula/compile/passes/fold/fold.h"
 
 #include <optional>
 

@@ -1,6 +1,6 @@
 // The arithmetic behind an index goes to where the index is read.
 
-#include "tegula/compile/passes/fold/fold_indices.h"
+#include "tegula/compile/passes/fold/fold.h"
 
 #include <algorithm>
 #include <map>

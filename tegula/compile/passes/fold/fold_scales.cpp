@@ -1,9 +1,8 @@
-#include "tegula/compile/passes/fold/fold_scales.h"
+#include "tegula/compile/passes/fold/fold.h"
 
 #include <algorithm>
 
 #include "tegula/compile/passes/cut_steady.h"
-#include "tegula/compile/passes/fold/fold_epilogues.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/users.h"
 #include "tegula/graph/structural.h"

@@ -1,0 +1,33 @@
+#pragma once
+// Passes that put items into the calls and kernels around them.
+
+#include <optional>
+
+#include "tegula/compile/graph.h"
+#include "tegula/runtime/device.h"
+
+namespace tegula::compile {
+
+/// A factor per channel after a convolution goes into its weight, if both stay from run to run.
+///
+/// A factor per channel behind a convolution, or behind its bias, goes into the weight and the bias where they are steady: batch normalisation by
+/// running statistics costs nothing. The sum behind it gets the dtype in which the next pass can fold it. After precision, which decides that dtype.
+void fold_scales(Graph& graph);
+
+/// Elementwise items after a matmul or convolution become its epilogue if the device takes the call with it (`runtime/expression.h`): biases, sums
+/// with other tensors, activations, limits, the derivative of gelu.
+///
+/// Views between the two come after the call then. Before layout and fusion, which would otherwise claim the items. `answers`: the graph is
+/// inference only (only_answers.h); then an epilogue need not propagate NaN.
+void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers = false);
+
+/// The vector (as long as `axis` of `result`) behind an item of that shape that varies along that axis only.
+std::optional<int> channel_vector(const Graph& graph, int item, int axis, const Shape& result);
+
+/// Arithmetic on an element's own index (`position + arange(n)`) is done by the kernel that reads it as an index.
+///
+/// Integer arithmetic on numbers and on an element's own place (position + arange(batch)) is done by the kernel that reads it as an index,
+/// and not by one of its own before it. After cut_steady (what is kept is not computed again), before fuse, which would claim it.
+void fold_indices(Graph& graph);
+
+}  // namespace tegula::compile
