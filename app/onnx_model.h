@@ -9,7 +9,7 @@
 
 namespace tegula::app {
 
-/// Whether the file's first bytes are those of an ONNX file. False for what is not there, and for a folder.
+/// True if the file's first bytes are those of an ONNX file. False for a missing file and for a folder.
 bool is_onnx(const std::string& path);
 /// The model over zeros of the sizes that it declares: `batch` for an open first axis, `length` for other open ones.
 FileModel onnx_file_model(const std::string& path, std::int64_t batch, std::int64_t length);

@@ -1,5 +1,5 @@
 #pragma once
-// What `tegula train unet` and `tegula train detector` share: options, sets of pictures, pictures of what was found.
+// Shared by `tegula train unet` and `tegula train detector`: options, sets of pictures, pictures of what was found.
 
 #include <cstdint>
 #include <functional>

@@ -10,7 +10,7 @@
 
 namespace tegula {
 
-/// What a multiprocessor of a card has, and the card's cache.
+/// The resources of a card's multiprocessor, and the card's cache.
 struct CardLimits {
   int registers = 0;  // of 32 bits
   int threads = 0, warp = 0, blocks = 0;  // at once; threads of a warp; blocks at once
@@ -20,7 +20,7 @@ struct CardLimits {
 /// Nothing for a device that is no CUDA card.
 std::optional<CardLimits> card_limits(Device& device);
 
-/// What a card does now. NaN: it does not say.
+/// The state of a card now. NaN: it does not say.
 struct CardState {
   std::string name;
   double watts = 0, limit_watts = 0;  // drawn, and at most

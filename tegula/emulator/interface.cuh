@@ -1,4 +1,4 @@
-// What a kernel's shared object and the threads that run it (threads.h) have in common: C++ for both of them.
+// The interface between a kernel's shared object and the threads that run it (threads.h): C++ for both of them.
 
 // #pragma region Interface
 namespace emulated {
@@ -6,7 +6,7 @@ namespace emulated {
 struct Index {
   unsigned int x, y, z;
 };
-/// What one thread of a warp gave to the others.
+/// The value that one thread of a warp gave to the others.
 struct Slot {
   alignas(16) unsigned char bytes[16];
 };
@@ -16,7 +16,7 @@ struct Place {
   int line;
 };
 
-/// Where the running thread is, and what it asks of those who run it. Each shared object has one, of the name tegula_emulated.
+/// The place of the running thread, and its requests to those who run it. Each shared object has one, of the name tegula_emulated.
 struct State {
   Index thread, block, block_size, grid;
   unsigned char* shared;  // of the running block, asked for by the launch

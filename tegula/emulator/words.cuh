@@ -67,7 +67,7 @@ TEGULA_WORD const Slot* meet(unsigned mask, const T& value, Place here) {
   if ((mask >> lane() & 1) == 0) tegula_emulated.fault("exchanges with a mask that does not name it", here);
   return tegula_emulated.meet(mask, &value, static_cast<int>(sizeof value), here);
 }
-/// What `lane` gave; the thread's own where it gave nothing.
+/// The value that `lane` gave; the thread's own where it gave nothing.
 template <class T>
 TEGULA_WORD T from_lane(const Slot* all, unsigned lane, const T& own) {
   return lane < 32 && (tegula_emulated.members >> lane & 1) ? from<T>(all[lane]) : own;

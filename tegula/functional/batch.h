@@ -27,7 +27,7 @@ class Batch {
     Mapped outside;
   };
   const std::vector<StandIn>& stand_ins() const { return stand_ins_; }
-  /// What became of these values, which were made after the stand-ins.
+  /// The mapped values of these, which were made after the stand-ins.
   std::vector<Mapped> values(std::span<const Tensor> results);
   /// The value of a node that has been seen; any other node is the same for all.
   Mapped value(const Ref<Node>& node) const;

@@ -1,5 +1,5 @@
 #pragma once
-// What somebody may like: scores of users and things from their numbers.
+// Recommendation: scores of users and things from their numbers.
 
 #include <cstdint>
 #include <vector>

@@ -31,7 +31,7 @@ using StateDict = std::vector<NamedTensor>;
 
 enum class Strict : bool { No, Yes };
 
-/// What load found. Without Strict::No the first three are empty, or it throws.
+/// The names and shapes that load found. Without Strict::No the first three are empty, or it throws.
 struct LoadReport {
   std::vector<std::string> missing;     // cells for which the state has nothing
   std::vector<std::string> unexpected;  // names of the state that no cell has
@@ -47,7 +47,7 @@ StateDict state_dict(const Parameters& cells);
 /// Assigns the values to the cells of the same names; other dtypes are converted. Nothing is assigned when it throws: Error naming the
 /// missing and unexpected names (when strict), and all shapes that differ.
 LoadReport load(const Parameters& cells, const StateDict& state, Strict strict = Strict::Yes, Line where = Line::current());
-/// What load would find. Assigns nothing and throws for no name or shape.
+/// The report that load would give. Assigns nothing and throws for no name or shape.
 LoadReport load_report(const Parameters& cells, const StateDict& state, Line where = Line::current());
 
 /// The state without the entries that match the patterns, as freeze() reads them; for example, for a network with another head than a published one:

@@ -96,7 +96,7 @@ struct CudaLaunch {
 std::vector<Tensor> cuda_kernel(const std::string& name, const CudaSource& source, const std::vector<CudaArg>& arguments,
                                 const CudaLaunch& launch, Line where = Line::current());
 
-/// What a gradient is computed from. inputs: Variables to update, then tensors, each in the order of the parameters, then what the launch's
+/// The tensors that a gradient is computed from. inputs: Variables to update, then tensors, each in the order of the parameters, then what the launch's
 /// variables hold; results: results and new values, in that order.
 struct CudaGradient {
   const std::vector<Tensor>& inputs;

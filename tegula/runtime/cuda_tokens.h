@@ -27,13 +27,13 @@ struct CNumber {
   bool is_unsigned = false;
 };
 
-/// Of names and numbers.
+/// True for the characters of names and numbers.
 bool is_name(char c);
 /// Names, numbers and single characters; without comments, texts in quotes and lines of the preprocessor.
 std::vector<Token> tokens_of(std::string_view text);
 /// Behind the bracket that closes the one at `at`.
 std::size_t behind_bracket(std::span<const Token> tokens, std::size_t at);
-/// What stands between commas.
+/// The parts between commas.
 std::vector<Part> parts_of(std::span<const Token> tokens);
 
 /// The number of these words of a type, of which the order does not count.

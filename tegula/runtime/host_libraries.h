@@ -5,7 +5,7 @@
 
 namespace tegula::runtime {
 
-/// Who computes factors and spectra: "liblapack.so.3 for svd and eig, our own for the rest".
+/// The library that computes factors and spectra: "liblapack.so.3 for svd and eig, our own for the rest".
 std::string linear_algebra_library();
 
 }  // namespace tegula::runtime

@@ -17,7 +17,7 @@ struct Matching {
 /// The pairs with the least cost, of costs by rows (SciPy's linear_sum_assignment). Infinity forbids a pair. In time of rows · columns · min(rows, columns). Throws Error for NaN and
 /// -infinity, another number of costs than rows times columns, and where every choice has a forbidden pair.
 Matching best_matching(std::span<const double> costs, std::int64_t rows, std::int64_t columns);
-/// Of each matrix of costs (…, rows, columns): a detector's predictions against the objects of its picture (Carion et al., 2020). Waits for the costs.
+/// The cheapest matching of each matrix of costs (…, rows, columns): a detector's predictions against the objects of its picture (Carion et al., 2020). Waits for the costs.
 std::vector<Matching> best_matching(const Tensor& costs);
 
 }  // namespace tegula

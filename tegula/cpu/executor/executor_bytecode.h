@@ -83,7 +83,7 @@ struct MapStep : Step {
   std::int32_t attribute = 0;  // Narrow: the stored type
 };
 
-/// Of a While: `index` counts, and `begin` is whether there is another iteration.
+/// In a While `index` counts, and `begin` is true if there is another iteration.
 struct LoopStep : Step {
   std::int32_t index = 0, begin = 0, end = 0, step = 0;
   std::int64_t distance = 0;  // begin: to the step after the loop; end: back to the body

@@ -40,7 +40,7 @@ const Step* load_gather(const Step*, Frame&);
 const Step* store_scatter(const Step*, Frame&);
 const Step* add_scatter(const Step*, Frame&);
 const Step* change_scatter(const Step*, Frame&);          // AtomicStep
-/// What an atomic word does to one element of memory.
+/// The change that an atomic word makes to one element of memory.
 Change find_change(tile::AtomicKind kind, DType stored);
 
 // IndexStep, MarkStep, AssertStep.

@@ -7,7 +7,7 @@
 
 namespace tegula::host {
 
-/// Where lines begin, in numbers (or pairs of them).
+/// The beginnings of lines, in numbers (or pairs of them).
 using Begins = const std::int64_t*;
 
 /// to[j * count + l] = x[begins[l] + j], and back.

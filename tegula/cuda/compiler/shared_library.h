@@ -32,7 +32,7 @@ class Library {
 /// Says that a library cannot be used, and what is done in its place ("the host computes"): once in a process.
 void tell_missing(const Error& why, std::string_view instead);
 
-/// What `make` returns; null where that throws Error, which tell_missing then tells.
+/// The result of `make`; null where that throws Error, which tell_missing then tells.
 template <class Make>
 auto made_or_told(const Make& make, std::string_view instead) -> decltype(make()) {
   try {

@@ -27,7 +27,7 @@ class LoadedKernel {
   mutable CUfunction function_ = nullptr;  // calls of a card run one after another
 };
 
-/// Of all LoadedKernels of the card.
+/// The code of all LoadedKernels of the card.
 const AskedCode& asked_library_code(const Context& context);
 
 /// A kernel as a call: its arguments are the call's buffers. `op` is who reports what goes wrong behind it.

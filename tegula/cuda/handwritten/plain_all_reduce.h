@@ -13,7 +13,7 @@ namespace tegula::gpu {
 
 inline constexpr int kMostReducingRanks = 8;
 
-/// What the kernel knows of its rank, in device memory. Zeros but for what is set once; `exchange` and `finished` are the kernel's.
+/// The kernel's data about its rank, in device memory. Zeros but for what is set once; `exchange` and `finished` are the kernel's.
 struct AllReduceState {
   std::uint32_t exchange = 0, finished = 0, rank = 0, unused = 0;
   const std::uint32_t* stop = nullptr;  // not 0: waiting is in vain

@@ -33,7 +33,7 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
 struct Price {
   double in_f32 = 0, in_halves = 0;
 };
-/// Of a product of f32 that lies so. One that is cut so begins sooner in f32 than a call of cuBLASLt's in halves. Where neither operand nor the result has
+/// The price of a product of f32 that lies so. One that is cut so begins sooner in f32 than a call of cuBLASLt's in halves. Where neither operand nor the result has
 /// rows that would begin at multiples of 16 bytes as halves, cuBLASLt reads these one by one.
 Price price_product(runtime::Matmul description, const Card& card);
 /// By its operations and by how many elements it reads and gives.
@@ -44,7 +44,7 @@ void define_operand(PlainSource& source, const std::string& name, const BlasMatr
 
 /// How many tiles the result is cut into, those of a batch together.
 std::int64_t tiles_of(const BlasProduct& p, const SplitChoice& choice);
-/// Of a kernel whose blocks work together, so many of them.
+/// The attribute of a kernel of which so many blocks work together.
 std::string cluster_attribute(int blocks);
 
 /// Adds the text of a kernel that multiplies so, behind what such kernels share: sizes (M, TILE_M, TILES_M …), both operands, and

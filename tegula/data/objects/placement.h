@@ -18,7 +18,7 @@
 
 namespace tegula::data {
 
-/// Where the pixels of a result come from. Places are in pixels from the upper left corner of the picture, so that the middle of the first pixel is (0.5, 0.5);
+/// The sources of the pixels of a result. Places are in pixels from the upper left corner of the picture, so that the middle of the first pixel is (0.5, 0.5);
 /// a step refers to the picture as the steps before it have left it.
 class Placement {
  public:

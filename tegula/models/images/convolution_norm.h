@@ -1,5 +1,5 @@
 #pragma once
-// What the image models have in common.
+// The layers that the image models share.
 
 #include <cstdint>
 #include <optional>

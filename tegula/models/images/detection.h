@@ -27,7 +27,7 @@ struct FoundObject {
   std::int64_t of_class;
   double score;
 };
-/// What is in an image (in, H, W) f32, of a size that the net takes, the greatest score first. Leaves the net in evaluation mode.
+/// The objects in an image (in, H, W) f32, of a size that the net takes, the greatest score first. Leaves the net in evaluation mode.
 std::vector<FoundObject> found_objects(SingleShotDetector& net, const HostArray& image, const FoundOptions& options = {});
 
 struct NamedDetector {
@@ -35,7 +35,7 @@ struct NamedDetector {
   std::vector<std::string> classes;
   std::int64_t size = 0;  // height and width that pictures are fitted into
 
-  /// What is in a picture (H, W, C) u8 as io::read_picture gives it, in its pixels, the greatest score first.
+  /// The objects in a picture (H, W, C) u8 as io::read_picture gives it, in its pixels, the greatest score first.
   std::vector<FoundObject> found(const HostArray& picture, const FoundOptions& options = {.score = 0.3}) const;
 };
 void save_detector(const std::string& path, const SingleShotDetector& net, std::int64_t size, const std::vector<std::string>& classes);

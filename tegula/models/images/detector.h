@@ -38,7 +38,7 @@ struct SingleShotDetector {
   Tensor anchors(std::int64_t height, std::int64_t width) const;
   /// The loss of such an output for boxes (N, M, 4) of classes (N, M), -1 where there is none: focal loss and smooth L1, of an anchor that has an object.
   Tensor loss(Arg output, Arg boxes, Arg of, std::int64_t height, std::int64_t width) const;
-  /// What an output found.
+  /// The objects that an output found.
   Found found(Arg output, std::int64_t height, std::int64_t width, const FoundOptions& options = {}) const;
 
   static nn::Sequential layers(std::int64_t in, std::int64_t width, std::int64_t stages);

@@ -16,7 +16,7 @@ struct PoolingProblem {
   Shape shape;  // of the result
   bool is_batched;  // else x is given, and the result asked for, without N
 };
-/// Of the arguments of max_pool2d and the like. Throws Error in the name of `op`.
+/// The problem that the arguments of max_pool2d and its kin describe. Throws Error in the name of `op`.
 PoolingProblem max_pooling_of(std::string_view op, int axes, const Arg& x, const PerAxis& window, const MaxPoolOptions& options);
 /// The maxima (N, C, positions…); of floats in windows that have taps (runtime::Pooling) also those.
 std::vector<Tensor> max_pooled(const PoolingProblem& problem, const Line& where);

@@ -11,7 +11,7 @@
 
 namespace tegula {
 
-/// What the n numbers along the axes are divided by.
+/// The divisor of the n numbers along the axes.
 enum class FourierNorm : std::uint8_t {
   Backward,  // the inverse by n
   Ortho,  // both by √n

@@ -34,9 +34,9 @@ struct SparseMatrix {
   Segments by_row, by_column;
   Tensor row_lines, column_lines;  // i64 (count): columns of the entries by rows, rows of the entries by columns
 };
-/// Of the places of entries (count), integers, and their values (count).
+/// Makes a matrix from the places of its entries (count), integers, and their values (count).
 SparseMatrix sparse_coo(Arg row, Arg column, Arg values, std::int64_t rows, std::int64_t columns);
-/// Of starts (rows + 1) and columns (count), as SciPy has them.
+/// Makes a matrix from starts (rows + 1) and columns (count), as SciPy has them.
 SparseMatrix sparse_csr(Arg starts, Arg column, Arg values, std::int64_t columns);
 /// a b: b (columns, width), or (columns). Gradients of b and of the values; again differentiable.
 Tensor sparse_matmul(const SparseMatrix& a, Arg b);

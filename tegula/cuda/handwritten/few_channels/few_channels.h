@@ -23,7 +23,7 @@ struct FewChannels {
 /// channels-last throughout (a weight's gradient may be row-major), tf32 allowed.
 std::vector<FewChannels> few_channels_kernels(const runtime::Convolution& description, const Card& card);
 
-/// Whether they are known to be faster than the library, so that nothing need be measured.
+/// True if they are known to be faster than the library, so that nothing need be measured.
 bool few_channels_are_fastest(const runtime::Convolution& description);
 
 }  // namespace tegula::gpu

@@ -1,5 +1,5 @@
 #pragma once
-// What the kernels for few channels (few_channels.h) have in common.
+// Shared by the kernels for few channels (few_channels.h).
 
 #include <cstdint>
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace tegula::gpu {
 
-/// Of a convolution over two axes.
+/// The sizes of a convolution over two axes.
 struct ImageSizes {
   std::int64_t n, c, k, in[2], out[2], kernel[2];
   explicit ImageSizes(const runtime::Convolution& d)
@@ -33,7 +33,7 @@ PlainSource few_channels_source(const runtime::Convolution& description, const I
 std::vector<FewChannels> few_channels_by_warp(const runtime::Convolution& description, const ImageSizes& sizes);  // forward, data gradient
 std::vector<FewChannels> few_channels_by_image(const runtime::Convolution& description, const ImageSizes& sizes,
                                                const Card& card);  // data gradient
-/// Whether blocks work on so many images that fetching all weights first is worth it.
+/// True if blocks work on so many images that fetching all weights first is worth it.
 bool few_channels_reuse_weights(const ImageSizes& sizes, const Card& card);
 std::vector<FewChannels> few_channels_weight(const runtime::Convolution& description, const ImageSizes& sizes, const Card& card);
 
