@@ -57,6 +57,8 @@ void fill(proto::Attribute& to, const Attribute& from) {
     to.set_ref_attr_name(from.reference);
     return;
   }
+  if ((from.kind == Kind::Tensor && !from.tensor) || (from.kind == Kind::Graph && !from.graph))
+    refuse("the attribute " + from.name + " without a value", "its tensor or graph");
   switch (from.kind) {
     case Kind::Float: to.set_f(from.number); break;
     case Kind::Int: to.set_i(from.integer); break;

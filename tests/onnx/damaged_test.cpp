@@ -179,6 +179,14 @@ TEST(OnnxDamaged, ListsOfNumbersAreReadInBothForms) {
   EXPECT_ERROR(one(onnx::Type::Float, list(4, "12345678901")), "before byte");
 }
 
+TEST(OnnxDamaged, AttributesWithoutTheirValueAreNotWritten) {
+  for (const int kind : {4, 5}) {  // a tensor, a graph
+    GraphText graph = doubled();
+    graph.nodes[0].attributes = {Text().bytes(1, "value").varint(20, static_cast<std::uint64_t>(kind)).text()};
+    EXPECT_ERROR(onnx::bytes_of(parsed(model_proto(graph))), "the attribute value without a value");
+  }
+}
+
 TEST(OnnxDamaged, TwoGigabytesAreWhatAMessageHas) {
   const TemporaryFolder folder;
   const std::string path = file_of(folder, "large.onnx", model_proto(doubled()));
