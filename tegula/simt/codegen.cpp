@@ -155,6 +155,7 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .lets_next_begin = program.early,
                       .walkers = decisions.walkers,
                       .copiers = decisions.products.copies_apart ? 32 : 0,
+                      .stays = decisions.products.stays,
                       .parameters = {},
                       .maps = {},
                       .assembly = {},
@@ -221,7 +222,7 @@ Generated generate(const Program& program, const Specialisation& specialisation,
                 .threads = kernel.threads(),
                 .cluster = kernel.cluster,
                 .shared_bytes = kernel.shared_bytes(),
-                .stays = kernel.copiers > 0,
+                .stays = kernel.stays,
                 .early = program.early && architecture >= kWaitsItself,
                 .maps = kernel.maps};
   out.source = simt::print(kernel, out.name);

@@ -55,6 +55,9 @@ __device__ inline void expect_bytes(unsigned char* counter, int bytes) {
 __device__ inline void arrive(unsigned char* counter) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(in_shared(counter)) : "memory"); }
 /// All threads but the last warp, which copies for them.
 __device__ inline void team_barrier() { asm volatile("bar.sync 1, %0;" :: "r"(static_cast<int>(blockDim.x) - 32) : "memory"); }
+/// The block's barriers by number, of so many threads.
+__device__ inline void wait_at(int number, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory"); }
+__device__ inline void arrive_at(int number, int threads) { asm volatile("bar.arrive %0, %1;" :: "r"(number), "r"(threads) : "memory"); }
 __device__ inline void await_bytes(unsigned char* counter, int parity) {
   unsigned int ended = 0;
   while (!ended) asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(ended) : "r"(in_shared(counter)), "r"(parity) : "memory");

@@ -16,7 +16,8 @@ namespace {
 
 using tile::Tile, tile::Axis, tile::arange;
 
-/// Queries of a block: a group of four warps has so many rows.
+/// Queries of a block, by default: a group of four warps has so many rows. Two such groups share their keys and values, which a warp of its own copies, and take turns
+/// at the products.
 constexpr std::int64_t kQueries = 64;
 /// Keys of a block. Keys and values of one, and the queries, leave room for a second block of the grid on a multiprocessor. H200, causal, 4,096 tokens, TFLOP/s:
 /// heads of 128 features 427 with 128 keys, 342 with 64; of 64 features 309 and 347.
@@ -31,7 +32,7 @@ bool is_width(std::int64_t width) {
 
 class AttentionTilesOp final : public KernelOp {
  public:
-  AttentionTilesOp(const AttentionForm& form, std::int64_t keys) : form_(form), keys_(keys) {}
+  AttentionTilesOp(const AttentionForm& form, std::int64_t keys, std::int64_t queries) : form_(form), keys_(keys), queries_(queries) {}
   std::string_view name() const override { return "attention_tiles"; }
   void attributes(Attributes& a) override {
     a("causal", form_.causal);
@@ -42,6 +43,7 @@ class AttentionTilesOp final : public KernelOp {
     a("lengths", form_.lengths);
     a("start", form_.start);
     a("keys", keys_);
+    a("queries", queries_);
   }
   bool accepts(int index, const Layout& layout) const override {
     if (index >= 3) return index < 3 + form_.mask + form_.bias || layout.is_dense();
@@ -55,7 +57,7 @@ class AttentionTilesOp final : public KernelOp {
     const std::int64_t keys_at_once = keys_ > 0                            ? keys_
                                       : std::max(width, features) == kWide ? kKeys
                                                                            : kFewerKeys,
-                       blocks = divide_up(queries, kQueries);
+                       rows = queries_ > 0 ? queries_ : kQueries, blocks = divide_up(queries, rows);
     const std::int64_t all_heads = batch * heads;
     const std::int64_t bytes_of_head = keys * (width + features) * static_cast<std::int64_t>(size_of(of_k.dtype)) * groups / heads;
     const std::int64_t together = std::clamp<std::int64_t>(kCachedBytes / std::max<std::int64_t>(bytes_of_head, 1), 1, all_heads);
@@ -68,31 +70,33 @@ class AttentionTilesOp final : public KernelOp {
     auto pid = tile::program_id(0), section = pid / (in_section * count), within = pid % (in_section * count);
     auto left = kernel.number(all_heads) - section * in_section, here = where(left < in_section, left, in_section);
     auto head_of_all = section * in_section + within % here;
-    auto first = (count - 1 - within / here) * kQueries;
+    auto first = (count - 1 - within / here) * rows;
     auto sample = head_of_all / kernel.number(heads), head = head_of_all % kernel.number(heads),
          group = head / kernel.number(heads / groups);
 
     const auto at = [](const Strides& strides, const Tile& b, const Tile& h) { return b * strides[0] + h * strides[1]; };
-    auto m = first + arange(0, kQueries);  // (M)
+    auto m = first + arange(0, rows);  // (M)
     auto columns = tile::row(arange(0, width)), of_values = tile::row(arange(0, features));
     auto qq = load(q + at(of_q.strides, sample, head) + (col(m) * of_q.strides[2] + columns), col(m) < M);  // (M, D)
 
     of_scores.at(sample, head);
     Tile begin = 0, end = of_scores.limit();
     const Tile place = of_scores.position(first);
-    if (of_scores.ends()) end = TileScores::smaller(end, place + (kQueries - 1 + of_scores.behind()));
+    if (of_scores.ends()) end = TileScores::smaller(end, place + (rows - 1 + of_scores.behind()));
     if (form_.window > 0) begin = where(place < form_.window, 0, (place - form_.window + 1) / keys_at_once * keys_at_once);
 
     constexpr double kNothing = TileScores::kNothing;
-    auto top = tile::full_of({kQueries, 1}, kNothing, f32);
-    auto total = tile::full_of({kQueries, 1}, 0, f32);
-    auto acc = tile::full_of({kQueries, features}, 0, f32);
+    auto top = tile::full_of({rows, 1}, kNothing, f32);
+    auto total = tile::full_of({rows, 1}, 0, f32);
+    auto acc = tile::full_of({rows, features}, 0, f32);
     const double scale = of_scores.unit();
-    for (auto n0 : tile::range(begin, end, keys_at_once)) {
+    tile::RangeHints hints;
+    if (rows > kQueries) hints.warp_specialize = true;
+    for (auto n0 : tile::range(begin, end, keys_at_once, hints)) {
       auto n = n0 + arange(0, keys_at_once);
       auto kk = load(k + at(of_k.strides, sample, group) + (col(n) * of_k.strides[2] + columns), col(n) < N);
       auto s = of_scores.scores(dot(qq, trans(kk)), col(m), tile::row(n), col(m) < M && tile::row(n) < N);
-      if_(!of_scores.whole(first, kQueries, n0, keys_at_once), [&] { s = where(of_scores.seen(col(m), tile::row(n)), s, kNothing); });
+      if_(!of_scores.whole(first, rows, n0, keys_at_once), [&] { s = where(of_scores.seen(col(m), tile::row(n)), s, kNothing); });
       auto now = maximum(top, max(s, 1, Axis::Keep), tile::Nan::Propagate);
       auto shift = of_scores.may_see_nothing() ? where(now == kNothing, 0, now) : now;  // a row may have seen nothing so far
       auto p = exp2(fma(s, scale, -(shift * scale)));
@@ -118,7 +122,7 @@ class AttentionTilesOp final : public KernelOp {
 
  private:
   AttentionForm form_;
-  std::int64_t keys_;
+  std::int64_t keys_, queries_;
 };
 
 }  // namespace
@@ -129,12 +133,13 @@ bool describes_attention_tiles(const AttentionForm& form, std::span<const Shape>
   return whole && is_half(dtype) && is_width(q[3]) && is_width(v[3]) && form.dropout == 0 && form.scale > 0 && std::isfinite(form.scale);
 }
 
-std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<const Tensor> inputs, std::int64_t keys) {
+std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<const Tensor> inputs, std::int64_t keys,
+                                          std::int64_t queries) {
   const Shape &q = inputs[0].shape(), &v = inputs[2].shape();
   const Result results[] = {{{q[0], q[2], q[1], v[3]}, inputs[0].dtype()}, {{q[0], q[1], q[2]}, f32}};
   std::vector<Tensor> given(inputs.begin(), inputs.end());
   hide_unseen(form, given);
-  return make_nodes(Ref<const Op>(new AttentionTilesOp(form, keys)), given, results, Line::current());
+  return make_nodes(Ref<const Op>(new AttentionTilesOp(form, keys, queries)), given, results, Line::current());
 }
 
 std::vector<TileWay> attention_ways(const AttentionForm& form, bool backward, const InTiles::Operands& operands) {

@@ -14,8 +14,9 @@ namespace tegula::ops {
 /// each row it carries the greatest score, the sum of exponentials and the sum of values. Keys before the diagonal are not masked. The blocks with most keys come
 /// first, and heads beside each other, so that their keys stay in the cache.
 bool describes_attention_tiles(const AttentionForm& form, std::span<const Shape> inputs, DType dtype);
-/// `keys`: of a block, 64 or 128; 0: what is faster at this width.
-std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<const Tensor> inputs, std::int64_t keys = 0);
+/// `keys`: of a block, 64 or 128; 0: what is faster at this width. `queries`: the same of a block, multiples of 64.
+std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<const Tensor> inputs, std::int64_t keys = 0,
+                                          std::int64_t queries = 0);
 
 /// Its gradients (inputs and results as of plain_attention_gradients; nobody may want the last one): a pass over blocks of keys for those of keys and values, one over
 /// blocks of queries for those of queries.

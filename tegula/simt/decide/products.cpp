@@ -47,14 +47,14 @@ class Decider {
     find_late(a_.program().body);
     for (auto& [load, copied] : p_.copied)
       if (copied.loop < 0) copied.place = take(copied.tile.bytes());
-    p_.copies_apart = gpu::copies_apart(v_, p_);
-    if (p_.copies_apart && stores_halves()) {
+    decide_roles(v_, p_);
+    if (p_.stays && stores_halves()) {
       constexpr std::size_t kBytesOfWarp = 8 * 128;  // as many rows of 64 halves as lanes hold a part of each
       p_.rows_bytes = static_cast<std::size_t>(v_.grid().threads() / 32) * kBytesOfWarp;
       p_.rows_place = take(p_.rows_bytes);
     }
     choose_stages();
-    p_.copies_apart = p_.copies_apart && !p_.rings.empty();
+    if (p_.rings.empty()) p_.copies_apart = p_.stays = p_.turns = false;
     choose_boxes();
     return std::move(p_);
   }
@@ -335,13 +335,14 @@ class Decider {
       ++ring;
     }
   }
-  /// Two blocks of a multiprocessor hide each other's waits better than a second stage does.
+  /// Two blocks of a multiprocessor hide each other's waits better than a second stage does, unless a warp of its own copies.
   void choose_stages_apart(TileRingPlan& plan, int most, int beside_another) {
     constexpr int kMostStages = 2;
-    plan.stages = plan.stages > 1 ? std::min(plan.stages, most) : std::clamp(beside_another, 1, std::min(most, kMostStages));
+    plan.stages =
+        plan.stages > 1 ? std::min(plan.stages, most) : std::clamp(p_.copies_apart ? most : beside_another, 1, std::min(most, kMostStages));
     plan.place = p_.bytes;
     p_.bytes += static_cast<std::size_t>(plan.stages) * plan.stage_bytes;
-    plan.counters = take(8 * static_cast<std::size_t>(plan.stages) * plan.loads.size());
+    plan.counters = take(8 * static_cast<std::size_t>(plan.stages) * plan.loads.size() * (p_.copies_apart ? 2 : 1));
   }
   /// Gives the boxes that rings have their maps; others are copied by threads.
   void choose_boxes() {

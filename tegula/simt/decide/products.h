@@ -87,8 +87,10 @@ struct TensorProducts {
   std::vector<simt::TensorMap> maps;
   std::map<tile::Id, tile::Id> in_place;  // by Dot: the value whose registers it adds to
   bool fit_groups = true;  // wgmma can do all of them
-  bool copies_apart = false;  // a warp of its own copies for the others, and blocks stay for several instances
-  std::size_t rows_place = 0, rows_bytes = 0;  // then: among the tiles, what warps store halves as whole rows through
+  bool copies_apart = false;  // a warp of its own copies for the others
+  bool stays = false;  // then: blocks stay for several instances
+  bool turns = false;  // then: groups of four warps multiply in turn
+  std::size_t rows_place = 0, rows_bytes = 0;  // of blocks that stay: among the tiles, what warps store halves as whole rows through
   std::size_t bytes = 0;  // of shared memory: what is copied
   std::size_t scratch_bytes = 0;  // the same of what is written
 };
@@ -112,8 +114,8 @@ int warps_wanted(const tile::Program& program, int architecture);
 ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums, std::vector<std::int64_t> widths = {}, bool groups = false,
                          int wanted = 0);
 TensorProducts decide_products(const Values& values, int architecture);
-/// roles.cpp: whether a warp of its own copies the tiles of the products' loop. What it needs must follow from parameters, the instance and the counter, and
-/// threads must need each other nowhere else.
-bool copies_apart(const Values& values, const TensorProducts& products);
+/// roles.cpp: whether a warp of its own copies the tiles of the products' loop, whether blocks stay, and whether groups multiply in turn. What that warp needs must
+/// follow from parameters, the instance and the counter, and the others must need each other nowhere in the loop.
+void decide_roles(const Values& values, TensorProducts& products);
 
 }  // namespace tegula::gpu

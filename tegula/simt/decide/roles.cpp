@@ -1,8 +1,10 @@
-// Whether a warp of its own copies tiles for the others, which then meet only where they need each other, and whose blocks stay for several instances.
+// Whether a warp of its own copies tiles for the others, which then meet only where they need each other. Where the loop copies all that is multiplied, blocks stay for
+// several instances; groups of four warps take turns at several products.
 
 #include <algorithm>
 
 #include "tegula/simt/decide/parts.h"
+#include "tegula/tile/access_hints.h"
 
 namespace tegula::gpu {
 
@@ -14,6 +16,9 @@ namespace {
 
 // H200, bf16, TFLOP/s with and without: 4096³, b as (N, K), 620 and 594; b as (K, N), 8192³ and short sums (8192 x 3072 x 768: 518 without) are faster without.
 constexpr bool kUnlessSaid = false;
+
+/// H200, attention of causal scores (B 8, H 16, T 4,096, D 128), 128 queries a block, bf16, TFLOP/s: in turn 516, each group as it comes 480.
+constexpr bool kTurns = true;
 
 /// Words that a thread does by itself, or that nothing is lowered to where products take their operands from shared memory.
 bool is_own(Word word) {
@@ -40,23 +45,44 @@ class Roles {
   Roles(const Values& values, const TensorProducts& products) : v_(values), a_(values.analysis()), p_(products) {}
 
   bool fit() {
-    if (!v_.grid().groups || !p_.fit_groups || a_.guarded() || p_.rings.size() != 1 || p_.all.size() != 1) return false;
+    if (!v_.grid().groups || !p_.fit_groups || a_.guarded() || p_.rings.size() != 1) return false;
     const auto& [loop, ring] = *p_.rings.begin();
     const std::vector<Id>& whole = a_.program().body.body;
-    // What threads write, or copy where it stands, they would wait for.
-    const auto is_fetched = [&](const Operand& one) { return one.copied && p_.copied.at(one.value).loop == loop; };
-    const Product& product = p_.all.begin()->second;
-    if (!is_fetched(product.left) || !is_fetched(product.right)) return false;
     if (!ring.boxes || std::ranges::find(whole, loop) == whole.end() || v_.at(loop).regions[0].body.empty()) return false;
+    loop_ = loop;
+    stays_ = p_.all.size() == 1;
+    for (const auto& [id, product] : p_.all) {
+      for (const Operand* const one : {&product.left, &product.right}) {
+        if (!is_there(*one)) return false;
+        stays_ = stays_ && is_fetched(*one);
+      }
+    }
     return std::ranges::all_of(v_.at(loop).operands.begin(), v_.at(loop).operands.begin() + 3, [&](Id one) { return is_scalar(one); }) &&
-           copies_follow(loop, ring) && are_own(a_.program().body, loop);
+           copies_follow(ring) && are_own(a_.program().body);
+  }
+  /// Whether blocks stay for several instances, so that the next one's tiles come while results are stored: nothing is copied but by the loop.
+  bool stay() const { return stays_; }
+  /// Whether groups multiply in turn, so that one computes what lies between the products while another one multiplies.
+  bool take_turns() const {
+    constexpr int kGroup = 32;  // rows of threads
+    const std::vector<Id>& body = v_.at(loop_).regions[0].body;
+    const auto products = std::ranges::count_if(body, [&](Id id) { return p_.all.contains(id); });
+    return kTurns && products >= 2 && products == std::ssize(p_.all) && v_.grid().row_threads / kGroup >= 2;
   }
 
  private:
-  /// Of parameters, the instance, the counter: nothing that is read.
+  bool is_fetched(const Operand& one) const { return one.copied && p_.copied.at(one.value).loop == loop_; }
+  /// What threads write, or copy where it stands in the loop, they would wait for.
+  bool is_there(const Operand& one) const {
+    const std::vector<Id>& whole = a_.program().body.body;
+    const bool ahead = one.copied && p_.copied.at(one.value).loop < 0 && std::ranges::find(whole, one.value) != whole.end();
+    return is_fetched(one) || one.in_registers || ahead;
+  }
+  /// Of parameters, the instance, the counter, and of what no instance writes.
   bool is_scalar(Id id) const {
     id = a_.resolve(id);
     const Instruction& self = v_.at(id);
+    if (self.word == Word::Load && self.type.shape.empty()) return !stays_ && is_constant(self);
     if (!self.type.shape.empty() || self.type.pointer) return false;
     if (id == counter_ || self.word == Word::Constant || self.word == Word::Parameter || self.word == Word::ProgramId ||
         self.word == Word::NumPrograms)
@@ -68,23 +94,40 @@ class Roles {
     if (term.kind == Term::Kind::Scalar) return is_scalar(term.id);
     return std::ranges::all_of(*term.operands, [&](const Term& one) { return is_scalar(one); });
   }
-  bool copies_follow(Id loop, const TileRingPlan& ring) {
-    counter_ = v_.at(loop).regions[0].parameters[0];
+  /// A number that lies where nobody writes, at a place that is known in the same way.
+  bool is_constant(const Instruction& load) const {
+    return load.operands.size() == 1 && !tile::AccessHints::of(load).is_volatile && is_place(load.operands[0]);
+  }
+  bool is_place(Id id) const {
+    id = a_.resolve(id);
+    const Instruction& self = v_.at(id);
+    if (self.word == Word::Parameter) return !a_.program().parameters[static_cast<std::size_t>(self.attribute)].writable;
+    return tile::is_elementwise(self.word) &&
+           std::ranges::all_of(self.operands, [&](Id one) { return v_.at(a_.resolve(one)).type.pointer ? is_place(one) : is_scalar(one); });
+  }
+  bool copies_follow(const TileRingPlan& ring) {
+    counter_ = v_.at(loop_).regions[0].parameters[0];
     return std::ranges::all_of(ring.addresses, [&](Id one) { return is_scalar(one); }) && std::ranges::all_of(ring.loads, [&](Id load) {
              const CopiedTile& copied = p_.copied.at(load);
              return is_scalar(copied.box->x) && is_scalar(copied.box->y) &&
                     std::ranges::all_of(copied.box->planes, [&](const Term& one) { return is_scalar(one); });
            });
   }
-  bool are_own(const tile::Region& region, Id loop) const {
+  bool are_own(const tile::Region& region) const {
     return std::ranges::all_of(region.body, [&](Id id) {
       const Instruction& self = v_.at(id);
       if (p_.absorbed.contains(id)) return true;
-      if (!is_own(self.word) || (self.word == Word::For && id != loop)) return false;
+      const bool of_warp = !stays_ && (self.word == Word::If || (self.word == Word::Reduce && is_within_rows(self)));
+      if ((!is_own(self.word) && !of_warp) || (self.word == Word::For && id != loop_)) return false;
       if (self.word == Word::Store && writes_copied(self)) return false;
       if (self.word == Word::Reshape && !v_.renames(id)) return false;  // by way of shared memory
-      return std::ranges::all_of(self.regions, [&](const tile::Region& inner) { return are_own(inner, loop); });
+      return std::ranges::all_of(self.regions, [&](const tile::Region& inner) { return are_own(inner); });
     });
+  }
+  /// A warp has whole rows.
+  bool is_within_rows(const Instruction& reduce) const {
+    const Id from = reduce.operands[0];
+    return reduce.operands.size() == 1 && v_.spread(from) == Spread::Full && a_.type(from).shape.rank() == 2 && reduce.attribute == 1;
   }
   /// Whether it may write what is copied: of another instance, which may have begun already.
   bool writes_copied(const Instruction& store) const {
@@ -95,16 +138,20 @@ class Roles {
   const Values& v_;
   const Analysis& a_;
   const TensorProducts& p_;
-  Id counter_ = -1;
+  Id loop_ = -1, counter_ = -1;
+  bool stays_ = false;
 };
 
 }  // namespace
 
-bool copies_apart(const Values& values, const TensorProducts& products) {
-  if (products.rings.empty()) return false;
+void decide_roles(const Values& values, TensorProducts& products) {
+  if (products.rings.empty()) return;
   const std::int64_t flags = values.at(products.rings.begin()->first).attribute >> 16;  // of RangeHints (tile/language/control.cpp)
   const bool said = (flags & 16) != 0, wanted = (flags & 4) != 0;
-  return (said ? wanted : kUnlessSaid) && Roles(values, products).fit();
+  Roles roles(values, products);
+  products.copies_apart = (said ? wanted : kUnlessSaid) && roles.fit();
+  products.stays = products.copies_apart && roles.stay();
+  products.turns = products.copies_apart && roles.take_turns();
 }
 
 }  // namespace tegula::gpu

@@ -60,7 +60,9 @@ class Lines {
     line("warps", str(d_.grid.row_threads / 8) + " x " + str(d_.grid.column_warps));
     for (const auto& [load, tile] : all.copied) copied.insert(load);
     for (const auto& [dot, sum] : all.in_place) in_place.insert(dot);
-    if (all.copies_apart) line("roles", "a warp copies, the others multiply; blocks stay for several instances");
+    if (all.copies_apart)
+      line("roles", std::string("a warp copies, the others multiply") + (all.turns ? " in turn" : "") +
+                        (all.stays ? "; blocks stay for several instances" : ""));
     if (!copied.empty()) line("copied", names(copied) + " into shared memory");
     if (!written.empty()) line("written", names(written) + " into shared memory");
     if (!packed.empty()) line("operands", names(packed) + " as threads hold them");

@@ -102,6 +102,7 @@ struct For {
     std::size_t box_bytes = 0;  // of a stage, where all of it comes as boxes; 0: threads copy
     std::size_t counters = 0;  // then: where a counter for each stage lies among the tiles
     bool apart = false;  // then: each tile has such counters, and comes anew where FreeTile says so
+    bool turns = false;  // groups of four warps multiply in turn
   };
   struct OfProgram {
     std::set<tile::Id> moving;  // pointers whose tiles never meet in two iterations
@@ -130,6 +131,13 @@ struct Barrier {
   enum class Kind : std::uint8_t { Block, Cluster, ClusterArrive, ClusterWait, Team, Warp };
   Kind kind = Kind::Block;
   bool frees_ring = true;  // nobody reads the ring behind it, unless a loop that uses it is open
+};
+/// Warps meet at one of the block's numbered barriers: when `threads` of them are there, those that wait go on; the others go on at once (bar.sync, bar.arrive).
+struct NumberedBarrier {
+  Expression number;
+  int threads = 0;
+  bool waits = true;
+  static constexpr int kFirstTurn = 2;  // 0 is the block's, 1 is the team's; these are the turns of the groups (passes/split_roles.h)
 };
 /// Threads leave the kernel's work to the launch behind, or wait for the launch ahead.
 struct AwaitLaunchAhead {};
@@ -392,11 +400,11 @@ inline constexpr bool kIsKind<T, std::variant<Kinds...>> = (std::is_same_v<T, Ki
 struct Statement {
   using What =
       std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
-                   AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>, Report, Box<Show>,
-                   Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, BeginCounters, EndCounters, ExpectBytes,
-                   Arrive, Box<CopyBox>, AwaitBytes, Combine, BeginExchange, Scan, Sort, Box<Shuffle>, ReadMatrices, PackFragment,
-                   Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts, AwaitProducts, FenceTiles, CopyTile, AwaitTile,
-                   FreeTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+                   NumberedBarrier, AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>,
+                   Report, Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, BeginCounters,
+                   EndCounters, ExpectBytes, Arrive, Box<CopyBox>, AwaitBytes, Combine, BeginExchange, Scan, Sort, Box<Shuffle>,
+                   ReadMatrices, PackFragment, Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts, AwaitProducts,
+                   FenceTiles, CopyTile, AwaitTile, FreeTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   template <class T>
   static constexpr bool kBoxed = kIsKind<Box<T>, What>;
   What what;
@@ -407,7 +415,7 @@ struct Statement {
       : what(std::in_place_type<std::conditional_t<kBoxed<T>, Box<T>, T>>, std::move(statement)) {
     if (condition) when = *std::move(condition);
   }
-  // Defined in kernel.cpp: a source that instantiates copies of 54 kinds of statements takes twice as long to compile.
+  // Defined in kernel.cpp: a source that instantiates copies of 55 kinds of statements takes twice as long to compile.
   Statement(const Statement& other);
   Statement(Statement&& other) noexcept;
   Statement& operator=(const Statement& other);
@@ -456,8 +464,8 @@ struct Kernel {
   bool many_sets = false, guarded = false, one_axis = false;
   bool lets_next_begin = false;
   int walkers = 0;  // blocks that go over all instances in turn; 0: a block, or a cluster, for each instance
-  int copiers =
-      0;  // threads behind the others that copy for them; then blocks stay: each takes every instance that is so many blocks further than its last
+  int copiers = 0;  // threads behind the others that copy for them
+  bool stays = false;  // then: blocks stay, each takes every instance that is so many blocks further than its last
   std::vector<KernelParameter> parameters;
   std::vector<TensorMap> maps;  // that it takes behind its arguments
   std::vector<Assembly> assembly;

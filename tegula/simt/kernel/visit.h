@@ -71,6 +71,7 @@ void for_each_expression_of(W& what, F&& f) {
   else if constexpr (std::is_same_v<T, BeginCounters> || std::is_same_v<T, EndCounters>) all(what.place);
   else if constexpr (std::is_same_v<T, ExpectBytes> || std::is_same_v<T, Arrive>) all(what.counter);
   else if constexpr (std::is_same_v<T, AwaitBytes>) all(what.counter, what.parity);
+  else if constexpr (std::is_same_v<T, NumberedBarrier>) all(what.number);
   else if constexpr (std::is_same_v<T, CopyBox>) {
     all(what.place, what.counter, what.x, what.y);
     if (!what.inside) all(what.pointer, what.columns, what.rows, what.stride);

@@ -134,6 +134,7 @@ void Lowering::loop(Id id) {
       for (const Id load : tiles->second.loads) plan.box_bytes += decided_.products.copied.at(load).tile.bytes();
       plan.counters = tiles->second.counters;
       plan.apart = tiles->second.apart;
+      plan.turns = decided_.products.turns;
     }
     for (const Id address : tiles->second.addresses) plan.addresses.push_back({variable(address), at(address).where});
     loop.program->tiles = std::move(plan);

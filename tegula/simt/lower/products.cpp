@@ -147,7 +147,7 @@ void Lowering::await_tiles() {
 /// A tile of halves as whole rows, 16 bytes a thread, through a ring that nobody needs any more: fragments have 16 bytes of each row together. False where there is
 /// none with so much room.
 bool Lowering::store_by_rows(const VectorAccess& vectors, Id pointer, Id value) {
-  if (decided_.products.copies_apart) return store_by_warps(vectors, pointer, value);
+  if (decided_.products.stays) return store_by_warps(vectors, pointer, value);
   constexpr int kColumns = 8;
   const Shape shape = in_two_axes(a_.type(pointer).shape);
   const SwizzledTile tile{.rows = static_cast<int>(shape[0]), .pieces = static_cast<int>(shape[1]) / kColumns};

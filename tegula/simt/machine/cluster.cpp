@@ -81,7 +81,7 @@ void Cluster::begin(Warp& warp, int block, int number) {
 bool Cluster::begin_instance(Warp& warp) {
   const auto count = [](const runtime::ArgumentSet& set) { return set.grid[0] * set.grid[1] * set.grid[2]; };
   std::int64_t instance = ++warp.instance;
-  if (kernel_.copiers > 0) {
+  if (kernel_.stays) {
     instance = first_block_ + instance * blocks_;
   } else if (kernel_.walkers == 0) {
     if (instance > 0) return false;
@@ -171,6 +171,25 @@ void Cluster::wait(Warp& warp, Warp::Wait at) {
 void Cluster::meet_warp(const Warp& warp) {
   if (warp.mask != warp.alive) found_apart(warp);
   memory_.warp_has_met(warp.block, warp.first_thread / kLanes);
+}
+
+void Cluster::come_to(Warp& warp, int number, int threads, bool waits) {
+  if (warp.mask != warp.alive) found_apart(warp);
+  Meeting& meeting = meetings_[{warp.block, number}];
+  const std::uint32_t bit = 1u << (warp.first_thread / kLanes);
+  if ((meeting.warps & bit) != 0) found_apart(warp);  // before the others have been there
+  meeting.warps |= bit, meeting.threads += kLanes;
+  if (waits) warp.wait = Warp::Wait::Number, warp.number = number;
+  if (meeting.threads < threads) return;
+  meeting = {};
+  for (Warp& other : warps_)
+    if (other.block == warp.block && other.wait == Warp::Wait::Number && other.number == number) other.wait = Warp::Wait::Nothing;
+}
+
+/// Somebody has come to a barrier that nobody waits at any more.
+void Cluster::found_left() {
+  for (const auto& [place, meeting] : meetings_)
+    if (meeting.threads > 0) found_apart(warps_[static_cast<std::size_t>(place.first * warps_of_block_)]);
 }
 
 void Cluster::found_apart(const Warp& warp) {
@@ -347,6 +366,7 @@ bool Cluster::run(std::uint32_t first_block) {
   random_.seed(options_.order + first_block);
   memory_.begin_cluster(first_block);
   arrivals_.begin_cluster();
+  meetings_.clear();
   exchanges_.assign(static_cast<std::size_t>(kernel_.cluster), std::vector<Exchange>(code_.exchanges.size() + 1));
   std::vector<Warp*> order;
   for (std::size_t i = 0; i < warps_.size(); ++i) {
@@ -363,7 +383,7 @@ bool Cluster::run(std::uint32_t first_block) {
       any = true;
       go_on(*warp, options_.uneven && random_() % 2 == 0 ? 1 + static_cast<int>(random_() % kMost) : kAll);
     }
-    if (std::ranges::all_of(warps_, [](const Warp& warp) { return warp.alive == 0; })) return true;
+    if (std::ranges::all_of(warps_, [](const Warp& warp) { return warp.alive == 0; })) return found_left(), true;
     if (arrivals_.is_bringing()) any = true, arrivals_.come(random_);
     if (!release() && !any) return false;
   }

@@ -2,8 +2,10 @@
 // The blocks that run one instance, and what their warps share.
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <random>
+#include <utility>
 #include <vector>
 
 #include "tegula/simt/machine/arrivals.h"
@@ -28,6 +30,8 @@ class Cluster {
   void print(const PrintedElement& element) { observed_.printed.push_back(element); }
   /// The lanes of a warp meet.
   void meet_warp(const Warp& warp);
+  /// The warp comes to the block's barrier of that number, where `threads` are awaited, and waits for them or goes on.
+  void come_to(Warp& warp, int number, int threads, bool waits);
   /// Copies arrive at once, or when they are waited for.
   void begin_copies(Warp& warp, const Access& to, const std::uint64_t* from, const std::int64_t* there);
   void close_copies(Warp& warp);
@@ -67,6 +71,12 @@ class Cluster {
   bool release();
   bool has_bytes(const Warp& warp);
   void found_apart(const Warp& warp);
+  /// At a barrier by number.
+  struct Meeting {
+    std::uint32_t warps = 0;  // that have come; bits
+    int threads = 0;
+  };
+  void found_left();
   template <class T, class F>
   void give(Warp& warp, std::uint32_t granule, F&& value);
 
@@ -82,6 +92,7 @@ class Cluster {
   std::uint32_t first_block_ = 0;
   std::vector<Warp> warps_;
   std::vector<std::vector<Exchange>> exchanges_;  // per block
+  std::map<std::pair<int, int>, Meeting> meetings_;  // by block and number
   int warps_of_block_;
   std::minstd_rand random_;
 };

@@ -46,7 +46,7 @@ inline Slot operator+(Slot a, std::int64_t by) { return a.base += by, a; }
 
 /// The threads of a warp.
 struct Warp {
-  enum class Wait : std::uint8_t { Nothing, Block, Team, Cluster, ClusterPhase, Counter, Bytes };
+  enum class Wait : std::uint8_t { Nothing, Block, Team, Cluster, ClusterPhase, Counter, Bytes, Number };
   struct Copy {
     std::uint64_t to = 0, from = 0;
     std::size_t there = 0, bytes = 0;
@@ -60,6 +60,7 @@ struct Warp {
   int counter = 0;  // of the exchange it waits for
   std::uint64_t awaited = 0;  // the counter of bytes that it waits for, and the phase
   bool parity = false;
+  int number = 0;  // of the block's barrier that it waits at
   const std::string* said = nullptr;
   bool arrived = false;  // at the cluster's barrier
   std::int64_t instance = 0, set = 0;  // of a walk over all

@@ -1,6 +1,7 @@
 // The head of a kernel, its statements, and control.
 
 #include <algorithm>
+#include <bit>
 
 #include "tegula/core/error.h"
 #include "tegula/simt/machine/cluster.h"
@@ -214,6 +215,13 @@ void Translator::operator()(const Barrier& barrier) {
     case Barrier::Kind::ClusterArrive: add({.what = What::Arrive}); return;
     case Barrier::Kind::ClusterWait: add({.what = What::AwaitArrived}); return;
   }
+}
+
+void Translator::operator()(const NumberedBarrier& barrier) {
+  const Value number = lanes(barrier.number, Number::I32);
+  native([at = number.slot, threads = barrier.threads, waits = barrier.waits](Cluster& cluster, Warp& warp) {
+    if (warp.mask != 0) cluster.come_to(warp, warp.lanes<std::int32_t>(at)[std::countr_zero(warp.mask)], threads, waits);
+  });
 }
 
 }  // namespace tegula::simt

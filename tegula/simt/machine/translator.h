@@ -54,6 +54,7 @@ class Translator {
   void operator()(const Scope& scope) { walk_within(scope.body); }
   void operator()(const Leave&) { add({.what = Instruction::What::Leave}); }
   void operator()(const Barrier& barrier);
+  void operator()(const NumberedBarrier& barrier);
   void operator()(const AwaitLaunchAhead&) {}
   void operator()(const Touch&) { unknown("a mark of memory that a pass should have replaced"); }
   void operator()(const MeetCluster&) { unknown("a mark of the cluster that a pass should have replaced"); }

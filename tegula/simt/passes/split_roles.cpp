@@ -1,7 +1,9 @@
 #include "tegula/simt/passes/split_roles.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -12,11 +14,19 @@ namespace tegula::simt {
 
 namespace {
 
-constexpr int kWarp = 32;
+constexpr int kWarp = 32, kGroup = 128;
 const Type kInt = computed(DType::i32);
 
 Expression lane() { return group(binary(thread_index(), "&", kWarp - 1)); }
 Expression computes(const Kernel& kernel) { return Expression("threadIdx.x") < kernel.team(); }
+
+/// A product of groups of four warps, which has been awaited.
+bool is_product(const Statement& statement) {
+  bool found = false;
+  if (const auto* const scope = statement.as<Scope>())
+    for_each_statement(scope->body, [&](const Statement& one) { found = found || one.as<CloseProducts>() != nullptr; });
+  return found;
+}
 
 class Splitter : AheadLoop {
  public:
@@ -25,40 +35,56 @@ class Splitter : AheadLoop {
     for (Statement& statement : loop_.body)
       if (const auto* copy = statement.as<CopyTile>()) copies_.push_back(*copy);
     std::erase_if(loop_.body, [](const Statement& statement) { return statement.as<CopyTile>() != nullptr; });
+    counters_ = tiles_.stages * (tiles_.apart ? static_cast<int>(copies_.size()) : 1);
   }
 
   /// What every block begins with: all stages are free.
   Block begin() const {
-    const Expression first = binary("threadIdx.x", "==", 0);
+    const Expression first = binary("threadIdx.x", "==", 0), counters = Expression("tiles") + tiles_.counters;
     return {Declare{.what = {"stage", kInt, {}}, .value = 0}, Declare{.what = {"parity", kInt, {}}, .value = 0},
-            Statement(BeginCounters{.place = full(0), .count = tiles_.stages}, first),
-            Statement(BeginCounters{.place = free(0), .count = tiles_.stages, .arrivals = kernel_.team() / kWarp}, first), Barrier{}};
+            Statement(BeginCounters{.place = counters, .count = counters_}, first),
+            Statement(BeginCounters{.place = Expression("tiles") + (tiles_.counters + 8 * static_cast<std::size_t>(counters_)),
+                                    .count = counters_,
+                                    .arrivals = kernel_.team() / kWarp},
+                      first),
+            Barrier{}};
   }
   /// Of the thread that copies.
   Block copying() const {
     For loop{.type = loop_.type, .name = loop_.name, .begin = loop_.begin, .end = loop_.end, .step = loop_.step, .body = {}, .program = {}};
     loop.body = addresses_;
-    loop.body.push_back(AwaitBytes{.counter = free("stage"), .parity = other_parity()});  // nobody reads the stage any more
-    loop.body.push_back(Declare{.what = {"into", kInt, {}}, .value = "stage", .constant = true});
-    loop.body.push_back(ExpectBytes{.counter = full("into"), .bytes = tiles_.box_bytes});
-    for (const CopyTile& copy : copies_) loop.body.insert(loop.body.end(), copy.body.begin(), copy.body.end());
+    const auto copy_to = [&](std::size_t counters, std::size_t bytes, std::span<const CopyTile> copies) {
+      loop.body.push_back(AwaitBytes{.counter = free(counters, "stage"), .parity = other_parity()});  // nobody reads the stage any more
+      if (&copies.front() == copies_.data()) loop.body.push_back(Declare{.what = {"into", kInt, {}}, .value = "stage", .constant = true});
+      loop.body.push_back(ExpectBytes{.counter = full(counters, "into"), .bytes = bytes});
+      for (const CopyTile& copy : copies) loop.body.insert(loop.body.end(), copy.body.begin(), copy.body.end());
+    };
+    if (!tiles_.apart) copy_to(tiles_.counters, tiles_.box_bytes, copies_);
+    else
+      for (const CopyTile& copy : copies_) copy_to(copy.counters, copy.box_bytes, {&copy, 1});
     loop.body.push_back(next_parity());
     loop.body.push_back(Assign{.target = "stage", .value = choose(binary("stage", "==", tiles_.stages - 1), 0, Expression("stage") + 1)});
     return {std::move(loop)};
   }
   /// Of the others, with what stands behind the loop.
   void compute(Block rest, Block& out) {
+    if (tiles_.turns) begin_turns(out);
     if (late()) out.push_back(Declare{.what = {"behind", kInt, {}}, .value = -1});
-    Block behind;
-    if (late()) behind.push_back(leave_behind()), behind.push_back(Assign{.target = "behind", .value = "stage"});
-    else behind.push_back(Statement(Arrive{free("stage")}, binary(lane(), "==", 0)));
+    if (tiles_.turns) take_turns();
+    Block ahead, behind;
+    if (tiles_.apart) {
+      await_apart();
+    } else {
+      ahead.push_back(AwaitBytes{.counter = full(tiles_.counters, "stage"), .parity = "parity"});
+      if (late()) behind.push_back(leave_behind()), behind.push_back(Assign{.target = "behind", .value = "stage"});
+      else behind.push_back(leave(tiles_.counters));
+    }
     behind.push_back(next_parity());
-    Block ahead;
-    ahead.push_back(AwaitBytes{.counter = full("stage"), .parity = "parity"});
     close(std::move(ahead), tiles_.stages, std::move(behind));
     const bool was_late = late();
     loop_.program->tiles = {};
     out.push_back(std::move(loop_));
+    if (tiles_.turns) end_turns(out);
     bool left = !was_late;
     for (Statement& statement : rest) {
       const bool awaits = statement.as<AwaitProducts>() != nullptr;
@@ -69,34 +95,79 @@ class Splitter : AheadLoop {
 
  private:
   bool late() const { return tiles_.late > 0; }
-  Expression full(const Expression& stage) const { return counter(stage, 0); }
-  Expression free(const Expression& stage) const { return counter(stage, tiles_.stages); }
-  Expression counter(const Expression& stage, int first) const {
-    const Expression begin = Expression("tiles") + (tiles_.counters + 8 * static_cast<std::size_t>(first));
-    return stage.kind == Expression::Kind::Integer && stage.integer == 0 ? begin : begin + Expression(stage) * 8;
+  Expression full(std::size_t counters, const Expression& stage) const { return Expression("tiles") + counters + Expression(stage) * 8; }
+  Expression free(std::size_t counters, const Expression& stage) const {
+    return full(counters + 8 * static_cast<std::size_t>(counters_), stage);
   }
   static Expression other_parity() { return group(binary("parity", "^", 1)); }
   Statement next_parity() const {
     return Assign{.target = "parity", .value = choose(binary("stage", "==", tiles_.stages - 1), other_parity(), "parity")};
   }
+  /// The warp does not read the stage any more.
+  Statement leave(std::size_t counters) const { return Statement(Arrive{free(counters, "stage")}, binary(lane(), "==", 0)); }
   /// The stage whose products have been awaited is free.
   Statement leave_behind() const {
-    return Statement(Arrive{free("behind")}, binary(binary(lane(), "==", 0), "&&", binary("behind", ">=", 0)));
+    return Statement(Arrive{free(tiles_.counters, "behind")}, binary(binary(lane(), "==", 0), "&&", binary("behind", ">=", 0)));
   }
+  /// Puts waits and arrivals in place of the marks.
+  void await_apart() {
+    const auto counters = [&](tile::Id load) { return std::ranges::find(copies_, load, &CopyTile::load)->counters; };
+    for (Statement& statement : loop_.body) {
+      if (const auto* const wait = statement.as<AwaitTile>())
+        statement = AwaitBytes{.counter = full(counters(wait->load), "stage"), .parity = "parity"};
+      else if (const auto* const freed = statement.as<FreeTile>()) statement = leave(counters(freed->load));
+    }
+  }
+
+  // ---- Turns: a group has its own at barrier kFirstTurn + group, from its second product of an iteration to the first one of the next iteration.
+  int groups() const { return kernel_.team() / kGroup; }
+  static Expression turn_of(Expression which) { return Expression(NumberedBarrier::kFirstTurn) + std::move(which); }
+  Expression next_group() const { return group(group(Expression("group") + 1) % groups()); }
+  Statement await_turn() const { return NumberedBarrier{.number = turn_of("group"), .threads = 2 * kGroup}; }
+  Statement give_turn(Condition when = {}) const {
+    return {NumberedBarrier{.number = turn_of(next_group()), .threads = 2 * kGroup, .waits = false}, std::move(when)};
+  }
+  void begin_turns(Block& out) const {
+    out.push_back(Note{"Groups of four warps multiply in turn."});
+    out.push_back(Declare{.what = {"group", kInt, {}}, .value = thread_index() / kGroup, .constant = true});
+    out.push_back(give_turn(binary("group", "==", groups() - 1)));  // the first one begins
+    out.push_back(await_turn());
+  }
+  /// A group gives the turn to the next one behind the first product, and has it again before the second one.
+  void take_turns() {
+    Block body;
+    body.reserve(loop_.body.size() + 2);
+    int products = 0;
+    for (Statement& statement : loop_.body) {
+      const bool multiplies = is_product(statement);
+      products += multiplies;
+      if (multiplies && products == 2) {
+        auto at = body.end();
+        while (at != body.begin() && std::prev(at)->as<AwaitTile>()) --at;
+        body.insert(at, await_turn());
+      }
+      body.push_back(std::move(statement));
+      if (multiplies && products == 1) body.push_back(give_turn());
+    }
+    loop_.body = std::move(body);
+  }
+  /// What the group has at the end it gives on; behind the last one nobody waits.
+  void end_turns(Block& out) const { out.push_back(give_turn(binary("group", "<", groups() - 1))); }
 
   const Kernel& kernel_;
   const For::Tiles tiles_;
   std::vector<CopyTile> copies_;
+  int counters_ = 0;  // of what is full; as many say what is free
 };
 
-/// Constants that follow from the instance and parameters: threads of both kinds have them.
-bool is_shared(const Statement& statement, const std::set<std::string>& own) {
+/// Constants that follow from the instance, parameters, and what is only `read`: threads of both kinds have them.
+bool is_shared(const Statement& statement, const std::set<std::string>& own, bool read) {
   const auto* const declare = statement.as<Declare>();
   if (!declare || !declare->constant || !declare->value || !declare->what.sizes.empty() || statement.when) return false;
   bool shared = true;
   for_each_part(*declare->value, [&](const Expression& e) {
     using Kind = Expression::Kind;
-    shared = shared && e.kind != Kind::Load && !(e.kind == Kind::Name && own.contains(e.name.str())) && e.kind != Kind::Held &&
+    shared = shared && (read || e.kind != Kind::Load) && !(e.kind == Kind::Name && own.contains(e.name.str())) && e.kind != Kind::Held &&
              e.kind != Kind::Element;
   });
   return shared;
@@ -112,11 +183,14 @@ bool is_ring(const Statement& statement) {
 void split_roles(Kernel& kernel) {
   if (kernel.copiers == 0) return;
   const auto at = std::ranges::find_if(kernel.body, is_ring);
-  if (at == kernel.body.end()) return void(kernel.copiers = 0);
+  if (at == kernel.body.end()) return void((kernel.copiers = 0, kernel.stays = false));
   Block both, own, behind(std::make_move_iterator(at + 1), std::make_move_iterator(kernel.body.end()));
   std::set<std::string> names;  // that only threads that compute have
+  bool read = !kernel.stays;
   for (auto one = kernel.body.begin(); one != at; ++one) {
-    const bool shared = is_shared(*one, names);
+    const auto* const touch = one->as<Touch>();
+    read = read && !(touch && touch->writes);
+    const bool shared = is_shared(*one, names, read);
     if (const auto* declare = one->as<Declare>(); declare && !shared) names.insert(declare->what.name.str());
     (shared ? both : own).push_back(std::move(*one));
   }

@@ -79,7 +79,7 @@ class Head {
     instance();
     for (const KernelParameter& parameter : k_.parameters) variable(parameter);
     simt::put(s_, k_.body, 1);
-    if (k_.walkers > 0 || k_.copiers > 0) s_ += k_.many_sets ? "  }\n  }\n" : "  }\n";
+    if (k_.walkers > 0 || k_.stays) s_ += k_.many_sets ? "  }\n  }\n" : "  }\n";
     put("}\n");
     return std::move(s_);
   }
@@ -165,7 +165,7 @@ class Head {
       put("    if (sets[middle].first_instance <= place) set = middle, low = middle + 1;\n    else high = middle;\n  }\n");
       put("  const auto& a = sets[set].a;\n  const long long instance = place - sets[set].first_instance;\n");
       put("  const long long g0 = sets[set].grid[0], g1 = sets[set].grid[1], g2 = sets[set].grid[2];\n");
-    } else if (k_.copiers > 0) {
+    } else if (k_.stays) {
       put("  for (long long instance = blockIdx.x; instance < g0 * g1 * g2; instance += gridDim.x) {\n");
     } else {
       place("instance");

@@ -139,6 +139,7 @@ class Printer {
       case Barrier::Kind::Warp: return line("__syncwarp()");
     }
   }
+  void operator()(const NumberedBarrier& one) { line(one.waits ? "wait_at(" : "arrive_at(", one.number, ", ", one.threads, ")"); }
   void operator()(const AwaitLaunchAhead&) { line("await_launch_ahead()"); }
 
   // ---- Memory of tensors.

@@ -16,7 +16,7 @@ constexpr int kWarp = 32, kInstances = 2;
 
 /// What a thread does that concerns the other role.
 struct Event {
-  enum class What : std::uint8_t { Await, Expect, Box, Arrive, Take, CloseProducts, AwaitProducts };
+  enum class What : std::uint8_t { Await, Expect, Box, Put, Arrive, Take, CloseProducts, AwaitProducts };
   What what;
   std::int64_t place = 0;  // of a counter, or a tile
   std::int64_t number = 0;  // parity, bytes, arrivals, unfinished groups
@@ -38,7 +38,7 @@ class Follower : Numbers {
     known_["threadIdx.x"] = first_;
     walk(kernel.begin);
     iterations_ = 2 * most_stages_ + 1;
-    for (instance_ = 0; instance_ < kInstances; ++instance_) walk(kernel.body);
+    for (instance_ = 0; instance_ < (kernel.stays ? kInstances : 1); ++instance_) walk(kernel.body);
   }
   const std::vector<Event>& events() const { return events_; }
   const std::map<std::int64_t, Counter>& counters() const { return counters_; }
@@ -63,10 +63,13 @@ class Follower : Numbers {
       say(What::Expect, expect->counter, static_cast<std::int64_t>(expect->bytes));
     } else if (const auto* copy = statement.as<CopyBox>()) {
       say(What::Box, copy->place, std::int64_t{copy->box_rows} * copy->pitch, value(copy->counter));
+    } else if (const auto* copy = statement.as<CopyAhead>()) {
+      say(What::Put, copy->place, 0);
     } else if (const auto* arrive = statement.as<Arrive>()) {
       if (const std::int64_t arrivals = arrivals_of(statement); arrivals > 0) say(What::Arrive, arrive->counter, arrivals);
     } else if (const auto* product = statement.as<MultiplyTile>()) {
-      say(What::Take, product->left.place, 0), say(What::Take, product->right.place, 0);
+      if (!product->registers) say(What::Take, product->left.place, 0);
+      say(What::Take, product->right.place, 0);
     } else if (statement.as<CloseProducts>()) {
       events_.push_back({.what = What::CloseProducts});
     } else if (const auto* awaited = statement.as<AwaitProducts>()) {
@@ -149,6 +152,7 @@ class Pair {
         if (Counter* const counter = find(event.place)) counter->missing += event.number, arrive(*counter, 1);
         return true;
       case What::Box: return copy(event), true;
+      case What::Put: return put_.insert(event.place), true;
       case What::Arrive:
         if (Counter* const counter = find(event.place)) counter->done = std::max(counter->done, done_), arrive(*counter, event.number);
         return true;
@@ -192,6 +196,7 @@ class Pair {
     close(*counter);
   }
   void take(const Event& event) {
+    if (put_.contains(event.place)) return;  // by the threads themselves, which have met since
     const auto found = tiles_.find(event.place);
     if (found == tiles_.end()) return void(faults_.insert("tensor cores read a tile that nothing was copied to"));
     Tile& tile = found->second;
@@ -206,6 +211,7 @@ class Pair {
   std::set<std::string>& faults_;
   std::size_t at_copies_ = 0, at_computes_ = 0;
   std::map<std::int64_t, Tile> tiles_;
+  std::set<std::int64_t> put_;  // tiles that those that multiply copy
   std::map<std::int64_t, int> seen_;  // by those that multiply: phases that have ended
   int products_ = 0, done_ = 0, known_done_ = 0;  // groups that are closed; that are done; that who copies knows to be
 };

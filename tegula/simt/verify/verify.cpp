@@ -10,6 +10,7 @@
 #include "tegula/simt/verify/rings.h"
 #include "tegula/simt/verify/roles.h"
 #include "tegula/simt/verify/tiles.h"
+#include "tegula/simt/verify/turns.h"
 
 namespace tegula::simt {
 
@@ -47,6 +48,7 @@ class Verifier {
     check_rings(k_, faults_);
     check_tiles(k_, faults_);
     check_roles(k_, faults_);
+    check_turns(k_, faults_);
     check_registers(k_, faults_);
     if (register_bytes(k_) > kBytesOfThread) fault("a thread has registers of " + std::to_string(register_bytes(k_)) + " bytes");
     return {faults_.begin(), faults_.end()};
