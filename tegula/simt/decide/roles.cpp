@@ -83,7 +83,8 @@ class Roles {
     id = a_.resolve(id);
     const Instruction& self = v_.at(id);
     if (self.word == Word::Load && self.type.shape.empty()) return !stays_ && is_constant(self);
-    if (!self.type.shape.empty() || self.type.pointer) return false;
+    if (!self.type.shape.empty()) return false;
+    if (self.type.pointer) return !stays_ && is_place(id);
     if (id == counter_ || self.word == Word::Constant || self.word == Word::Parameter || self.word == Word::ProgramId ||
         self.word == Word::NumPrograms)
       return true;

@@ -38,13 +38,18 @@ class Follower : Numbers {
 
  private:
   void walk(const Block& block) {
-    for (const Statement& statement : block) follow(statement);
+    for (const Statement& statement : block) {
+      if (left_) return;
+      follow(statement);
+    }
   }
   void follow(const Statement& statement) {
     if (const auto* barrier = statement.as<NumberedBarrier>()) {
       const auto number = value(barrier->number), here = statement.when ? value(*statement.when) : std::optional<std::int64_t>(1);
       if (!number || !here) faults_.insert("it is not known which warps come to a numbered barrier");
       else if (*here != 0) comings_.push_back({*number, barrier->threads, barrier->waits});
+    } else if (statement.as<Leave>()) {
+      left_ = !statement.when || value(*statement.when).value_or(0) != 0;
     } else if (const auto* declare = statement.as<Declare>()) {
       if (declare->value) learn(declare->what.name, *declare->value);
       else known_.erase(declare->what.name.str());
@@ -64,6 +69,7 @@ class Follower : Numbers {
   const int times_;
   std::set<std::string>& faults_;
   std::vector<Coming> comings_;
+  bool left_ = false;
 };
 
 /// All warps; the one that can go on does, from the first or from the last one on.

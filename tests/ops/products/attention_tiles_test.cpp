@@ -68,9 +68,10 @@ std::vector<Tensor> widened(std::vector<Tensor> inputs) {
 }
 
 /// Both results, beside those of the plain ops over the same numbers in f32.
-void expect_like_the_plain_ops(const ops::AttentionForm& form, const Inputs& in, const std::string& what) {
+void expect_like_the_plain_ops(const ops::AttentionForm& form, const Inputs& in, const std::string& what, std::int64_t queries = 0) {
   const std::vector<Tensor> given = with({in.q, in.k, in.v}, extras_of(form, in));
-  const std::vector<Tensor> found = ops::attention_tiles_nodes(form, given), wanted = ops::plain_attention(form, widened(given));
+  const std::vector<Tensor> found = ops::attention_tiles_nodes(form, given, 0, queries),
+                            wanted = ops::plain_attention(form, widened(given));
   const double tolerance = in.q.dtype() == bf16 ? 1.6e-2 : 2e-3;
   for (std::size_t k = 0; k < 2; ++k) {
     ASSERT_EQ(found[k].shape(), wanted[k].shape());
@@ -121,6 +122,12 @@ TEST(AttentionTiles, TakeNothingOfRowsThatNobodySees) {
   for (const double x : found) ASSERT_FALSE(std::isnan(x));
 }
 
+gpu::Specialisation facts_of(const tile::Program& program) {
+  gpu::Specialisation facts{.facts = {}, .one_axis = true, .maps = true};
+  for (const tile::Parameter& parameter : program.parameters) facts.facts.push_back(parameter.pointer ? 4 : gpu::kShort);
+  return facts;
+}
+
 /// As cut and generated for a GPU of that architecture, its statements executed.
 runtime::Device& device_of(int architecture, const std::function<void(const tile::Program&)>& see = {}) {
   auto& device = test::QueuedDevice::create();
@@ -146,6 +153,26 @@ TEST(AttentionTiles, AreTheSameAsGeneratedForGpus) {
       for (const ops::AttentionForm& form : kMoreForms)
         expect_like_the_plain_ops(form, inputs_of(p, bf16, true), text(p) + "more, " + std::to_string(architecture));
   }
+}
+
+/// Blocks of several groups of four warps, for which a warp copies, and which multiply in turn.
+TEST(AttentionTiles, AreTheSameInLargerBlocksAsGeneratedForGpus) {
+  manual_seed(4);
+  int copied = 0;
+  const test::OnDevice here(device_of(90, [&](const tile::Program& program) {
+    copied += gpu::decisions_of(program, facts_of(program), 90).find("a warp copies, the others multiply in turn") != std::string::npos;
+  }));
+  for (const Problem& p : kProblems) {
+    for (const std::int64_t queries : {128, 256}) {
+      if (queries == 256 && p.width > 64) continue;
+      const DType dtype = p.heads == 1 ? bf16 : f16;
+      for (const ops::AttentionForm& form : kForms)
+        expect_like_the_plain_ops(form, inputs_of(p, dtype, p.batch == 1), text(p) + std::to_string(queries), queries);
+    }
+  }
+  for (const Problem& p : kProblems)
+    for (const ops::AttentionForm& form : kMoreForms) expect_like_the_plain_ops(form, inputs_of(p, bf16, true), text(p) + "more", 128);
+  EXPECT_GT(copied, 0);
 }
 
 /// The gradients, beside those of the plain ops. `of_scores`: theirs, too.
@@ -197,21 +224,16 @@ TEST(AttentionTiles, HaveTheSameGradientsAsGeneratedForGpus) {
 }
 
 /// A program for rows that lie as a dense (B, H, T, D).
-tile::Program program_of(std::int64_t width, std::int64_t keys = 0) {
+tile::Program program_of(std::int64_t width, std::int64_t keys = 0, std::int64_t queries = 0,
+                         const ops::AttentionForm& form = {.causal = true, .scale = 0.1}) {
   std::vector<tile::Program> programs;
   const test::OnDevice here(device_of(90, [&](const tile::Program& program) {
     if (program.name == "attention_tiles") programs.push_back(program);
   }));
   const Inputs in = inputs_of({1, 2, 2, 64, 128, width, width}, bf16, true);
-  eval(ops::attention_tiles_nodes({.causal = true, .scale = 0.1}, std::vector{in.q, in.k, in.v}, keys)[0]);
+  eval(ops::attention_tiles_nodes(form, with({in.q, in.k, in.v}, extras_of(form, in)), keys, queries)[0]);
   return programs.at(0);
 }
-gpu::Specialisation facts_of(const tile::Program& program) {
-  gpu::Specialisation facts{.facts = {}, .one_axis = true, .maps = true};
-  for (const tile::Parameter& parameter : program.parameters) facts.facts.push_back(parameter.pointer ? 4 : gpu::kShort);
-  return facts;
-}
-
 TEST(AttentionTiles, KeepScoresInRegistersAndFetchKeysAndValuesApart) {
   for (const std::int64_t width : {64, 128}) {
     const tile::Program program = program_of(width);
@@ -224,20 +246,42 @@ TEST(AttentionTiles, KeepScoresInRegistersAndFetchKeysAndValuesApart) {
   }
 }
 
+/// The warp that copies waits for free tiles, the others for full ones and for their turn; in the loop they meet nowhere else.
+TEST(AttentionTiles, OfSeveralGroupsMeetInTheLoopOnlyForTheirTurns) {
+  for (const std::int64_t width : {64, 128}) {
+    for (const ops::AttentionForm& form : {kForms[1], kMoreForms[0], kMoreForms[2], kMoreForms[3]}) {
+      const tile::Program program = program_of(width, 0, 128, form);
+      const std::string text = gpu::generate(program, facts_of(program), 90).source;
+      const std::size_t loop = text.find("in turn"), end = text.find("for the others", loop);
+      ASSERT_NE(end, std::string::npos) << text;
+      const std::string inside = text.substr(loop, text.find("\n    }\n", loop) - loop);
+      EXPECT_EQ(inside.find("__syncthreads"), std::string::npos) << inside;
+      EXPECT_EQ(inside.find("team_barrier"), std::string::npos) << inside;
+      EXPECT_NE(inside.find("wait_at(2 + group, 256)"), std::string::npos) << inside;
+    }
+  }
+}
+
 TEST(AttentionTiles, SpillNothing) {
   if (std::string why; !gpu::nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
-  for (const int architecture : {80, 90}) {
-    for (const std::int64_t width : {64, 128}) {
-      const tile::Program program = program_of(width, architecture == 80 ? 64 : 0);
+  struct Kind {
+    int architecture;
+    std::int64_t width, queries;
+  };
+  for (const auto& [architecture, width, queries] :
+       {Kind{80, 64, 64}, {80, 128, 64}, {90, 64, 64}, {90, 128, 64}, {90, 64, 128}, {90, 128, 128}}) {
+    {
+      const tile::Program program = program_of(width, architecture == 80 ? 64 : 0, queries);
       const gpu::Generated code = gpu::generate(program, facts_of(program), architecture);
       testing::internal::CaptureStderr();
       const auto used = gpu::figures(gpu::prelude() + code.source, architecture).at(code.name);
-      const std::string what =
-          "sm_" + std::to_string(architecture) + ", width " + std::to_string(width) + ", registers " + std::to_string(used.registers);
+      const std::string what = "sm_" + std::to_string(architecture) + ", width " + std::to_string(width) + ", queries " +
+                               std::to_string(queries) + ", registers " + std::to_string(used.registers);
       EXPECT_EQ(testing::internal::GetCapturedStderr().find("Potential Performance Loss"), std::string::npos) << what;
       EXPECT_EQ(used.spill_stores, 0u) << what;
       EXPECT_EQ(used.stack_bytes, 0u) << what;
-      RecordProperty("registers_" + std::to_string(architecture) + "_" + std::to_string(width), used.registers);
+      RecordProperty("registers_" + std::to_string(architecture) + "_" + std::to_string(width) + "_" + std::to_string(queries),
+                     used.registers);
     }
   }
 }

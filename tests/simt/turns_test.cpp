@@ -1,0 +1,158 @@
+// Loops with several products for which a warp of its own copies, and at which groups of four warps take turns: which kernels are of that kind, their values by
+// the machine beside the interpreter's, and faults put into them, which the verifier or the machine must find.
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "tegula/cuda/compiler/nvrtc.h"
+#include "tegula/graph/node.h"
+#include "tegula/ops/creation.h"
+#include "tegula/ops/random.h"
+#include "tegula/ops/tile_jit.h"
+#include "tests/support/kernel_faults.h"
+#include "tests/support/same_on_a_gpu.h"
+
+namespace kernels {
+using namespace tegula::tile;
+
+/// o += (s - max(s)) v with s = q kᵀ, of keys before the sample's end; a branch is about the last ones.
+const auto in_turn = jit("in_turn", [](Ptr<BFloat16> q, Ptr<BFloat16> k, Ptr<BFloat16> v, Ptr<std::int64_t> ends, Out<float> o, Int T,
+                                       Const<int> D, Const<int> BM, Const<int> BN) {
+  auto base = program_id(1) * T * D;
+  auto m = program_id(0) * BM + arange(0, BM), d = arange(0, D);
+  auto at = col(m) * D + row(d);
+  auto qq = load(q + base + at, col(m) < T);
+  auto end = load(ends + program_id(1));
+  auto acc = zeros<float>({BM, D});
+  for (auto n0 : range(0, end, BN, {.warp_specialize = true})) {
+    auto n = n0 + arange(0, BN);
+    auto there = col(n) * D + row(d);
+    auto s = dot(qq, trans(load(k + base + there, col(n) < T)));
+    if_(n0 + BN > end, [&] { s = where(row(n) < end, s, -100.0); });
+    auto p = where(s > -100.0, s - max(s, 1, Axis::Keep), 0.0);
+    acc = dot(cast<BFloat16>(p), load(v + base + there, col(n) < T), acc);
+  }
+  store(o + base + at, acc, col(m) < T);
+});
+}  // namespace kernels
+
+namespace tegula::gpu {
+namespace {
+
+using simt::Expression;
+
+struct Chain {
+  std::int64_t planes, T, D, BM, BN;
+};
+
+tile::Program program_of(const Chain& c) {
+  const Tensor x = uniform({c.planes, c.T, c.D}, 0, 1, {.dtype = bf16}), ends = zeros({c.planes}, i64);
+  const auto results = kernels::in_turn({tile::cdiv(c.T, c.BM), c.planes}, x, x, x, ends, tile::out({c.planes, c.T, c.D}), c.T, int(c.D),
+                                        int(c.BM), int(c.BN));
+  return TileKernelOp::of(kernel_node(results).op())->program().program;
+}
+/// -1, 0 and 1, whose products halves and sums hold exactly. The second plane has fewer keys, the third none.
+Sample sample_of(const Chain& c) {
+  const auto count = static_cast<std::size_t>(c.planes * c.T * c.D);
+  const auto operand = [&](std::size_t by) {
+    return TestArgument::filled(bf16, count, [by](std::size_t i) { return static_cast<double>((i * by + i / 7) % 3) - 1; });
+  };
+  const auto end = [&](std::size_t plane) { return static_cast<double>(plane == 0 ? c.T : plane == 1 ? c.T / 3 : 0); };
+  return {"in_turn",
+          program_of(c),
+          {operand(5), operand(11), operand(13), TestArgument::filled(i64, static_cast<std::size_t>(c.planes), end),
+           TestArgument::empty(f32, count), TestArgument::scalar(static_cast<double>(c.T))},
+          {.grids = {{tile::cdiv(c.T, c.BM), c.planes, 1}}}};
+}
+Specialisation known() { return {.facts = {4, 4, 4, 4, 4, kShort}, .maps = true}; }
+
+// One group, two, two of 128 rows each; more iterations than stages, and fewer; lengths that no tile divides.
+const Chain kChains[] = {{2, 330, 64, 64, 64}, {3, 330, 64, 128, 64}, {2, 300, 128, 128, 128}, {3, 70, 64, 128, 64}, {1, 270, 64, 256, 64}};
+
+TEST(Turns, LeaveOnTheMachineWhatTheInterpreterLeaves) {
+  for (const Chain& chain : kChains) {
+    const Sample sample = sample_of(chain);
+    for (const Pace pace : {Pace::Even, Pace::Uneven})
+      EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace})) << chain.T << " " << chain.BM;
+  }
+  const Sample sample = sample_of({2, 70, 64, 128, 64});
+  EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.aligned = false}));
+}
+TEST(Turns, PassTheVerifier) {
+  for (const Chain& chain : kChains)
+    EXPECT_EQ(simt::faults(make_kernel(program_of(chain), known(), 90)), std::vector<std::string>()) << chain.BM;
+}
+TEST(Turns, AreOfGroupsForWhichAWarpCopies) {
+  for (const Chain& chain : kChains) {
+    const Generated code = generate(program_of(chain), known(), 90);
+    EXPECT_FALSE(code.stays);
+    EXPECT_EQ(code.threads, std::min<std::int64_t>(2 * chain.BM, 256) + 32);
+    EXPECT_EQ(code.source.find("wait_at(") != std::string::npos, chain.BM > 64) << code.source;
+    EXPECT_NE(code.source.find("Copies for the others."), std::string::npos) << code.source;
+  }
+  Specialisation without_maps = known();
+  without_maps.maps = false;
+  EXPECT_EQ(generate(program_of(kChains[1]), without_maps, 90).threads, 256);
+  EXPECT_EQ(generate(program_of(kChains[1]), known(), 80).source.find("wait_at("), std::string::npos);
+}
+TEST(Turns, CompileWithoutSpills) {
+  if (std::string why; !nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
+  for (const Chain& chain : {kChains[1], kChains[2]}) {
+    const Generated code = generate(program_of(chain), known(), 90);
+    testing::internal::CaptureStderr();
+    const auto used = figures(with_prelude(code.source), 90).at(code.name);
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find("Potential Performance Loss"), std::string::npos) << chain.D;
+    EXPECT_EQ(used.spill_stores, 0u) << chain.D;
+    EXPECT_EQ(used.stack_bytes, 0u) << chain.D;
+  }
+}
+
+std::vector<Fault> faults() {
+  using namespace simt;
+  const auto elsewhere = [](Expression& counter) { counter = std::move(counter) + 8; };
+  const auto turn = [](bool waits, const std::function<void(Statement&)>& change) {
+    return [=](Statement& one) {
+      const auto* const barrier = one.as<NumberedBarrier>();
+      return barrier != nullptr && barrier->waits == waits && (change(one), true);
+    };
+  };
+  const auto taken_out = [](Statement& one) { one = Note{"taken out"}; };
+  const auto twice = [](Statement& one) { one = Scope{{one, one}}; };
+  const auto to_itself = [](Statement& one) { one.as<NumberedBarrier>()->number = Expression(NumberedBarrier::kFirstTurn) + "group"; };
+  const auto of_one_group = [](Statement& one) { one.as<NumberedBarrier>()->threads = 128; };
+  return {
+      {"keys are not awaited", without<AwaitBytes>(), 0},
+      {"values are not awaited", without<AwaitBytes>(), 1},
+      {"free stages of keys are not awaited", without<AwaitBytes>(), 2},
+      {"free stages of values are not awaited", without<AwaitBytes>(), 3},
+      {"another stage is awaited", changed<AwaitBytes>([&](AwaitBytes& wait) { elsewhere(wait.counter); }), 1},
+      {"nobody says that keys are free", without<Arrive>(), 0},
+      {"nobody says that values are free", without<Arrive>(), 1},
+      {"another stage is said to be free", changed<Arrive>([&](Arrive& arrive) { elsewhere(arrive.counter); }), 0},
+      {"a warp too few is counted", changed<BeginCounters>([](BeginCounters& begin) { begin.arrivals -= begin.arrivals > 1; }), 1},
+      {"a warp too many is counted", changed<BeginCounters>([](BeginCounters& begin) { begin.arrivals += begin.arrivals > 1; }), 1},
+      {"counters of values do not begin", changed<BeginCounters>([](BeginCounters& begin) { begin.count /= 2; }), 1},
+      {"a box too few is expected", changed<ExpectBytes>([](ExpectBytes& expect) { expect.bytes /= 2; }), 1},
+      {"products by keys are not awaited", without<AwaitProducts>(), 0},
+      {"products by values are not awaited", without<AwaitProducts>(), 1},
+      {"the copies ahead of the loop are not awaited", without<WaitForCopies>(), 0},
+      {"the parity of who copies does not change", stays("parity"), 1},
+      {"the first turn is not given", turn(false, taken_out), 0},
+      {"a turn is not given on", turn(false, taken_out), 1},
+      {"the last turn is not given on", turn(false, taken_out), 2},
+      {"the first turn is not awaited", turn(true, taken_out), 0},
+      {"a turn is not awaited", turn(true, taken_out), 1},
+      {"a turn is given twice", turn(false, twice), 1},
+      {"the first turn is given twice", turn(false, twice), 0},
+      {"a turn is awaited twice", turn(true, twice), 1},
+      {"a group gives itself the turn", turn(false, to_itself), 1},
+      {"a turn needs nobody else", turn(true, of_one_group), 1},
+      {"a group leaves early",
+       [](Statement& one) { return one.as<Arrive>() != nullptr && (one = Statement(Leave{}, binary("group", "==", 1)), true); }, 1},
+  };
+}
+TEST(TurnFaults, AreFoundByTheVerifierOrTheMachine) { expect_found(faults(), sample_of({2, 200, 64, 128, 64})); }
+
+}  // namespace
+}  // namespace tegula::gpu
