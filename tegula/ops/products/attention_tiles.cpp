@@ -164,7 +164,7 @@ std::vector<TileWay> attention_ways(const AttentionForm& form, bool backward, co
   std::vector<TileWay> ways;
   const std::int64_t usual = std::max(shapes[0].back(), shapes[2].back()) == kWide ? kKeys : kFewerKeys;
   for (const std::int64_t keys : {usual, kKeys + kFewerKeys - usual}) {
-    way.op = Ref<const Op>(new AttentionTilesOp(form, keys));
+    way.op = Ref<const Op>(new AttentionTilesOp(form, keys, 0));
     way.text = "tiles of " + std::to_string(keys) + " keys";
     ways.push_back(way);
   }
