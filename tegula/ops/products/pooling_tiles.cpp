@@ -20,9 +20,6 @@ using Operand = KernelContext::Operand;
 /// Taps of a window that are written out, and those where each element is read alone: a thread has many then. Those of a larger window are walked over.
 constexpr std::int64_t kTapsWrittenOut = 64, kTapsOfSingles = 4;
 constexpr std::int64_t kLine = 4;  // elements that are read at a time, at least
-/// Elements of a block that has one of each distance from a window's begin: their sums are in registers.
-constexpr std::int64_t kMostInBlock = 4;
-
 class PoolingTilesOp final : public KernelOp {
  public:
   PoolingTilesOp(PoolingKind kind, bool backward, const Window& window) : kind_(kind), backward_(backward), window_(window) {}
@@ -36,7 +33,6 @@ class PoolingTilesOp final : public KernelOp {
   void lower(KernelContext& context) const override {
     if (!backward_) return forward(context);
     if (kind_ == PoolingKind::Max && !has_taps()) return search(context);
-    if (numel(window_.stride) <= kMostInBlock && reads_lines(context.output())) return gather_in_blocks(context);
     gather(context);
   }
 
@@ -67,6 +63,21 @@ class PoolingTilesOp final : public KernelOp {
       return Elements(context, name, numel(sizes) / std::max<std::int64_t>(columns, 1), columns, order, sizes);
     }
     const Tile& at(int axis) const { return at_[static_cast<std::size_t>(axis)]; }
+    /// The elements of a result, which lies in this order: one behind the other, rows evenly apart. Such places are seen to be different ones; others, computed from
+    /// the coordinates, would be written one by one.
+    std::optional<Tile> line(const Operand& of, const Tile& pointer) {
+      const int last = order_.back();
+      if (of.shape[last] != 1 && of.strides[last] != 1) return std::nullopt;
+      std::int64_t apart = 0, rows = 1;
+      for (std::size_t i = order_.size() - 1; i-- > 0;) {
+        const int axis = order_[i];
+        if (of.shape[axis] == 1) continue;
+        if (apart == 0) apart = of.strides[axis];
+        if (of.strides[axis] != apart * rows) return std::nullopt;
+        rows *= of.shape[axis];
+      }
+      return pointer + (apart == 0 ? column() : row() * number(apart) + column());
+    }
     /// One element, whose coordinates are no tiles.
     bool is_single() const { return is_single_; }
 
@@ -74,6 +85,7 @@ class PoolingTilesOp final : public KernelOp {
     Elements(KernelContext& context, const std::string& name, std::int64_t rows, std::int64_t columns, const std::vector<int>& order,
              const Shape& sizes)
         : TileRows(context, name, rows, columns),
+          order_(order),
           at_(order.size()),
           is_single_(rows * columns == 1) {
       auto rest = row();
@@ -90,6 +102,7 @@ class PoolingTilesOp final : public KernelOp {
         }
       }
     }
+    std::vector<int> order_;
     std::vector<Tile> at_;
     bool is_single_;
   };
@@ -126,6 +139,13 @@ class PoolingTilesOp final : public KernelOp {
     std::vector<std::optional<Tile>> strides_;
     std::vector<bool> is_one_;
   };
+
+  static Tile place_of(Elements& k, const Operand& result, const Tile& pointer) {
+    if (const auto line = k.line(result, pointer)) return *line;
+    std::vector<Tile> places;
+    for (int axis = 2; axis < result.shape.rank(); ++axis) places.push_back(k.at(axis));
+    return Strided(k, result, pointer)(k.at(0), k.at(1), places);
+  }
 
   template <class Launch>
   static std::vector<Tile> spatial_numbers(Launch& k, const Shape& shape) {
@@ -221,7 +241,7 @@ class PoolingTilesOp final : public KernelOp {
     if (kind_ != PoolingKind::Max) {
       auto sum = tile::full_of(k.tile(), 0, sums);
       for_each_tap(of_y, [&](const Tile&, const std::vector<Tile>& tap) { sum += value_of(seen(output, tap, sizes), 0); });
-      k.store(Strided(k, of_y, k.output())(k.at(0), k.at(1), output), sum / divisor(output, sizes, sums), k.mask());
+      k.store(place_of(k, of_y, k.output()), sum / divisor(output, sizes, sums), k.mask());
       return k.launch();
     }
     auto best = tile::full_of(k.tile(), kNothing, sums);
@@ -238,9 +258,9 @@ class PoolingTilesOp final : public KernelOp {
         if (one.inside) take = take && *one.inside;
         best = where(take, value, best), first = where(take, cast_to(number, i32), first);
       });
-      k.store(Strided(k, context.output(1), k.output(1))(k.at(0), k.at(1), output), first, k.mask());
+      k.store(place_of(k, context.output(1), k.output(1)), first, k.mask());
     }
-    if (maximum_wanted) k.store(Strided(k, of_y, k.output())(k.at(0), k.at(1), output), best, k.mask());
+    if (maximum_wanted) k.store(place_of(k, of_y, k.output()), best, k.mask());
     k.launch();
   }
 
@@ -265,83 +285,8 @@ class PoolingTilesOp final : public KernelOp {
       else value = value / divisor(one.places, input_sizes, sums);
       sum += value;
     });
-    k.store(Strided(k, of_dx, k.output())(k.at(0), k.at(1), input), sum, k.mask());
+    k.store(place_of(k, of_dx, k.output()), sum, k.mask());
     k.launch();
-  }
-
-  // The same of a block as large as the windows' strides: each window that sees some of it is read once.
-  void gather_in_blocks(KernelContext& context) const {
-    const int given = kind_ == PoolingKind::Max ? 1 : 0;
-    const Operand &of_dy = context.input(given), &of_dx = context.output();
-    const DType sums = tile::compute_type(of_dx.dtype);
-    Shape blocks = of_dx.shape;
-    for (int i = 0; i < axes(); ++i) blocks[i + 2] = divide_up(blocks[i + 2], window_.stride[i]);
-    auto k = Elements::over(context, name_of_gradient(), of_dx, blocks);
-    const Strided dy(k, of_dy, k.input(given)), dx(k, of_dx, k.output());
-    std::optional<Strided> taken;
-    if (given == 1) taken.emplace(k, context.input(0), k.input(0));
-    const std::vector<Tile> sizes = spatial_numbers(k, of_dy.shape), input_sizes = spatial_numbers(k, of_dx.shape);
-    const std::int64_t count = numel(window_.stride);
-    std::vector<Tile> total(static_cast<std::size_t>(count), tile::full_of(k.tile(), 0, sums));
-    // From the block's begin, at h * stride, it is `ahead` windows on to one whose first element is (h + ahead) * stride - low.
-    Dims first, length;
-    for (int i = 0; i < axes(); ++i) {
-      const std::int64_t s = window_.stride[i], reach = (window_.size[i] - 1) * window_.dilation[i];
-      first.push_back(divide_up(window_.low[i] - reach, s));
-      if (window_.low[i] - reach < 0) first[i] = -((reach - window_.low[i]) / s);
-      length.push_back((s - 1 + window_.low[i]) / s - first[i] + 1);
-    }
-    for (std::int64_t number = numel(length); number-- > 0;) {  // the last windows see elements by their first taps
-      std::vector<std::int64_t> ahead(static_cast<std::size_t>(axes()));
-      std::int64_t rest = number;
-      for (int i = axes(); i-- > 0; rest /= length[i]) ahead[static_cast<std::size_t>(i)] = first[i] + rest % length[i];
-      std::optional<Tile> value, tap;
-      for (std::int64_t inside = 0; inside < count; ++inside) {
-        const std::int64_t which = tap_at(inside, ahead);
-        if (which < 0) continue;
-        if (!value) {
-          std::vector<Tile> places;
-          Mask mask = k.mask();
-          for (int i = 0; i < axes(); ++i) {
-            const std::int64_t by = ahead[static_cast<std::size_t>(i)];
-            places.push_back(by == 0 ? k.at(i + 2) : k.at(i + 2) + by);
-            if (by < 0) mask = TileRows::both(mask, places.back() >= 0);
-            mask = TileRows::both(mask, places.back() < sizes[static_cast<std::size_t>(i)]);
-          }
-          value = k.load(dy(k.at(0), k.at(1), places), mask);
-          if (taken) tap = read((*taken)(k.at(0), k.at(1), places), mask, Pooling::kNoTap);
-          else value = *value / divisor(places, input_sizes, sums);
-        }
-        Tile& sum = total[static_cast<std::size_t>(inside)];
-        sum += tap ? where(*tap == which, *value, 0) : *value;
-      }
-    }
-    for (std::int64_t inside = 0; inside < count; ++inside) {
-      std::vector<Tile> places;
-      Mask mask = k.mask();
-      std::int64_t rest = inside;
-      std::vector<std::int64_t> within(static_cast<std::size_t>(axes()));
-      for (int i = axes(); i-- > 0; rest /= window_.stride[i]) within[static_cast<std::size_t>(i)] = rest % window_.stride[i];
-      for (int i = 0; i < axes(); ++i) {
-        const std::int64_t stride = window_.stride[i], by = within[static_cast<std::size_t>(i)];
-        places.push_back(stride == 1 ? k.at(i + 2) : k.at(i + 2) * stride + by);
-        if (stride > 1 && of_dx.shape[i + 2] % stride != 0 && by > 0)
-          mask = TileRows::both(mask, places.back() < input_sizes[static_cast<std::size_t>(i)]);
-      }
-      k.store(dx(k.at(0), k.at(1), places), total[static_cast<std::size_t>(inside)], mask);
-    }
-    k.launch();
-  }
-  /// The tap by which a window so many strides ahead of a block sees the block's element `inside`; -1 where it does not.
-  std::int64_t tap_at(std::int64_t inside, const std::vector<std::int64_t>& ahead) const {
-    std::int64_t tap = 0, size = 1;
-    for (int i = axes(); i-- > 0; inside /= window_.stride[i]) {
-      const std::int64_t below = inside % window_.stride[i] + window_.low[i] - ahead[static_cast<std::size_t>(i)] * window_.stride[i];
-      if (below < 0 || below % window_.dilation[i] != 0 || below / window_.dilation[i] >= window_.size[i]) return -1;
-      tap += below / window_.dilation[i] * size;
-      size *= window_.size[i];
-    }
-    return tap;
   }
 
   // Windows too large for taps: each that sees an element is searched for its first maximum.
@@ -368,7 +313,7 @@ class PoolingTilesOp final : public KernelOp {
       auto value = k.load(dy(k.at(0), k.at(1), window.places), TileRows::both(window.inside, k.mask()));
       sum += where(first == number, value, 0);
     }
-    k.store(Strided(k, of_dx, k.output())(k.at(0), k.at(1), input), sum, k.mask());
+    k.store(place_of(k, of_dx, k.output()), sum, k.mask());
     k.launch();
   }
 
