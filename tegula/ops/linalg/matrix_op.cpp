@@ -10,6 +10,7 @@
 #include "tegula/ops/linalg/small_matrices.h"
 #include "tegula/ops/op_families.h"
 #include "tegula/ops/shape/axes.h"
+#include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/matrix_buffers.h"
 
