@@ -36,6 +36,7 @@ void by_pieces(int threads, int pieces, const Body& body) {
 }
 
 constexpr std::int64_t kLibraryTriangle = 256, kLibraryCholesky = 256;  // the same where a fast library computes them
+constexpr std::int64_t kOwnCholesky = 128;  // up to which panels of our own are faster than a library
 constexpr std::int64_t kOwnTriangle = 64;  // up to which solve_triangle() and its products are faster than a library
 constexpr std::int64_t kMostLibrary = std::numeric_limits<int>::max();
 
@@ -225,8 +226,23 @@ void subtract_square(const Products<T>& products, std::int64_t n, std::int64_t k
   subtract_square(products, n - half, k, a.from(half, 0), c.from(half, half));
 }
 
+/// By panels from left to right.
 template <class T>
-std::int32_t cholesky(const Products<T>& products, Strided<T> a, std::int64_t n) {
+std::int32_t cholesky_by_panels(const Products<T>& products, Strided<T> a, std::int64_t n, T* work) {
+  for (std::int64_t c = 0; c < n; c += kPanel) {
+    const std::int64_t rows = n - c, columns = std::min(kPanel, rows), apart = panel_apart<T>(rows);
+    const Strided<T> here = a.from(c, c), below = here.from(columns, 0);
+    turn_matrix(here.data, a.row, rows, columns, work, apart);
+    if (const std::int32_t state = factor_symmetric_panel(work, rows, columns)) return state + static_cast<std::int32_t>(c);
+    turn_matrix<T>(work, apart, columns, rows, here.data, a.row);
+    subtract_square(products, rows - columns, columns, Strided<const T>(below), here.from(columns, columns));
+  }
+  return 0;
+}
+
+template <class T>
+std::int32_t cholesky(const Products<T>& products, Strided<T> a, std::int64_t n, T* work) {
+  if (n <= kOwnCholesky) return cholesky_by_panels(products, a, n, work);
   if (n <= kLibraryCholesky && a.row < kMostLibrary) {
     const LapackFunctions<T>* const f = fast_lapack<T>();
     bool suits = f != nullptr;
@@ -240,30 +256,11 @@ std::int32_t cholesky(const Products<T>& products, Strided<T> a, std::int64_t n)
       return info;
     }
   }
-  if (n <= kSmall) {
-    for (std::int64_t j = 0; j < n; ++j) {
-      const T* const row = &a(j, 0);
-      for (std::int64_t i = j; i < n; ++i) {
-        const T* const other = &a(i, 0);
-        T sum = 0;
-#pragma omp simd reduction(+ : sum)
-        for (std::int64_t p = 0; p < j; ++p) sum += row[p] * other[p];
-        a(i, j) -= sum;
-        if (i == j) {
-          if (!(a(j, j) > T(0))) return static_cast<std::int32_t>(j + 1);
-          a(j, j) = std::sqrt(a(j, j));
-        } else {
-          a(i, j) /= a(j, j);
-        }
-      }
-    }
-    return 0;
-  }
   const std::int64_t half = half_of(n), rest = n - half;
-  if (const std::int32_t state = cholesky(products, a, half)) return state;
+  if (const std::int32_t state = cholesky(products, a, half, work)) return state;
   solve_behind(products, Strided<const T>(a.transposed()), Diagonal::Stored, rest, half, a.from(half, 0));
   subtract_square(products, rest, half, Strided<const T>(a.from(half, 0)), a.from(half, half));
-  const std::int32_t state = cholesky(products, a.from(half, half), rest);
+  const std::int32_t state = cholesky(products, a.from(half, half), rest, work);
   return state == 0 ? 0 : state + static_cast<std::int32_t>(half);
 }
 
@@ -402,8 +399,8 @@ std::int32_t factor_lu(const Products<T>& products, T* a, std::int64_t m, std::i
 }
 
 template <class T>
-std::int32_t factor_cholesky(const Products<T>& products, T* a, std::int64_t n) {
-  return cholesky(products, Strided<T>{a, n, 1}, n);
+std::int32_t factor_cholesky(const Products<T>& products, T* a, std::int64_t n, T* work) {
+  return cholesky(products, Strided<T>{a, n, 1}, n, work);
 }
 
 #define TEGULA_BLOCKS(T)                                                                                                 \
@@ -413,7 +410,7 @@ std::int32_t factor_cholesky(const Products<T>& products, T* a, std::int64_t n) 
   template void solve_behind(const Products<T>&, Strided<const T>, Diagonal, std::int64_t, std::int64_t, Strided<T>);    \
   template std::int64_t lu_work<T>(std::int64_t);                                                                        \
   template std::int32_t factor_lu(const Products<T>&, T*, std::int64_t, std::int64_t, std::int64_t*, std::int64_t*, T*); \
-  template std::int32_t factor_cholesky(const Products<T>&, T*, std::int64_t);
+  template std::int32_t factor_cholesky(const Products<T>&, T*, std::int64_t, T*);
 TEGULA_BLOCKS(float)
 TEGULA_BLOCKS(double)
 #undef TEGULA_BLOCKS

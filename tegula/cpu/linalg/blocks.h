@@ -64,12 +64,12 @@ void solve_behind(const Products<T>& products, Strided<const T> t, Diagonal diag
 template <class T>
 std::int32_t factor_lu(const Products<T>& products, T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots, std::int64_t* order,
                        T* work);
-/// Elements of `work`, which is aligned to 64 bytes.
-template <class T>
-std::int64_t lu_work(std::int64_t m);
 /// A = L Lᵀ in the lower triangle of `a`, by rows. Returns 0, or the order of the first leading block that is not positive definite.
 template <class T>
-std::int32_t factor_cholesky(const Products<T>& products, T* a, std::int64_t n);
+std::int32_t factor_cholesky(const Products<T>& products, T* a, std::int64_t n, T* work);
+/// Elements of `work` for both, which is aligned to 64 bytes: of m rows.
+template <class T>
+std::int64_t lu_work(std::int64_t m);
 
 /// Householder's reflectors in blocks: H = I - V T Vᵀ (Schreiber and Van Loan, 1989).
 inline constexpr std::int64_t kReflectors = 32;  // of a block

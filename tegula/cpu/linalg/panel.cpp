@@ -48,8 +48,9 @@ T greatest_size(const T* x, std::int64_t count) {
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
-/// Rows behind `done` of the columns behind column `c`, minus that column's multiples by its pivot's row. Returns the greatest size in the next one, NaN left out.
-template <class T>
+/// Rows behind `done` of the columns behind column `c`, minus that column's multiples by its pivot's row, or by its own numbers where the matrix is symmetric. Returns the
+/// greatest size in the next one, NaN left out.
+template <bool kSymmetric, class T>
 T update(T* a, std::int64_t m, std::int64_t n, std::int64_t c) {
   const hn::ScalableTag<T> d;
   using V = hn::Vec<decltype(d)>;
@@ -60,9 +61,9 @@ T update(T* a, std::int64_t m, std::int64_t n, std::int64_t c) {
     const V l = hn::Load(d, column + i);
     for (std::int64_t j = done; j < n; ++j) {
       T* const to = a + j * apart;
-      const V before = hn::Load(d, to + i), after = only(hn::NegMulAdd(l, hn::Set(d, to[c]), before), before);
+      const V before = hn::Load(d, to + i), after = only(hn::NegMulAdd(l, hn::Set(d, kSymmetric ? column[j] : to[c]), before), before);
       hn::Store(after, d, to + i);
-      if (j > done) continue;
+      if (kSymmetric || j > done) continue;
       const V size = only(hn::Abs(after), hn::Zero(d));
       most = hn::IfThenElse(hn::Gt(size, most), size, most);
     }
@@ -74,11 +75,44 @@ T update(T* a, std::int64_t m, std::int64_t n, std::int64_t c) {
   return hn::GetLane(hn::MaxOfLanes(d, most));
 }
 
+/// Divides numbers from row `first` on.
+template <class T>
+void scale(T* column, std::int64_t first, std::int64_t m, T divisor) {
+  const hn::ScalableTag<T> d;
+  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d));
+  constexpr T kLeast = 8 * std::numeric_limits<T>::min();  // whose reciprocal is a number
+  const bool multiplies = std::abs(divisor) >= kLeast && std::abs(divisor) <= T(1) / kLeast;
+  const auto factor = hn::Set(d, multiplies ? T(1) / divisor : divisor);
+  const auto scaled = [&](auto x) HWY_ATTR { return multiplies ? hn::Mul(x, factor) : hn::Div(x, factor); };
+  std::int64_t i = first / lanes * lanes;
+  const auto before = hn::Load(d, column + i);
+  hn::Store(hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(first - i)), before, scaled(before)), d, column + i);
+  for (i += lanes; i < m; i += lanes) hn::Store(scaled(hn::Load(d, column + i)), d, column + i);
+}
+
+template <class T>
+void fill_between(T* a, std::int64_t m, std::int64_t n) {
+  const std::int64_t apart = panel_apart<T>(m);
+  for (std::int64_t j = 0; j < n; ++j) std::fill(a + j * apart + m, a + (j + 1) * apart, T(0));
+}
+
+template <class T>
+std::int32_t symmetric_panel(T* a, std::int64_t m, std::int64_t n) {
+  fill_between(a, m, n);
+  for (std::int64_t c = 0; c < n; ++c) {
+    T* const column = a + c * panel_apart<T>(m);
+    if (!(column[c] > T(0))) return static_cast<std::int32_t>(c + 1);
+    column[c] = std::sqrt(column[c]);
+    scale(column, c + 1, m, column[c]);
+    if (c + 1 < n) update<true>(a, m, n, c);
+  }
+  return 0;
+}
+
 template <class T>
 void panel(T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots) {
-  const hn::ScalableTag<T> d;
-  const std::int64_t lanes = static_cast<std::int64_t>(hn::Lanes(d)), apart = panel_apart<T>(m), count = std::min(m, n);
-  for (std::int64_t j = 0; j < n; ++j) std::fill(a + j * apart + m, a + (j + 1) * apart, T(0));
+  const std::int64_t apart = panel_apart<T>(m), count = std::min(m, n);
+  fill_between(a, m, n);
   T most = greatest_size(a, m);
   for (std::int64_t c = 0; c < count; ++c) {
     T* const column = a + c * apart;
@@ -86,18 +120,8 @@ void panel(T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots) {
     pivots[c] = best;
     if (best != c)
       for (std::int64_t j = 0; j < n; ++j) std::swap(a[j * apart + c], a[j * apart + best]);
-    const T pivot = column[c];
-    if (pivot != T(0)) {
-      constexpr T kLeast = 8 * std::numeric_limits<T>::min();  // whose reciprocal is a number
-      const bool multiplies = std::abs(pivot) >= kLeast && std::abs(pivot) <= T(1) / kLeast;
-      const auto factor = hn::Set(d, multiplies ? T(1) / pivot : pivot);
-      const auto scaled = [&](auto x) HWY_ATTR { return multiplies ? hn::Mul(x, factor) : hn::Div(x, factor); };
-      std::int64_t i = (c + 1) / lanes * lanes;
-      const auto first = hn::Load(d, column + i);
-      hn::Store(hn::IfThenElse(hn::FirstN(d, static_cast<std::size_t>(c + 1 - i)), first, scaled(first)), d, column + i);
-      for (i += lanes; i < m; i += lanes) hn::Store(scaled(hn::Load(d, column + i)), d, column + i);
-    }
-    if (c + 1 < n) most = update(a, m, n, c);
+    if (column[c] != T(0)) scale(column, c + 1, m, column[c]);
+    if (c + 1 < n) most = update<false>(a, m, n, c);
   }
 }
 
@@ -154,6 +178,8 @@ void triangle(const SmallTriangle<T>& s, T* x, std::int64_t apart, std::int64_t 
 
 void panel_f32(float* a, std::int64_t m, std::int64_t n, std::int64_t* pivots) { panel(a, m, n, pivots); }
 void panel_f64(double* a, std::int64_t m, std::int64_t n, std::int64_t* pivots) { panel(a, m, n, pivots); }
+std::int32_t symmetric_f32(float* a, std::int64_t m, std::int64_t n) { return symmetric_panel(a, m, n); }
+std::int32_t symmetric_f64(double* a, std::int64_t m, std::int64_t n) { return symmetric_panel(a, m, n); }
 void triangle_f32(const SmallTriangle<float>& t, float* x, std::int64_t apart, std::int64_t right) { triangle(t, x, apart, right); }
 void triangle_f64(const SmallTriangle<double>& t, double* x, std::int64_t apart, std::int64_t right) { triangle(t, x, apart, right); }
 
@@ -166,12 +192,16 @@ namespace tegula::host {
 namespace {
 HWY_EXPORT(panel_f32);
 HWY_EXPORT(panel_f64);
+HWY_EXPORT(symmetric_f32);
+HWY_EXPORT(symmetric_f64);
 HWY_EXPORT(triangle_f32);
 HWY_EXPORT(triangle_f64);
 }  // namespace
 
 void factor_panel(float* a, std::int64_t m, std::int64_t n, std::int64_t* pivots) { HWY_DYNAMIC_DISPATCH(panel_f32)(a, m, n, pivots); }
 void factor_panel(double* a, std::int64_t m, std::int64_t n, std::int64_t* pivots) { HWY_DYNAMIC_DISPATCH(panel_f64)(a, m, n, pivots); }
+std::int32_t factor_symmetric_panel(float* a, std::int64_t m, std::int64_t n) { return HWY_DYNAMIC_DISPATCH(symmetric_f32)(a, m, n); }
+std::int32_t factor_symmetric_panel(double* a, std::int64_t m, std::int64_t n) { return HWY_DYNAMIC_DISPATCH(symmetric_f64)(a, m, n); }
 void solve_triangle(const SmallTriangle<float>& t, float* x, std::int64_t apart, std::int64_t right) {
   HWY_DYNAMIC_DISPATCH(triangle_f32)(t, x, apart, right);
 }

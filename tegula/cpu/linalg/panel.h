@@ -20,6 +20,11 @@ constexpr std::int64_t panel_apart(std::int64_t rows) {
 void factor_panel(float* a, std::int64_t m, std::int64_t n, std::int64_t* pivots);
 void factor_panel(double* a, std::int64_t m, std::int64_t n, std::int64_t* pivots);
 
+/// A = L Lᵀ in place, A (m, n) the first columns of a symmetric matrix, of which what is on and below the diagonal is read; they lie as above. Returns 0, or the order of the first
+/// leading block that is not positive definite.
+std::int32_t factor_symmetric_panel(float* a, std::int64_t m, std::int64_t n);
+std::int32_t factor_symmetric_panel(double* a, std::int64_t m, std::int64_t n);
+
 /// T X = B in place: X (n, right) by rows, `apart` from one to the next, n <= kTriangle; T the upper or lower triangle of t, whose element (i, j) is
 /// t[i * row + j * column], with ones on its diagonal or what is stored.
 template <class T>

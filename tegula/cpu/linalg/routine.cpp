@@ -35,7 +35,7 @@ template <class T>
 std::int64_t own_work(const MatrixRoutine& d) {
   switch (d.routine) {
     case Routine::LU: return lu_work<T>(d.rows) + static_cast<std::int64_t>(sizeof(std::int64_t) / sizeof(T)) * d.least() + 64;
-    case Routine::Cholesky:
+    case Routine::Cholesky: return lu_work<T>(d.rows);
     case Routine::TriangularSolve: return 0;
     case Routine::QR: return d.least() + qr_work(d.rows, d.full ? std::max(d.rows, d.columns) : d.columns);
     case Routine::SymmetricEigen: return symmetric_eigen_work(d.columns);
@@ -57,7 +57,7 @@ void run_own(const MatrixRoutine& d, const Products<T>& products, T* a, std::spa
       if (!d.transposed) turn_matrix(a, n, m, n, values(1), m);
       return;
     }
-    case Routine::Cholesky: state() = factor_cholesky(products, a, n); return;
+    case Routine::Cholesky: state() = factor_cholesky(products, a, n, work); return;
     case Routine::TriangularSolve: {
       Strided<const T> t{values(0), n, 1};
       if (d.transposed) t = t.transposed();
