@@ -57,7 +57,10 @@ void run_own(const MatrixRoutine& d, const Products<T>& products, T* a, std::spa
       if (!d.transposed) turn_matrix(a, n, m, n, values(1), m);
       return;
     }
-    case Routine::Cholesky: state() = factor_cholesky(products, a, n, work); return;
+    case Routine::Cholesky:
+      state() = factor_cholesky(products, a, n, work);
+      for (std::int64_t i = 0; i < n && d.full; ++i) std::fill(a + i * n + i + 1, a + (i + 1) * n, T(0));
+      return;
     case Routine::TriangularSolve: {
       Strided<const T> t{values(0), n, 1};
       if (d.transposed) t = t.transposed();

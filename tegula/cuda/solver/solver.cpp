@@ -82,7 +82,7 @@ bool solves(Context& context, const runtime::MatrixRoutine& d) {
   constexpr std::int64_t kMost = std::numeric_limits<int>::max();
   if (d.routine == Routine::Eigen || std::min({d.batch, d.rows, d.columns}) == 0) return false;
   if (d.routine == Routine::TriangularSolve && d.right == 0) return false;
-  if (d.routine == Routine::LU && d.transposed) return false;
+  if ((d.routine == Routine::LU && d.transposed) || (d.routine == Routine::Cholesky && d.full)) return false;
   if (std::max({d.batch, d.rows, d.columns, d.right}) >= kMost || d.rows * d.columns >= kMost) return false;
   return solver(context) != nullptr;
 }

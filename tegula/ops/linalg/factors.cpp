@@ -83,10 +83,10 @@ Tensor lu_solve(const LUFactors& factors, Arg of_b, const LUSolveOptions& option
 Tensor cholesky(Arg of_a) {
   const In frame("cholesky", of_a.loc);
   const ops::Matrix a = ops::matrix_of("cholesky", of_a, ops::Extents2::Square);
-  const auto parts = ops::matrix_routine({.routine = Routine::Cholesky}, {a.x}, of_a.loc);
+  const auto parts = ops::matrix_routine({.routine = Routine::Cholesky, .full = true}, {a.x}, of_a.loc);
   const Tensor l = ops::checked("cholesky", parts[0], parts[1] != 0, "a matrix that is not positive definite",
                                 "add a small number to its diagonal, or take lu or eigh", of_a.loc);
-  return a.back(tril(l));
+  return a.back(l);
 }
 
 Tensor cholesky_solve(Arg of_l, Arg of_b) {

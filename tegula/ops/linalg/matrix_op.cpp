@@ -10,6 +10,7 @@
 #include "tegula/ops/linalg/small_matrices.h"
 #include "tegula/ops/op_families.h"
 #include "tegula/ops/shape/axes.h"
+#include "tegula/ops/shape/join.h"
 #include "tegula/ops/shape/shape.h"
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/matrix_buffers.h"
@@ -144,6 +145,13 @@ std::vector<Tensor> MatrixOp::spelled_out(const runtime::Device& device, std::sp
     form.transposed = true;
     auto parts = matrix_routine(form, {transpose(a)}, a.node()->origin().where);
     parts[0] = transpose(parts[0]);
+    return parts;
+  }
+  if (d.routine == Routine::Cholesky && d.full && !device.takes(d)) {
+    MatrixRoutine form = form_;
+    form.full = false;
+    auto parts = matrix_routine(form, {a}, a.node()->origin().where);
+    parts[0] = tril(parts[0]);
     return parts;
   }
   if (!suits_tiles(device, d)) return {};
