@@ -76,11 +76,13 @@ void measure(const Problem& p) {
            (do_bench_cudagraph([&](const std::vector<Tensor>& y) { return std::vector<Tensor>{f(p, y)}; }, x, options).median() * 1e-3) /
            1e12;
   };
-  constexpr Blocks kChoices[] = {{64, 64}, {128, 64}, {64, 128}, {128, 128}};
+  constexpr Blocks kChoices[] = {{64, 64}, {128, 64}, {64, 128}, {128, 128}, {64, 256}};
+  const auto fits = [&](const Blocks& one) { return one.queries < 256 || p.width <= 64; };  // registers
   double own = 0, peer = 0, rates[std::size(kChoices)] = {};
   for (int turn = 0; turn < 2; ++turn) {
     peer = std::max(peer, rate(library));
     for (std::size_t i = 0; i < std::size(kChoices); ++i) {
+      if (!fits(kChoices[i])) continue;
       rates[i] = std::max(rates[i], rate([&](const Problem& one, const std::vector<Tensor>& y) { return ours(one, y, kChoices[i]); }));
       own = std::max(own, rates[i]);
     }
@@ -89,7 +91,8 @@ void measure(const Problem& p) {
               static_cast<long long>(p.batch), static_cast<long long>(p.heads), static_cast<long long>(p.length),
               static_cast<long long>(p.width), p.causal ? "causal" : "full  ", peer, own, own / peer);
   for (std::size_t i = 0; i < std::size(kChoices); ++i)
-    std::printf(" %lldx%lld %.0f", static_cast<long long>(kChoices[i].keys), static_cast<long long>(kChoices[i].queries), rates[i]);
+    if (fits(kChoices[i]))
+      std::printf(" %lldx%lld %.0f", static_cast<long long>(kChoices[i].keys), static_cast<long long>(kChoices[i].queries), rates[i]);
   std::printf(")\n");
   std::fflush(stdout);
 }
