@@ -1,5 +1,5 @@
-// LU, Cholesky and triangular systems: recursion puts nearly all of the work into products (Toledo, 1997). The smallest blocks are those of a fast LAPACK where there is
-// one, whose sizes do not depend on the number of threads: so the bits do not.
+// LU, Cholesky and triangular systems: recursion puts nearly all of the work into products (Toledo, 1997), which a fast BLAS computes where there is one. No size that is
+// asked of it depends on the number of threads: so the bits do not.
 
 #include "tegula/cpu/linalg/blocks.h"
 
@@ -24,7 +24,7 @@ constexpr std::int64_t kSmall = 32;  // of a triangle that is solved or factored
 constexpr std::int64_t kCompact = 64;  // columns of an LU that are copied to where they lie close to each other
 
 /// How many pieces work is cut into, which threads then share: as many on any number of threads, because a library sums pieces of other sizes in other orders.
-int pieces_of(double operations) { return operations < 4e6 ? 1 : operations < 1e8 ? 2 : operations < 1e9 ? 4 : 16; }
+int pieces_of(double operations) { return operations < 4e6 ? 1 : operations < 1e8 ? 2 : operations < 1e9 ? 4 : 8; }
 
 /// body(piece, pieces, part) of each, the parts side by side.
 template <class Body>
@@ -37,7 +37,6 @@ void by_pieces(int threads, int pieces, const Body& body) {
 
 constexpr std::int64_t kLibraryTriangle = 256, kLibraryCholesky = 256;  // the same where a fast library computes them
 constexpr std::int64_t kOwnCholesky = 128;  // up to which panels of our own are faster than a library
-constexpr std::int64_t kOwnTriangle = 64;  // up to which solve_triangle() and its products are faster than a library
 constexpr std::int64_t kMostLibrary = std::numeric_limits<int>::max();
 
 /// Numbers whose reciprocals the library may form. Not NaN.
@@ -63,21 +62,18 @@ struct Triangle {
   explicit Triangle(Strided<const T> t) : data(t.data), stride(static_cast<int>(std::max(t.row, t.column))), by_rows(t.column == 1) {}
 };
 
-/// X in place, by trsm: T X = B of X (n, right), or X T = B of X (right, n), with contiguous rows.
+/// X (m, n), with contiguous rows: X T = B in place, T the upper triangle of t, by trsm.
 template <class T>
-bool solved_by_library(Strided<const T> t, bool is_upper, bool behind, Diagonal diagonal, std::int64_t n, Strided<T> x,
-                       std::int64_t right) {
+bool solved_by_library(Strided<const T> t, Diagonal diagonal, std::int64_t m, std::int64_t n, Strided<T> x) {
   const LapackFunctions<T>* const f = fast_lapack<T>();
-  if (!f || (!behind && n <= kOwnTriangle) || n > kLibraryTriangle || right >= kMostLibrary || x.row >= kMostLibrary ||
-      !Triangle<T>::suits(t, diagonal, n))
-    return false;
+  if (!f || n > kLibraryTriangle || m >= kMostLibrary || x.row >= kMostLibrary || !Triangle<T>::suits(t, diagonal, n)) return false;
   const Triangle<T> triangle(t);
-  // By columns X is its transpose, to which Tᵀ is applied from the other side.
-  const char *const stored = is_upper != triangle.by_rows ? "U" : "L", *const turned = triangle.by_rows ? "N" : "T";
+  // By columns X is its transpose, to which Tᵀ is applied from the left.
+  const char *const stored = triangle.by_rows ? "L" : "U", *const turned = triangle.by_rows ? "N" : "T";
   const T one = 1;
-  const int order = static_cast<int>(n), others = static_cast<int>(right), stride = static_cast<int>(x.row);
-  f->trsm(behind ? "L" : "R", stored, turned, diagonal == Diagonal::Ones ? "U" : "N", behind ? &order : &others, behind ? &others : &order,
-          &one, triangle.data, &triangle.stride, x.data, &stride, 1, 1, 1, 1);
+  const int order = static_cast<int>(n), others = static_cast<int>(m), stride = static_cast<int>(x.row);
+  f->trsm("L", stored, turned, diagonal == Diagonal::Ones ? "U" : "N", &order, &others, &one, triangle.data, &triangle.stride, x.data,
+          &stride, 1, 1, 1, 1);
   return true;
 }
 
@@ -118,7 +114,6 @@ void lower(const Products<T>& products, Strided<const T> t, Diagonal diagonal, s
   if (n <= kTriangle)
     return solve_triangle({.t = t.data, .row = t.row, .column = t.column, .n = n, .upper = false, .ones = diagonal == Diagonal::Ones},
                           x.data, x.row, right);
-  if (solved_by_library(t, false, false, diagonal, n, x, right)) return;
   const std::int64_t half = half_of(n);
   lower(products, t, diagonal, half, x, right);
   products.subtract(n - half, right, half, t.from(half, 0), x, x.from(half, 0));
@@ -130,7 +125,6 @@ void upper(const Products<T>& products, Strided<const T> t, Diagonal diagonal, s
   if (n <= kTriangle)
     return solve_triangle({.t = t.data, .row = t.row, .column = t.column, .n = n, .upper = true, .ones = diagonal == Diagonal::Ones},
                           x.data, x.row, right);
-  if (solved_by_library(t, true, false, diagonal, n, x, right)) return;
   const std::int64_t half = half_of(n);
   upper(products, t.from(half, half), diagonal, n - half, x.from(half, 0), right);
   products.subtract(half, right, n - half, t.from(0, half), x.from(half, 0), x);
@@ -139,7 +133,7 @@ void upper(const Products<T>& products, Strided<const T> t, Diagonal diagonal, s
 
 template <class T>
 void behind(const Products<T>& products, Strided<const T> t, Diagonal diagonal, std::int64_t m, std::int64_t n, Strided<T> x) {
-  if (solved_by_library(t, true, true, diagonal, n, x, m)) return;
+  if (solved_by_library(t, diagonal, m, n, x)) return;
   if (n <= kSmall) {
     std::array<T, kSmall * kSmall> block;  // contiguous, however t lies
     for (std::int64_t p = 0; p < n; ++p)
