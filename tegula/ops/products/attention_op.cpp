@@ -127,8 +127,10 @@ class AnyAttention : public LibraryOp, public Composed, public InTiles {
  protected:
   /// True if tile programs are to compute it on a device without a call for it: the plain ops would hold all scores.
   bool keeps_scores_in_tiles(const runtime::Device& device, std::span<const Tensor> inputs) const {
-    constexpr std::int64_t kLeast = 64 * 64;  // fewer scores of a head are plain ops
-    if (!device.traits().many_instances || inputs[0].shape()[2] * inputs[1].shape()[2] < kLeast || is_call_of(device, inputs)) return false;
+    constexpr std::int64_t kLeast =
+        64 * 64;  // fewer scores of a head are plain ops; the programs have blocks of so many, which are tiles of the device or too large
+    if (!device.traits().many_instances || device.tiles().elements < kLeast) return false;
+    if (inputs[0].shape()[2] * inputs[1].shape()[2] < kLeast || is_call_of(device, inputs)) return false;
     const Shape shapes[] = {inputs[0].shape(), inputs[1].shape(), inputs[2].shape()};
     const DType dtype = inputs[0].dtype();
     return backward_ ? describes_attention_tiles_backward(form_, shapes, dtype) : describes_attention_tiles(form_, shapes, dtype);

@@ -329,6 +329,7 @@ TEST(AttentionTiles, StandForAttentionThatADeviceHasNoCallFor) {
       names.insert(program.name);
       return runtime::cpu().compile(program);
     };
+    device.preference = gpu::tiles_for({.architecture = 90, .multiprocessors = 132});
     const test::OnDevice here(device);
     const PrecisionScope scope(precision);
     auto compiled = jit(both);
@@ -340,6 +341,21 @@ TEST(AttentionTiles, StandForAttentionThatADeviceHasNoCallFor) {
     for (const char* name : {"attention_tiles", "attention_tiles_of_keys", "attention_tiles_of_queries"})
       EXPECT_TRUE(names.contains(name)) << name;
   }
+}
+
+TEST(AttentionTiles, StandForNothingWhereBlocksHaveLittleSharedMemory) {
+  auto& device = test::QueuedDevice::create();
+  std::set<std::string> names;
+  device.make_kernel = [&](const tile::Program& program) {
+    names.insert(program.name);
+    return runtime::cpu().compile(program);
+  };
+  device.preference = gpu::tiles_for({.architecture = 75, .multiprocessors = 40});
+  const test::OnDevice here(device);
+  const Tensor q = drawn({1, 2, 80, 32}, f16), mask = drawn({1, 1, 80, 80}) > -0.5;
+  auto compiled = jit([](const Tensor& x, const Tensor& seen) { return scaled_dot_product_attention(x, x, x, {.mask = seen}); });
+  compiled(q, mask).to_host<double>();
+  EXPECT_FALSE(names.contains("attention_tiles"));
 }
 
 TEST(AttentionTiles, SayWhatTheyDoNotDescribe) {
