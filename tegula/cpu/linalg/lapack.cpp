@@ -96,7 +96,7 @@ std::string linear_algebra_library() {
   const host::Lapack* const library = host::lapack();
   if (!library) return "our own (no libopenblas.so.0 and no liblapack.so.3, or TEGULA_LAPACK=none)";
   if (!library->fast) return library->name + " for svd and eig, our own for the rest";
-  return library->name + " for svd, eig, eigh and blocks of lu, cholesky and triangles, our own for the rest";
+  return library->name + " for svd, eig, eigh, products and blocks of cholesky, our own for the rest";
 }
 
 }  // namespace tegula::runtime

@@ -11,7 +11,7 @@
 namespace tegula::host {
 
 /// True for general eigenvalues and SVD where there is a LAPACK, and for symmetric eigenvalues from 100 rows on where it is a fast one. Factors and triangular systems
-/// are cut by our own recursion, which shares them out between our threads, and whose smallest blocks a fast library computes (blocks.cpp): its own threads would wait for
+/// are cut by our own recursion, which shares them out between our threads, and whose products a fast library computes (blocks.cpp): its own threads would wait for
 /// each other without end where processors are shared.
 bool by_library(const runtime::MatrixRoutine& d);
 /// Elements of `work`.
