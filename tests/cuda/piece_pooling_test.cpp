@@ -1,4 +1,4 @@
-// Max pooling in pieces on the CPU, beside the same by elements.
+// Max pooling in pieces on the CPU, against the naive loops.
 
 #include "tegula/cuda/handwritten/piece_pooling.h"
 
@@ -27,7 +27,7 @@ Pooling pooling(int size, int window, int stride, int low, int high, int dilatio
           .pad_high = {high, high}};
 }
 
-TEST(PiecePooling, IsTheSameByElementsAlsoWithTiesAndNan) {
+TEST(PiecePooling, MatchesThePlainKernelsAlsoWithTiesAndNan) {
   for (int way = 0; way < 4; ++way) {  // backward, the maxima, the taps, both
     const bool backward = way == 0;
     for (Pooling d : {pooling(7, 3, 2, 1, 1, 1, backward), pooling(6, 2, 2, 0, 0, 1, backward), pooling(8, 3, 1, 2, 1, 2, backward),
@@ -42,7 +42,7 @@ TEST(PiecePooling, IsTheSameByElementsAlsoWithTiesAndNan) {
       Pooling forward = d;
       forward.backward = false, forward.wants_taps = true;
       test::Tensor y(f32, d.output.layout);
-      emulate(piece_pooling(forward, false).value(), std::vector<void*>{x.data(), y.data(), taps.data()});
+      emulate(pooling_kernel(forward), std::vector<void*>{x.data(), y.data(), taps.data()});
       const auto run = [&](const PlainKernel& kernel, test::Tensor& result, test::Tensor& found) {
         if (backward) emulate(kernel, std::vector<void*>{taps.data(), dy.data(), result.data()});
         else emulate(kernel, std::vector<void*>{x.data(), d.wants_values ? result.data() : nullptr, d.wants_taps ? found.data() : nullptr});
@@ -52,7 +52,7 @@ TEST(PiecePooling, IsTheSameByElementsAlsoWithTiesAndNan) {
       const Layout& layout = backward ? d.input.layout : d.output.layout;
       test::Tensor got(f32, layout), want(f32, layout), got_taps(u8, d.output.layout), want_taps(u8, d.output.layout);
       run(*pieces, got, got_taps);
-      run(piece_pooling(d, false).value(), want, want_taps);
+      run(pooling_kernel(d), want, want_taps);
       got.for_each([&](const Dims& i) {
         if (std::isnan(want(i))) EXPECT_TRUE(std::isnan(got(i))) << to_string(i);
         else EXPECT_EQ(got(i), want(i)) << to_string(i);

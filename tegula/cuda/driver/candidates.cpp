@@ -74,7 +74,6 @@ std::vector<Candidate> ways(Context& context, const runtime::Attention& d) {
 }
 std::vector<Candidate> ways(Context&, const std::monostate&) { return {}; }
 std::vector<Candidate> ways(Context&, const runtime::Packing&) { return {}; }
-std::vector<Candidate> ways(Context&, const runtime::Pooling& d) { return std::vector<Candidate>(pools(d) ? 1 : 0, {d}); }
 std::vector<Candidate> ways(Context& context, const runtime::MatrixRoutine& d) {
   return std::vector<Candidate>(solves(context, d) ? 1 : 0, {d});
 }

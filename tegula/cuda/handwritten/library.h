@@ -15,8 +15,6 @@ void request_convolution(Context& context, const runtime::Convolution& descripti
 
 std::unique_ptr<runtime::Call> make_matmul(Context& context, const runtime::Matmul& description);
 std::unique_ptr<runtime::Call> make_convolution(Context& context, const runtime::Convolution& description);
-/// Whether there is a kernel of its own: of maxima of channels-last images.
-bool pools(const runtime::Pooling& description);
 std::unique_ptr<runtime::Call> make_pooling(Context& context, const runtime::Pooling& description);
 std::unique_ptr<runtime::Call> make_scatter_sum(Context& context, const runtime::ScatterSum& description);
 std::unique_ptr<runtime::Call> make_grouped_sum(Context& context, const runtime::GroupedSum& description);

@@ -1,4 +1,4 @@
-// Maxima of channels-last images on the GPU, by kernels over pieces of pixels: cuDNN's have other rules for ties, NaN and dilation. All other poolings are tile programs.
+// Pooling on the GPU: plain kernels, because cuDNN's have other rules for ties, NaN and dilation.
 
 #include <algorithm>
 #include <bit>
@@ -16,22 +16,27 @@ namespace tegula::gpu {
 namespace {
 
 using runtime::Pooling;
+using runtime::PoolingKind;
 
 class PoolingCall : public runtime::Call {
  public:
-  PoolingCall(Context& context, const Pooling& d) : context_(context), d_(d), pieces_(context, piece_pooling(d).value()) {}
+  PoolingCall(Context& context, const Pooling& d) : context_(context), d_(d) {
+    if (const auto pieces = piece_pooling(d)) pieces_.emplace(context, *pieces);
+    else kernel_.emplace(context, pooling_kernel(d));
+  }
 
   void run(std::span<void* const> buffers, const runtime::RunOptions&) const override {
     context_.enter();
-    const bool aligned = in_pieces(buffers);
-    if (!aligned && !elements_) elements_.emplace(context_, piece_pooling(d_, false).value());  // for slices that begin anywhere
-    const LoadedKernel& kernel = aligned ? pieces_ : *elements_;
+    const bool pieces = pieces_ && in_pieces(buffers);
+    if (!pieces && !kernel_) kernel_.emplace(context_, pooling_kernel(d_));  // for slices that begin anywhere
+    const LoadedKernel& kernel = pieces ? *pieces_ : *kernel_;
     if (buffers.size() == 3) kernel.launch({buffers[0], buffers[1], buffers[2]});
     else kernel.launch({buffers[0], buffers[1]});
     context_.queued("pooling");
   }
   std::string describe() const override {
-    return std::string("kernel over pieces, max pooling ") + (d_.backward ? "backward " : "") + to_string(d_.input.layout.shape) + " -> " +
+    return std::string(pieces_ ? "kernel over pieces, " : "plain kernel ") + (d_.kind == PoolingKind::Max ? "max" : "average") +
+           (d_.backward ? " pooling backward " : " pooling ") + to_string(d_.input.layout.shape) + " -> " +
            to_string(d_.output.layout.shape);
   }
 
@@ -42,17 +47,14 @@ class PoolingCall : public runtime::Call {
 
   Context& context_;
   Pooling d_;
-  LoadedKernel pieces_;
-  mutable std::optional<LoadedKernel> elements_;
+  mutable std::optional<LoadedKernel> kernel_;
+  std::optional<LoadedKernel> pieces_;
 };
 
 }  // namespace
 
-bool pools(const Pooling& description) { return piece_pooling(description).has_value(); }
-
 std::unique_ptr<runtime::Call> make_pooling(Context& context, const Pooling& description) {
   runtime::check(description);
-  if (!pools(description)) throw Error({.op = "pooling", .got = "one without a call", .expected = "maxima of channels-last images"});
   return std::make_unique<PoolingCall>(context, description);
 }
 

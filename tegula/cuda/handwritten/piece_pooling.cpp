@@ -19,10 +19,10 @@ PlainKernel kernel_of(const char* name, const PlainSource& source, std::int64_t 
 
 }  // namespace
 
-std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d, bool aligned) {
-  const auto size = static_cast<std::int64_t>(size_of(d.dtype())), pieces = 16 / size, piece = aligned ? pieces : 1;
+std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d) {
+  const auto piece = static_cast<std::int64_t>(16 / size_of(d.dtype()));
   const Shape &x = d.input.layout.shape, &y = d.output.layout.shape;
-  if (d.kind != runtime::PoolingKind::Max || x.rank() != 4 || x[1] % pieces != 0 || numel(x) == 0 || numel(y) == 0) return std::nullopt;
+  if (d.kind != runtime::PoolingKind::Max || x.rank() != 4 || x[1] % piece != 0 || numel(x) == 0 || numel(y) == 0) return std::nullopt;
   const auto input = ordered_slice(d.input.layout, ChannelOrder::Last, d.dtype()),
              output = ordered_slice(d.output.layout, ChannelOrder::Last, d.dtype());
   if (!input || !output || ((d.backward || d.wants_taps) && !lies_ordered(d.taps_layout(), ChannelOrder::Last))) return std::nullopt;
@@ -32,7 +32,6 @@ std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d, bool aligned
   const std::int64_t rows = each_alone ? 1 : d.stride[0], columns = each_alone ? 1 : d.stride[1];
   PlainSource source(d.dtype(), {d.input.layout, d.output.layout});
   const std::pair<const char*, std::int64_t> values[] = {{"PIECE", piece},
-                                                         {"PIECE_BYTES", piece * size},
                                                          {"BATCH", x[0]},
                                                          {"C", x[1]},
                                                          {"IN_PIXEL", input->strides[3]},
@@ -60,7 +59,7 @@ std::optional<PlainKernel> piece_pooling(const runtime::Pooling& d, bool aligned
   }
   if (d.wants_taps) {
     source.add(kFirstTap);
-  } else if (is_half(d.dtype()) && aligned) {
+  } else if (is_half(d.dtype())) {
     source.add(kPairs + std::string(kMaximum), {{"PAIR", d.dtype() == bf16 ? "bf16x2" : "f16x2"},
                                                 {"LEAST", d.dtype() == bf16 ? "0xff80ff80" : "0xfc00fc00"}});  // -inf twice
   } else {

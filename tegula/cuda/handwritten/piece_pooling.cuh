@@ -2,7 +2,7 @@
 // @NAME@ stands for what that file fills in.
 
 #pragma region Pieces
-struct alignas(PIECE_BYTES) Piece { Element e[PIECE]; };
+struct alignas(16) Piece { Element e[PIECE]; };
 struct alignas(PIECE) Taps { unsigned char e[PIECE]; };
 #define NO_TAP 255
 #pragma endregion
@@ -37,13 +37,13 @@ __device__ inline Word larger(Word a, Word b) {
 
 /// What a window is searched for where its maximum alone is wanted.
 #pragma region Maximum
-struct alignas(PIECE_BYTES) Best {
-  Word e[PIECE_BYTES / sizeof(Word)];
+struct alignas(16) Best {
+  Word e[16 / sizeof(Word)];
   __device__ Best() { for (Word& word : e) word = LEAST; }
   __device__ void take(const Element* x, int) {
     const Best piece = *(const Best*)x;
 #pragma unroll
-    for (int i = 0; i < PIECE_BYTES / sizeof(Word); ++i) e[i] = larger(e[i], piece.e[i]);
+    for (int i = 0; i < 16 / sizeof(Word); ++i) e[i] = larger(e[i], piece.e[i]);
   }
   __device__ void write(Element* y, unsigned char*) const { *(Best*)y = *this; }
 };

@@ -9,7 +9,7 @@
 namespace tegula::gpu {
 
 /// Forward: (input, output, taps), those that are wanted; backward: (taps, output gradient, input gradient). Nothing where the description is of
-/// another kind. `aligned`: all begin at multiples of 16 bytes; else a thread takes an element.
-std::optional<PlainKernel> piece_pooling(const runtime::Pooling& description, bool aligned = true);
+/// another kind.
+std::optional<PlainKernel> piece_pooling(const runtime::Pooling& description);
 
 }  // namespace tegula::gpu

@@ -13,6 +13,8 @@ namespace tegula::gpu {
 namespace {
 
 using runtime::ConvolutionPass;
+using runtime::Pooling;
+using runtime::PoolingKind;
 using Names = std::vector<std::string>;
 
 constexpr int kThreads = 256;
@@ -61,6 +63,30 @@ std::string renamed(const Layout& layout, Names names, std::initializer_list<std
 }
 
 }  // namespace
+
+PlainKernel pooling_kernel(const runtime::Pooling& d) {
+  const Layout x = five(d.input.layout), y = five(d.output.layout);
+  PlainSource source(d.dtype(), {x, y});
+  define_axes(source, spatial(x), spatial(y), three(d.window, 1), three(d.stride, 1), three(d.dilation, 1), three(d.pad_low, 0));
+  source.define("MAXIMUM", d.kind == PoolingKind::Max);
+  source.define("PADDING_COUNTS", d.kind == PoolingKind::AverageWithPadding);
+  source.add(kForEachTap);
+  const Layout& result = d.backward ? x : y;
+  const std::int64_t count = numel(result.shape);
+  source.define("NO_TAP", d.has_taps() ? Pooling::kNoTap : -1);
+  source.define("VALUES", d.wants_values);
+  source.define("TAPS", d.wants_taps);
+  source.add(!d.backward                  ? kPoolingForward
+             : d.has_taps()               ? kMaxBackward
+             : d.kind == PoolingKind::Max ? kSearchBackward
+                                          : kAverageBackward,
+             {{"COORDINATES", thread_coordinates(result, d.backward ? kInput : kOutput)},
+              {"TAPS", d.has_taps() ? ", unsigned char* taps" : ""},
+              {"INPUT", offset_text(x, kInput)},
+              {"TAP", offset_text(five(d.taps_layout()), kOutput)},
+              {"OUTPUT", offset_text(y, kOutput)}});
+  return per_element(source, "pooling", count);
+}
 
 PlainKernel direct_convolution_kernel(const runtime::Convolution& d) {
   const Layout x = five(d.input.layout), w = five(d.weight.layout), y = five(d.output.layout);

@@ -18,6 +18,86 @@
 #define FOR_EACH_WINDOW TAP(0) TAP(1) TAP(2)
 #pragma endregion
 
+#pragma region PoolingForward
+extern "C" __global__ void pooling(const Element* x, Element* y@TAPS@) {
+  @COORDINATES@
+#if MAXIMUM
+  Sum best = -INFINITE;
+  int tap = NO_TAP;
+  FOR_EACH_TAP {
+    const Sum value = load(x + @INPUT@);
+    // A NaN counts as the maximum; of equals the first stays.
+    if (tap == NO_TAP || (!(value <= best) && best == best)) best = value, tap = (t0 * WINDOW1 + t1) * WINDOW2 + t2;
+  }
+#if VALUES
+  store(y + @OUTPUT@, best);
+#endif
+#if TAPS
+  taps[@TAP@] = (unsigned char)tap;
+#endif
+#else
+  Sum sum = 0;
+  int inside = 0;
+  FOR_EACH_TAP {
+    sum += load(x + @INPUT@);
+    ++inside;
+  }
+  store(y + @OUTPUT@, sum / Sum(PADDING_COUNTS ? WINDOW0 * WINDOW1 * WINDOW2 : inside > 0 ? inside : 1));
+#endif
+}
+#pragma endregion
+
+#pragma region MaxBackward
+extern "C" __global__ void pooling(const unsigned char* taps, const Element* dy, Element* dx) {
+  @COORDINATES@
+  Sum sum = 0;
+  FOR_EACH_WINDOW {
+    if (taps[@TAP@] == (t0 * WINDOW1 + t1) * WINDOW2 + t2) sum += load(dy + @OUTPUT@);
+  }
+  store(dx + @INPUT@, sum);
+}
+#pragma endregion
+
+#pragma region SearchBackward
+// Where the maximum of a window is.
+__device__ Index first_maximum(const Element* x, Index n, Index c, Index o0, Index o1, Index o2) {
+  Sum best = 0;
+  Index where = -1;
+  FOR_EACH_TAP {
+    const Sum value = load(x + @INPUT@);
+    if (where < 0 || (!(value <= best) && best == best)) best = value, where = (p0 * IN1 + p1) * IN2 + p2;
+  }
+  return where;
+}
+extern "C" __global__ void pooling(const Element* x, const Element* dy, Element* dx) {
+  @COORDINATES@
+  Sum sum = 0;
+  FOR_EACH_WINDOW {
+    if (first_maximum(x, n, c, o0, o1, o2) == (p0 * IN1 + p1) * IN2 + p2) sum += load(dy + @OUTPUT@);
+  }
+  store(dx + @INPUT@, sum);
+}
+#pragma endregion
+
+#pragma region AverageBackward
+__device__ int inside(int window, Index first, int dilation, Index size) {
+  int count = 0;
+  for (int t = 0; t < window; ++t) count += first + t * dilation >= 0 && first + t * dilation < size;
+  return count;
+}
+extern "C" __global__ void pooling(const Element* dy, Element* dx) {
+  @COORDINATES@
+  Sum sum = 0;
+  FOR_EACH_WINDOW {
+    const int count = PADDING_COUNTS ? WINDOW0 * WINDOW1 * WINDOW2
+                                     : inside(WINDOW0, o0 * STRIDE0 - LOW0, DILATION0, IN0) * inside(WINDOW1, o1 * STRIDE1 - LOW1, DILATION1, IN1) *
+                                           inside(WINDOW2, o2 * STRIDE2 - LOW2, DILATION2, IN2);
+    sum += load(dy + @OUTPUT@) / Sum(count);
+  }
+  store(dx + @INPUT@, sum);
+}
+#pragma endregion
+
 #pragma region ConvolutionForward
 extern "C" __global__ void convolution(const Element* x, const Element* w@BIAS@, Element* y) {
   @COORDINATES@

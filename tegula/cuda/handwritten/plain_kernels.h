@@ -1,5 +1,5 @@
 #pragma once
-// The plain kernels behind the library calls, as CUDA C++: what cuBLASLt and cuDNN leave out (other epilogues, sums over nothing,
+// The plain kernels behind the library calls, as CUDA C++: pooling, what cuBLASLt and cuDNN leave out (other epilogues, sums over nothing,
 // f64 convolution, copies between layouts), and a direct version of each product that works for every description.
 //
 // Sizes and strides are written into the source as constants: the compiler turns divisions by them into multiplications, and the reader
@@ -24,6 +24,9 @@ struct PlainKernel {
 
 /// Rounded up to what scratch parts are aligned to.
 constexpr std::size_t align_scratch(std::size_t bytes) { return (bytes + 255) / 256 * 256; }
+
+/// (input) -> output; backward: (input, output gradient) or (output gradient) -> input gradient. No atomics: the same bits every time.
+PlainKernel pooling_kernel(const runtime::Pooling& description);
 
 /// The sum as it is written, with the epilogue but for a tensor: one thread for each element of the result (of C, output or input gradient), one block
 /// for each element of a weight gradient. Arguments as in runtime::Call::run; the bias gradient is a kernel of its own.

@@ -77,11 +77,10 @@ class PoolingOp final : public LibraryOp, public InTiles {
   DType input_dtype(int index, DType result) const override { return backward_ && has_taps() && index == 0 ? u8 : result; }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense() || lies_channels_last(layout); }
   /// All but taps, and tensors that must have another one's layout: in the search for maxima in the backward pass.
-  bool takes_slice(const runtime::Device& device, int which, const SlicePlace& slice) const override {
+  bool takes_slice(const runtime::Device&, int which, const SlicePlace& slice) const override {
     constexpr std::size_t kAlignment = 16;  // bytes
     const bool searches = kind_ == PoolingKind::Max && backward_ && !has_taps();
     if (slice.dtype == u8 || (searches && which != 1) || !runs_are_aligned(slice, kAlignment)) return false;
-    if (which <= kResult && device.traits().many_instances) return with_room_between_pixels(slice.layout).has_value();  // rows evenly apart
     return with_room_between_images(slice.layout) || with_room_between_pixels(slice.layout);
   }
   // As the convolutions around it want their activations.
