@@ -9,6 +9,7 @@
 #include "tegula/cpu/calls/epilogue.h"
 #include "tegula/cpu/calls/library.h"
 #include "tegula/cpu/parallel.h"
+#include "tegula/cpu/wide.h"
 
 namespace tegula::host {
 namespace {
@@ -16,6 +17,19 @@ namespace {
 using runtime::GroupedSum;
 
 constexpr std::int64_t kTogether = 256;  // columns that a thread adds up at once
+constexpr std::int64_t kAhead = 8;  // lines that the cache is asked for: no processor foresees where they lie
+
+template <class T>
+void ask_for(const T* line, std::int64_t columns) {
+  constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
+  for (std::int64_t i = 0; i < columns; i += kLine) __builtin_prefetch(line + i);
+}
+
+template <class Sum, class T>
+TEGULA_WIDE void add_line(Sum* sum, const T* line, std::int64_t columns) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < columns; ++i) sum[i] += static_cast<Sum>(line[i]);
+}
 
 /// The type in which a T is summed; integers wrap around.
 template <class T>
@@ -67,6 +81,8 @@ class GroupedSumCall final : public runtime::Call {
     std::array<Sum, kTogether> sum;
     std::fill_n(sum.data(), columns, Sum(0));
     for (std::int64_t k = begin; k < end; ++k) {
+      if (k + kAhead < d_.count && lines[k + kAhead] >= 0 && lines[k + kAhead] < d_.rows)
+        ask_for(from + lines[k + kAhead] * d_.width, columns);
       if (lines[k] < 0 || lines[k] >= d_.rows) continue;
       const T* const line = from + lines[k] * d_.width;
       if constexpr (kIsStoredFloat<T>) {
@@ -81,8 +97,7 @@ class GroupedSumCall final : public runtime::Call {
 #pragma omp simd
         for (std::int64_t i = 0; i < columns; ++i) sum[static_cast<std::size_t>(i)] += weight * static_cast<Sum>(line[i]);
       } else {
-#pragma omp simd
-        for (std::int64_t i = 0; i < columns; ++i) sum[static_cast<std::size_t>(i)] += static_cast<Sum>(line[i]);
+        add_line(sum.data(), line, columns);
       }
     }
     if constexpr (kIsStoredFloat<T>) narrow(d_.dtype, sum.data(), to, columns);
