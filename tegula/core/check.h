@@ -17,6 +17,8 @@ enum class Check : std::uint8_t {
 /// True if TEGULA_CHECK names the check. The variable is read at the first call; an unknown word gives a warning.
 bool checking(Check check);
 void set_checking(Check check, bool on);
+/// Makes this copy of the library (libtegula_cuda.so has one) ask the program's checks instead of its own; nullptr: its own again.
+void ask_for_checks(bool (*program)(Check check));
 
 /// While it lives a check is on, or off; then as it was before.
 class Checking {

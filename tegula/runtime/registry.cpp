@@ -98,6 +98,7 @@ const runtime::CudaLibrary& load() {
   const runtime::CudaLibrary* library = entry ? entry(TEGULA_INTERFACE) : nullptr;
   if (library) {
     library->forward_warnings(warn, show_text);
+    library->ask_for_checks(checking);
     return *library;
   }
   throw Error({.op = "cuda",

@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "tegula/core/check.h"
 #include "tegula/core/line.h"
 #include "tegula/core/warning.h"
 
@@ -21,7 +22,7 @@ Device& cpu();
 
 /// The NVIDIA GPU with this number. The CUDA side is a shared library of its own (libtegula_cuda.so beside the program or the library,
 /// or in TEGULA_CUDA_LIBRARY), opened at the first call. Throws Error saying which of these is missing: the library, the driver (or it is
-/// too old), a device, a device of a new enough architecture (sm_80).
+/// too old), a device, a device of a new enough architecture (sm_75).
 Device& cuda(int index = 0, Line where = Line::current());
 
 /// How many GPUs can be used; 0 without throwing when there is none. `why`, when given, gets the sentence cuda() would throw.
@@ -67,6 +68,8 @@ struct CudaLibrary {
   DeviceFindings& (*findings)(int index);
   /// Sends its warnings and texts to the program's handler (core/warning.h).
   void (*forward_warnings)(Shown warn, Shown show_text);
+  /// Asks the program which checks are on (core/check.h).
+  void (*ask_for_checks)(bool (*program)(Check check));
 };
 
 }  // namespace tegula::runtime

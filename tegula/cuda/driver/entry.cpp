@@ -1,6 +1,7 @@
 // The one symbol of libtegula_cuda.so.
 #include <string>
 
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/warning.h"
 #include "tegula/cuda/driver/device.h"
@@ -21,6 +22,7 @@ const tegula::runtime::CudaLibrary* tegula_cuda_library(int interface) {
           },
       .open = [](int index) -> tegula::Device& { return tegula::gpu::open_device(index); },
       .findings = [](int index) -> tegula::runtime::DeviceFindings& { return tegula::gpu::findings_of_device(index); },
-      .forward_warnings = tegula::forward_warnings};
+      .forward_warnings = tegula::forward_warnings,
+      .ask_for_checks = tegula::ask_for_checks};
   return interface == TEGULA_INTERFACE ? &library : nullptr;
 }

@@ -5,6 +5,7 @@
 
 #include "tegula/simt/decide/parts.h"
 #include "tegula/simt/decide/products.h"
+#include "tegula/simt/layouts/linear.h"
 #include "tegula/tile/passes/add_into_products.h"
 
 namespace tegula::gpu {
@@ -15,8 +16,6 @@ using tile::Program;
 using tile::Word;
 
 namespace {
-
-bool is_power(std::int64_t n) { return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n)); }
 
 /// The dtype that all elements of the value are numbers of; nothing where that is not known.
 std::optional<DType> stored_as(const Program& program, Id id) {
@@ -73,8 +72,8 @@ std::map<Id, DType> tensor_products(const Program& program, int architecture) {
       if (!left || left != right || !(tf32 || multiplies(*left, architecture))) continue;
       if (self.type.dtype != (is_float(*left) ? DType::f32 : DType::i32)) continue;
       const std::int64_t rows = self.type.shape[0], columns = self.type.shape[1], terms = program[self.operands[0]].type.shape[1];
-      const bool fits = is_power(rows) && is_power(columns) && is_power(terms) && rows >= 16 && columns >= 16 &&
-                        terms * static_cast<std::int64_t>(size_of(*left)) >= kStepBytes;
+      const bool fits = simt::is_power_of_two(rows) && simt::is_power_of_two(columns) && simt::is_power_of_two(terms) && rows >= 16 &&
+                        columns >= 16 && terms * static_cast<std::int64_t>(size_of(*left)) >= kStepBytes;
       if (fits) all[id] = *left;
     }
   });

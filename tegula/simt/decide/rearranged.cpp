@@ -12,7 +12,6 @@ using tile::Word;
 
 namespace {
 
-bool is_power(std::int64_t n) { return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n)); }
 int bits_of(std::int64_t n) { return std::countr_zero(static_cast<std::uint64_t>(n)); }
 
 /// A column for each bit of an element's number in `to`: the element of `from` that it is made of.
@@ -46,7 +45,7 @@ std::map<tile::Id, LayoutChange> layout_changes(const Values& v) {
     const Shape &source = v.analysis().type(self.operands[0]).shape, &target = self.type.shape;
     bool powers = true;
     for (const Shape* shape : {&source, &target})
-      for (int i = 0; i < shape->rank(); ++i) powers = powers && is_power((*shape)[i]);
+      for (int i = 0; i < shape->rank(); ++i) powers = powers && simt::is_power_of_two((*shape)[i]);
     const bool part = v.spread(self.operands[0]) == Spread::Flat && numel(source) < v.grid().threads();  // some threads hold nothing of it
     if (!powers || part) continue;
     const auto from = linear_layout(v.grid(), source), to = linear_layout(v.grid(), target);

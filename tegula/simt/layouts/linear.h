@@ -6,6 +6,7 @@
 // (Triton calls them linear layouts). Rows of threads are such layouts, and so are the fragments of tensor cores, which no grid of threads describes.
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -17,6 +18,8 @@ namespace tegula::simt {
 using Bits = std::uint32_t;
 /// The columns of a matrix over GF(2), that of the lowest bit first.
 using Columns = std::vector<Bits>;
+
+inline bool is_power_of_two(std::int64_t n) { return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n)); }
 
 /// The exclusive or of the columns of the bits that are 1.
 Bits product(std::span<const Bits> columns, Bits bits);

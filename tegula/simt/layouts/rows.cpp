@@ -10,8 +10,6 @@ using simt::Columns;
 
 namespace {
 
-bool is_power(std::int64_t n) { return n > 0 && std::has_single_bit(static_cast<std::uint64_t>(n)); }
-
 /// A column for each bit of a number below `count`, which moves the element by `distance` times the number.
 void append(Columns& columns, std::int64_t count, std::int64_t distance) {
   for (std::int64_t bit = 1; bit < count; bit *= 2) columns.push_back(static_cast<Bits>(bit * distance));
@@ -22,7 +20,9 @@ void append(Columns& columns, std::int64_t count, std::int64_t distance) {
 std::optional<simt::Linear> linear_layout(const ThreadGrid& grid, const Shape& shape) {
   constexpr std::int64_t kMostElements = 1 << 20;
   const std::int64_t count = numel(shape), threads = grid.threads();
-  if (grid.cluster > 1 || grid.staged || !is_power(threads) || threads < 32 || !is_power(count) || count > kMostElements) return {};
+  if (grid.cluster > 1 || grid.staged || !simt::is_power_of_two(threads) || threads < 32 || !simt::is_power_of_two(count) ||
+      count > kMostElements)
+    return {};
   Columns registers, of_threads;
   const Spread spread = grid.spread_of(shape);
   if (spread == Spread::Flat) {
@@ -31,7 +31,7 @@ std::optional<simt::Linear> linear_layout(const ThreadGrid& grid, const Shape& s
     while (of_threads.size() < static_cast<std::size_t>(std::countr_zero(static_cast<std::uint64_t>(threads)))) of_threads.push_back(0);
   } else {
     for (const std::int64_t size : {grid.rows, grid.columns, std::int64_t{grid.column_threads}})
-      if (!is_power(size)) return {};
+      if (!simt::is_power_of_two(size)) return {};
     if (!grid.rows_fit() || !grid.columns_fit()) return {};
     const bool rows = spread == Spread::Row || spread == Spread::Full, columns = spread == Spread::Column || spread == Spread::Full;
     const std::int64_t of_row = !columns                 ? 1
