@@ -115,7 +115,7 @@ struct Layout {
   Strides strides;
   std::int64_t offset = 0;
 
-  /// What layers and pooling are told about their images: {.layout = Layout::NHWC}.
+  /// The order of an image's axes in options of layers and pooling: {.layout = Layout::NHWC}.
   static constexpr AxisOrder NCHW = AxisOrder::NCHW, NHWC = AxisOrder::NHWC;
 
   static Layout dense(const Shape& shape) { return {shape, dense_strides(shape), 0}; }

@@ -157,7 +157,7 @@ struct Packing {
 struct HostTurn {
   using Work = std::function<void(const void* input, void* output)>;
   std::size_t input_bytes = 0, output_bytes = 0;
-  /// Of several inputs and outputs: the bytes of each buffer, in order. Work sees inputs one behind the other, each at a multiple of 64 bytes (place()), and
+  /// With several inputs and outputs: the bytes of each buffer, in order. Work sees inputs one behind the other, each at a multiple of 64 bytes (place()), and
   /// outputs likewise; the bytes above are then those of all. A buffer may be null.
   std::vector<std::size_t> inputs = {}, outputs = {};
   std::string text = {};  // Call::describe()
@@ -166,7 +166,7 @@ struct HostTurn {
   std::function<Work(const Line&)> queued = {};
   bool operator==(const HostTurn&) const { return false; }  // functions do not compare
 
-  /// Where part `index` of these begins; of the one behind the last: the bytes of all.
+  /// The beginning of part `index`; for the index behind the last one: the bytes of all parts.
   static std::size_t place(const std::vector<std::size_t>& parts, std::size_t index) {
     std::size_t at = 0;
     for (std::size_t i = 0; i < index; ++i) at += (parts[i] + 63) / 64 * 64;

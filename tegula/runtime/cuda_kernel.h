@@ -22,7 +22,7 @@ struct CudaTensor {
   std::size_t bytes() const { return static_cast<std::size_t>(numel(shape)) * size_of(dtype); }
 };
 
-/// What stands at a parameter of the kernel; behind the parameters: what variables of the text hold (cuda_text.h).
+/// The argument at a parameter of the kernel; behind the parameters: the contents of the text's variables (cuda_text.h).
 struct CudaArgument {
   enum class Kind : std::uint8_t { Tensor, Number, Null /* a pointer to nothing */ } kind = Kind::Tensor;
   std::int64_t tensor = 0;  // which
