@@ -1,5 +1,6 @@
-// A product of halves, seven times: from a sum that one thread adds up to tiles that tensor cores multiply while the copy engine brings the next ones. docs/tile.md says
-// what each step gains. Usage: matmul_steps [SIZE], which times the steps at SIZE x SIZE x SIZE, a multiple of 256.
+// A product of halves, seven times: from a sum that one thread adds up to tiles that tensor cores multiply while the copy engine brings the next ones.
+// docs/tile.md says what each step gains. Usage: matmul_steps [SIZE], which times the steps at SIZE x SIZE x SIZE, a multiple of 256, on the GPU if there
+// is one.
 #include "examples/tile/check.h"
 
 namespace kernels {
@@ -85,6 +86,7 @@ void for_each_step(const Tensor& a, const Tensor& b, F&& f) {
 
 int main(int argc, char** argv) {
   if (argc > 1) {
+    if (cuda_count() > 0) set_default_device(cuda());
     const std::int64_t n = std::atoll(argv[1]);
     const Tensor a = cast(normal({n, n}), bf16), b = cast(normal({n, n}), bf16);
     const auto rate = [&](const auto& f) {
@@ -93,6 +95,7 @@ int main(int argc, char** argv) {
     };
     for_each_step(a, b, [&](const char* name, const auto& k, const auto& launch) {
       std::printf("%-18s %8.2f TFLOP/s\n", name, rate([&] { return launch(k); }));
+      std::fflush(stdout);
     });
     std::printf("%-18s %8.2f TFLOP/s\n", "matmul(a, b)", rate([&] { return matmul(a, b); }));
     return 0;
