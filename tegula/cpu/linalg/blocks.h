@@ -72,7 +72,9 @@ template <class T>
 std::int64_t lu_work(std::int64_t m);
 
 /// Householder's reflectors in blocks: H = I - V T Vᵀ (Schreiber and Van Loan, 1989).
-inline constexpr std::int64_t kReflectors = 32;  // of a block
+inline constexpr std::int64_t kReflectors = 32;  // of a block of a small matrix
+/// Reflectors of a block: so many that what they are applied to is not waited for.
+inline std::int64_t reflectors_of(std::int64_t m, std::int64_t n) { return m < 1024 || n < 1024 ? kReflectors : 4 * kReflectors; }
 
 /// A = Q R in place, A (m, n) by columns: R, and below its diagonal the reflectors, whose first elements are 1. factors (min(m, n)): τ of each.
 template <class T>
@@ -81,7 +83,14 @@ void factor_qr(const Products<T>& products, T* a, std::int64_t m, std::int64_t n
 template <class T>
 void form_q(const Products<T>& products, const T* a, std::int64_t m, std::int64_t reflectors, std::int64_t shift, const T* factors, T* q,
             std::int64_t count, T* work);
-/// Elements of `work` for both.
-inline std::int64_t qr_work(std::int64_t m, std::int64_t n) { return kReflectors * (m + (m > n ? m : n) * 2 + 3 * kReflectors); }
+/// Columns of X (m, rows), which are rows of memory, become Q times them; reflectors as in form_q.
+template <class T>
+void apply_q(const Products<T>& products, const T* a, std::int64_t m, std::int64_t reflectors, std::int64_t shift, const T* factors, T* x,
+             std::int64_t rows, T* work);
+/// Elements of `work` for all three; n columns or rows at most.
+inline std::int64_t qr_work(std::int64_t m, std::int64_t n) {
+  const std::int64_t most = m > n ? m : n, block = reflectors_of(most, most);
+  return block * (m + most * 2 + 3 * block);
+}
 
 }  // namespace tegula::host

@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <cstdlib>
 #include <limits>
 
+#include "tegula/cpu/linalg/lapack.h"
 #include "tegula/cpu/linalg/spectra.h"
 
 namespace tegula::host {
@@ -283,8 +285,7 @@ class QRAlgorithm {
   T norm_ = 0;
 };
 
-}  // namespace
-
+/// LAPACK's form of the results, real and imaginary parts and packed vectors by columns, as pairs; each vector of norm 1.
 template <class T>
 void pairs_of(const T* re, const T* im, const T* packed, std::int64_t n, T* values, T* vectors) {
   for (std::int64_t j = 0; j < n; ++j) {
@@ -302,16 +303,47 @@ void pairs_of(const T* re, const T* im, const T* packed, std::int64_t n, T* valu
   }
 }
 
+/// LAPACK's integers hold the extents.
+const Lapack* lapack_for(std::int64_t n) { return n > 0 && n < std::numeric_limits<int>::max() ? lapack() : nullptr; }
+
+/// Elements of geev's own work, as it tells.
+template <class T>
+int library_size(const Lapack& library, int n, bool vectors) {
+  const int asked = -1, one = 1;
+  int info = 0;
+  T best = 1;
+  library.functions<T>().geev("N", vectors ? "V" : "N", &n, nullptr, &n, nullptr, nullptr, nullptr, &one, nullptr, &n, &best, &asked, &info,
+                              1, 1);
+  return static_cast<int>(best) + static_cast<int>(best) / (1 << 22) + 64;  // f32 has 24 bits
+}
+
+}  // namespace
+
+template <class T>
+std::int64_t general_eigen_work(std::int64_t n, bool vectors) {
+  const Lapack* const library = lapack_for(n);
+  return n * n + 2 * n + (library ? library_size<T>(*library, static_cast<int>(n), vectors) : 2 * n);
+}
+
 template <class T>
 std::int32_t general_eigen(T* a, std::int64_t n, T* values, T* vectors, T* work) {
-  T *const packed = work, *const re = work + n * n, *const im = re + n;
-  const std::int32_t state = QRAlgorithm<T>(a, n, packed, re, im, im + n).run();
+  T *const packed = work, *const re = work + n * n, *const im = re + n, *const more = im + n;
+  std::int32_t state = 0;
+  if (const Lapack* const library = lapack_for(n)) {
+    const int order = static_cast<int>(n), one = 1, size = library_size<T>(*library, order, vectors != nullptr);
+    int info = 0;
+    library->functions<T>().geev("N", vectors ? "V" : "N", &order, a, &order, re, im, nullptr, &one, packed, &order, more, &size, &info, 1,
+                                 1);
+    state = std::abs(info);
+  } else {
+    state = QRAlgorithm<T>(a, n, packed, re, im, more).run();
+  }
   pairs_of(re, im, packed, n, values, vectors);
   return state;
 }
 
-#define TEGULA_EIGEN(T)                                                       \
-  template void pairs_of(const T*, const T*, const T*, std::int64_t, T*, T*); \
+#define TEGULA_EIGEN(T)                                            \
+  template std::int64_t general_eigen_work<T>(std::int64_t, bool); \
   template std::int32_t general_eigen(T*, std::int64_t, T*, T*, T*);
 TEGULA_EIGEN(float)
 TEGULA_EIGEN(double)

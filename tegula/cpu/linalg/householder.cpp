@@ -9,6 +9,8 @@
 namespace tegula::host {
 namespace {
 
+constexpr std::int64_t kFewRows = 96;  // of a matrix to which reflectors are applied one by one
+
 /// A block of reflectors, of rows of memory: V (count, length) and T (count, count).
 template <class T>
 struct Block {
@@ -21,7 +23,7 @@ struct Block {
 /// V with its ones and zeros, and T, of the reflectors whose tails lie in rows of `a` from (0, shift) on.
 template <class T>
 Block<T> block_of(const Products<T>& products, Strided<const T> a, std::int64_t count, std::int64_t length, const T* factors, T* work) {
-  Block<T> out{count, length, work, work + kReflectors * length, work + kReflectors * length + kReflectors * kReflectors};
+  Block<T> out{count, length, work, work + count * length, work + count * (length + count)};
   for (std::int64_t i = 0; i < count; ++i) {
     T* const v = out.v + i * length;
     std::fill_n(v, i, T(0));
@@ -59,18 +61,49 @@ void apply(const Products<T>& products, const Block<T>& block, bool transposed, 
 template <class T>
 void factor_qr(const Products<T>& products, T* a, std::int64_t m, std::int64_t n, T* factors, T* work) {
   const Strided<T> all{a, m, 1};
-  const std::int64_t k = std::min(m, n);
-  for (std::int64_t first = 0; first < k; first += kReflectors) {
-    const std::int64_t last = std::min(first + kReflectors, k);
-    for (std::int64_t c = first; c < last; ++c) {
+  const std::int64_t k = std::min(m, n), of_block = reflectors_of(m, n), of_panel = std::min(of_block, kReflectors);
+  if (m <= kFewRows) {
+    for (std::int64_t c = 0; c < k; ++c) {
       factors[c] = make_reflector(&all(c, c), m - c);
-      for (std::int64_t other = c + 1; other < last; ++other) reflect(&all(c, c), factors[c], &all(other, c), m - c);
+      reflect_lines(&all(c, c), factors[c], a + (c + 1) * m + c, m, n - c - 1, m - c);
     }
-    if (last == n) break;
+    return;
+  }
+  const auto apply_to = [&](std::int64_t first, std::int64_t last, std::int64_t end) {  // the columns from `last` to `end`
+    if (last == end) return;
     const Block<T> block = block_of(products, Strided<const T>(all.from(first, first)), last - first, m - first, factors + first, work);
-    apply(products, block, false, all.from(last, first), n - last);
+    apply(products, block, false, all.from(last, first), end - last);
+  };
+  for (std::int64_t outer = 0; outer < k; outer += of_block) {
+    const std::int64_t end = std::min(outer + of_block, k);
+    for (std::int64_t first = outer; first < end; first += of_panel) {
+      const std::int64_t last = std::min(first + of_panel, end);
+      for (std::int64_t c = first; c < last; ++c) {
+        factors[c] = make_reflector(&all(c, c), m - c);
+        reflect_lines(&all(c, c), factors[c], &all(c + 1, c), m, last - c - 1, m - c);
+      }
+      apply_to(first, last, end);
+    }
+    apply_to(outer, end, n);
   }
 }
+
+namespace {
+
+/// body(block, its first column) of each block of Q, from the last one to the first.
+template <class T, class Body>
+void each_block(const Products<T>& products, const T* a, std::int64_t m, std::int64_t reflectors, std::int64_t shift, const T* factors,
+                T* work, const Body& body) {
+  if (reflectors <= 0) return;
+  const Strided<const T> all{a, m, 1};
+  const std::int64_t of_block = reflectors_of(m, reflectors + shift);
+  for (std::int64_t first = (reflectors - 1) / of_block * of_block; first >= 0; first -= of_block) {
+    const std::int64_t last = std::min(first + of_block, reflectors), begin = first + shift;
+    body(block_of(products, all.from(first, begin), last - first, m - begin, factors + first, work), begin);
+  }
+}
+
+}  // namespace
 
 template <class T>
 void form_q(const Products<T>& products, const T* a, std::int64_t m, std::int64_t reflectors, std::int64_t shift, const T* factors, T* q,
@@ -78,17 +111,29 @@ void form_q(const Products<T>& products, const T* a, std::int64_t m, std::int64_
   std::fill_n(q, m * count, T(0));
   const Strided<T> out{q, m, 1};
   for (std::int64_t i = 0; i < count; ++i) out(i, i) = 1;
-  const Strided<const T> all{a, m, 1};
-  for (std::int64_t first = (reflectors - 1) / kReflectors * kReflectors; first >= 0 && reflectors > 0; first -= kReflectors) {
-    const std::int64_t last = std::min(first + kReflectors, reflectors), begin = first + shift;
-    const Block<T> block = block_of(products, all.from(first, begin), last - first, m - begin, factors + first, work);
-    apply(products, block, true, out.from(std::min(begin, count), begin), count - std::min(begin, count));
+  if (m <= kFewRows) {
+    for (std::int64_t c = reflectors; c-- > 0;) {
+      const std::int64_t begin = c + shift;
+      if (begin < count) reflect_lines(a + c * m + begin, factors[c], q + begin * m + begin, m, count - begin, m - begin);
+    }
+    return;
   }
+  each_block(products, a, m, reflectors, shift, factors, work, [&](const Block<T>& block, std::int64_t begin) {
+    apply(products, block, true, out.from(std::min(begin, count), begin), count - std::min(begin, count));
+  });
 }
 
-#define TEGULA_HOUSEHOLDER(T)                                                          \
-  template void factor_qr(const Products<T>&, T*, std::int64_t, std::int64_t, T*, T*); \
-  template void form_q(const Products<T>&, const T*, std::int64_t, std::int64_t, std::int64_t, const T*, T*, std::int64_t, T*);
+template <class T>
+void apply_q(const Products<T>& products, const T* a, std::int64_t m, std::int64_t reflectors, std::int64_t shift, const T* factors, T* x,
+             std::int64_t rows, T* work) {
+  each_block(products, a, m, reflectors, shift, factors, work,
+             [&](const Block<T>& block, std::int64_t begin) { apply(products, block, true, Strided<T>{x, m, 1}.from(0, begin), rows); });
+}
+
+#define TEGULA_HOUSEHOLDER(T)                                                                                                   \
+  template void factor_qr(const Products<T>&, T*, std::int64_t, std::int64_t, T*, T*);                                          \
+  template void form_q(const Products<T>&, const T*, std::int64_t, std::int64_t, std::int64_t, const T*, T*, std::int64_t, T*); \
+  template void apply_q(const Products<T>&, const T*, std::int64_t, std::int64_t, std::int64_t, const T*, T*, std::int64_t, T*);
 TEGULA_HOUSEHOLDER(float)
 TEGULA_HOUSEHOLDER(double)
 #undef TEGULA_HOUSEHOLDER

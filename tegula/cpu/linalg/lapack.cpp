@@ -19,7 +19,7 @@ bool find(void* library, char prefix, LapackFunctions<T>& f) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, (prefix + std::string(name) + "_").c_str()));
     return function != nullptr;
   };
-  return get(f.geev, "geev") && get(f.gesdd, "gesdd") && get(f.syevd, "syevd") && get(f.getrf, "getrf") && get(f.potrf, "potrf") &&
+  return get(f.geev, "geev") && get(f.bdsdc, "bdsdc") && get(f.stedc, "stedc") && get(f.getrf, "getrf") && get(f.potrf, "potrf") &&
          get(f.gemm, "gemm") && get(f.trsm, "trsm");
 }
 
@@ -95,8 +95,8 @@ namespace tegula::runtime {
 std::string linear_algebra_library() {
   const host::Lapack* const library = host::lapack();
   if (!library) return "our own (no libopenblas.so.0 and no liblapack.so.3, or TEGULA_LAPACK=none)";
-  if (!library->fast) return library->name + " for svd and eig, our own for the rest";
-  return library->name + " for svd, eig, eigh, products and blocks of cholesky, our own for the rest";
+  if (!library->fast) return library->name + " for eig, our own for the rest";
+  return library->name + " for eig, for products, for blocks of cholesky and for the diagonals of eigh and svd, our own for the rest";
 }
 
 }  // namespace tegula::runtime

@@ -10,10 +10,10 @@ template <class T>
 struct LapackFunctions {
   void (*geev)(const char* left, const char* right, const int* n, T* a, const int* lda, T* re, T* im, T* vl, const int* ldvl, T* vr,
                const int* ldvr, T* work, const int* size, int* info, std::size_t, std::size_t) = nullptr;
-  void (*gesdd)(const char* job, const int* m, const int* n, T* a, const int* lda, T* s, T* u, const int* ldu, T* vt, const int* ldvt,
-                T* work, const int* size, int* integers, int* info, std::size_t) = nullptr;
-  void (*syevd)(const char* job, const char* triangle, const int* n, T* a, const int* lda, T* values, T* work, const int* size,
-                int* integers, const int* integer_size, int* info, std::size_t, std::size_t) = nullptr;
+  void (*bdsdc)(const char* triangle, const char* vectors, const int* n, T* diagonal, T* beside, T* u, const int* ldu, T* vt,
+                const int* ldvt, T* compact, int* compact_integers, T* work, int* integers, int* info, std::size_t, std::size_t) = nullptr;
+  void (*stedc)(const char* vectors, const int* n, T* diagonal, T* beside, T* z, const int* ldz, T* work, const int* size, int* integers,
+                const int* integer_size, int* info, std::size_t) = nullptr;
   void (*getrf)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info) = nullptr;
   void (*potrf)(const char* triangle, const int* n, T* a, const int* lda, int* info, std::size_t) = nullptr;
   void (*gemm)(const char* a_turned, const char* b_turned, const int* m, const int* n, const int* k, const T* factor, const T* a,

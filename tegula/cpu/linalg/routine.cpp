@@ -10,7 +10,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/cpu/fourier/side_by_side.h"
-#include "tegula/cpu/linalg/library_routines.h"
+#include "tegula/cpu/linalg/lapack.h"
 #include "tegula/cpu/linalg/spectra.h"
 #include "tegula/cpu/parallel.h"
 #include "tegula/runtime/matrix_buffers.h"
@@ -30,23 +30,23 @@ bool has_spectrum(Routine routine) { return routine == Routine::SymmetricEigen |
 /// True where the first result is the matrix after the routine: it is worked on there.
 bool in_place(const MatrixRoutine& d) { return (d.routine == Routine::LU && d.transposed) || d.routine == Routine::Cholesky; }
 
-/// One matrix by loops of our own.
+/// Elements of the work for one matrix.
 template <class T>
-std::int64_t own_work(const MatrixRoutine& d) {
+std::int64_t work_of(const MatrixRoutine& d) {
   switch (d.routine) {
     case Routine::LU: return lu_work<T>(d.rows) + static_cast<std::int64_t>(sizeof(std::int64_t) / sizeof(T)) * d.least() + 64;
     case Routine::Cholesky: return lu_work<T>(d.rows);
     case Routine::TriangularSolve: return 0;
     case Routine::QR: return d.least() + qr_work(d.rows, d.full ? std::max(d.rows, d.columns) : d.columns);
     case Routine::SymmetricEigen: return symmetric_eigen_work(d.columns);
-    case Routine::Eigen: return general_eigen_work(d.columns);
+    case Routine::Eigen: return general_eigen_work<T>(d.columns, d.vectors);
     case Routine::SVD: return singular_values_work(d.rows, d.columns);
   }
   return 0;
 }
 
 template <class T>
-void run_own(const MatrixRoutine& d, const Products<T>& products, T* a, std::span<void* const> buffers, T* work) {
+void run_one(const MatrixRoutine& d, const Products<T>& products, T* a, std::span<void* const> buffers, T* work) {
   const std::int64_t m = d.rows, n = d.columns, k = d.least();
   const auto values = [&](std::size_t index) { return static_cast<T*>(buffers[index]); };
   const auto state = [&]() -> std::int32_t& { return *static_cast<std::int32_t*>(buffers.back()); };
@@ -92,9 +92,8 @@ class RoutineCall final : public runtime::Call {
   explicit RoutineCall(const MatrixRoutine& d)
       : d_(d),
         parts_(runtime::buffers_of(d)),
-        library_(by_library(d)),
         most_threads_(library_threads()),
-        work_(rounded(sizeof(T) * (library_ ? library_work<T>(d) : static_cast<std::size_t>(own_work<T>(d))))),
+        work_(rounded(sizeof(T) * static_cast<std::size_t>(work_of<T>(d)))),
         copy_(d.routine == Routine::TriangularSolve || in_place(d) ? 0 : rounded(parts_.bytes[0])) {}
 
   std::size_t scratch_bytes() const override { return workers(most_threads_) * one() + products_bytes(); }
@@ -124,11 +123,11 @@ class RoutineCall final : public runtime::Call {
 
   std::string describe() const override {
     const bool system = d_.routine == Routine::TriangularSolve;
-    const bool of_blocks = system || d_.routine == Routine::LU || d_.routine == Routine::Cholesky;
     return std::string(runtime::name(d_.routine)) + " " + std::string(name(d_.dtype)) + " " +
            (d_.batch == 1 ? "" : std::to_string(d_.batch) + " of ") + std::to_string(system ? d_.columns : d_.rows) + "x" +
            std::to_string(d_.columns) + (system ? " for " + std::to_string(d_.right) + " columns" : "") + ", by " +
-           (library_ ? lapack()->name : "our own blocks" + (of_blocks && fast_lapack<T>() ? " over " + lapack()->name : ""));
+           (d_.routine == Routine::Eigen && lapack() ? lapack()->name
+                                                     : "our own blocks" + (fast_lapack<T>() ? " over " + lapack()->name : ""));
   }
 
  private:
@@ -138,7 +137,7 @@ class RoutineCall final : public runtime::Call {
   }
   std::int64_t largest() const { return std::max({d_.rows, d_.columns, d_.right, kReflectors}); }
   std::size_t one() const { return work_ + copy_; }
-  std::size_t products_bytes() const { return library_ ? 0 : Products<T>::scratch_bytes(largest(), most_threads_); }
+  std::size_t products_bytes() const { return Products<T>::scratch_bytes(largest(), most_threads_); }
   /// How many threads have matrices of their own.
   std::size_t workers(int threads) const {
     const bool alone = d_.batch >= 2 * threads || std::max(d_.rows, d_.columns) <= kAlone;
@@ -155,8 +154,7 @@ class RoutineCall final : public runtime::Call {
       const T* const input = static_cast<const T*>(buffers[0]);
       if (!std::all_of(input, input + parts_.bytes[0] / sizeof(T), [](T x) { return std::isfinite(x); })) return no_numbers(buffers);
     }
-    if (library_) run_library(d_, a, buffers, work);
-    else run_own(d_, products, a, buffers, work);
+    run_one(d_, products, a, buffers, work);
   }
 
   /// Iterations would not end.
@@ -168,7 +166,6 @@ class RoutineCall final : public runtime::Call {
 
   MatrixRoutine d_;
   runtime::MatrixBuffers parts_;
-  bool library_;
   int most_threads_;
   std::size_t work_, copy_;
 };

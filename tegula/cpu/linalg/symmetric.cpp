@@ -1,112 +1,54 @@
-// Eigenvalues of symmetric matrices, and singular values, by plain loops.
+// Eigenvalues of symmetric matrices, and singular values: reduced to few diagonals by our own blocks, which are shared out between our threads. What is left is done by
+// a fast LAPACK, which divides and conquers, or by iterations of our own where there is none and where the matrix is small.
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <limits>
 #include <numeric>
 #include <vector>
 
-#include "tegula/cpu/linalg/reflector.h"
+#include "tegula/cpu/fourier/side_by_side.h"
+#include "tegula/cpu/linalg/diagonals.h"
+#include "tegula/cpu/linalg/lapack.h"
+#include "tegula/cpu/linalg/reduce.h"
 #include "tegula/cpu/linalg/spectra.h"
-#include "tegula/cpu/parallel.h"
+#include "tegula/cpu/wide.h"
 
 namespace tegula::host {
 namespace {
 
-/// Divides by the greatest size, so that squares neither overflow nor vanish; returns what the values are to be multiplied by.
+constexpr std::int64_t kConquered = 160;  // rows from which on a fast LAPACK is faster
+constexpr std::int64_t kMostConquered = 20000;  // whose squares are LAPACK's integers
+
 template <class T>
-T scale_down(T* a, std::int64_t count) {
+const LapackFunctions<T>* conqueror(std::int64_t n) {
+  return n >= kConquered && n < kMostConquered ? fast_lapack<T>() : nullptr;
+}
+
+/// Divides by a power of two near the greatest size, so that squares neither overflow nor vanish; returns what the values are to be multiplied by.
+template <class T>
+TEGULA_WIDE T scale_down(T* a, std::int64_t count) {
   T most = 0;
+#pragma omp simd reduction(max : most)
   for (std::int64_t i = 0; i < count; ++i) most = std::max(most, std::abs(a[i]));
   if (!(most > T(0))) return 1;
-  for (std::int64_t i = 0; i < count; ++i) a[i] /= most;
-  return most;
-}
-
-constexpr int kMostTurns = 80;  // of an iteration that mostly needs two, or ten
-
-template <class T>
-TEGULA_WIDE T product(const T* x, const T* y, std::int64_t length) {
-  T sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = 0; i < length; ++i) sum += x[i] * y[i];
-  return sum;
-}
-
-/// to -= left * w + right * row.
-template <class T>
-TEGULA_WIDE void subtract_two(T* to, T left, const T* w, T right, const T* row, std::int64_t length) {
+  const T power = std::ldexp(T(1), std::ilogb(most));
 #pragma omp simd
-  for (std::int64_t j = 0; j < length; ++j) to[j] -= left * w[j] + right * row[j];
+  for (std::int64_t i = 0; i < count; ++i) a[i] /= power;
+  return power;
 }
 
-/// Three diagonals of a full symmetric matrix: reflectors stay in the rows behind them, as form_q wants them with a shift of 1.
+/// The triangle below the diagonal, above it as well.
 template <class T>
-void to_three_diagonals(const Products<T>& products, T* a, std::int64_t n, T* diagonal, T* beside, T* factors, T* w) {
-  constexpr std::int64_t kAlone = 256;  // rows that one thread does sooner by itself
-  for (std::int64_t k = 0; k + 1 < n; ++k) {
-    T* const row = a + k * n + k + 1;
-    const std::int64_t rest = n - k - 1;
-    const T tau = factors[k] = make_reflector(row, rest);
-    diagonal[k] = a[k * n + k], beside[k] = row[0];
-    if (tau == T(0)) continue;
-    const T kept = std::exchange(row[0], T(1));
-    const auto line = [&](std::int64_t i) { return a + (k + 1 + i) * n + k + 1; };
-    const int threads = rest < kAlone ? 1 : products.threads();
-    parallel(threads, [&](int part, int parts) {
-      const Range mine = share(rest, part, parts);
-      for (std::int64_t i = mine.begin; i < mine.end; ++i) w[i] = tau * product(line(i), row, rest);
-    });
-    const T half = tau / 2 * product(w, row, rest);
-    for (std::int64_t i = 0; i < rest; ++i) w[i] -= half * row[i];
-    parallel(threads, [&](int part, int parts) {
-      const Range mine = share(rest, part, parts);
-      for (std::int64_t i = mine.begin; i < mine.end; ++i) subtract_two(line(i), row[i], w, w[i], row, rest);
-    });
-    row[0] = kept;
+void mirror(T* a, std::int64_t n) {
+  constexpr std::int64_t kTurned = 64;
+  for (std::int64_t i = 0; i < n; i += kTurned) {
+    const std::int64_t end = std::min(i + kTurned, n);
+    for (std::int64_t j = 0; j < i; j += kTurned) turn_matrix<T>(a + i * n + j, n, end - i, kTurned, a + j * n + i, n);
+    for (std::int64_t r = i; r < end; ++r)
+      for (std::int64_t c = i; c < r; ++c) a[c * n + r] = a[r * n + c];
   }
-  if (n > 0) diagonal[n - 1] = a[n * n - 1], beside[n - 1] = 0;
-}
-
-/// d: the diagonal becomes the eigenvalues; e: what stands beside it. Rows of `vectors` follow.
-template <class T>
-std::int32_t ql(std::int64_t n, T* d, T* e, T* vectors) {
-  const T eps = std::numeric_limits<T>::epsilon();
-  T shift = 0, most = 0;
-  for (std::int64_t l = 0; l < n; ++l) {
-    most = std::max(most, std::abs(d[l]) + std::abs(e[l]));
-    std::int64_t m = l;
-    while (m + 1 < n && !(std::abs(e[m]) <= eps * most)) ++m;
-    for (int turn = 0; m > l; ++turn) {
-      if (turn == kMostTurns) return static_cast<std::int32_t>(l + 1);
-      T g = d[l], p = (d[l + 1] - g) / (2 * e[l]), r = std::hypot(p, T(1));
-      if (p < 0) r = -r;
-      d[l] = e[l] / (p + r);
-      d[l + 1] = e[l] * (p + r);
-      const T next = d[l + 1];
-      T h = g - d[l];
-      for (std::int64_t i = l + 2; i < n; ++i) d[i] -= h;
-      shift += h;
-      p = d[m];
-      T c = 1, c2 = 1, c3 = 1, s = 0, s2 = 0;
-      const T beside = e[l + 1];
-      for (std::int64_t i = m; i-- > l;) {
-        c3 = c2, c2 = c, s2 = s;
-        g = c * e[i], h = c * p;
-        r = std::hypot(p, e[i]);
-        e[i + 1] = s * r;
-        s = e[i] / r, c = p / r;
-        p = c * d[i] - s * g;
-        d[i + 1] = h + s * (c * g + s * d[i]);
-        if (vectors) rotate(vectors + i * n, vectors + (i + 1) * n, n, c, s);
-      }
-      p = -s * s2 * c3 * beside * e[l] / next;
-      e[l] = s * p, d[l] = c * p;
-      if (!(std::abs(e[l]) > eps * most)) break;
-    }
-    d[l] += shift, e[l] = 0;
-  }
-  return 0;
 }
 
 /// The order in which `values` ascend; NaNs come last.
@@ -119,98 +61,110 @@ std::vector<std::int64_t> ascending(const T* values, std::int64_t n) {
   return order;
 }
 
-/// Rows [have, count) of u (count, m): of length 1, and orthogonal to all before them.
+/// Sorted rows of length n, `apart` from one to the next in `to`.
 template <class T>
-void complete(T* u, std::int64_t have, std::int64_t count, std::int64_t m) {
-  std::int64_t axis = 0;
-  for (std::int64_t i = have; i < count; ++i) {
-    T* const row = u + i * m;
-    for (bool found = false; !found && axis < m; ++axis) {
-      std::fill_n(row, m, T(0));
-      row[axis] = 1;
-      for (int again = 0; again < 2; ++again)
-        for (std::int64_t j = 0; j < i; ++j) {
-          const T along = product(row, u + j * m, m);
-          for (std::int64_t c = 0; c < m; ++c) row[c] -= along * u[j * m + c];
-        }
-      const T length = std::sqrt(product(row, row, m));
-      // Of the axes that are left one keeps at least this much: their squares add up to the number of vectors that are missing.
-      found = length * length * static_cast<T>(4 * m) > T(count - i);
-      for (std::int64_t c = 0; found && c < m; ++c) row[c] /= length;
-    }
-  }
+void copy_rows(const T* from, const std::vector<std::int64_t>& order, std::int64_t n, T* to, std::int64_t apart) {
+  for (std::int64_t i = 0; i < n; ++i) std::copy_n(from + order[static_cast<std::size_t>(i)] * n, n, to + i * apart);
+}
+
+/// A = Q T Qᵀ of T's eigenvectors, rows of memory: Q times them.
+template <class T>
+std::int32_t conquer_symmetric(const LapackFunctions<T>& f, std::int64_t n, T* d, T* e, T* vectors, T* work) {
+  const int order = static_cast<int>(n), size = vectors ? 1 + 4 * order + order * order : 1, integer_size = vectors ? 3 + 5 * order : 1;
+  std::vector<int> integers(static_cast<std::size_t>(integer_size));
+  int info = 0;
+  f.stedc(vectors ? "I" : "N", &order, d, e, vectors, &order, work, &size, integers.data(), &integer_size, &info, 1);
+  return std::abs(info);
+}
+
+/// Of B: left vectors in rows of `left`, `apart` elements from one to the next, right vectors in columns of `right`.
+template <class T>
+std::int32_t conquer_two(const LapackFunctions<T>& f, std::int64_t n, T* d, T* e, T* left, std::int64_t apart, T* right, T* work) {
+  const int order = static_cast<int>(n), stride = static_cast<int>(apart);
+  std::vector<int> integers(static_cast<std::size_t>(8 * n));
+  int info = 0;
+  f.bdsdc("U", right ? "I" : "N", &order, d, e, left, &stride, right, &order, nullptr, nullptr, work, integers.data(), &info, 1, 1);
+  return std::abs(info);
 }
 
 }  // namespace
 
+std::int64_t symmetric_eigen_work(std::int64_t n) { return 3 * n + n * n + std::max({reduce_work(n), qr_work(n, n), 1 + 4 * n + n * n}); }
+
 template <class T>
 std::int32_t symmetric_eigen(const Products<T>& products, T* a, std::int64_t n, T* values, T* vectors, T* work) {
-  for (std::int64_t i = 0; i < n; ++i)
-    for (std::int64_t j = 0; j < i; ++j) a[j * n + i] = a[i * n + j];
+  T *const diagonal = work, *const beside = diagonal + n, *const factors = beside + n, *const found = factors + n,
+           *const more = found + n * n;
+  mirror(a, n);
   const T scale = scale_down(a, n * n);
-  T *const diagonal = work, *const beside = work + n, *const factors = work + 2 * n, *const w = work + 3 * n, *const found = work + 4 * n;
-  to_three_diagonals(products, a, n, diagonal, beside, factors, w);
-  if (vectors) form_q(products, a, n, std::max<std::int64_t>(n - 1, 0), 1, factors, found, n, found + n * n);
-  const std::int32_t state = ql(n, diagonal, beside, vectors ? found : nullptr);
-  const std::vector<std::int64_t> order = ascending(diagonal, n);
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t from = order[static_cast<std::size_t>(i)];
-    values[i] = diagonal[from] * scale;
-    if (vectors) std::copy_n(found + from * n, n, vectors + i * n);
+  to_three_diagonals(products, a, n, diagonal, beside, factors, more);
+  std::int32_t state = 0;
+  if (const auto* const library = conqueror<T>(n)) {
+    state = conquer_symmetric(*library, n, diagonal, beside, vectors, more);
+    if (vectors) apply_q(products, a, n, n - 1, 1, factors, vectors, n, more);
+    for (std::int64_t i = 0; i < n; ++i) values[i] = diagonal[i] * scale;
+    return state;
   }
+  if (vectors) form_q(products, a, n, n - 1, 1, factors, found, n, more);
+  state = three_diagonals(n, diagonal, beside, vectors ? found : nullptr, more);
+  const std::vector<std::int64_t> order = ascending(diagonal, n);
+  for (std::int64_t i = 0; i < n; ++i) values[i] = diagonal[order[static_cast<std::size_t>(i)]] * scale;
+  if (vectors) copy_rows(found, order, n, vectors, n);
   return state;
+}
+
+std::int64_t singular_values_work(std::int64_t m, std::int64_t n) {
+  return 4 * n * n + 5 * n + std::max({reduce_work(n), qr_work(m, m), 3 * n * n + 4 * n});
 }
 
 template <class T>
 std::int32_t singular_values(const Products<T>& products, T* a, std::int64_t m, std::int64_t n, T* u, std::int64_t count, T* values, T* v,
                              T* work) {
-  T *const w = work, *const right = w + n * n, *const left = right + n * n, *const factors = left + n * n, *const q = factors + 2 * n,
-           *const more = q + m * n;
+  T *const square = work, *const rows = square + n * n, *const left = rows + n * n, *const right = left + n * n,
+           *const diagonal = right + n * n, *const beside = diagonal + n, *const factors = beside + n, *const left_factors = factors + n,
+           *const right_factors = left_factors + n, *const more = right_factors + n;
   const T scale = scale_down(a, m * n);
   const bool tall = m > n;
-  if (tall) factor_qr(products, a, m, n, factors, more);
-  for (std::int64_t j = 0; j < n; ++j)
-    for (std::int64_t i = 0; i < n; ++i) w[j * n + i] = tall && i > j ? T(0) : a[j * m + i];
-  std::fill_n(right, n * n, T(0));
-  for (std::int64_t i = 0; i < n; ++i) right[i * n + i] = 1;
-  const T eps = std::numeric_limits<T>::epsilon(), small = eps * std::sqrt(static_cast<T>(n));  // of a product of n terms
-  const T noise = eps * static_cast<T>(n) * eps * static_cast<T>(n);  // the greatest value is 1 at least: what is below has no direction
-  std::int32_t state = 1;
-  for (int turn = 0; turn < kMostTurns && state != 0; ++turn) {
-    state = 0;
-    for (std::int64_t i = 0; i < n; ++i)
-      for (std::int64_t j = i + 1; j < n; ++j) {
-        T *const x = w + i * n, *const y = w + j * n;
-        const T xx = product(x, x, n), yy = product(y, y, n), xy = product(x, y, n);
-        if (!(std::abs(xy) > small * std::sqrt(xx) * std::sqrt(yy)) || xx <= noise || yy <= noise) continue;
-        state = 1;
-        const T zeta = (yy - xx) / (2 * xy), t = (zeta < 0 ? -1 : 1) / (std::abs(zeta) + std::hypot(T(1), zeta));
-        const T c = 1 / std::hypot(T(1), t), s = c * t;
-        rotate(x, y, n, c, s);
-        if (v) rotate(right + i * n, right + j * n, n, c, s);
-      }
-  }
-  for (std::int64_t i = 0; i < n; ++i) factors[n + i] = -std::sqrt(product(w + i * n, w + i * n, n));  // of tall matrices `factors` holds τ
-  const std::vector<std::int64_t> order = ascending(factors + n, n);
-  std::int64_t rank = 0;
-  for (std::int64_t i = 0; i < n; ++i) {
-    const std::int64_t from = order[static_cast<std::size_t>(i)];
-    const T value = -factors[n + from];
-    values[i] = value * scale;
-    if (!v) continue;
-    for (std::int64_t j = 0; j < n; ++j) v[j * n + i] = right[from * n + j];
-    if (!(value > eps * static_cast<T>(n) * -factors[n + order[0]])) continue;  // rounding errors have no direction
-    rank = i + 1;
-    for (std::int64_t j = 0; j < n; ++j) left[i * n + j] = w[from * n + j] / value;
-  }
-  if (!v) return state;
+  T* b = a;
   if (tall) {
-    form_q(products, a, m, n, 0, factors, q, n, more);
-    products.assign(rank, m, n, {left, n, 1}, {q, m, 1}, {u, m, 1});
-  } else {
-    std::copy_n(left, rank * n, u);
+    factor_qr(products, a, m, n, factors, more);
+    b = square;
+    for (std::int64_t j = 0; j < n; ++j) std::fill(std::copy_n(a + j * m, j + 1, b + j * n), b + (j + 1) * n, T(0));
   }
-  complete(u, rank, count, m);
+  to_two_diagonals(products, b, n, rows, diagonal, beside, left_factors, right_factors, more);
+  std::int32_t state = 0;
+  if (const auto* const library = conqueror<T>(n)) {
+    state = conquer_two(*library, n, diagonal, beside, left, n, v ? right : nullptr, more);
+    for (std::int64_t i = 0; i < n; ++i) values[i] = diagonal[i] * scale;
+    if (!v) return state;
+    apply_q(products, b, n, n, 0, left_factors, left, n, more);
+    turn_matrix<T>(right, n, n, n, v, n);
+    apply_q(products, rows, n, n - 1, 1, right_factors, v, n, more);
+    std::copy_n(v, n * n, right);
+    for (std::int64_t i = 0; i < n; ++i) std::copy_n(left + i * n, n, u + i * m);
+  } else {
+    if (v) {
+      form_q(products, b, n, n, 0, left_factors, left, n, more);
+      form_q(products, rows, n, n - 1, 1, right_factors, right, n, more);
+    }
+    state = two_diagonals(n, diagonal, beside, v ? left : nullptr, v ? right : nullptr, more);
+    for (std::int64_t i = 0; i < n; ++i) {
+      const bool negative = diagonal[i] < T(0);
+      beside[i] = negative ? diagonal[i] : -diagonal[i];
+      for (std::int64_t j = 0; j < n && negative && v; ++j) right[i * n + j] = -right[i * n + j];
+    }
+    const std::vector<std::int64_t> order = ascending(beside, n);
+    for (std::int64_t i = 0; i < n; ++i) values[i] = -beside[order[static_cast<std::size_t>(i)]] * scale;
+    if (!v) return state;
+    copy_rows(left, order, n, u, m);
+    copy_rows(right, order, n, v, n);
+    std::copy_n(v, n * n, right);
+  }
+  turn_matrix<T>(right, n, n, n, v, n);
+  if (!tall) return state;
+  for (std::int64_t k = 0; k < count; ++k) std::fill(u + k * m + (k < n ? n : 0), u + (k + 1) * m, T(0));
+  for (std::int64_t k = n; k < count; ++k) u[k * m + k] = 1;
+  apply_q(products, a, m, n, 0, factors, u, count, more);
   return state;
 }
 
