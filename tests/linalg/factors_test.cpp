@@ -185,6 +185,16 @@ TEST(LinearAlgebra, QRHasOrthonormalColumnsAndMultipliesToTheMatrix) {
       }
 }
 
+TEST(LinearAlgebra, QROfLargeMatrices) {
+  for (const Shape& shape : {Shape{1100, 1030}, Shape{1030, 1100}}) {  // in blocks of blocks
+    const Tensor a = draw(shape, f32);
+    const auto [q, r] = qr(a);
+    EXPECT_LT(apart(matmul(q, r), a), 1e-4) << to_string(shape);
+    EXPECT_LT(apart(matmul(transpose(q), q), identity(1030, f32)), 1e-5) << to_string(shape);
+    EXPECT_EQ(most(tril(r, -1)), 0);
+  }
+}
+
 TEST(LinearAlgebra, QROfZerosAndOfDependentColumns) {
   const auto [q, r] = qr(zeros({5, 3}, f64));
   EXPECT_EQ(most(r), 0);

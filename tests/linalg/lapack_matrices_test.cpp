@@ -80,13 +80,15 @@ double orthonormal(const Tensor& q, DType dtype) {
 
 constexpr double kLimit = 30;  // the threshold of LAPACK's own input files
 
-void for_each(const std::function<void(const Kind&, DType, const std::string&)>& check) {
+void for_each(const std::function<void(const Kind&, DType, const std::string&)>& check, std::int64_t largest = 170) {
   manual_seed(1989);
   for (const DType dtype : {f64, f32})
     for (const auto& [m, n] : std::initializer_list<std::pair<std::int64_t, std::int64_t>>{
-             {1, 1}, {2, 2}, {3, 3}, {5, 5}, {10, 10}, {50, 50}, {10, 5}, {50, 16}, {5, 10}, {16, 50}})
+             {1, 1}, {2, 2}, {3, 3}, {5, 5}, {10, 10}, {50, 50}, {170, 170}, {10, 5}, {50, 16}, {5, 10}, {16, 50}}) {
+      if (m > largest) continue;
       for (const Kind& one : kinds(m, n, dtype))
         check(one, dtype, one.name + " " + to_string(one.a.shape()) + " " + std::string(name(dtype)));
+    }
 }
 
 TEST(LapackMatrices, Factors) {
@@ -114,24 +116,26 @@ TEST(LapackMatrices, SingularValues) {
 }
 
 TEST(LapackMatrices, Systems) {
-  for_each([](const Kind& one, DType dtype, const std::string& what) {
-    if (one.singular || one.a.size(0) != one.a.size(1)) return;
-    const std::int64_t n = one.a.size(0);
-    const Tensor b = cast(matmul(wide(one.a), draw({n, 2})), dtype), x = solve(one.a, b);
-    const Tensor off = wide(b) - matmul(wide(one.a), wide(x));  // dget02: |b - a x| / (|a| |x| eps)
-    const double size = norm1(one.a) * norm1(x) * epsilon(dtype);
-    EXPECT_LE(norm1(off) / size, kLimit * static_cast<double>(n)) << what;
-    // dget03, by the reciprocal condition: |i - a a⁻¹| / (n |a| |a⁻¹| eps).
-    const Tensor inverted = inverse(one.a), product = matmul(wide(one.a), wide(inverted));
-    const double scale = static_cast<double>(n) * norm1(one.a) * norm1(inverted) * epsilon(dtype);
-    EXPECT_LE(norm1(product - identity(n)) / scale, kLimit) << "inverse " << what;
-  });
+  for_each(
+      [](const Kind& one, DType dtype, const std::string& what) {
+        if (one.singular || one.a.size(0) != one.a.size(1)) return;
+        const std::int64_t n = one.a.size(0);
+        const Tensor b = cast(matmul(wide(one.a), draw({n, 2})), dtype), x = solve(one.a, b);
+        const Tensor off = wide(b) - matmul(wide(one.a), wide(x));  // dget02: |b - a x| / (|a| |x| eps)
+        const double size = norm1(one.a) * norm1(x) * epsilon(dtype);
+        EXPECT_LE(norm1(off) / size, kLimit * static_cast<double>(n)) << what;
+        // dget03, by the reciprocal condition: |i - a a⁻¹| / (n |a| |a⁻¹| eps).
+        const Tensor inverted = inverse(one.a), product = matmul(wide(one.a), wide(inverted));
+        const double scale = static_cast<double>(n) * norm1(one.a) * norm1(inverted) * epsilon(dtype);
+        EXPECT_LE(norm1(product - identity(n)) / scale, kLimit) << "inverse " << what;
+      },
+      50);  // inverses of larger random triangles have no numbers in f32
 }
 
 TEST(LapackMatrices, SymmetricOnes) {
   manual_seed(2);
   for (const DType dtype : {f64, f32})
-    for (const std::int64_t n : {1, 2, 3, 5, 10, 50})
+    for (const std::int64_t n : {1, 2, 3, 5, 10, 50, 170})
       for (const double scale : {1.0, underflow(dtype), overflow(dtype)})
         for (int mode = 1; mode <= 5; ++mode)
           for (const bool definite : {true, false}) {

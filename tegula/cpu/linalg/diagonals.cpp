@@ -102,13 +102,13 @@ std::int32_t three_diagonals(std::int64_t n, T* d, T* e, T* vectors, T* work) {
 
 template <class T>
 std::int32_t two_diagonals(std::int64_t n, T* d, T* e, T* left, T* right, T* work) {
-  const T eps = std::numeric_limits<T>::epsilon(), least = std::numeric_limits<T>::min();
+  const T eps = std::numeric_limits<T>::epsilon();
   T most = 0;
   for (std::int64_t i = 0; i < n; ++i) most = std::max({most, std::abs(d[i]), i + 1 < n ? std::abs(e[i]) : T(0)});
   int turn = 0;
   for (std::int64_t last = n - 1; last > 0;) {
     std::int64_t first = last;
-    while (first > 0 && !(std::abs(e[first - 1]) <= least + eps * (std::abs(d[first]) + std::abs(d[first - 1])))) --first;
+    while (first > 0 && !(std::abs(e[first - 1]) <= eps * most)) --first;  // the reduction had such errors
     if (first > 0) e[first - 1] = 0;
     if (first == last) {
       --last, turn = 0;
