@@ -44,6 +44,24 @@ TEST(Spectra, SymmetricMatricesWithEqualAndWithTinyValues) {
   EXPECT_LT(apart(eigvalsh(1e-200 * second), 1e-200 * eigvalsh(second)), 1e-212);
 }
 
+TEST(Spectra, LargeSymmetricMatricesWithEqualValues) {  // halves whose values need no correction, or few
+  constexpr std::int64_t n = 200;
+  const Tensor v = draw({n, 1}), zero = zeros({n, n}, f64), one = identity(n), outer = matmul(v, transpose(v));
+  const Tensor i = iota({n, n}, 0), j = iota({n, n}, 1), second = 2.0 * one - cast(abs(i - j) == 1, f64);
+  const Tensor blocks = where(logical_xor(i < n / 2, j < n / 2), 0.0, symmetric(draw({n, n})));
+  for (const DType dtype : {f64, f32})
+    for (const Tensor& wide : {zero, one, one + outer, outer, second, blocks, one + 1e-3 * blocks}) {
+      const Tensor a = cast(wide, dtype);
+      const auto [w, q] = eigh(a);
+      const double size = std::max(most(a), 1.0), limit = digits(dtype) * 20;
+      EXPECT_LT(apart(matmul(a, q), q * unsqueeze(w, -2)) / size, limit);
+      EXPECT_LT(orthonormal(q), limit);
+      EXPECT_LT(apart(eigvalsh(a), w) / size, limit);
+    }
+  const Tensor k = cast(arange(1, n + 1), f64);
+  EXPECT_LT(apart(eigh(second).values, 2.0 - 2.0 * cos(k * (M_PI / static_cast<double>(n + 1)))), 1e-13);
+}
+
 TEST(Spectra, GeneralisedSymmetricProblems) {
   const Tensor a = symmetric(draw({2, 6, 6})), b = positive({2, 6, 6});
   const auto [w, v] = eigh(a, b);

@@ -19,8 +19,8 @@ bool find(void* library, char prefix, LapackFunctions<T>& f) {
     function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(dlsym(library, (prefix + std::string(name) + "_").c_str()));
     return function != nullptr;
   };
-  return get(f.geev, "geev") && get(f.bdsdc, "bdsdc") && get(f.stedc, "stedc") && get(f.getrf, "getrf") && get(f.potrf, "potrf") &&
-         get(f.gemm, "gemm") && get(f.trsm, "trsm");
+  return get(f.geev, "geev") && get(f.bdsdc, "bdsdc") && get(f.stedc, "stedc") && get(f.laed4, "laed4") && get(f.getrf, "getrf") &&
+         get(f.potrf, "potrf") && get(f.gemm, "gemm") && get(f.trsm, "trsm");
 }
 
 /// OpenBLAS goes by the processor's model, and takes its oldest kernels for one that is newer than itself: eight times slower. While it is opened it is told by what

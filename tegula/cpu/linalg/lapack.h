@@ -14,6 +14,7 @@ struct LapackFunctions {
                 const int* ldvt, T* compact, int* compact_integers, T* work, int* integers, int* info, std::size_t, std::size_t) = nullptr;
   void (*stedc)(const char* vectors, const int* n, T* diagonal, T* beside, T* z, const int* ldz, T* work, const int* size, int* integers,
                 const int* integer_size, int* info, std::size_t) = nullptr;
+  void (*laed4)(const int* n, const int* i, const T* diagonal, const T* z, T* apart, const T* rho, T* root, int* info) = nullptr;
   void (*getrf)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info) = nullptr;
   void (*potrf)(const char* triangle, const int* n, T* a, const int* lda, int* info, std::size_t) = nullptr;
   void (*gemm)(const char* a_turned, const char* b_turned, const int* m, const int* n, const int* k, const T* factor, const T* a,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tegula/cpu/fourier/side_by_side.h"
+#include "tegula/cpu/linalg/conquer.h"
 #include "tegula/cpu/linalg/diagonals.h"
 #include "tegula/cpu/linalg/lapack.h"
 #include "tegula/cpu/linalg/reduce.h"
@@ -67,13 +68,13 @@ void copy_rows(const T* from, const std::vector<std::int64_t>& order, std::int64
   for (std::int64_t i = 0; i < n; ++i) std::copy_n(from + order[static_cast<std::size_t>(i)] * n, n, to + i * apart);
 }
 
-/// A = Q T Qᵀ of T's eigenvectors, rows of memory: Q times them.
+/// Of T, rows of `vectors`, or null.
 template <class T>
-std::int32_t conquer_symmetric(const LapackFunctions<T>& f, std::int64_t n, T* d, T* e, T* vectors, T* work) {
-  const int order = static_cast<int>(n), size = vectors ? 1 + 4 * order + order * order : 1, integer_size = vectors ? 3 + 5 * order : 1;
-  std::vector<int> integers(static_cast<std::size_t>(integer_size));
-  int info = 0;
-  f.stedc(vectors ? "I" : "N", &order, d, e, vectors, &order, work, &size, integers.data(), &integer_size, &info, 1);
+std::int32_t conquer_symmetric(const Products<T>& products, const LapackFunctions<T>& f, std::int64_t n, T* d, T* e, T* vectors, T* work) {
+  if (vectors) return conquer_three_diagonals(products, f, n, d, e, vectors, work);
+  const int order = static_cast<int>(n), one = 1;
+  int integer = 0, info = 0;
+  f.stedc("N", &order, d, e, nullptr, &order, work, &one, &integer, &one, &info, 1);
   return std::abs(info);
 }
 
@@ -89,7 +90,9 @@ std::int32_t conquer_two(const LapackFunctions<T>& f, std::int64_t n, T* d, T* e
 
 }  // namespace
 
-std::int64_t symmetric_eigen_work(std::int64_t n) { return 3 * n + n * n + std::max({reduce_work(n), qr_work(n, n), 1 + 4 * n + n * n}); }
+std::int64_t symmetric_eigen_work(std::int64_t n) {
+  return 3 * n + n * n + std::max({reduce_work(n), qr_work(n, n), conqueror<float>(n) ? conquer_work(n) : 0});
+}
 
 template <class T>
 std::int32_t symmetric_eigen(const Products<T>& products, T* a, std::int64_t n, T* values, T* vectors, T* work) {
@@ -100,7 +103,7 @@ std::int32_t symmetric_eigen(const Products<T>& products, T* a, std::int64_t n, 
   to_three_diagonals(products, a, n, diagonal, beside, factors, more);
   std::int32_t state = 0;
   if (const auto* const library = conqueror<T>(n)) {
-    state = conquer_symmetric(*library, n, diagonal, beside, vectors, more);
+    state = conquer_symmetric(products, *library, n, diagonal, beside, vectors, more);
     if (vectors) apply_q(products, a, n, n - 1, 1, factors, vectors, n, more);
     for (std::int64_t i = 0; i < n; ++i) values[i] = diagonal[i] * scale;
     return state;
