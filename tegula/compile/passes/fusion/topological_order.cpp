@@ -2,18 +2,18 @@
 
 #include <algorithm>
 #include <optional>
+#include <queue>
 #include <utility>
 
 namespace tegula::compile {
 namespace {
-constexpr std::uint64_t kRoom = std::uint64_t{1} << 40;  // between neighbours: as many nodes as fit behind each other, and many between two
+constexpr std::int64_t kRoom = std::int64_t{1} << 32;  // between neighbours: as many nodes as fit between two
 }
 
 int TopologicalOrder::add() {
   const int u = size();
-  nodes_.emplace_back();
+  nodes_.push_back({.label = kRoom * u});
   merged_into_.push_back(u);
-  link_behind(last_, {&u, 1});
   return u;
 }
 
@@ -24,43 +24,27 @@ int TopologicalOrder::now(int u) const {
   return root;
 }
 
-void TopologicalOrder::unlink(int u) {
-  const int previous = at(u).previous, next = at(u).next;
-  (previous < 0 ? first_ : at(previous).next) = next;
-  (next < 0 ? last_ : at(next).previous) = previous;
-}
-
-// The nodes follow `place` (-1: nothing) in this order.
-void TopologicalOrder::link_behind(int place, std::span<const int> nodes) {
-  const int end = place < 0 ? first_ : at(place).next;
-  int previous = place;
-  for (const int u : nodes) {
-    at(u).previous = previous;
-    (previous < 0 ? first_ : at(previous).next) = u;
-    previous = u;
+// Moves a node behind the label (`by` 1) or before it (-1), and the nodes that need it or that it needs along with it.
+void TopologicalOrder::move(int node, std::int64_t past, int by) {
+  std::priority_queue<std::pair<std::int64_t, int>> moved;  // with their labels before: what a node needs is moved ahead of it
+  const auto pass = [&](int u, std::int64_t label) {
+    if (by * (at(u).label - label) > 0) return;
+    moved.emplace(-by * at(u).label, u);
+    at(u).label = label + by;
+  };
+  for (pass(node, past); !moved.empty();) {
+    const int u = moved.top().second;
+    moved.pop();
+    for (const int v : by > 0 ? at(u).after : at(u).before)
+      if (now(v) != u) pass(now(v), at(u).label);
   }
-  at(previous).next = end;
-  (end < 0 ? last_ : at(end).previous) = previous;
-  const std::uint64_t begin = place < 0 ? 0 : at(place).label;
-  const std::uint64_t room = end < 0 ? ~std::uint64_t{0} - begin : at(end).label - begin;
-  const std::uint64_t step = std::min(kRoom, room / (nodes.size() + 1));
-  if (step == 0) return spread();
-  std::uint64_t label = begin;
-  for (const int u : nodes) at(u).label = label += step;
-}
-
-// New labels for all, as far from each other as they go.
-void TopologicalOrder::spread() {
-  const std::uint64_t step = std::min(kRoom, ~std::uint64_t{0} / (nodes_.size() + 1));
-  std::uint64_t label = 0;
-  for (int u = first_; u >= 0; u = at(u).next) at(u).label = label += step;
 }
 
 // Searches a path from `from` to `to`; the edge between the two counts only if `direct`. Takes a step forwards and a step
 // backwards in turn, and ends when either side has seen all nodes in between.
 TopologicalOrder::Found TopologicalOrder::search(int from, int to, bool direct, bool bounded) {
   seen_behind_.clear(), seen_before_.clear();
-  const std::uint64_t low = at(from).label, high = at(to).label;
+  const std::int64_t low = at(from).label, high = at(to).label;
   if (stamp_ > ~std::uint32_t{0} - 2) {
     for (Node& node : nodes_) node.mark = 0;
     stamp_ = 0;
@@ -116,25 +100,13 @@ bool TopologicalOrder::adjacent(int a, int b) const {
   return std::ranges::any_of(shorter ? behind : before, [&](int u) { return now(u) == (shorter ? b : a); });
 }
 
-// In the order in which they are now.
-void TopologicalOrder::move_behind(int place, std::vector<int>& nodes) {
-  std::ranges::sort(nodes, {}, [this](int u) { return at(u).label; });
-  for (const int u : nodes) unlink(u);
-  if (!nodes.empty()) link_behind(place, nodes);
-}
-
 void TopologicalOrder::need(int node, int other) {
   node = now(node), other = now(other);
   if (node == other) return;
   if (!at(node).before.empty() && at(node).before.back() == other) return;
-  if (at(other).label > at(node).label) {
-    if (search(node, other, true, false) == Found::NothingBehind) {
-      seen_behind_.push_back(node);
-      move_behind(other, seen_behind_);
-    } else {
-      seen_before_.push_back(other);
-      move_behind(at(node).previous, seen_before_);
-    }
+  if (at(other).label >= at(node).label) {
+    if (search(node, other, true, false) == Found::NothingBehind) move(node, at(other).label, 1);
+    else move(other, at(node).label, -1);
   }
   at(node).before.push_back(other);
   at(other).after.push_back(node);
@@ -142,23 +114,17 @@ void TopologicalOrder::need(int node, int other) {
 
 void TopologicalOrder::merge(int into, int from) {
   into = now(into), from = now(from);
-  const bool into_is_first = at(into).label < at(from).label;
-  const int first = into_is_first ? into : from, second = into_is_first ? from : into;
-  // Moves the dependants of the first after the second, or the dependences of the second before the first, so that the two are neighbours.
+  const int first = at(into).label < at(from).label ? into : from, second = first == into ? from : into;
+  // Moves the dependants of the first behind the second, or the dependences of the second before the first: nothing is between them then.
   if (search(first, second, false, false) == Found::NothingBehind) {
-    move_behind(second, seen_behind_);
-    if (into == first) {
-      std::vector<int> moved{into};
-      move_behind(second, moved);
-    }
+    for (const int u : at(first).after)
+      if (now(u) != first && now(u) != second) move(now(u), at(second).label, 1);
+    at(into).label = at(second).label;
   } else {
-    move_behind(at(first).previous, seen_before_);
-    if (into == second) {
-      std::vector<int> moved{into};
-      move_behind(first, moved);
-    }
+    for (const int u : at(second).before)
+      if (now(u) != first && now(u) != second) move(now(u), at(first).label, -1);
+    at(into).label = at(first).label;
   }
-  unlink(from);
   merged_into_[static_cast<std::size_t>(from)] = into;
   const auto append = [](std::vector<int>& to, std::vector<int>& list) {
     if (to.size() < list.size()) to.swap(list);

@@ -1,12 +1,10 @@
 #pragma once
 // Nodes (groups, calls) in an order in which they may run, kept while nodes are added and joined.
 //
-// Dependence is asked of a search between two places of the order, from both ends at once, and not of sets of all ancestors: a change looks
-// only at what lies between (Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", JEA 2006). Places are
-// labels with room between them (Dietz and Sleator, "Two algorithms for maintaining order in a list", STOC 1987).
+// Dependence is asked of a search between two labels, from both ends at once, and not of sets of all ancestors: a change looks only at what lies between
+// (Pearce and Kelly, "A dynamic topological sort algorithm for directed acyclic graphs", JEA 2006). Each node has a label behind those of all that it needs.
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 namespace tegula::compile {
@@ -35,8 +33,7 @@ class TopologicalOrder {
   static constexpr int kMostVisits = 4096;
 
   struct Node {
-    std::uint64_t label = 0;
-    int previous = -1, next = -1;  // in the order
+    std::int64_t label = 0;
     std::vector<int> before, after;  // nodes it needs, nodes that need it; may be merged by now
     std::uint32_t mark = 0;
   };
@@ -46,14 +43,10 @@ class TopologicalOrder {
   const Node& at(int u) const { return nodes_[static_cast<std::size_t>(u)]; }
   int now(int u) const;
   Found search(int from, int to, bool direct, bool bounded);
-  void unlink(int u);
-  void link_behind(int place, std::span<const int> nodes);
-  void spread();
-  void move_behind(int place, std::vector<int>& nodes);
+  void move(int node, std::int64_t past, int by);
 
   std::vector<Node> nodes_;
   mutable std::vector<int> merged_into_;  // itself while it is one of its own
-  int first_ = -1, last_ = -1;
   std::vector<int> seen_behind_, seen_before_;  // by the last search, without its ends
   std::uint32_t stamp_ = 0;
 };
