@@ -1,15 +1,23 @@
 #include "tegula/compile/description.h"
 
-#include "tegula/compile/passes/materialize.h"
-
 namespace tegula::compile {
 
 runtime::CallDescription description_of(const Item& item, const LibraryOp::Setting& setting) {
-  runtime::CallDescription out = item.as<LibraryOp>().describe(setting);
+  const Packed& packed = *item.packed;
+  LibraryOp::Setting by_strides = setting;
+  std::vector<Layout> inputs;
+  if (packed.blocks) {
+    inputs.assign(setting.inputs.begin(), setting.inputs.end());
+    inputs[1] = Layout::dense(packed.weight);
+    by_strides.inputs = inputs;
+  }
+  runtime::CallDescription out = item.as<LibraryOp>().describe(by_strides);
   if (auto* const product = std::get_if<runtime::Matmul>(&out)) {
     product->epilogue = *item.epilogue, product->arithmetic = item.arithmetic;
+    if (packed.blocks) product->b.blocks = packed.blocks;
   } else if (auto* const convolution = std::get_if<runtime::Convolution>(&out)) {
     convolution->epilogue = *item.epilogue, convolution->arithmetic = item.arithmetic, convolution->keeps_nan = item.keeps_nan;
+    if (packed.blocks) convolution->weight.blocks = packed.blocks;
   } else if (!item.epilogue->is_empty()) {
     return {};
   }

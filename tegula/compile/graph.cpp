@@ -195,6 +195,7 @@ std::string to_string(const Graph& graph) {
     if (const std::string attributes = description(*item.op); !attributes.empty() && item.role() != Role::Scalar)
       text += " {" + attributes + "}";
     if (!item.epilogue->is_empty()) text += " epilogue" + runtime::to_string(*item.epilogue);
+    if (item.packed->blocks) text += " weight in blocks";
     if (item.arithmetic == runtime::Arithmetic::TF32) text += " tf32";
     if (item.prologue->input >= 0) text += " computes input " + std::to_string(item.prologue->input);
     text += " : " + std::string(name(item.dtype)) + tegula::to_string(item.shape);

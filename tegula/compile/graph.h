@@ -8,6 +8,7 @@
 #include "tegula/compile/expression.h"
 #include "tegula/core/rare.h"
 #include "tegula/graph/node.h"
+#include "tegula/runtime/blocked.h"
 #include "tegula/runtime/call_description.h"
 
 namespace tegula::compile {
@@ -18,6 +19,12 @@ struct Prologue {
   Shape shape;
   int first_extra = 0;  // of the item's inputs: from here on only the expression reads them
   Expression value;     // of one element
+};
+
+/// The weight of a call, input 1, as pack_weights has laid it: its elements in blocks, as one axis.
+struct Packed {
+  runtime::Blocked blocks;
+  Shape weight;  // the shape before
 };
 
 /// The place of a value that is stored inside a concatenation (a join) instead of in memory of its own.
@@ -39,7 +46,8 @@ struct Item {
   int slot = -1;                 // Leaf: which leaf. Scalar: which constant
   Rare<runtime::Expression> epilogue;  // Library: reads the inputs after the op's own
   runtime::Arithmetic arithmetic = runtime::Arithmetic::Full;  // Library
-  bool keeps_nan = true;  // Library: false if its epilogue need not (only_answers.h)
+  bool keeps_nan = true;  // Library: false if its epilogue need not (only_answers)
+  Rare<Packed> packed;  // Library: without blocks, its weight lies by strides
   Dims order;                    // memory order of the value's axes, outermost first; empty: row-major
   Rare<Prologue> prologue;       // Kernel
   Rare<Within> within;           // after store_within

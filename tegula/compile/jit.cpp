@@ -9,7 +9,6 @@
 #include "tegula/compile/jit_state.h"
 #include "tegula/compile/run/cache.h"
 #include "tegula/compile/run/placement.h"
-#include "tegula/compile/running.h"
 #include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"

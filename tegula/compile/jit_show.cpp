@@ -4,7 +4,6 @@
 
 #include "tegula/compile/jit_state.h"
 #include "tegula/compile/passes/dtypes.h"
-#include "tegula/compile/running.h"
 #include "tegula/compile/show/memory_use.h"
 #include "tegula/compile/show/show.h"
 #include "tegula/core/text.h"

@@ -2,6 +2,7 @@
 // The implementation of JitState, shared by the files that implement it.
 
 #include <mutex>
+#include <utility>
 
 #include "tegula/compile/jit.h"
 #include "tegula/compile/recorded.h"
@@ -11,6 +12,27 @@
 #include "tegula/graph/gate.h"
 
 namespace tegula::compile {
+
+/// While it lives, the body of this function runs on this thread: traced, or as a part of another's trace.
+class Running {
+ public:
+  explicit Running(const void* function) : function_(function), outer_(std::exchange(innermost, this)) {}
+  ~Running() { innermost = outer_; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+  static bool contains(const void* function) {
+    for (const Running* at = innermost; at; at = at->outer_) {
+      if (at->function_ == function) return true;
+    }
+    return false;
+  }
+
+ private:
+  static inline thread_local const Running* innermost = nullptr;
+  const void* function_;
+  const Running* outer_;
+};
 
 /// One signature of a function: what was traced and compiled for it.
 struct Entry {

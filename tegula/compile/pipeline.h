@@ -6,7 +6,7 @@
 
 namespace tegula::compile {
 
-/// Those up to materialize, one after another, each verified. `runs`: as materialize wants to know; `answers`: the graph does nothing else (only_answers.h), then
+/// Those up to materialize, one after another, each verified. `runs`: as materialize wants to know; `answers`: the graph does nothing else (only_answers), then
 /// pack_weights comes behind.
 void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder = {}, std::int64_t runs = 1, bool answers = false);
 

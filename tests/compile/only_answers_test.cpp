@@ -1,4 +1,4 @@
-#include "tegula/compile/passes/only_answers.h"
+#include "tegula/compile/passes/cut_steady.h"
 
 #include <gtest/gtest.h>
 

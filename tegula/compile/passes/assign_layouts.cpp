@@ -1,11 +1,11 @@
-#include "tegula/compile/passes/assign_layouts.h"
+#include "tegula/compile/passes/layouts.h"
 
 #include <optional>
 #include <unordered_map>
 
-#include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/users.h"
+#include "tegula/core/memory_rows.h"
 
 namespace tegula::compile {
 namespace {
@@ -28,12 +28,7 @@ bool order_matters(const Shape& shape) {
 bool lies_channels_last(const Graph& graph, int item) {
   Item wanted = graph[item];
   wanted.order = channels_last_order(wanted.shape.rank());
-  const Access access = access_of(graph, item);
-  const Layout dense = layout_of(wanted);
-  for (int i = 0; i < wanted.shape.rank(); ++i) {
-    if (wanted.shape[i] != 1 && access.layout.strides[i] != dense.strides[i]) return false;
-  }
-  return true;
+  return same_strides(access_of(graph, item).layout, layout_of(wanted).strides);
 }
 
 // True if the axes that a reduction leaves have the channels innermost in memory.

@@ -4,7 +4,8 @@
 
 #include <algorithm>
 
-#include "tegula/compile/passes/materialize.h"
+#include "tegula/core/check.h"
+#include "tegula/graph/frame.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/structural.h"
 
@@ -131,6 +132,13 @@ std::vector<bool> steady_items(const Graph& graph) {
   std::vector<bool> steady(graph.items.size());
   for (int i = 0; i < graph.size(); ++i) steady[static_cast<std::size_t>(i)] = is_steady(graph, graph[i], steady);
   return steady;
+}
+
+bool only_answers(const Graph& graph) {
+  if (!graph.updates.empty() || checking(Check::Nan)) return false;
+  const auto is_weight = [](const Leaf& leaf) { return leaf.steady && leaf.shape.rank() >= 2; };
+  const auto is_backward = [](const Item& item) { return is_within(item.origin, kGradFrame); };
+  return std::ranges::any_of(graph.leaves, is_weight) && std::ranges::none_of(graph.items, is_backward);
 }
 
 std::optional<Graph> cut_steady(Graph& graph) {

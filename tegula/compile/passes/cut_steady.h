@@ -20,4 +20,8 @@ std::optional<Graph> cut_steady(Graph& graph);
 /// Per item: true if it depends only on scalars and steady leaves through work that cannot fail, so that computing it once is enough.
 std::vector<bool> steady_items(const Graph& graph);
 
+/// True if the graph is inference only: it reads steady weights, writes no Variable, and no node of it was made by grad(). Then NaN
+/// need not propagate (docs/differences.md), and work on weights is amortised over runs. False under TEGULA_CHECK=nan.
+bool only_answers(const Graph& graph);
+
 }  // namespace tegula::compile

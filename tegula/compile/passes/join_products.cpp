@@ -1,4 +1,4 @@
-#include "tegula/compile/passes/join_products.h"
+#include "tegula/compile/passes/products.h"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/passes/simplify.h"
 #include "tegula/compile/users.h"

@@ -1,4 +1,4 @@
-#include "tegula/compile/passes/materialize.h"
+#include "tegula/compile/passes/layouts.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -9,11 +9,15 @@
 #include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/users.h"
+#include "tegula/core/memory_rows.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/kernel_context.h"
 
 namespace tegula::compile {
+namespace {
 
+/// Per item: true if it may take over the storage of the input that it writes over. Nothing else may read that input, and it is computed, or it
+/// is the Variable whose new value the item (or an item that writes over it) is, with no check after the write.
 std::vector<bool> in_place(const Graph& graph) {
   std::vector<bool> out(graph.items.size());
   std::vector<int> next(graph.items.size(), -1), update(graph.items.size(), -1);  // who writes over it; the leaf whose new value it is
@@ -46,8 +50,6 @@ std::vector<bool> in_place(const Graph& graph) {
   }
   return out;
 }
-
-namespace {
 
 class Materializer {
  public:
@@ -193,8 +195,8 @@ class Materializer {
       int& input = item.inputs[k];
       const auto read = read_by_epilogue(item, k);
       const bool is_beside = read == runtime::Expression::Source::Tensor, is_reshaped = is_beside && layout(input).shape != item.shape;
-      const bool fits = is_reshaped ? lies_as(layout(input), Layout::dense(layout(input).shape))
-                        : is_beside ? lies_as(layout(input), layout_of(item))
+      const bool fits = is_reshaped ? same_strides(layout(input), dense_strides(layout(input).shape))
+                        : is_beside ? same_strides(layout(input), layout_of(item).strides)
                         : read      ? layout(input).is_dense()
                                     : item.as<LibraryOp>().accepts(device_, static_cast<int>(k), layout(input));
       if (is_memory(input) && fits) continue;
@@ -242,14 +244,6 @@ class Materializer {
       if (way.description == in_rows) then = way.seconds;
     }
     return now && then ? *now - *then : 0;
-  }
-
-  // Axes of size 1 have no say.
-  static bool lies_as(const Layout& a, const Layout& b) {
-    for (int i = 0; i < a.shape.rank(); ++i) {
-      if (a.shape[i] != 1 && a.strides[i] != b.strides[i]) return false;
-    }
-    return true;
   }
 
   // An output or update must be a computed row-major value that no other one claims.

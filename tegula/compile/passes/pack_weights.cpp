@@ -1,12 +1,10 @@
-#include "tegula/compile/passes/pack_weights.h"
+#include "tegula/compile/passes/layouts.h"
 
 #include <map>
 #include <utility>
 
 #include "tegula/compile/description.h"
-#include "tegula/compile/packed_call.h"
 #include "tegula/compile/passes/cut_steady.h"
-#include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/graph/structural.h"
 
@@ -111,7 +109,7 @@ void pack_weights(Graph& graph, const runtime::Device& device) {
     append(key, *op);
     const auto [known, is_new] = packed.try_emplace({old, std::move(key)});
     if (is_new) known->second = rewriter.insert(op, {weight}, rewriter.out()[weight], {.shape = Shape{runtime::elements(blocks)}});
-    item.op = packed_call(item.op, blocks, graph[old].shape);
+    item.packed = Packed{blocks, graph[old].shape};
     item.inputs[1] = known->second;
   });
 }

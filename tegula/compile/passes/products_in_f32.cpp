@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "tegula/compile/description.h"
-#include "tegula/compile/passes/materialize.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {

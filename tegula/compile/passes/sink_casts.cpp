@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 
-#include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/graph/structural.h"
 

@@ -85,6 +85,7 @@ void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& d
     if (op.may_be_in_place()) step.in_place.emplace_back(value, step.reads[0]);
     step.bytes += static_cast<double>(bytes_of(plan.graph[value]));
   }
+  if (item.packed->blocks) shapes[1] = item.packed->weight;
   step.operations = op.operations(shapes, item.shape);
   step.origin = item.origin;
   step.checks = has_check(item);

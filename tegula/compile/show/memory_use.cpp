@@ -11,44 +11,7 @@
 namespace tegula::compile {
 namespace {
 
-/// Something in the arena, from one step to another.
-struct Stay {
-  MemoryUse::Held held;
-  std::size_t offset = 0;
-  int first = 0, last = 0;
-};
-
 const PlannedValue& value_of(const Plan& plan, int item) { return plan.values[static_cast<std::size_t>(item)]; }
-
-std::vector<Stay> stays_of(const Plan& plan) {
-  const int end = static_cast<int>(plan.steps.size());
-  std::map<int, Stay> values, scratch;
-  for (int s = 0; s < end; ++s) {
-    const Step& step = plan.steps[static_cast<std::size_t>(s)];
-    const auto touch = [&](int piece) {
-      const int item = value_of(plan, piece).spot.root;  // a join is there as long as a piece of it
-      const Storage& storage = plan.storage[static_cast<std::size_t>(item)];
-      if (storage.kind != Storage::Kind::Arena) return;
-      const auto [found, added] = values.emplace(item, Stay{{item, s, value_of(plan, item).bytes()}, storage.offset, s, s});
-      found->second.last = s;
-    };
-    for (int item : step.writes) touch(item);
-    for (int item : step.reads) touch(item);
-    for (int b : step.scratch) {
-      const auto buffer = static_cast<std::size_t>(b);
-      const auto [found, added] = scratch.emplace(b, Stay{{-1, s, plan.scratch_bytes[buffer]}, plan.scratch_offsets[buffer], s, s});
-      found->second.last = s;
-    }
-  }
-  for (const auto& [update, item] : plan.late_updates) {
-    if (const auto found = values.find(item); found != values.end()) found->second.last = end - 1;
-  }
-  std::vector<Stay> stays;
-  for (const auto& map : {values, scratch}) {
-    for (const auto& [key, stay] : map) stays.push_back(stay);
-  }
-  return stays;
-}
 
 /// The values in memory at step `s`; if one replaced another in that step, the new one.
 std::vector<Stay> at_step(const std::vector<Stay>& stays, int s) {
@@ -80,6 +43,32 @@ std::string described(const Plan& plan, const MemoryUse::Held& held) {
 }
 
 }  // namespace
+
+std::vector<Stay> stays_of(const Plan& plan) {
+  const int end = static_cast<int>(plan.steps.size());
+  std::map<int, Stay> values, scratch;
+  const auto touch = [&](int piece, int step) {
+    const int item = value_of(plan, piece).spot.root;  // a join is there as long as a piece of it
+    const Storage& storage = plan.storage[static_cast<std::size_t>(item)];
+    if (storage.kind != Storage::Kind::Arena) return;
+    values.try_emplace(item, Stay{{item, step, value_of(plan, item).bytes()}, storage.offset, step, step}).first->second.last = step;
+  };
+  for (int s = 0; s < end; ++s) {
+    const Step& step = plan.steps[static_cast<std::size_t>(s)];
+    for (const auto* items : {&step.writes, &step.reads})
+      for (const int item : *items) touch(item, s);
+    for (const int b : step.scratch) {
+      const auto buffer = static_cast<std::size_t>(b);
+      scratch.try_emplace(b, Stay{{-1, s, plan.scratch_bytes[buffer]}, plan.scratch_offsets[buffer], s, s}).first->second.last = s;
+    }
+  }
+  for (const auto& [update, item] : plan.late_updates) touch(item, end);
+  std::vector<Stay> stays;
+  for (const auto& map : {values, scratch}) {
+    for (const auto& [key, stay] : map) stays.push_back(stay);
+  }
+  return stays;
+}
 
 MemoryUse memory_use(const Plan& plan) {
   MemoryUse use;

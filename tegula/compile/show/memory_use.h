@@ -19,7 +19,16 @@ struct MemoryUse {
   int peak = -1;                     // the step at which that is most; -1 without steps
   std::vector<Held> held;            // what they hold then, largest first
 };
-/// After plan_memory.
+
+/// A value, or scratch memory, in the arena, from the first step that touches it to the last: to the number of steps where it is copied behind all of them.
+struct Stay {
+  MemoryUse::Held held;
+  std::size_t offset = 0;
+  int first = 0, last = 0;
+  std::size_t end() const { return offset + held.bytes; }
+};
+/// After plan_memory, as the following.
+std::vector<Stay> stays_of(const Plan& plan);
 MemoryUse memory_use(const Plan& plan);
 
 /// For people: the peak, which values make it up and which ops and lines they come from, and the course over the steps.

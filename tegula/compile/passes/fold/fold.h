@@ -18,7 +18,7 @@ void fold_scales(Graph& graph);
 /// with other tensors, activations, limits, the derivative of gelu.
 ///
 /// Views between the two come after the call then. Before layout and fusion, which would otherwise claim the items. `answers`: the graph is
-/// inference only (only_answers.h); then an epilogue need not propagate NaN.
+/// inference only (only_answers); then an epilogue need not propagate NaN.
 void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers = false);
 
 /// The vector (as long as `axis` of `result`) behind an item of that shape that varies along that axis only.

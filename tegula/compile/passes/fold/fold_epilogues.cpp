@@ -3,7 +3,6 @@
 #include <optional>
 
 #include "tegula/compile/description.h"
-#include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/users.h"
 
 namespace tegula::compile {

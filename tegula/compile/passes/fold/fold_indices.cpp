@@ -6,7 +6,6 @@
 #include <map>
 #include <tuple>
 
-#include "tegula/compile/passes/materialize.h"
 #include "tegula/graph/structural.h"
 #include "tegula/tile/kernel_context.h"
 

@@ -12,8 +12,9 @@
 #include <cstdint>
 #include <set>
 
-#include "tegula/compile/passes/materialize.h"
+#include "tegula/compile/graph.h"
 #include "tegula/compile/view_axes.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula::compile {
 

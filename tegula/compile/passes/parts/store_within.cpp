@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/parts/parts.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/core/memory_rows.h"
@@ -212,6 +211,7 @@ class Storer {
   }
 
   bool takes_slice(const Item& call, int which, const SlicePlace& slice) const {
+    if (which == 1 && call.packed->blocks) return false;
     return call.role() == Role::Library && call.as<LibraryOp>().takes_slice(device_, which, slice);
   }
 

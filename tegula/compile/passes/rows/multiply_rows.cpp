@@ -1,4 +1,4 @@
-#include "tegula/compile/passes/rows/multiply_rows.h"
+#include "tegula/compile/passes/products.h"
 
 #include <algorithm>
 #include <map>
@@ -6,7 +6,6 @@
 #include <set>
 #include <utility>
 
-#include "tegula/compile/passes/materialize.h"
 #include "tegula/compile/passes/parts/parts.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/core/setting.h"

@@ -1,7 +1,8 @@
 #pragma once
-// Sums of products become products of joined operands.
+// Passes that compute products of matrices otherwise: several as one, those of few rows as tile programs.
 
 #include "tegula/compile/graph.h"
+#include "tegula/runtime/device.h"
 
 namespace tegula::compile {
 
@@ -13,5 +14,13 @@ namespace tegula::compile {
 /// computes them stores them (store_within). Sums over the rows of such pieces (the gradient of a bias) become one over the rows of the join. `scan`'s gradient makes the same of its stacks (graph/joined_products.h). A sum of additions counts as one sum,
 /// as far as nothing else reads what lies between them. After simplify (equal operands are one item), before join_parts, which cuts sums.
 void join_products(Graph& graph);
+
+/// On a GPU products of up to four rows become tile programs, with the norm before them and the elementwise items after them.
+///
+/// Products with at most kFewRows rows, as a decoder has for its one token, become programs of their own on a GPU: a library call takes some
+/// microseconds whatever it does, and leaves to others what is around it. The program reads the weights once, computes the rows that only it and its like
+/// read (a norm) before it, and elementwise ops behind it (bias, activation, residual sum). TEGULA_ROW_PRODUCTS=tiles: on every device; calls: on
+/// none. After the precisions are assigned, before anything is folded into calls.
+void multiply_rows(Graph& graph, const runtime::Device& device);
 
 }  // namespace tegula::compile
