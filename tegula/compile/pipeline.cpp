@@ -108,7 +108,6 @@ constexpr PlanPass kPlanPasses[] = {
      }},
     {"compile_kernels", [](Plan& plan, const PlanSetting& to) { compile_kernels(plan, to.device); }},
     {"place_results", [](Plan& plan, const PlanSetting& to) { place_results(plan, to.device); }},
-    {"lower_late_updates", [](Plan& plan, const PlanSetting& to) { lower_late_updates(plan, to.device); }},
     {"request_kernels", [](Plan& plan, const PlanSetting& to) { request_kernels(plan, to.device); }, "calls", call_times},
     {"unfold_calls", [](Plan& plan, const PlanSetting&) { unfold_calls(plan); }},
     {"look_at_calls", [](Plan& plan, const PlanSetting&) { look_at_calls(plan); }},

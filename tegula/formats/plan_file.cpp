@@ -39,7 +39,7 @@ using compile::Entry;
 using compile::Source;
 using nlohmann::json;
 
-constexpr std::int64_t kVersion = 3;
+constexpr std::int64_t kVersion = 4;
 constexpr const char* kBody = "tegula.plan.json";    // the tensor with the JSON
 constexpr const char* kKept = "tegula.plan.kept.";  // and a number
 constexpr const char* kLater = "tegula.plan.later.";  // likewise

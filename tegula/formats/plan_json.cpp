@@ -126,7 +126,6 @@ class Writer {
     for (std::size_t i = 0; i < used.size(); ++i)
       if (used[i] || plan.values[i].checks) out["values"].push_back(value(plan, i));
     for (std::size_t s = 0; s < plan.scratch_bytes.size(); ++s) out["scratch"].push_back({plan.scratch_bytes[s], plan.scratch_offsets[s]});
-    for (const auto& [update, item] : plan.late_updates) out["late"].push_back({update, item});
     for (const Step& one : plan.steps) out["steps"].push_back(step(one));
     return out;
   }

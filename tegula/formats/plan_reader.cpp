@@ -61,8 +61,6 @@ class PlanReader {
     read_graph();
     read_values();
     for (const json& one : r_.list_at(json_, "steps")) plan_.steps.push_back(step(one));
-    for (const json& one : r_.list_at(json_, "late"))
-      plan_.late_updates.emplace_back(r_.index(r_.list(one, 2)[0], plan_.graph.updates.size()), item(one[1]));
     plan_.costs = shared_->device.costs();
     plan_.tiles = shared_->device.tiles();
     compile::request_kernels(plan_, shared_->device);

@@ -98,6 +98,12 @@ Plan descent(runtime::Device& device = runtime::cpu()) {
   return plan_of({}, {{w, w - 0.1 * matmul(x, w)}, {v, v - 0.1 * matmul(x, v)}}, device);
 }
 
+/// What the last step copies into Variables: the value first, then the update.
+std::vector<LaunchSet>& late_copies(Plan& plan) {
+  EXPECT_EQ(plan.steps.back().name, "keep") << to_string(plan);
+  return plan.steps.back().launch()->sets;
+}
+
 // ---- Memory that is needed longer.
 
 // Every value of the arena put where another one lies that is needed at the same time, pair by pair.
@@ -114,7 +120,6 @@ TEST(CheckPlan, FindsEveryPairOfValuesThatLieInOnePlaceTooSoon) {
         }
       }
     }
-    for (const auto& late : plan.late_updates) last[at(late.second)] = static_cast<int>(plan.steps.size());
     int pairs = 0;
     for (int a = 0; a < plan.graph.size(); ++a) {
       for (int b = 0; b < plan.graph.size(); ++b) {
@@ -144,9 +149,8 @@ TEST(CheckPlan, FindsAnOperandThatIsLoadedBehindTheStoreOfAResultInItsPlace) {
 }
 
 TEST(CheckPlan, FindsALateCopyWhoseBlockWasTaken) {
-  expect_found(state_with_labels(), "at the end", [](Plan& plan) {
-    ASSERT_EQ(plan.late_updates.size(), 1u);
-    const int state = plan.late_updates[0].second;
+  expect_found(state_with_labels(), "it there", [](Plan& plan) {
+    const int state = late_copies(plan).at(0).arguments[0].index;
     // The last value in the arena, that nothing needs after the loss.
     for (int i = plan.graph.size(); i-- > 0;) {
       if (plan.storage[at(i)].kind != Storage::Kind::Arena || i == state || bytes_of(plan.graph[i]) != bytes_of(plan.graph[state]))
@@ -184,10 +188,9 @@ TEST(CheckPlan, FindsTwoResultsInThePlaceOfOneOperand) {
 
 // ---- Variables.
 void write_where_it_lives(Plan& plan) {
-  ASSERT_FALSE(plan.late_updates.empty()) << to_string(plan);
-  const auto [update, item] = plan.late_updates[0];
-  plan.storage[at(item)] = {Storage::Kind::Update, update, 0};
-  plan.late_updates.erase(plan.late_updates.begin());
+  const LaunchSet copy = late_copies(plan).at(0);
+  plan.storage[at(copy.arguments[0].index)] = {Storage::Kind::Update, copy.arguments[1].index, 0};
+  plan.steps.pop_back();
 }
 
 TEST(CheckPlan, FindsAVariableThatIsWrittenWhileItsOldValueIsNeeded) {
@@ -226,10 +229,10 @@ TEST(CheckPlan, FindsCopiesThatAreForgottenOrGoElsewhere) {
     const Tensor w = leaf({64, 64}), v = leaf({64, 64});
     return plan_of({}, {{w, matmul(v, v)}, {v, matmul(w, w)}});
   };
-  expect_found(make(), "it there at the end", [](Plan& plan) { plan.late_updates.clear(); });
+  expect_found(make(), "it there at the end", [](Plan& plan) { plan.steps.pop_back(); });
   expect_found(make(), "that Variable's new value", [](Plan& plan) {
-    if (plan.late_updates.size() == 2) std::swap(plan.late_updates[0].second, plan.late_updates[1].second);
-    else plan.late_updates[0].first = 1 - plan.late_updates[0].first;
+    int& update = late_copies(plan).at(0).arguments[1].index;
+    update = 1 - update;
   });
 }
 TEST(CheckPlan, FindsAResultThatNothingWrites) {

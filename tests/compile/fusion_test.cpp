@@ -87,7 +87,7 @@ TEST(Fusion, TheUpdatesOfAllParametersAreOneLaunch) {
   const std::string plan = step.print_plan();
   EXPECT_EQ(steps(plan), 1) << plan;
   EXPECT_NE(plan.find(" x4"), std::string::npos) << plan;
-  EXPECT_EQ(plan.find("copied at the end"), std::string::npos) << "Variables are written in place\n" << plan;
+  EXPECT_EQ(plan.find("tile keep"), std::string::npos) << "Variables are written in place\n" << plan;
 }
 
 TEST(Fusion, BiasAndActivationGoIntoTheMatmul) {

@@ -191,7 +191,7 @@ TEST_P(InPlace, KernelsThatCannotFailMayFollow) {
   EXPECT_EQ(all[2].to_host(), (std::vector<float>{3, 6, 9, 3, 6, 9}));
   expect_equal(cache.read(), rows(3));
   EXPECT_EQ(test::occurrences(step.print_plan(), "copy"), 0) << step.print_plan();
-  EXPECT_EQ(test::occurrences(step.print_plan(), "copied at the end"), 0) << step.print_plan();
+  EXPECT_EQ(test::occurrences(step.print_plan(), "tile keep"), 0) << step.print_plan();
 }
 
 /// Checks its operand and does not say so.

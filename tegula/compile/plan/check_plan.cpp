@@ -232,6 +232,8 @@ class Checker {
         if (parameters[a].pointer != (memory || (asynchronous_ && kind == Kind::Constant)))
           fail(-1, "passes something else for " + parameters[a].name, parameters[a].pointer ? "memory" : "a number");
         if (!memory) continue;
+        if (kind == Kind::Update && arguments[0].index != graph_.updates[at(arguments[a].index)].item)
+          fail(arguments[0].index, "is copied into a Variable", "that Variable's new value");
         out.push_back(touch(arguments[a], parameters[a].writable, static_cast<int>(s), static_cast<int>(a)));
         // A copy may move pairs (LoopNest::copies_pairs).
         const auto is_pair = [&](DType dtype) { return parameters[a].dtype == DType::i64 && size_of(dtype) == 4 && step.name == "copy"; };
@@ -397,14 +399,6 @@ class Checker {
   }
 
   void finish() {
-    if (asynchronous_ && !plan_.late_updates.empty()) fail(-1, "copies Variables after its steps", "steps that do it");
-    for (const auto& [update, i] : plan_.late_updates) {
-      if (graph_.updates[at(update)].item != i) fail(i, "is copied into a Variable", "that Variable's new value");
-      if (bytes_of(item(i)) == 0) continue;
-      if (!contents_.holds(span_of(i), i))
-        fail(i, "is copied from " + text(span_of(i)) + " at the end", "it there, not " + found_at(span_of(i)));
-      contents_.write({Space::Leaf, graph_.updates[at(update)].leaf, 0, 1, i}, i);
-    }
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) {
       const int i = graph_.outputs[o];
       const Span span{Space::Output, static_cast<int>(o), 0, 1, i};

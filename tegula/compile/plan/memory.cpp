@@ -90,7 +90,8 @@ class Planner {
     }
   }
 
-  void place_results() {
+  /// Variables that could not be written in place: (update, item).
+  std::vector<std::pair<int, int>> place_results() {
     plan_.storage.assign(graph_.items.size(), {});
     for (int i = 0; i < graph_.size(); ++i) {
       if (graph_[i].role() == Role::Leaf) storage(i) = {Storage::Kind::Leaf, graph_[i].slot, 0};
@@ -100,14 +101,13 @@ class Planner {
     for (std::size_t u = 0; u < graph_.updates.size(); ++u)
       place_update(static_cast<int>(u), leaves[static_cast<std::size_t>(graph_.updates[u].leaf)]);
     if (asynchronous_ && last_check_ >= 0) guard_updates();
+    return std::move(late_);
   }
 
   void place_arena() {
     const std::vector<int> begins = asynchronous_ ? earliest() : std::vector<int>();
     std::vector<Block> blocks;
     std::map<int, std::size_t> block_of;  // item -> block
-    std::vector<bool> late(graph_.items.size());
-    for (const auto& [update, item] : plan_.late_updates) late[static_cast<std::size_t>(item)] = true;
     const int end = static_cast<int>(plan_.steps.size());
     for (int s = 0; s < end; ++s) {
       Step& step = plan_.steps[static_cast<std::size_t>(s)];
@@ -115,13 +115,10 @@ class Planner {
       for (const auto& [out, in] : step.in_place) in_place.emplace(out, in);
       for (int item : step.writes) {
         if (storage(item).kind != Storage::Kind::None || written_[static_cast<std::size_t>(item)] != s || block_of.contains(item)) continue;
-        const auto last_of = [&](int value) {
-          return late[static_cast<std::size_t>(value)] ? end : last_read_[static_cast<std::size_t>(value)];
-        };
-        const int last = last_of(item);
+        const int last = last_read_[static_cast<std::size_t>(item)];
         if (const int root = bottom(item); root != item) {  // where what it writes over is, or the join of it
           const auto [found, is_new] = block_of.try_emplace(root, blocks.size());
-          if (is_new) blocks.push_back({aligned(bytes_of(graph_[root])), s, last_of(root), 0});
+          if (is_new) blocks.push_back({aligned(bytes_of(graph_[root])), s, last_read_[static_cast<std::size_t>(root)], 0});
           Block& block = blocks[found->second];
           block.last = std::max(block.last, last);
           block_of[item] = found->second;
@@ -133,8 +130,7 @@ class Planner {
           const int in = pair->second;
           if (!block_of.contains(in) || !may_replace(item, in)) continue;
           Block& block = blocks[block_of.at(in)];
-          // Whoever holds the block may need it for longer than the operand is read: what is copied late is needed to the end. What a call itself goes on
-          // with is no obstacle to it.
+          // Whoever holds the block may need it for longer than the operand is read. What a call itself goes on with is no obstacle to it.
           if (block.bytes != bytes || block.last > (step.is_call() ? last_of_step(s) : s) || taken_.contains(in)) continue;
           taken_[in] = true;
           block.last = std::max(block.last, last);
@@ -254,7 +250,7 @@ class Planner {
     const bool after_checks = step > last_check_ && !(asynchronous_ && last_check_ >= 0 && call);
     if (root == update.item && dense && after_checks && (leaf < 0 || may_replace(update.item, leaf)))
       place_chain(update.item, {Storage::Kind::Update, u, 0});
-    else plan_.late_updates.emplace_back(u, update.item);
+    else late_.emplace_back(u, update.item);
   }
 
   /// True if a call computes the value, or a member of its chain of overwrites.
@@ -303,22 +299,17 @@ class Planner {
   std::vector<int> last_touched_;  // last step that reads or writes it
   std::vector<int> last_read_;  // the same, where an exchange goes on beside steps behind it
   int last_check_ = -1;
+  std::vector<std::pair<int, int>> late_;  // place_results
   mutable std::unordered_map<int, Reads> reads_;
   std::map<int, bool> taken_;  // items whose place another took
 };
 
-}  // namespace
-
-void place_results(Plan& plan, runtime::Device& device) { Planner(plan, device.traits().queues).place_results(); }
-
-void plan_memory(Plan& plan, runtime::Device& device) { Planner(plan, device.traits().queues).place_arena(); }
-
-void lower_late_updates(Plan& plan, runtime::Device& device) {
-  if (!device.traits().queues) return;
+/// Appends the steps that copy these values into their Variables, one for each dtype; guarded where steps check.
+void copy_late(Plan& plan, const std::vector<std::pair<int, int>>& late, runtime::Device& device) {
   const bool checks = std::any_of(plan.steps.begin(), plan.steps.end(), [](const Step& step) { return step.checks; });
   std::map<DType, Step> copies;
   const std::vector<int> leaves = items_of_leaves(plan.graph);
-  for (const auto& [update, item] : plan.late_updates) {
+  for (const auto& [update, item] : late) {
     const Item& value = plan.graph[item];
     const std::int64_t count = numel(value.shape), elements = device.tiles().elements;
     if (count == 0) continue;
@@ -345,7 +336,12 @@ void lower_late_updates(Plan& plan, runtime::Device& device) {
          {(count + elements - 1) / elements, 1, 1}});
   }
   for (auto& [dtype, step] : copies) plan.steps.push_back(std::move(step));
-  plan.late_updates.clear();
 }
+
+}  // namespace
+
+void place_results(Plan& plan, runtime::Device& device) { copy_late(plan, Planner(plan, device.traits().queues).place_results(), device); }
+
+void plan_memory(Plan& plan, runtime::Device& device) { Planner(plan, device.traits().queues).place_arena(); }
 
 }  // namespace tegula::compile

@@ -45,7 +45,6 @@ struct Plan {
   std::vector<Storage> storage;              // per item
   std::vector<std::size_t> scratch_offsets;
   std::size_t arena_bytes = 0;
-  std::vector<std::pair<int, int>> late_updates;  // (update, item): computed in the arena, copied into the Variable at the end
 };
 
 /// True if each tile of the group's program holds whole reduced rows; only then can it carry sums across rows.
@@ -115,14 +114,10 @@ void begin_early(Plan& plan, const runtime::Device& device);
 ///
 /// After the steps are final.
 void assign_threads(Plan& plan, runtime::Device& device);
-/// Results and Variables that can be written in place; by guarded steps on devices that queue.
+/// Results and Variables that can be written in place; the other Variables are copied by steps at the end. Guarded steps on devices that queue.
 ///
 /// Before memory is planned for the others.
 void place_results(Plan& plan, runtime::Device& device);
-/// On devices that queue: Variables that could not be written in place are copied at the end, by guarded steps.
-///
-/// After place_results.
-void lower_late_updates(Plan& plan, runtime::Device& device);
 /// Results in buffers of their own, Variables written in place, the rest in one arena with reuse.
 ///
 /// Last, because it needs the sizes of scratch memory.

@@ -233,13 +233,6 @@ void Executable::walk(const Bindings& bindings) {
     if (poisons_) poison_after(s);
   }
   in_flight.finish_all();
-  for (const auto& [update, item] : plan_.late_updates) {
-    const void* from = address({Reference::Kind::Value, item, 0, 0}, bindings);
-    if (const auto offset = arena_offset({Reference::Kind::Value, item, 0, 0})) from = arena_ + *offset;
-    if (const std::size_t bytes = plan_.values[static_cast<std::size_t>(item)].bytes(); bytes > 0) {  // what is empty lies nowhere
-      std::memcpy(bindings.updates[static_cast<std::size_t>(update)], from, bytes);
-    }
-  }
 }
 
 // The numbers as the kernels read them: each in 8 bytes, in its compute type.

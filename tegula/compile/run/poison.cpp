@@ -11,7 +11,6 @@ std::vector<std::vector<Stretch>> dead_after(const Plan& plan) {
   std::vector<Stay> all = stays_of(plan);
   std::ranges::sort(all, {}, [](const Stay& stay) { return Stretch(stay.offset, stay.end()); });
   for (const Stay& dying : all) {
-    if (static_cast<std::size_t>(dying.last) >= out.size()) continue;
     // Without what lies there and is needed later: a result that took its place.
     std::size_t at = dying.offset;
     for (const Stay& other : all) {

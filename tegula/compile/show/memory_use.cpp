@@ -62,7 +62,6 @@ std::vector<Stay> stays_of(const Plan& plan) {
       scratch.try_emplace(b, Stay{{-1, s, plan.scratch_bytes[buffer]}, plan.scratch_offsets[buffer], s, s}).first->second.last = s;
     }
   }
-  for (const auto& [update, item] : plan.late_updates) touch(item, end);
   std::vector<Stay> stays;
   for (const auto& map : {values, scratch}) {
     for (const auto& [key, stay] : map) stays.push_back(stay);

@@ -20,7 +20,7 @@ struct MemoryUse {
   std::vector<Held> held;            // what they hold then, largest first
 };
 
-/// A value, or scratch memory, in the arena, from the first step that touches it to the last: to the number of steps where it is copied behind all of them.
+/// A value, or scratch memory, in the arena, from the first step that touches it to the last.
 struct Stay {
   MemoryUse::Held held;
   std::size_t offset = 0;

@@ -42,9 +42,7 @@ std::string to_string(const Plan& plan) {
     text += "\n";
     if (const Plan* const body = step.loop() ? body_of(*step.loop()) : nullptr) text += indented(to_string(*body));
   }
-  text += "arena " + bytes_text(plan.arena_bytes);
-  if (!plan.late_updates.empty()) text += ", " + std::to_string(plan.late_updates.size()) + " Variables copied at the end";
-  return text + "\n";
+  return text + "arena " + bytes_text(plan.arena_bytes) + "\n";
 }
 
 }  // namespace tegula::compile

@@ -54,13 +54,11 @@ class Fuser {
   const FusedGroup& fused(int group) const { return fusion_.groups[index(group)]; }
   FusedGroup& fused(int group) { return fusion_.groups[index(group)]; }
   int& node_of(int item) { return node_of_[index(item)]; }
-  int group_of_node(int node) const { return group_of_node_[index(node)]; }
   int node_of_group(int group) const { return node_of_group_[index(group)]; }
 
   // ---- Dependence between nodes: groups, and items that are calls.
   int new_unit(int item) {
     const int node = order_.add();
-    group_of_node_.push_back(-1);
     node_of(item) = node;
     each_needed(item, [&](int needed) { order_.need(node, needed); });
     // Writers over a Variable's old value come after all checks (Orderer).
@@ -87,10 +85,10 @@ class Fuser {
     return free;
   }
 
-  void join(int item, int node, Space space, const AxisMap& axes) {
+  void join(int item, int group, Space space, const AxisMap& axes) {
+    const int node = node_of_group(group);
     each_needed(item, [&](int needed) { order_.need(node, needed); });
     node_of(item) = node;
-    const int group = group_of_node(node);
     operands_[index(group)] += operands(graph_[item]);
     fused(group).items.push_back(item);
     membership(item) = {group, space, axes};
@@ -98,12 +96,10 @@ class Fuser {
   bool has_room(int item, int group) const { return operands_[index(group)] + operands(graph_[item]) <= kMostOperands; }
 
   int new_group(const Shape& domain) {
-    const int node = order_.add();
-    group_of_node_.push_back(static_cast<int>(fusion_.groups.size()));
-    node_of_group_.push_back(node);
+    node_of_group_.push_back(order_.add());
     operands_.push_back(0);
     fusion_.groups.push_back({{}, domain, {}, false, {}});
-    return node;
+    return static_cast<int>(fusion_.groups.size()) - 1;
   }
 
   // ---- Elementwise items.
@@ -233,15 +229,10 @@ class Fuser {
         best = member;
       }
     }
-    if (best.group >= 0) {
-      const int node = node_of_group(best.group);
-      late_[index(item)] = after_reduction(item, best.group);
-      join(item, node, best.space, best.axes);
-      merge_producers(item);
-      return;
-    }
-    const int node = new_group(graph_[item].shape);
-    join(item, node, Space::Full, kSameAxes);
+    if (best.group < 0) return join(item, new_group(graph_[item].shape), Space::Full, kSameAxes);
+    late_[index(item)] = after_reduction(item, best.group);
+    join(item, best.group, best.space, best.axes);
+    merge_producers(item);
   }
 
   // Other groups that feed the item and have its group's domain join it.
@@ -265,7 +256,7 @@ class Fuser {
     }
     const Through& seen = through(input);
     const Membership& producer = membership(seen.base);
-    int node = -1;
+    int into = -1;  // group
     Space space = Space::Reduced;
     if (producer.group >= 0 && producer.space == Space::Full && seen.plain) {
       FusedGroup& group = fused(producer.group);
@@ -275,20 +266,19 @@ class Fuser {
         space = Space::Across;
       }
       for (int i = 0; i < shape.rank() && same; ++i) same = seen.axes[index(i)] == i || shape[i] == 1;
-      const int candidate = node_of_group(producer.group);
       if (same && space == Space::Reduced && late_[index(seen.base)]) same = may_follow_reduction(group);
       if (same && space == Space::Reduced) same = !needs_reduced(item, producer.group, false);
-      if (same && has_room(item, producer.group) && acyclic(item, candidate)) node = candidate;
+      if (same && has_room(item, producer.group) && acyclic(item, node_of_group(producer.group))) into = producer.group;
     }
-    if (node < 0) {
-      node = new_group(shape);
+    if (into < 0) {
+      into = new_group(shape);
       space = Space::Reduced;
     }
-    FusedGroup& group = fused(group_of_node(node));
+    FusedGroup& group = fused(into);
     group.has_reduction = true;
     (space == Space::Across ? group.across : group.reduced) = axes;
     late_[index(item)] = true;
-    join(item, node, space, left);
+    join(item, into, space, left);
   }
 
   // True if the group's instances, which hold whole rows, may carry `count` more sums over all rows.
@@ -464,7 +454,6 @@ class Fuser {
   Fusion fusion_;
   TopologicalOrder order_;
   std::vector<int> operands_;  // of each group
-  std::vector<int> group_of_node_;
   std::vector<int> node_of_group_;
   std::vector<int> node_of_;  // per item; -1 for leaves, scalars and views
   std::vector<int> checks_;  // items that may fail, so far
