@@ -104,14 +104,14 @@ void Executable::prepare() {
         switch (reference.kind) {
           case Reference::Kind::Integer: next->integer = reference.integer; break;
           case Reference::Kind::Real: next->real = reference.real; break;
-          case Reference::Kind::Update: patches_.push_back({next, reference}); break;
+          case Reference::Kind::Update: patches_.push_back({&next->pointer, reference}); break;
           case Reference::Kind::Constant:
             if (constants_) next->pointer = static_cast<std::byte*>(constants_->data()) + 8 * reference.index;
-            else patches_.push_back({next, reference});
+            else patches_.push_back({&next->pointer, reference});
             break;
           default:
             if (const auto offset = arena_offset(reference)) arena_places_.push_back({&next->pointer, *offset});
-            else patches_.push_back({next, reference});
+            else patches_.push_back({&next->pointer, reference});
         }
         ++next;
       }
@@ -121,7 +121,7 @@ void Executable::prepare() {
     for (std::size_t b = 0; b < buffers.size(); ++b) {
       if (buffers[b].kind == Reference::Kind::Nothing) continue;
       if (const auto offset = arena_offset(buffers[b])) arena_places_.push_back({&prepared.buffers[b], *offset});
-      else buffer_patches_.push_back({&prepared.buffers[b], buffers[b]});
+      else patches_.push_back({&prepared.buffers[b], buffers[b]});
     }
     if (step.is_call() && step.called()->workspace >= 0)
       arena_places_.push_back({&prepared.scratch, *arena_offset({Reference::Kind::Scratch, step.called()->workspace, 0, 0})});
@@ -185,14 +185,9 @@ void Executable::run(const Bindings& given) {
 
 void Executable::patch(const Bindings& bindings) {
   for (const Patch& patch : patches_) {
-    if (patch.reference.kind == Reference::Kind::Constant) {
-      const auto slot = static_cast<std::size_t>(patch.reference.index);
-      patch.argument->integer = static_cast<std::int64_t>(numbers_[slot]);  // the eight bytes, of a double or of an integer
-    } else {
-      patch.argument->pointer = address(patch.reference, bindings);
-    }
+    if (patch.reference.kind != Reference::Kind::Constant) *patch.place = address(patch.reference, bindings);
+    else std::memcpy(patch.place, &numbers_[static_cast<std::size_t>(patch.reference.index)], 8);  // of a double or of an integer
   }
-  for (const BufferPatch& patch : buffer_patches_) *patch.buffer = address(patch.reference, bindings);
 }
 
 // The steps one after another, each finished before the next but for exchanges that are begun.

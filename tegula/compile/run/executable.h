@@ -72,12 +72,9 @@ class Executable {
   std::mutex& mutex() { return mutex_; }
 
  private:
+  // An argument or a buffer of a call that changes from run to run.
   struct Patch {
-    runtime::Argument* argument;
-    Reference reference;
-  };
-  struct BufferPatch {
-    void** buffer;
+    void** place;
     Reference reference;
   };
   // A pointer into the arena, at this offset: rewritten when the arena moves.
@@ -119,8 +116,7 @@ class Executable {
   std::optional<ArenaUse> arena_use_;  // with ArenaOf::Device
   std::byte* arena_ = nullptr;  // that of the last run
   std::vector<runtime::Argument> arguments_;  // of all launches, one after another
-  std::vector<Patch> patches_;  // those that change from run to run
-  std::vector<BufferPatch> buffer_patches_;
+  std::vector<Patch> patches_;
   std::vector<ArenaPlace> arena_places_;
   std::vector<Prepared> prepared_;  // one per step
   Overlap overlap_;  // of a run that is no replay
