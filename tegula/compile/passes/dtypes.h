@@ -19,10 +19,9 @@ void widen_numbers(Graph& graph);
 /// Casts the values that the chosen `Precision` wants in half, so that activations are stored once, as halves; groups of products that the device
 /// multiplies faster as TF32 stay f32.
 ///
-/// Casts what Precision (graph/precision.h) wants in half: operands and results of tensor-core ops, and the values between them, so that
-/// activations lie in memory once, as halves. Leaves, outputs and updates keep the dtype of the user's graph. After simplify (equal
-/// values are one), before fold_epilogues (an epilogue has its call's dtype). Groups of products that the device multiplies faster as TF32
-/// stay f32 (products_in_f32): less is rounded then, not more.
+/// Halves are operands and results of tensor-core ops, and the values between them (graph/precision.h). Leaves, outputs and updates keep the dtype of the
+/// user's graph. In TF32 (products_in_f32) less is rounded, not more. After simplify (equal values are one), before fold_epilogues (an epilogue has its
+/// call's dtype).
 void assign_precision(Graph& graph, const runtime::Device& device);
 
 /// Which op reads which dtypes, multiplies how, and stores what: a line for each kind of row, with its number.
@@ -50,8 +49,8 @@ void multiply_codes(Graph& graph, const runtime::Device& device);
 
 /// Parameters in half are widened by the group that reads them, not by a kernel of their own.
 ///
-/// Parameters in half that are broadcast to f32 work are widened where they are read, not before: the cast moves behind the views, where a
-/// group takes it in, and no f32 copy is written. After assign_layouts (an order is given to whole values), before materialize.
+/// The cast of one that is broadcast to f32 work moves behind the views, where a group takes it in, and no f32 copy is written. After assign_layouts (an
+/// order is given to whole values), before materialize.
 void sink_casts(Graph& graph);
 
 }  // namespace tegula::compile

@@ -17,16 +17,7 @@ int stream_number(LoopNest& nest, const Stream& stream) {
 }
 
 Layout store_pattern(const Plan& plan, const FusedGroup& group, int item) {
-  const Layout own = layout_of(plan.graph[item]);
-  const int rank = group.domain.rank();
-  Layout pattern{Dims::filled(rank, 1), Dims::filled(rank, 0), 0};
-  for (int d = 0; d < own.shape.rank(); ++d) {
-    const int axis = plan.fusion.members[static_cast<std::size_t>(item)].axes[static_cast<std::size_t>(d)];
-    if (axis < 0 || own.shape[d] == 1) continue;
-    pattern.shape[axis] = own.shape[d];
-    pattern.strides[axis] = own.strides[d];
-  }
-  return pattern;
+  return over_domain(group.domain, layout_of(plan.graph[item]), plan.fusion.members[static_cast<std::size_t>(item)].axes);
 }
 
 // The stream whose memory order the loops follow: a store, or else a load, that runs over every axis.

@@ -107,8 +107,7 @@ std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::v
 void merge_launches(Plan& plan);
 /// On devices that queue, in a chain of short launches: each may begin while the one before runs.
 ///
-/// Marks launches as early (Program::early) if the plan is a straight chain of short launches on an asynchronous device: each may begin while the one
-/// before runs, and reads steady leaves before it waits. TEGULA_EARLY=on: for every plan; off: never. After merge_launches.
+/// An early launch (Program::early) reads steady leaves before it waits. TEGULA_EARLY=on: for every plan; off: never. After merge_launches.
 void begin_early(Plan& plan, const runtime::Device& device);
 /// Threads and streaming stores of each step, from the work it does.
 ///

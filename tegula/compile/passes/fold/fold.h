@@ -10,8 +10,8 @@ namespace tegula::compile {
 
 /// A factor per channel after a convolution goes into its weight, if both stay from run to run.
 ///
-/// A factor per channel behind a convolution, or behind its bias, goes into the weight and the bias where they are steady: batch normalisation by
-/// running statistics costs nothing. The sum behind it gets the dtype in which the next pass can fold it. After precision, which decides that dtype.
+/// Batch normalisation by running statistics then costs nothing; a factor behind the bias goes into that, too. The sum behind it gets the dtype in which the
+/// next pass can fold it. After precision, which decides that dtype.
 void fold_scales(Graph& graph);
 
 /// Elementwise items after a matmul or convolution become its epilogue if the device takes the call with it (`runtime/expression.h`): biases, sums
@@ -26,8 +26,7 @@ std::optional<int> channel_vector(const Graph& graph, int item, int axis, const 
 
 /// Arithmetic on an element's own index (`position + arange(n)`) is done by the kernel that reads it as an index.
 ///
-/// Integer arithmetic on numbers and on an element's own place (position + arange(batch)) is done by the kernel that reads it as an index,
-/// and not by one of its own before it. After cut_steady (what is kept is not computed again), before fuse, which would claim it.
+/// It needs no kernel of its own then. After cut_steady (what is kept is not computed again), before fuse, which would claim it.
 void fold_indices(Graph& graph);
 
 }  // namespace tegula::compile

@@ -29,11 +29,11 @@ class AlongAxis final : public ViewOp {
 
 class Folder {
  public:
-  explicit Folder(const Graph& from)
+  Folder(const Graph& from, std::vector<bool> steady)
       : from_(from),
         rewriter_(from),
         users_(from),
-        steady_(steady_items(from)),
+        steady_(std::move(steady)),
         scaled_(from.items.size()) {}
 
   Graph run() {
@@ -157,12 +157,12 @@ class Folder {
 }  // namespace
 
 void fold_scales(Graph& graph) {
-  const std::vector<bool> steady = steady_items(graph);
+  std::vector<bool> steady = steady_items(graph);
   const bool any = std::ranges::any_of(graph.items, [&](const Item& item) {
     return item.role() == Role::Library && item.as<LibraryOp>().weight_axis() >= 0 && steady[static_cast<std::size_t>(item.inputs[1])];
   });
   if (!any) return;
-  graph = Folder(graph).run();
+  graph = Folder(graph, std::move(steady)).run();
   remove_dead(graph);
 }
 

@@ -6,8 +6,6 @@
 // memory: softmax, a normalisation, a loss with its gradient are one group each. Beside those there may be reductions along all the other
 // axes and elementwise work on their results (Across), which nothing else of the group reads: the gradients of a normalisation's weight
 // and bias go with that of its input.
-//
-// Runs after materialize, because it asks where values lie; before lower, which only has to write down what is decided here.
 
 #include <cstdint>
 #include <set>
@@ -84,8 +82,7 @@ void mark_stored(const Graph& graph, Fusion& fusion);
 void round_stored(Graph& graph, const Fusion& fusion);
 /// A little arithmetic on values in memory is computed again by each group that reads it, instead of stored.
 ///
-/// Recomputes cheap values (a little arithmetic on values that are in memory anyway) in each group that reads them, instead of storing
-/// them; if they must be stored, only in groups that read their operands already. Adds items to the graph.
+/// Values that must be stored are computed again only in groups that read their operands already. Adds items to the graph.
 void recompute_cheap(Graph& graph, Fusion& fusion);
 /// Moves the reductions across into a group of their own, for when one program cannot compute both.
 void separate_across(const Graph& graph, Fusion& fusion, int group);
@@ -96,6 +93,8 @@ struct Operand {
   int base = -1;     // the item
   Layout pattern;    // Memory, Index: shape = domain (size 1 on axes it does not run over), strides per domain axis, offset
 };
+/// The pattern of a layout whose axes run over those of the domain as `axes` says.
+Layout over_domain(const Shape& domain, const Layout& layout, const AxisMap& axes);
 Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k);
 
 /// The most operands of all items of a group together (a single item may have more). A larger program takes compilers long, and its arguments

@@ -54,21 +54,23 @@ Operand::Kind kind_of(const Graph& graph, const Fusion& fusion, int item, std::s
 
 }  // namespace
 
+Layout over_domain(const Shape& domain, const Layout& layout, const AxisMap& axes) {
+  Layout out{Dims::filled(domain.rank(), 1), Dims::filled(domain.rank(), 0), layout.offset};
+  for (int i = 0; i < layout.shape.rank(); ++i) {
+    const int axis = axes[static_cast<std::size_t>(i)];
+    if (axis >= 0 && layout.shape[i] != 1) out.shape[axis] = layout.shape[i], out.strides[axis] = layout.strides[i];
+  }
+  return out;
+}
+
 Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k) {
   const int input = graph[item].inputs[k];
   const Membership& member = fusion.members[static_cast<std::size_t>(item)];
   Operand out{kind_of(graph, fusion, item, k), graph.place(input).value, {}};
   if (out.kind == Operand::Kind::Scalar || out.kind == Operand::Kind::Inside || member.group < 0) return out;
-  // The axes of the input run over the domain axes of the consumer; a reduction consumes the whole domain.
-  const FusedGroup& group = fusion.groups[static_cast<std::size_t>(member.group)];
-  const Layout& layout = graph.place(input).layout;
-  out.pattern = {Dims::filled(group.domain.rank(), 1), Dims::filled(group.domain.rank(), 0), layout.offset};
-  for (int i = 0; i < layout.shape.rank(); ++i) {
-    const int axis = graph[item].role() == Role::Reduce ? i : member.axes[static_cast<std::size_t>(i)];
-    if (axis < 0) continue;
-    out.pattern.shape[axis] = layout.shape[i];
-    out.pattern.strides[axis] = layout.shape[i] == 1 ? 0 : layout.strides[i];
-  }
+  // A reduction consumes the whole domain.
+  const Shape& domain = fusion.groups[static_cast<std::size_t>(member.group)].domain;
+  out.pattern = over_domain(domain, graph.place(input).layout, graph[item].role() == Role::Reduce ? kSameAxes : member.axes);
   return out;
 }
 
