@@ -1,7 +1,6 @@
 #include "tegula/compile/expression.h"
 
 #include <bit>
-#include <string>
 #include <utility>
 
 #include "tegula/core/rounded.h"
@@ -56,6 +55,11 @@ tile::Value emit(const Expression& expression, tile::Builder& builder, const til
   }
   const tile::Value last = values.back();
   return places.is_empty() || last.shape() == places.shape() ? last : tile::broadcast(last, places.shape());
+}
+
+tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous) {
+  const DType computed = tile::compute_type(dtype);
+  return asynchronous ? builder.load(builder.pointer(name, computed, false)) : builder.scalar(name, computed);
 }
 
 bool append(runtime::Expression& to, const ElementwiseOp& op, DType dtype, std::span<const int> operands) {

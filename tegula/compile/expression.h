@@ -10,6 +10,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "tegula/graph/op.h"
@@ -46,6 +47,9 @@ struct Expression {
 using ReadWord = std::function<tile::Value(const Expression::Word&)>;
 /// The expression's value at `places` (i64), in the shape of `places`; without places all words are scalars. `axis` is the one that Reduce words reduce.
 tile::Value emit(const Expression& expression, tile::Builder& builder, const tile::Value& places, int axis, const ReadWord& read);
+
+/// A number of the run (Reference::Constant) as a program's parameter: on asynchronous devices it comes from memory.
+tile::Value constant_parameter(tile::Builder& builder, const std::string& name, DType dtype, bool asynchronous);
 
 /// Appends the words of an elementwise op to the epilogue of a call, of earlier values of that; false if they are not those of an epilogue.
 bool append(runtime::Expression& to, const ElementwiseOp& op, DType dtype, std::span<const int> operands);

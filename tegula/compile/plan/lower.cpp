@@ -5,7 +5,6 @@
 #include <map>
 
 #include "tegula/compile/description.h"
-#include "tegula/compile/parameter.h"
 #include "tegula/compile/plan/choose_way.h"
 #include "tegula/compile/plan/known_programs.h"
 #include "tegula/compile/plan/plan.h"
@@ -138,7 +137,7 @@ std::vector<std::int64_t> extents_that_change(const Plan& plan, int i) {
   return out;
 }
 
-/// What an op's programs need in the plan, and their launches.
+/// Adds the launches of an op's programs to the plan, and the scratch memory that they need.
 void add_launches(Plan& plan, int i, const std::vector<int>& values, KernelContext& context) {
   const Item& item = plan.graph[i];
   plan.extents.insert(plan.extents.end(), context.extents().begin(), context.extents().end());

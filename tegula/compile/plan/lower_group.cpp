@@ -7,7 +7,6 @@
 #include <map>
 #include <string_view>
 
-#include "tegula/compile/parameter.h"
 #include "tegula/compile/plan/known_programs.h"
 #include "tegula/core/check.h"
 #include "tegula/core/error.h"

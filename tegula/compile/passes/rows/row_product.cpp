@@ -9,7 +9,6 @@
 #include <string>
 #include <tuple>
 
-#include "tegula/compile/parameter.h"
 #include "tegula/core/divide.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/slices.h"
