@@ -14,7 +14,7 @@ class Device;
 
 namespace tegula::compile {
 
-/// The sizes that a function was called with. Where kernels take long to be made, the first plans are exact (a training has one
+/// The sizes that a function was called with. If kernels take long to be made, the first plans are exact (a training has one
 /// size, or two with the last batch of an epoch); those behind them that differ in sizes alone are on the ladder, all but what has had one extent
 /// in every exact plan (widths of layers, classes). A size that was exact once stays so, also when its plan is made again.
 class SizeHistory {

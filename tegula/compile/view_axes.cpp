@@ -5,7 +5,7 @@
 namespace tegula::compile {
 namespace {
 
-// Views multiply strides (steps, windows) and add them (diagonals). Where the offset stays 0 no axis is run over backwards, so each stride is a
+// Views multiply strides (steps, windows) and add them (diagonals). While the offset stays 0 no axis is run over backwards, so each stride is a
 // sum of positive multiples of marks; as all marks lie between M and 2 M, only a mark itself is as small as a mark. They are primes, so
 // that no reshape merges two axes, and small, so that no offset of a tensor that fits into memory overflows.
 constexpr std::array<std::int64_t, kMaxRank> kMarks{1'048'583, 1'179'649, 1'310'723, 1'441'807, 1'572'869, 1'703'941, 1'835'017, 1'966'123};

@@ -8,7 +8,7 @@
 
 namespace tegula::compile {
 
-/// For each axis of one shape the axis of another that it runs over; -1: none. What stands behind the last axis has no meaning.
+/// For each axis of one shape the axis of another that it runs over; -1: none. Entries behind the last axis have no meaning.
 using AxisMap = std::array<int, kMaxRank>;
 inline constexpr AxisMap kSameAxes{0, 1, 2, 3, 4, 5, 6, 7};
 

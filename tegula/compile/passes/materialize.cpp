@@ -177,7 +177,7 @@ class Materializer {
       else if (!is_memory(input) || !fits) input = is_leaf_again(input) ? copy_for_all(input) : copy(input);
     }
   }
-  // A weight, maybe in half: passes that read it in another order read one copy. Of anything else that would hold memory from the first to the last.
+  // A weight, maybe in half: passes that read it in another order read one copy. A shared copy of anything else would hold memory from the first reader to the last.
   bool is_leaf_again(int item) const {
     int base = access_of(out(), item).base;
     if (out()[base].op == cast_op()) base = access_of(out(), out()[base].inputs[0]).base;

@@ -1,5 +1,5 @@
 #pragma once
-// Whether a device's library or a tile program computes a call, and which.
+// The choice between a device's library and tile programs for a call.
 
 #include <optional>
 

@@ -129,7 +129,7 @@ class Memory {
       if (reader != step) waits.push_back(reader);
     }
   }
-  // Whoever comes to memory that was another's waits for all that touched that one; so do the others that are first at their part of it.
+  // A step that takes over another tenant's memory waits for all steps that touched that tenant; so do the other first steps at a part of it.
   void move_in(const Range& range, int step, std::vector<int>& waits) {
     auto& space = spaces_[{range.space, range.index}];
     bool moves = false;

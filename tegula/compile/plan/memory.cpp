@@ -130,7 +130,7 @@ class Planner {
           const int in = pair->second;
           if (!block_of.contains(in) || !may_replace(item, in)) continue;
           Block& block = blocks[block_of.at(in)];
-          // Whoever holds the block may need it for longer than the operand is read. What a call itself goes on with is no obstacle to it.
+          // The block may be needed for longer than the operand is read. A call may take over what only it goes on with.
           if (block.bytes != bytes || block.last > (step.is_call() ? last_of_step(s) : s) || taken_.contains(in)) continue;
           taken_[in] = true;
           block.last = std::max(block.last, last);
@@ -237,7 +237,7 @@ class Planner {
     return reads == 0 || (reads == 1 && std::ranges::binary_search(writer.in_place, std::pair(item, old)));
   }
 
-  // A Variable is written where it lives, unless its old value is still needed or a check could still fail. Where failures are not waited
+  // A Variable is written where it lives, unless its old value is still needed or a check could still fail. If failures are not waited
   // for, the step that writes it must see to that itself (guarded), which a library call cannot.
   void place_update(int u, int leaf) {
     const auto& update = graph_.updates[static_cast<std::size_t>(u)];
@@ -270,7 +270,7 @@ class Planner {
     }
   }
 
-  // Largest first, each at the lowest offset where it meets no block alive at the same time. Where steps may run side by side, memory in common makes them wait for each
+  // Largest first, each at the lowest offset where it meets no block alive at the same time. If steps may run side by side, memory in common makes them wait for each
   // other: a small arena is not reused, and of others the smallest blocks are not, the numbers that all updates read among them, as many as a share of the arena holds.
   void assign_offsets(std::vector<Block>& blocks) {
     std::vector<Block*> order;

@@ -8,7 +8,7 @@ namespace tegula::compile {
 namespace {
 
 /// An exchange that gives less than it takes, as a reduce-scatter does, is taken to be over when so many others were begun behind it: whoever takes its memory
-/// waits for it. Where exchanges are faster than what they go on beside nobody does; where they are slower there is enough for them to do.
+/// waits for it. If exchanges are faster than the steps beside them nothing waits; if they are slower the exchanges behind keep the link busy.
 constexpr std::size_t kUnderWay = 4;
 
 bool gives_less(const Plan& plan, const Step& step) {

@@ -8,7 +8,7 @@
 
 namespace tegula::compile {
 
-/// The body, compiled once, and where the values of each turn lie. What its parameters that stay are made into (weights in another dtype or layout) is
+/// The body, compiled once, and the places of each turn's values. Values made of its constant parameters alone (weights in another dtype or layout) are
 /// computed once a run. On a device that queues its work the steps are queued one after another, or recorded. A run throws what a failed check in the
 /// body throws, before anything but the results is written. Without buffers; `bound`.
 SubPlan prepare_loop(const LoopOp& loop, const std::vector<bool>& wanted, runtime::Device& device);

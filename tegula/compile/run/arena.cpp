@@ -86,7 +86,7 @@ ArenaUse::ArenaUse(runtime::Device& device, std::size_t bytes, std::string purpo
       bytes_(std::max<std::size_t>(bytes, kBufferAlignment)),  // what is empty has an address, too
       purpose_(std::move(purpose)),
       arenas_(arenas_of(device)) {
-  // Whoever compiles may hold locks that the one who has the arena wants when its memory runs out: no waiting here.
+  // No waiting here: the caller compiles, and may hold locks that the run with the arena wants when its memory runs out.
   if (Arena* const arena = take(false)) arenas_.give_back(*arena);
   const std::scoped_lock lock(arenas_.mutex);
   arenas_.needs.insert(bytes_);

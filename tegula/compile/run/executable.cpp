@@ -252,7 +252,7 @@ Line Executable::line_of(std::size_t s, const Bindings& bindings) const {
   return node >= 0 && !bindings.nodes.empty() ? bindings.nodes[static_cast<std::size_t>(node)]->origin().where : step.origin.where;
 }
 
-// Queues one run or, in one recording, several of so many; returns how many. Where somebody records what happens when, one that is waited for.
+// Queues one run or, in one recording, several of so many; returns how many. With a timeline it is one run, which is waited for.
 int Executable::queue(const Bindings& bindings, int times) {
   confirm();
   const ArenaUse::Lease lease = borrow(bindings);

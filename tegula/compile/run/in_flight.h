@@ -9,7 +9,7 @@
 
 namespace tegula::compile {
 
-/// Whoever leaves the run, by an exception too, waits for them: they use its memory.
+/// The destructor waits for them, also after an exception: they use the run's memory.
 class InFlight {
  public:
   /// `timeline`: where waits are recorded, or null.

@@ -17,7 +17,7 @@ HostArray on_host(const Node& value);
 /// Queues a copy of a dense value on another device of its make to memory of `device` (runtime/peer_copies.h). False where that cannot be.
 bool fetch_from_peer(const Node& value, runtime::Device& device, void* to);
 
-/// Memory for `purpose`. Where there is none left, what is only kept is given up first: executables for graphs that may come again, arguments and
+/// Memory for `purpose`. If none is left, memory that is only kept is given up first: executables for graphs that may come again, arguments and
 /// results of signatures that nobody is calling, arenas that nobody runs in. Throws runtime::OutOfMemory.
 Ref<Buffer> allocate(runtime::Device& device, std::size_t bytes, const runtime::Purpose& purpose);
 /// For a value like this node's.

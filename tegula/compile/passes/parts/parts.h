@@ -1,10 +1,10 @@
 #pragma once
 // Parts of tensors: values that are stored inside another one, or read from inside it.
 //
-// What. A join (concat, stack, the gradient of slices) computes nothing: whoever computes a piece stores it inside the join. A slice is read where it lies.
+// A join (concat, stack, the gradient of slices) computes nothing: whoever computes a piece stores it inside the join. A slice is read where it lies.
 // A slice that an op inserts into a tensor (`update_slice`) is stored there by the product that computes it.
-// Why. T slices of one tensor and their gradients then cost the memory of one tensor, not of T; and no launch only moves numbers.
-// Why here. Two passes are algebra on values and stand where values are decided: join_parts before assign_precision (a join adds nothing, so nothing in it is
+// T slices of one tensor and their gradients then cost the memory of one tensor, not of T; and no launch only moves numbers.
+// Two passes are algebra on values and stand where values are decided: join_parts before assign_precision (a join adds nothing, so nothing in it is
 // widened), raise_slices after fold_epilogues (a call computes f of all of x for nothing). Two place memory and stand where storage is decided: SliceInserters
 // where multiply_rows writes the program, store_within after the last pass that inserts copies.
 //
