@@ -102,6 +102,45 @@ __device__ inline void copy_inside(unsigned char* place, const TensorMap& map, u
   const int all[] = {coordinate_of(at)...};
   bring_box(place, map, counter, all);
 }
+/// Four matrices of 8 rows of 16 bytes, of halves.
+template <class T>
+__device__ inline void write_matrices(unsigned char* row, const Wide<T, 2> (&from)[4]) {
+  asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};" :: "r"(in_shared(row)), "r"(word_of(from[0])), "r"(word_of(from[1])), "r"(word_of(from[2])), "r"(word_of(from[3])) : "memory");
+}
+/// The same the other way: from shared memory to a tensor.
+template <int kColumns, int kRows, int kPitch, class T>
+__device__ inline void store_plainly(const unsigned char* place, T* to, long long columns, long long rows, long long stride) {
+#pragma unroll 1
+  for (int row = 0; row < kRows; ++row) {
+#pragma unroll 1
+    for (int column = 0; column < kColumns; ++column) {
+      if (row >= rows || column >= columns) continue;
+      const unsigned int at = in_shared(place) + row * kPitch + column * static_cast<int>(sizeof(T));
+      to[row * stride + column] = *reinterpret_cast<const T*>(place + ((at ^ ((at >> 7 & (kPitch / 16 - 1)) << 4)) - in_shared(place)));
+    }
+  }
+}
+template <int kAxes>
+__device__ inline void leave_box(const unsigned char* place, const TensorMap& map, const int (&all)[kAxes]) {
+  if constexpr (kAxes == 2) asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%2, %3}], [%1];" :: "l"(&map), "r"(in_shared(place)), "r"(all[0]), "r"(all[1]) : "memory");
+  if constexpr (kAxes == 3) asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group [%0, {%2, %3, %4}], [%1];" :: "l"(&map), "r"(in_shared(place)), "r"(all[0]), "r"(all[1]), "r"(all[2]) : "memory");
+  if constexpr (kAxes == 4) asm volatile("cp.async.bulk.tensor.4d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5}], [%1];" :: "l"(&map), "r"(in_shared(place)), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(all[3]) : "memory");
+  if constexpr (kAxes == 5) asm volatile("cp.async.bulk.tensor.5d.global.shared::cta.bulk_group [%0, {%2, %3, %4, %5, %6}], [%1];" :: "l"(&map), "r"(in_shared(place)), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(all[3]), "r"(all[4]) : "memory");
+}
+template <int kColumns, int kRows, int kPitch, class T, class... Planes>
+__device__ inline void store_box(const unsigned char* place, const TensorMap& map, T* plane, long long x, long long y, long long columns, long long rows, long long stride, Planes... planes) {
+  const bool known = (static_cast<unsigned long long>(x) >> 31 == 0) && (static_cast<unsigned long long>(y) >> 31 == 0) && (... && (static_cast<unsigned long long>(planes) >> 30 == 0));
+  if (!known) return store_plainly<kColumns, kRows, kPitch>(place, plane + (y * stride + x), columns - x, rows - y, stride);
+  const int all[] = {static_cast<int>(x), static_cast<int>(y), static_cast<int>(planes)...};
+  leave_box(place, map, all);
+}
+template <class... At>
+__device__ inline void store_inside(const unsigned char* place, const TensorMap& map, At... at) {
+  const int all[] = {coordinate_of(at)...};
+  leave_box(place, map, all);
+}
+__device__ inline void close_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+template <int kUnfinished> __device__ inline void await_stores() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(kUnfinished) : "memory"); }
 // By four warps together (wgmma).
 /// Sums that such products are to change, or have changed: the compiler must not take them for what it knew of them before.
 __device__ inline void keep_two(float (&x)[2]) { asm volatile("" : "+f"(x[0]), "+f"(x[1]) :: "memory"); }

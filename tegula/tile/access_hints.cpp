@@ -3,7 +3,7 @@
 namespace tegula::tile {
 
 std::string to_string(const AccessHints& hints) {
-  static constexpr const char* kCaches[] = {"", "ca", "cg", "cv", "wb", "cs", "wt", ""};
+  static constexpr const char* kCaches[] = {"", "ca", "cg", "cv", "wb", "cs", "wt", "bulk"};
   static constexpr const char* kEvictions[] = {"", "evict_first", "evict_last", ""};
   std::string text;
   for (const char* word : {kCaches[static_cast<std::size_t>(hints.cache_modifier)],

@@ -25,6 +25,7 @@ struct TensorProduct {
   int imprecise = 0;     // max_num_imprecise_acc
   bool roles = false;    // warp_specialize of the loop
   int warps = 0;         // num_warps of the loop
+  bool bulk = false;     // results are stored by the copy engine
 };
 
 inline std::string name_of(const TensorProduct& p) {
@@ -33,7 +34,7 @@ inline std::string name_of(const TensorProduct& p) {
          "_" + std::string(name(p.out)) + "_" + ways[static_cast<std::size_t>(p.a)] + "_" + ways[static_cast<std::size_t>(p.b)] +
          (p.doubled ? "_doubled" : "") + (p.added ? "_added" : "") + (p.stages > 0 ? "_stages" + std::to_string(p.stages) : "") +
          (p.boxes ? "" : "_copied") + (p.imprecise > 0 ? "_by" + std::to_string(p.imprecise) : "") + (p.roles ? "_roles" : "") +
-         (p.warps > 0 ? "_warps" + std::to_string(p.warps) : "");
+         (p.warps > 0 ? "_warps" + std::to_string(p.warps) : "") + (p.bulk ? "_bulk" : "");
 }
 
 inline tile::Program program_of(const TensorProduct& p) {
@@ -65,7 +66,8 @@ inline tile::Program program_of(const TensorProduct& p) {
                              : 0) |
           p.warps << 24)[0];  // as language/control.cpp has it
   const Value result = p.doubled ? sum * 2 + broadcast(tile::row(cast(n, sums)), sum.shape()) : sum;
-  b.store(pc + (col(m) * N + tile::row(n)), result, col(m < M) && tile::row(n < N));
+  const AccessHints how{.cache_modifier = p.bulk ? Cache::Bulk : Cache::Default};
+  b.store(how, pc + (col(m) * N + tile::row(n)), result, col(m < M) && tile::row(n < N));
   return b.finish();
 }
 

@@ -19,6 +19,13 @@ namespace {
 
 constexpr int kLineBytes = 16;  // of which addresses and strides of tensors are multiples
 
+/// Of a Load or a Store: its places' shape, its mask.
+const Shape& shape_of(const Analysis& a, Id access) { return a.type(a[access].operands[0]).shape; }
+Form mask_of(const Analysis& a, Id access) {
+  const std::size_t place = tile::mask_place(a[access]);
+  return a[access].operands.size() > place ? a.box(a[access].operands[place]) : Form();
+}
+
 bool is_product_by(const Term& term, std::int64_t factor) { return term.kind == Term::Kind::Product && (*term.operands)[0].is(factor); }
 
 void split(const Term& sum, std::vector<Term>& addends) {
@@ -38,12 +45,12 @@ class Finder {
  public:
   explicit Finder(const Analysis& analysis) : a_(analysis) {}
 
-  std::optional<TensorBox> find(Id load, int along) const {
-    const tile::Instruction& self = a_[load];
-    const Form pointer = from_parameter(a_.affine(self.operands[0])), mask = self.operands.size() > 1 ? a_.box(self.operands[1]) : Form();
+  std::optional<TensorBox> find(Id access, int along) const {
+    const tile::Instruction& self = a_[access];
+    const Form pointer = from_parameter(a_.affine(self.operands[0])), mask = mask_of(a_, access);
     if (pointer.root < 0 || pointer.rest >= 0 || pointer.stride.size() != 2 || a_[pointer.root].word != Word::Parameter) return {};
     const auto across = static_cast<std::size_t>(1 - along);
-    const auto x = side_of(mask, along, self.type.shape), y = side_of(mask, 1 - along, self.type.shape);
+    const auto x = side_of(mask, along, shape_of(a_, access)), y = side_of(mask, 1 - along, shape_of(a_, access));
     const auto stride = size_of(pointer.stride[across]);
     const DType dtype = a_.type(self.operands[0]).dtype;
     const int line = std::countr_zero(static_cast<unsigned>(kLineBytes / static_cast<int>(tegula::size_of(dtype))));
@@ -199,12 +206,12 @@ class Finder {
 /// lies outside is 0.
 class GeneralFinder {
  public:
-  GeneralFinder(const Analysis& analysis, Id load) : a_(analysis), inside_(has_both_ends(analysis, load)) {}
+  GeneralFinder(const Analysis& analysis, Id access) : a_(analysis), inside_(has_both_ends(analysis, access)) {}
 
-  std::optional<TensorBox> find(Id load, int along) const {
-    const tile::Instruction& self = a_[load];
-    const Shape& shape = self.type.shape;
-    const Form pointer = a_.affine(self.operands[0]), mask = self.operands.size() > 1 ? a_.box(self.operands[1]) : Form();
+  std::optional<TensorBox> find(Id access, int along) const {
+    const tile::Instruction& self = a_[access];
+    const Shape& shape = shape_of(a_, access);
+    const Form pointer = a_.affine(self.operands[0]), mask = mask_of(a_, access);
     const int last = shape.rank() > 2 ? shape.rank() - 1 : along;
     if (pointer.root < 0 || pointer.rest >= 0 || a_[pointer.root].word != Word::Parameter) return {};
     const DType dtype = a_.type(self.operands[0]).dtype;
@@ -262,10 +269,9 @@ class GeneralFinder {
   };
   /// Of a box that is inside: the tensor has nothing ahead of it, or the program reads nothing there.
   bool may_begin_at(const Side& side) const { return inside_ ? side.ends || is_natural(a_, side.first) : side.step == 1; }
-  static bool has_both_ends(const Analysis& a, Id load) {
-    const tile::Instruction& self = a[load];
-    if (self.type.shape.rank() > 2) return true;
-    const Form mask = self.operands.size() > 1 ? a.box(self.operands[1]) : Form();
+  static bool has_both_ends(const Analysis& a, Id access) {
+    if (shape_of(a, access).rank() > 2) return true;
+    const Form mask = mask_of(a, access);
     return std::ranges::any_of(mask.conditions, [](const Condition& one) { return one.kind == Condition::Kind::AtLeast; });
   }
   static bool is_limited(const Form& mask, int axis) {
@@ -418,11 +424,10 @@ class GeneralFinder {
 
 }  // namespace
 
-std::optional<TensorBox> box_of(const Analysis& analysis, Id load, int along) {
-  const tile::Instruction& self = analysis[load];
-  const bool is_deep = self.type.shape.rank() > 2;
-  const auto found = is_deep ? std::nullopt : Finder(analysis).find(load, along);
-  return found ? found : GeneralFinder(analysis, load).find(load, along);
+std::optional<TensorBox> box_of(const Analysis& analysis, Id access, int along) {
+  const bool is_deep = shape_of(analysis, access).rank() > 2;
+  const auto found = is_deep ? std::nullopt : Finder(analysis).find(access, along);
+  return found ? found : GeneralFinder(analysis, access).find(access, along);
 }
 
 }  // namespace tegula::gpu

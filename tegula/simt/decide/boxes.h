@@ -15,8 +15,8 @@ struct TensorBox {
   simt::TensorMap map;  // without its box
 };
 
-/// The load's tile, whose neighbours along axis `along` lie side by side. Its pointer must be parameter + y * stride + x, and perhaps planes' numbers times
-/// their distances, its mask no more than x + … < columns and y + … < rows, of a stride and sizes that the launch knows; all but what is read is a multiple of 16 bytes.
-std::optional<TensorBox> box_of(const Analysis& analysis, tile::Id load, int along);
+/// The tile of a Load or a Store, whose neighbours along axis `along` lie side by side. Its pointer must be parameter + y * stride + x, and perhaps planes' numbers times
+/// their distances, its mask no more than x + … < columns and y + … < rows, of a stride and sizes that the launch knows; all but what is accessed is a multiple of 16 bytes.
+std::optional<TensorBox> box_of(const Analysis& analysis, tile::Id access, int along);
 
 }  // namespace tegula::gpu

@@ -48,6 +48,9 @@ class Decider {
     for (auto& [load, copied] : p_.copied)
       if (copied.loop < 0) copied.place = take(copied.tile.bytes());
     decide_roles(v_, p_);
+    if (p_.fit_groups) p_.stored = stored_tiles(v_);
+    if (p_.stays && !p_.stored.empty())
+      p_.stored_place = take(static_cast<std::size_t>(v_.grid().threads() / 32) * (StoredTile::kPieces * StoredTile::kBytes));
     if (p_.stays && stores_halves()) {
       constexpr std::size_t kBytesOfWarp = 8 * 128;  // as many rows of 64 halves as lanes hold a part of each
       p_.rows_bytes = static_cast<std::size_t>(v_.grid().threads() / 32) * kBytesOfWarp;
@@ -56,6 +59,7 @@ class Decider {
     choose_stages();
     if (p_.rings.empty()) p_.copies_apart = p_.stays = p_.turns = false;
     choose_boxes();
+    choose_stored();
     return std::move(p_);
   }
 
@@ -66,10 +70,12 @@ class Decider {
     return std::ranges::any_of(a_.program().instructions,
                                [](const Instruction& self) { return self.word == Word::For && (self.attribute >> 16 & 16) != 0; });
   }
+  /// Halves that threads store.
   bool stores_halves() const {
-    return std::ranges::any_of(a_.program().instructions, [&](const Instruction& self) {
-      return self.word == Word::Store && is_half(a_.type(self.operands[0]).dtype);
-    });
+    const auto& all = a_.program().instructions;
+    for (Id id = 0; id < static_cast<Id>(all.size()); ++id)
+      if (v_.at(id).word == Word::Store && is_half(a_.type(v_.at(id).operands[0]).dtype) && !p_.stored.contains(id)) return true;
+    return false;
   }
   /// A place of its own among the tiles.
   std::size_t take(std::size_t bytes) {
@@ -356,9 +362,25 @@ class Decider {
       map.pitch = copied.tile.pitch();
       map.box_columns = map.pitch / static_cast<int>(size_of(map.dtype));
       if (!map.inside) map.box_rows = copied.tile.rows;
-      copied.map = static_cast<int>(std::ranges::find(p_.maps, map) - p_.maps.begin());
-      if (copied.map == static_cast<int>(p_.maps.size())) p_.maps.push_back(map);
+      copied.map = number_of(map);
     }
+  }
+  int number_of(const simt::TensorMap& map) {
+    const auto number = std::ranges::find(p_.maps, map) - p_.maps.begin();
+    if (number == std::ssize(p_.maps)) p_.maps.push_back(map);
+    return static_cast<int>(number);
+  }
+  /// Where blocks do not stay, tiles are stored by way of a ring, which nobody needs behind its loop.
+  void choose_stored() {
+    std::size_t room = 0;
+    for (const auto& [loop, plan] : p_.rings) {
+      const std::size_t bytes = static_cast<std::size_t>(plan.stages) * plan.stage_bytes;
+      if (!p_.stays && plan.boxes && bytes > room) room = bytes, p_.stored_place = plan.place;
+    }
+    std::erase_if(p_.stored, [&](const auto& one) {
+      return !p_.stays && room < static_cast<std::size_t>(numel(a_.type(v_.at(one.first).operands[0]).shape)) * 2;
+    });
+    for (auto& [id, tile] : p_.stored) tile.map = number_of(tile.box.map);
   }
   /// There is no room for a stage more.
   void end_early(Id loop, TileRingPlan& plan) {

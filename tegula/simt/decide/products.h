@@ -45,6 +45,16 @@ struct CopiedTile {
   tile::Id last = -1;  // of a ring whose tiles come apart: the last product that reads it
 };
 
+/// A store whose tile the copy engine takes from shared memory. Each warp leaves its rows there, in pieces.
+struct StoredTile {
+  static constexpr int kRows = 16, kColumns = 64, kPitch = 128;  // of a piece, halves; bytes
+  static constexpr int kPieces = 2;  // of a warp at a time, where a ring is filled meanwhile
+  static constexpr std::size_t kBytes = std::size_t{kRows} * kPitch;
+  TensorBox box;
+  std::vector<int> axes;  // sizes of the tile's axes that are rows, the innermost first: of the map's rows, of its planes
+  int map = -1;  // of TensorProducts::maps
+};
+
 /// The axis of the load's tile along which copied elements are neighbours.
 inline int axis_along(const Shape& shape, const CopiedTile& copied) { return shape.rank() > 2 ? shape.rank() - 1 : copied.along; }
 
@@ -91,6 +101,8 @@ struct TensorProducts {
   bool stays = false;  // then: blocks stay for several instances
   bool turns = false;  // then: groups of four warps multiply in turn
   std::size_t rows_place = 0, rows_bytes = 0;  // of blocks that stay: among the tiles, what warps store halves as whole rows through
+  std::map<tile::Id, StoredTile> stored;  // by Store
+  std::size_t stored_place = 0;  // of blocks that stay: among the tiles, the pieces of warps; of others: of a ring
   std::size_t bytes = 0;  // of shared memory: what is copied
   std::size_t scratch_bytes = 0;  // the same of what is written
 };
@@ -117,5 +129,9 @@ TensorProducts decide_products(const Values& values, int architecture);
 /// roles.cpp: whether a warp of its own copies the tiles of the products' loop, whether blocks stay, and whether groups multiply in turn. What that warp needs must
 /// follow from parameters, the instance and the counter, and the others must need each other nowhere in the loop.
 void decide_roles(const Values& values, TensorProducts& products);
+
+/// stored.cpp: the stores that ask for it (tile::Cache::Bulk) whose tiles the copy engine can take: boxes of halves that threads hold as four warps' products
+/// have them, of which nothing is read behind.
+std::map<tile::Id, StoredTile> stored_tiles(const Values& values);
 
 }  // namespace tegula::gpu

@@ -67,6 +67,8 @@ class Lines {
     if (!written.empty()) line("written", names(written) + " into shared memory");
     if (!packed.empty()) line("operands", names(packed) + " as threads hold them");
     if (!in_place.empty()) line("in place", names(in_place));
+    for (const auto& [store, tile] : all.stored)
+      line("stored", name(store) + " by the copy engine, " + str(StoredTile::kRows) + " rows of a warp at a time");
     for (const auto& [loop, ring] : all.rings)
       line("tiles of " + name(loop), str(ring.stages) + " stages of " + str(static_cast<std::int64_t>(ring.stage_bytes)) + " bytes" +
                                          (ring.boxes ? ", by the copy engine" : "") + (ring.apart ? ", one by one" : ""));

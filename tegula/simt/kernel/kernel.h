@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tegula/core/line.h"
+#include "tegula/simt/kernel/boxes.h"
 #include "tegula/simt/kernel/expression.h"
 #include "tegula/simt/kernel/register.h"
 #include "tegula/simt/layouts/linear.h"
@@ -215,39 +216,6 @@ struct WaitForCopies {
   int unfinished = 0;  // groups that may still be on their way
 };
 
-// ---- Boxes of tensors that the copy engine (TMA) brings into shared memory while threads compute. Counters (mbarriers) of 8 bytes say what has arrived.
-/// A counter's phase, the first one of parity 0, ends when so many threads have arrived and the bytes that they said are expected have come.
-struct BeginCounters {
-  Expression place;  // of the first one
-  int count = 1;
-  int arrivals = 1;
-};
-struct EndCounters {  // they are plain memory again
-  Expression place;
-  int count = 1;
-};
-struct ExpectBytes {  // arrives, too
-  Expression counter;
-  std::size_t bytes = 0;
-};
-/// What the thread read before may be overwritten by whoever awaits the phase.
-struct Arrive {
-  Expression counter;
-};
-/// The box of the map that begins at (x, y) of a plane, to `place`. Where a coordinate is negative the thread itself reads what the program says: rows that
-/// begin `stride` elements apart, below the limits, from pointer + y * stride + x on, of the plane that begins at `pointer`. Of a map that is `inside` no
-/// coordinate is: pointer, limits and stride are not read.
-struct CopyBox {
-  int map = 0;  // of Kernel::maps
-  int box_columns = 0, box_rows = 0, pitch = 128;  // the same of it, rows of all planes
-  bool inside = false;  // the same
-  Expression place, counter, pointer, x, y, columns, rows, stride;
-  Expressions planes;  // which one, along each of the map's further axes
-};
-struct AwaitBytes {  // until the counter's phase of that parity has ended
-  Expression counter, parity;
-};
-
 // ---- Across threads.
 /// Brings together what threads hold in `registers` (addresses of `held` numbers each).
 struct Combine {
@@ -300,6 +268,10 @@ struct ReadMatrices {
   bool by_terms = false;
   Expression place, target;
 };
+/// The other way, of halves: lane l gives the place of row l % 8 of matrix l / 8, and leaves of each matrix the bytes from 4 * (l % 4) on of row l / 4.
+struct WriteMatrices {
+  Expression place, source;
+};
 /// A register of a fragment from as many numbers as it holds.
 struct PackFragment {
   Expression source, target;
@@ -334,7 +306,7 @@ struct CloseProducts {};
 struct AwaitProducts {
   int unfinished = 0;
 };
-/// What the thread wrote to shared memory is seen by those products, once threads have met.
+/// What the thread wrote to shared memory is seen by those products, and by the copy engine, once threads have met.
 struct FenceTiles {};
 
 // ---- What passes put something in the place of (passes/).
@@ -402,9 +374,10 @@ struct Statement {
       std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
                    NumberedBarrier, AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>,
                    Report, Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, BeginCounters,
-                   EndCounters, ExpectBytes, Arrive, Box<CopyBox>, AwaitBytes, Combine, BeginExchange, Scan, Sort, Box<Shuffle>,
-                   ReadMatrices, PackFragment, Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts, AwaitProducts,
-                   FenceTiles, CopyTile, AwaitTile, FreeTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+                   EndCounters, ExpectBytes, Arrive, Box<CopyBox>, AwaitBytes, Box<StoreBox>, CloseStores, AwaitStores, Combine,
+                   BeginExchange, Scan, Sort, Box<Shuffle>, ReadMatrices, WriteMatrices, PackFragment, Box<MultiplyFragments>,
+                   Box<MultiplyTile>, BeginProducts, CloseProducts, AwaitProducts, FenceTiles, CopyTile, AwaitTile, FreeTile, Box<Convert>,
+                   Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   template <class T>
   static constexpr bool kBoxed = kIsKind<Box<T>, What>;
   What what;

@@ -60,6 +60,7 @@ void for_each_expression_of(W& what, F&& f) {
   else if constexpr (std::is_same_v<T, Philox>) all(what.seed, what.counter, what.target);
   else if constexpr (std::is_same_v<T, Shuffle>) all(what.target, what.source, what.distance);
   else if constexpr (std::is_same_v<T, ReadMatrices>) all(what.place, what.target);
+  else if constexpr (std::is_same_v<T, WriteMatrices>) all(what.place, what.source);
   else if constexpr (std::is_same_v<T, PackFragment>) all(what.source, what.target);
   else if constexpr (std::is_same_v<T, MultiplyFragments>) all(what.upper, what.lower, what.left, what.right);
   else if constexpr (std::is_same_v<T, MultiplyTile>) {
@@ -74,6 +75,10 @@ void for_each_expression_of(W& what, F&& f) {
   else if constexpr (std::is_same_v<T, NumberedBarrier>) all(what.number);
   else if constexpr (std::is_same_v<T, CopyBox>) {
     all(what.place, what.counter, what.x, what.y);
+    if (!what.inside) all(what.pointer, what.columns, what.rows, what.stride);
+    for (auto& one : what.planes) f(one);
+  } else if constexpr (std::is_same_v<T, StoreBox>) {
+    all(what.place, what.x, what.y);
     if (!what.inside) all(what.pointer, what.columns, what.rows, what.stride);
     for (auto& one : what.planes) f(one);
   } else if constexpr (std::is_same_v<T, Combine>) {

@@ -119,7 +119,7 @@ class Lowering : private Values {
   // ---- memory.cpp
   void load(Id id);
   void store(Id id);
-  bool store_pieces(Id pointer, Id value, Id mask);
+  bool store_pieces(Id store, Id value, Id mask);
   void store_piece(const VectorAccess& vectors, Id pointer);
   bool store_by_rows(const VectorAccess& vectors, Id pointer, Id value);
   bool store_by_warps(const VectorAccess& vectors, Id pointer, Id value);
@@ -186,8 +186,12 @@ class Lowering : private Values {
   Expression tile_begin(const Operand& operand) const;
   Expression copied_begin(Id load, const char* stage) const;
   void copy_tile(Id load);
-  void copy_boxes(Id load, const CopiedTile& copied);
   void await_tiles();
+  // ---- boxes.cpp: what the copy engine brings and takes.
+  void copy_boxes(Id load, const CopiedTile& copied);
+  bool store_by_boxes(Id store, Id value);
+  Expression map_size(const simt::TensorMap::Size& size) const;
+  Expression begin_of_planes(const simt::TensorMap& map, const simt::Expressions& numbers) const;
   bool comes_apart(const Operand& operand) const;
   bool begins_anew(Id id) const;
   std::size_t counters_of(Id load) const;

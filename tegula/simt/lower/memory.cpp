@@ -165,7 +165,7 @@ void Lowering::store(Id id) {
   if (may_coincide) return write_in_order(id);
   const Spread own = spread(pointer);
   const DType dtype = tile::compute_type(a_.type(pointer).dtype);
-  if (grid_.fragments && store_pieces(pointer, value, mask)) return;
+  if (grid_.fragments && store_pieces(id, value, mask)) return;
   if (const auto access = wide_access(pointer, mask, own)) {
     const bool in_place = spread(value) == own && has_registers(value);
     return vectors(pointer, own, {value}, [&] {
@@ -193,15 +193,16 @@ void Lowering::store(Id id) {
 /// Halves that lie as tensor cores leave them, in pieces of 16 bytes: of four vectors of two columns that a thread holds, four threads beside each other
 /// exchange three each, so that each has eight columns. Else a row's sector would be written in two halves (H200: products of 768 terms, whose results are
 /// most of their memory, ran at 0.34 of cuBLAS). False where they do not lie so.
-bool Lowering::store_pieces(Id pointer, Id value, Id mask) {
+bool Lowering::store_pieces(Id store, Id value, Id mask) {
   constexpr int kColumns = 8;
+  const Id pointer = at(store).operands[0];
   const Shape& shape = a_.type(pointer).shape;
   while ((at(value).word == Word::Narrow || at(value).word == Word::Reshape) && renames(value)) value = a_.resolve(at(value).operands[0]);
   const auto vectors = vector_access(pointer, mask, Spread::Full);
   if (spread(pointer) != Spread::Full || spread(value) != Spread::Full || !has_registers(value) || !is_half(a_.type(pointer).dtype) ||
       !vectors || a_.contiguous(pointer) < kColumns || grid_.column_steps_of(shape) % 4 != 0)
     return false;
-  if (store_by_rows(*vectors, pointer, value)) return true;
+  if (store_by_boxes(store, value) || store_by_rows(*vectors, pointer, value)) return true;
   const simt::Type number = simt::computed(DType::f32), boolean = simt::computed(DType::boolean), whole = simt::computed(DType::i32);
   const auto bit = [](int mask_of) { return simt::binary(simt::group(simt::binary("q", "&", mask_of)), "!=", 0); };
   /// That of four numbers whose place is the thread's in its row of four, exclusive or `by`. All are read: of ?: within ?: the compiler would choose a place

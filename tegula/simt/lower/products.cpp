@@ -100,42 +100,6 @@ std::size_t Lowering::counters_of(Id load) const {
   return ring.counters + (ring.apart ? ring.counters_before(load) : 0);
 }
 
-/// The copy engine brings a box for each strip.
-void Lowering::copy_boxes(Id load, const CopiedTile& copied) {
-  const simt::TensorMap& map = decided_.products.maps[static_cast<std::size_t>(copied.map)];
-  const auto name = [&](int parameter) { return Expression(a_.parameter_names()[static_cast<std::size_t>(parameter)]); };
-  const auto size = [&](const simt::TensorMap::Size& one) {
-    return one.parameter < 0 ? simt::number(one.number, DType::i64) : name(one.parameter);
-  };
-  const int strips = copied.tile.pieces * 16 / map.pitch;
-  Expression begin = name(map.pointer);
-  simt::Expressions planes;
-  for (std::size_t i = 0; i < map.planes.size(); ++i) {
-    planes.push_back(expression_of(copied.box->planes[i]));
-    Expression distance = planes.back();
-    for (const simt::TensorMap::Size& factor : map.planes[i].factors) distance = std::move(distance) * size(factor);
-    begin = std::move(begin) + std::move(distance);
-  }
-  for (int strip = 0; strip < strips; ++strip) {
-    simt::CopyBox box{.map = copied.map,
-                      .box_columns = map.box_columns,
-                      .box_rows = map.all_rows(),
-                      .pitch = map.pitch,
-                      .inside = map.inside,
-                      .place = copied_begin(load, "into") + static_cast<std::size_t>(strip) * map.box_bytes(),
-                      .counter = Expression("tiles") + counters_of(load) + Expression("into") * 8,
-                      .pointer = {},
-                      .x = expression_of(tile::add(copied.box->x, Term::number(strip * map.box_columns))),
-                      .y = expression_of(copied.box->y),
-                      .columns = {},
-                      .rows = {},
-                      .stride = {},
-                      .planes = planes};
-    if (!map.inside) box.pointer = begin, box.columns = size(map.columns), box.rows = size(map.rows), box.stride = size(map.stride);
-    add(std::move(box));
-  }
-}
-
 /// What was copied where it stands is seen by all.
 void Lowering::await_tiles() {
   if (!std::exchange(awaits_tiles_, false)) return;

@@ -365,7 +365,7 @@ bool Cluster::run(std::uint32_t first_block) {
   first_block_ = first_block;
   random_.seed(options_.order + first_block);
   memory_.begin_cluster(first_block);
-  arrivals_.begin_cluster();
+  arrivals_.begin_cluster(), departures_.begin_cluster();
   meetings_.clear();
   exchanges_.assign(static_cast<std::size_t>(kernel_.cluster), std::vector<Exchange>(code_.exchanges.size() + 1));
   std::vector<Warp*> order;
@@ -383,7 +383,8 @@ bool Cluster::run(std::uint32_t first_block) {
       any = true;
       go_on(*warp, options_.uneven && random_() % 2 == 0 ? 1 + static_cast<int>(random_() % kMost) : kAll);
     }
-    if (std::ranges::all_of(warps_, [](const Warp& warp) { return warp.alive == 0; })) return found_left(), true;
+    if (std::ranges::all_of(warps_, [](const Warp& warp) { return warp.alive == 0; })) return found_left(), departures_.end(), true;
+    if (departures_.is_taking() && random_() % 2 == 0) departures_.leave(random_);
     if (arrivals_.is_bringing()) any = true, arrivals_.come(random_);
     if (!release() && !any) return false;
   }

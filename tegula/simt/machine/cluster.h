@@ -10,6 +10,7 @@
 
 #include "tegula/simt/machine/arrivals.h"
 #include "tegula/simt/machine/code.h"
+#include "tegula/simt/machine/departures.h"
 
 namespace tegula::simt {
 
@@ -48,6 +49,7 @@ class Cluster {
     const TensorMap* of = nullptr;
   };
   Arrivals& arrivals() { return arrivals_; }
+  Departures& departures() { return departures_; }
   const Map& map(int number) const { return maps_[static_cast<std::size_t>(number)]; }
   /// What is copied comes at once.
   bool copies_at_once() const { return !options_.uneven; }
@@ -87,6 +89,7 @@ class Cluster {
   Observed& observed_;
   Memory memory_;
   Arrivals arrivals_{memory_};
+  Departures departures_{memory_};
   std::vector<Map> maps_;
   std::int64_t blocks_;  // of the grid
   std::uint32_t first_block_ = 0;

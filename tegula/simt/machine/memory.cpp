@@ -34,7 +34,8 @@ Memory::Memory(const Kernel& kernel, const MachineOptions& options, Observed& ob
       memory_(pitch_ * static_cast<std::size_t>(blocks_) + 128),
       clocks_(static_cast<std::size_t>(blocks_)),
       warp_times_(static_cast<std::size_t>((threads_ * blocks_ + kLanes - 1) / kLanes), 1),
-      counts_warps_(kernel.copiers > 0) {
+      counts_warps_(kernel.copiers > 0),
+      has_boxes_(!kernel.maps.empty()) {
   const auto begin = reinterpret_cast<std::uintptr_t>(memory_.data());
   for (const auto& one : options.memory) {
     const auto first = reinterpret_cast<std::uintptr_t>(one.data());
@@ -50,6 +51,7 @@ void Memory::begin_cluster(std::uint32_t first_block) {
   std::ranges::fill(memory_, std::byte{0xcd});
   meetings_ = 0;
   seen_.clear();
+  if (has_boxes_) piece_writes_.assign(states_.size() / kPiece, {}), fences_.assign(warp_times_.size(), 0);
   if (counts_warps_) piece_reads_.assign(pitch_ / kPiece, {}), known_warps_.assign(static_cast<std::size_t>(threads_ / kLanes), {});
   // Times go on: what other blocks did to tensors is before this.
   std::uint32_t latest = 0;
@@ -218,7 +220,7 @@ void Memory::note_read(Byte& byte, int by, int block, const Access& access, int 
 }
 
 void Memory::note_write(Byte& byte, int by, int block, const Access& access, int lane, bool atomic) {
-  if (byte.copies > 0) find(Finding::Kind::OnItsWay, access, lane);
+  if (byte.copies > 0 || byte.taken > 0) find(Finding::Kind::OnItsWay, access, lane);
   const auto me = static_cast<std::uint16_t>(by);
   const bool own = by / threads_ == block;
   const Clock& clock = clocks_[static_cast<std::size_t>(block)];
@@ -281,6 +283,7 @@ std::uint32_t Memory::write(const Access& access, std::uint32_t defined, bool at
         note_write(first[i], by, block, access, lane, atomic);
         first[i].defined = (defined >> lane & 1) != 0, first[i].counter = 0;
       }
+      if (has_boxes_) note_piece_write(access, lane);
     } else {
       if ((defined >> lane & 1) == 0) find(Finding::Kind::Undefined, access, lane);
       if (atomic) meet_at(access.addresses[lane] + access.offset, true);
@@ -320,6 +323,40 @@ void Memory::counted(int block, int counter) {
   for (std::size_t i = 0; i < bytes_; ++i) {
     if (first[i].counter != counter) continue;
     first[i].counter = 0, first[i].writer = kNobody;
+  }
+}
+
+void Memory::note_piece_write(const Access& access, int lane) {
+  const std::size_t piece = (access.addresses[lane] + access.offset - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece;
+  const auto warp = static_cast<std::uint16_t>(owner(access, lane) / kLanes);
+  piece_writes_[piece] = {warp, fences_[warp]};
+}
+
+void Memory::fence_tiles(const Access& access) {
+  if (has_boxes_) ++fences_[static_cast<std::size_t>(owner(access, 0) / kLanes)];
+}
+
+bool Memory::take_piece(const Access& access, int lane, bool& defined) {
+  int block = 0;
+  if (!is_inside(access, lane)) return false;
+  Byte* const first = byte_of_shared(access, lane, block);
+  if (first == nullptr) return find(Finding::Kind::Outside, access, lane), false;
+  const LastWrite& last = piece_writes_[(access.addresses[lane] + access.offset - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece];
+  if (last.warp != kNobody && fences_[last.warp] == last.fences) find(Finding::Kind::Race, access, lane, " (which no fence stands behind)");
+  for (std::size_t i = 0; i < access.bytes; ++i) {
+    note_read(first[i], owner(access, lane), block, access, lane);
+    ++first[i].taken;
+    defined = defined && first[i].defined;
+  }
+  return true;
+}
+
+void Memory::give_piece(const Access& access, int lane) {
+  int block = 0;
+  Byte* const first = byte_of_shared(access, lane, block);
+  for (std::size_t i = 0; i < access.bytes; ++i) {
+    --first[i].taken;
+    note_read(first[i], owner(access, lane), block, access, lane);
   }
 }
 

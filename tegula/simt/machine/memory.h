@@ -55,6 +55,14 @@ class Memory {
   /// The counter of a block has arrived: what was counted may be read.
   void counted(int block, int counter);
 
+  // ---- Boxes that the copy engine takes.
+  /// The access' warp has fenced what it wrote to shared memory.
+  void fence_tiles(const Access& access);
+  /// The lane has the piece taken: until it is given back nobody may write there. `defined`: what is there is.
+  bool take_piece(const Access& access, int lane, bool& defined);
+  /// The lane knows that it has been read.
+  void give_piece(const Access& access, int lane);
+
   // ---- Copies that a lane has begun.
   /// `ticket`: whoever has seen it may read what comes.
   bool begin_copy(const Access& access, int lane, std::uint16_t ticket = 0);
@@ -76,6 +84,7 @@ class Memory {
     std::uint32_t of_writer = 0, of_reader = 0;  // when it was, as their warps count how often they have met
     std::uint16_t counter = 0;  // that has to arrive before it may be read; or a ticket
     std::uint8_t copies = 0;  // on their way
+    std::uint8_t taken = 0;  // by boxes of the copy engine that nobody knows to have read it
     bool defined = false, atomic = false, read_atomically = false;
   };
   struct Clock {
@@ -126,6 +135,15 @@ class Memory {
   void note_piece_read(std::uint64_t address, int by);
   void check_piece_is_free(const Access& access, int lane);
   bool counts_warps_;
+  /// By piece: the warp that wrote it last, and how often that had fenced; where there are boxes.
+  struct LastWrite {
+    std::uint16_t warp = kNobody;
+    std::uint32_t fences = 0;
+  };
+  void note_piece_write(const Access& access, int lane);
+  bool has_boxes_;
+  std::vector<LastWrite> piece_writes_;
+  std::vector<std::uint32_t> fences_;  // by warp of the cluster
   std::vector<Reads> piece_reads_;
   std::vector<Known> known_warps_;  // by warp
   std::uint32_t tick_ = 1;

@@ -102,37 +102,80 @@ void Translator::operator()(const Arrive& arrive) {
   });
 }
 
-void Translator::operator()(const CopyBox& copy) {
-  const Value place = lanes(copy.place), counter = lanes(copy.counter), pointer = copy.inside ? Value() : lanes(copy.pointer);
+/// Where its coordinates are, and, of a box that the thread may move itself, what limits it.
+template <class Box>
+std::pair<std::vector<Slot>, std::vector<Slot>> Translator::coordinates(const Box& box) {
   const auto number = [&](const Expression& e) { return lanes(e, Number::I64).slot; };
-  std::vector<Slot> at{number(copy.x), number(copy.y)};
-  for (const Expression& plane : copy.planes) at.push_back(number(plane));
-  std::vector<Slot> limits;  // of a box that the thread may read itself
-  if (!copy.inside) limits = {pointer.slot, number(copy.columns), number(copy.rows), number(copy.stride)};
-  native([=, to = place.slot, count = counter.slot, map = copy.map, inside = copy.inside, sentence = said(text(copy.place))](
+  std::pair<std::vector<Slot>, std::vector<Slot>> slots{{number(box.x), number(box.y)}, {}};
+  for (const Expression& plane : box.planes) slots.first.push_back(number(plane));
+  if (!box.inside) slots.second = {lanes(box.pointer).slot, number(box.columns), number(box.rows), number(box.stride)};
+  return slots;
+}
+
+namespace {
+
+/// The pieces of the lane's box; none where a number is not known.
+std::vector<Arrivals::Piece> pieces_of(Cluster& cluster, const Warp& warp, Access& by, int lane, int map, bool inside,
+                                       const std::vector<Slot>& at, const std::vector<Slot>& limits) {
+  const auto value = [&](const Slot& slot) { return warp.lanes<std::int64_t>(slot)[lane]; };
+  for (const auto* const all : {&at, &limits}) {
+    for (const Slot& slot : *all)
+      if ((warp.defined[warp.at(slot)] >> lane & 1) == 0)
+        return cluster.memory().find(Finding::Kind::Undefined, by, lane, " (its coordinates)"), std::vector<Arrivals::Piece>();
+  }
+  Cluster::Map given = cluster.map(map);
+  std::vector<std::int64_t> first;
+  for (const Slot& slot : at) first.push_back(value(slot));
+  if (!inside && std::ranges::any_of(first, [](std::int64_t one) { return one < 0; })) {  // the thread itself
+    given.begin = warp.lanes<std::uint64_t>(limits[0])[lane];
+    given.columns = value(limits[1]), given.rows = value(limits[2]), given.stride = value(limits[3]);
+    for (std::size_t i = 0; i < given.planes.size(); ++i) given.planes[i] = {}, first[2 + i] = 0;
+  }
+  if (by.addresses[lane] % 128 != 0) cluster.memory().find(Finding::Kind::Misaligned, by, lane);
+  by.element = size_of(given.of->dtype);
+  return pieces_of(given, first, by.addresses[lane]);
+}
+
+}  // namespace
+
+void Translator::operator()(const CopyBox& copy) {
+  const Value place = lanes(copy.place), counter = lanes(copy.counter);
+  const auto [at, limits] = coordinates(copy);
+  native([at, limits, to = place.slot, count = counter.slot, map = copy.map, inside = copy.inside, sentence = said(text(copy.place))](
              Cluster& cluster, Warp& warp) {
     each_lane(access_of(cluster, warp, to, sentence), [&](Access by, int lane) {
-      const auto value = [&](const Slot& slot) { return warp.lanes<std::int64_t>(slot)[lane]; };
-      for (const std::vector<Slot>& all : {std::vector{count}, at, limits}) {
-        for (const Slot& slot : all)
-          if ((warp.defined[warp.at(slot)] >> lane & 1) == 0)
-            return cluster.memory().find(Finding::Kind::Undefined, by, lane, " (its coordinates)");
-      }
-      Cluster::Map given = cluster.map(map);
-      const TensorMap& of = *given.of;
-      std::vector<std::int64_t> first;
-      for (const Slot& slot : at) first.push_back(value(slot));
-      if (!inside && std::ranges::any_of(first, [](std::int64_t one) { return one < 0; })) {  // the thread itself
-        given.begin = warp.lanes<std::uint64_t>(limits[0])[lane];
-        given.columns = value(limits[1]), given.rows = value(limits[2]), given.stride = value(limits[3]);
-        for (std::size_t i = 0; i < given.planes.size(); ++i) given.planes[i] = {}, first[2 + i] = 0;
-      }
-      if (by.addresses[lane] % 128 != 0) cluster.memory().find(Finding::Kind::Misaligned, by, lane);
-      by.element = size_of(of.dtype);
+      if ((warp.defined[warp.at(count)] >> lane & 1) == 0)
+        return cluster.memory().find(Finding::Kind::Undefined, by, lane, " (its counter)");
+      std::vector<Arrivals::Piece> pieces = pieces_of(cluster, warp, by, lane, map, inside, at, limits);
+      if (pieces.empty()) return;
       Access counted = by;
       counted.addresses = warp.lanes<std::uint64_t>(count);
-      cluster.arrivals().bring(by, counted, pieces_of(given, first, by.addresses[lane]), cluster.copies_at_once());
+      cluster.arrivals().bring(by, counted, std::move(pieces), cluster.copies_at_once());
     });
+  });
+}
+
+void Translator::operator()(const StoreBox& store) {
+  const Value place = lanes(store.place);
+  const auto [at, limits] = coordinates(store);
+  native([at, limits, from = place.slot, map = store.map, inside = store.inside, sentence = said(text(store.place))](Cluster& cluster,
+                                                                                                                     Warp& warp) {
+    each_lane(access_of(cluster, warp, from, sentence), [&](Access by, int lane) {
+      std::vector<Arrivals::Piece> pieces = pieces_of(cluster, warp, by, lane, map, inside, at, limits);
+      cluster.departures().take(by, std::move(pieces), cluster.copies_at_once());
+    });
+  });
+}
+void Translator::operator()(const CloseStores&) {
+  native([](Cluster& cluster, Warp& warp) {
+    each_lane({.block = warp.block, .first_thread = warp.first_thread, .mask = warp.mask},
+              [&](const Access& by, int) { cluster.departures().close(by); });
+  });
+}
+void Translator::operator()(const AwaitStores& wait) {
+  native([unfinished = wait.unfinished](Cluster& cluster, Warp& warp) {
+    each_lane({.block = warp.block, .first_thread = warp.first_thread, .mask = warp.mask},
+              [&](const Access& by, int) { cluster.departures().await(by, unfinished); });
   });
 }
 

@@ -206,6 +206,42 @@ void Translator::operator()(const ReadMatrices& read) {
   });
 }
 
+void Translator::operator()(const WriteMatrices& write) {
+  const Value place = lanes(write.place), source = registers(write.source);
+  const Type one = stored(source.type.dtype);
+  native([=, to = place.slot, from = source.slot, store = storing(one), sentence = said(text(write.place))](Cluster& cluster, Warp& warp) {
+    check_together(cluster, warp);
+    const auto* const rows = warp.lanes<std::uint64_t>(to);
+    const bool known = warp.defined[warp.at(to)] == ~0u;
+    for (int matrix = 0; matrix < 4; ++matrix) {
+      std::uint64_t starts[kLanes] = {};
+      std::copy_n(rows + matrix * 8, 8, starts);
+      const std::size_t granule = warp.at(from) + static_cast<std::size_t>(matrix * 2);
+      const Lanes there = warp.defined[granule] & warp.defined[granule + 1];
+      Lanes defined = 0;  // rows, of which four lanes hold a part each
+      for (int row = 0; row < 8; ++row) defined |= static_cast<Lanes>((there >> (row * 4) & 0xf) == 0xf) << row;
+      const Access access{.block = warp.block,
+                          .first_thread = warp.first_thread,
+                          .addresses = starts,
+                          .mask = 0xff,
+                          .bytes = 16,
+                          .element = 2,
+                          .said = sentence};
+      if (!known) cluster.memory().find(Finding::Kind::Undefined, access, 0, " (its address)");
+      const Lanes allowed = known ? cluster.memory().write(access, defined) : 0;
+      for (int number = 0; number < 2; ++number) {
+        std::uint64_t addresses[kLanes];
+        Lanes mask = 0;
+        for (int lane = 0; lane < kLanes; ++lane) {
+          addresses[lane] = starts[lane / 4] + static_cast<std::uint64_t>(lane % 4 * 4 + number * 2);
+          mask |= (allowed >> (lane / 4) & 1) << lane;
+        }
+        store(warp.lanes(granule + static_cast<std::size_t>(number)), addresses, mask, 0);
+      }
+    }
+  });
+}
+
 void Translator::operator()(const PackFragment& pack) {
   const Value source = registers(pack.source), target = registers(pack.target);
   for (int k = 0; k < target.type.count; ++k)
@@ -290,6 +326,8 @@ void Translator::operator()(const AwaitProducts& wait) {
     }
   });
 }
-void Translator::operator()(const FenceTiles&) {}
+void Translator::operator()(const FenceTiles&) {
+  native([](Cluster& cluster, Warp& warp) { cluster.memory().fence_tiles({.block = warp.block, .first_thread = warp.first_thread}); });
+}
 
 }  // namespace tegula::simt

@@ -104,9 +104,15 @@ class Translator {
   void operator()(const Arrive& arrive);
   void operator()(const CopyBox& copy);
   void operator()(const AwaitBytes& wait);
+  void operator()(const StoreBox& store);
+  void operator()(const CloseStores&);
+  void operator()(const AwaitStores& wait);
+  template <class Box>
+  std::pair<std::vector<Slot>, std::vector<Slot>> coordinates(const Box& box);
 
   // ---- translate_products.cpp
   void operator()(const ReadMatrices& read);
+  void operator()(const WriteMatrices& write);
   void operator()(const PackFragment& pack);
   void operator()(const MultiplyFragments& product);
   void operator()(const MultiplyTile& product);

@@ -232,6 +232,18 @@ class Printer {
     say(")");
     end();
   }
+  void operator()(const StoreBox& store) {
+    begin();
+    if (store.inside) say("store_inside(", store.place, ", map", store.map, ", ", store.x, ", ", store.y);
+    else
+      say("store_box<", store.box_columns, ", ", store.box_rows, ", ", store.pitch, ">(", store.place, ", map", store.map, ", ",
+          store.pointer, ", ", store.x, ", ", store.y, ", ", store.columns, ", ", store.rows, ", ", store.stride);
+    for (const Expression& plane : store.planes) say(", ", plane);
+    say(")");
+    end();
+  }
+  void operator()(const CloseStores&) { line("close_stores()"); }
+  void operator()(const AwaitStores& wait) { line("await_stores<", wait.unfinished, ">()"); }
   void operator()(const AwaitBytes& wait) { line("await_bytes(", wait.counter, ", ", wait.parity, ")"); }
   void operator()(const WaitForCopies& wait) { line("wait_for_copies<", wait.unfinished, ">()"); }
 
@@ -276,6 +288,7 @@ class Printer {
 
   // ---- Tensor cores.
   void operator()(const ReadMatrices& read) { line("read_matrices<", truth(read.by_terms), ">(", read.place, ", ", read.target, ")"); }
+  void operator()(const WriteMatrices& write) { line("write_matrices(", write.place, ", ", write.source, ")"); }
   void operator()(const PackFragment& pack) { line("narrow_wide(", pack.source, ", ", pack.target, ")"); }
   void operator()(const MultiplyFragments& product) {
     begin();

@@ -9,6 +9,7 @@
 #include "tegula/simt/verify/registers.h"
 #include "tegula/simt/verify/rings.h"
 #include "tegula/simt/verify/roles.h"
+#include "tegula/simt/verify/stores.h"
 #include "tegula/simt/verify/tiles.h"
 #include "tegula/simt/verify/turns.h"
 
@@ -49,6 +50,7 @@ class Verifier {
     check_tiles(k_, faults_);
     check_roles(k_, faults_);
     check_turns(k_, faults_);
+    check_stores(k_, faults_);
     check_registers(k_, faults_);
     if (register_bytes(k_) > kBytesOfThread) fault("a thread has registers of " + std::to_string(register_bytes(k_)) + " bytes");
     return {faults_.begin(), faults_.end()};
@@ -232,14 +234,17 @@ class Verifier {
   void check_vector(int wide, int count) {
     if (wide < 1 || count % wide != 0) fault("a vector of " + std::to_string(count) + " elements in accesses of " + std::to_string(wide));
   }
-  void operator()(const CopyBox& copy) {
-    check_all(copy);
-    if (copy.map < 0 || static_cast<std::size_t>(copy.map) >= k_.maps.size()) return fault("a box of a map that the kernel does not have");
-    const TensorMap& map = k_.maps[static_cast<std::size_t>(copy.map)];
-    if (map.box_columns != copy.box_columns || map.all_rows() != copy.box_rows || map.pitch != copy.pitch || map.inside != copy.inside ||
-        map.planes.size() != copy.planes.size())
+  template <class Box>
+  void check_box(const Box& box) {
+    check_all(box);
+    if (box.map < 0 || static_cast<std::size_t>(box.map) >= k_.maps.size()) return fault("a box of a map that the kernel does not have");
+    const TensorMap& map = k_.maps[static_cast<std::size_t>(box.map)];
+    if (map.box_columns != box.box_columns || map.all_rows() != box.box_rows || map.pitch != box.pitch || map.inside != box.inside ||
+        map.planes.size() != box.planes.size())
       fault("a box has other sizes than its map");
   }
+  void operator()(const CopyBox& copy) { check_box(copy); }
+  void operator()(const StoreBox& store) { check_box(store); }
   void operator()(const EachOfVector&) { fault("a walk over a vector is left, which compare_in_vector should have replaced"); }
   void operator()(const Touch&) { fault("a mark of memory is left, which place_barriers should have replaced"); }
   void operator()(const MeetCluster&) { fault("a mark of the cluster is left, which place_barriers should have replaced"); }

@@ -1,0 +1,74 @@
+// Stores that the copy engine does.
+
+#include <algorithm>
+#include <optional>
+
+#include "tegula/simt/decide/products.h"
+#include "tegula/simt/decide/values.h"
+#include "tegula/tile/access_hints.h"
+
+namespace tegula::gpu {
+
+using tile::Id;
+using tile::Instruction;
+using tile::Word;
+
+namespace {
+
+/// The map's box as a piece of the tile: as many rows as a piece has, those of the innermost axes first.
+std::optional<StoredTile> in_pieces(TensorBox box, int rows_of_tile) {
+  StoredTile tile{.box = std::move(box), .axes = {}};
+  simt::TensorMap& map = tile.box.map;
+  if (!map.inside) map.box_rows = rows_of_tile;
+  int left = StoredTile::kRows, all = 1;
+  bool fit = map.row_step == 1;
+  const auto take = [&](int& size) {
+    tile.axes.push_back(size);
+    all *= size;
+    const int part = std::min(left, size);
+    fit = fit && left % part == 0 && size % part == 0;
+    size = part, left /= part;
+  };
+  take(map.box_rows);
+  for (simt::TensorMap::Plane& plane : map.planes) {
+    fit = fit && plane.step == 1;
+    take(plane.box);
+  }
+  map.pitch = StoredTile::kPitch, map.box_columns = StoredTile::kColumns;
+  return fit && left == 1 && all == rows_of_tile ? std::optional(std::move(tile)) : std::nullopt;
+}
+
+/// Whether the program takes or changes what it has stored there.
+bool is_touched_again(const Analysis& a, Id store) {
+  const Id root = a.root_of(a[store].operands[0]);
+  const auto& all = a.program().instructions;
+  for (Id id = 0; id < static_cast<Id>(all.size()); ++id) {
+    const Instruction& self = a[id];
+    if (self.word == Word::Atomic) return true;
+    if ((self.word != Word::Load && self.word != Word::Store) || id <= store) continue;
+    const Id other = a.root_of(self.operands[0]);
+    if (other == root || other < 0) return true;
+  }
+  return root < 0;
+}
+
+}  // namespace
+
+std::map<Id, StoredTile> stored_tiles(const Values& values) {
+  const Analysis& a = values.analysis();
+  std::map<Id, StoredTile> all;
+  if (!values.grid().groups || !a.maps()) return all;
+  for (const Id id : a.program().body.body) {
+    const Instruction& self = a[id];
+    if (self.word != Word::Store || tile::AccessHints::of(self).cache_modifier != tile::Cache::Bulk) continue;
+    const tile::Type& type = a.type(self.operands[0]);
+    const Shape shape = in_two_axes(type.shape);
+    if (values.spread(self.operands[0]) != Spread::Full || !is_half(type.dtype) || shape[1] % StoredTile::kColumns != 0) continue;
+    if (shape[0] % StoredTile::kRows != 0 || is_touched_again(a, id)) continue;
+    auto box = box_of(a, id, 1);
+    if (auto tile = box ? in_pieces(*std::move(box), static_cast<int>(shape[0])) : std::nullopt) all.emplace(id, *std::move(tile));
+  }
+  return all;
+}
+
+}  // namespace tegula::gpu
