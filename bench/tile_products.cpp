@@ -1,6 +1,7 @@
 // Products in the tile language beside the library's, on a GPU: first whether they are right, for sizes that no tile divides, then their rates.
 // Rates are medians of replays, ours and the library's in turn. Usage: bench_tile_products [check] [quick] [bytes] [SIZE …], sizes as 4096x4096x4096, or
-// bench_tile_products few: products of few rows, with an epilogue and of groups of rows, in the tiles that ops/products/product_tiles.h chooses.
+// bench_tile_products few: products of few rows, with an epilogue and of groups of rows, in the tiles that ops/products/product_tiles.h chooses;
+// bench_tile_products stores: with results stored by threads and by the copy engine.
 
 #include <algorithm>
 #include <cstdio>
@@ -163,6 +164,22 @@ int main(int argc, char** argv) {
     return 0;
   }
   bool right = true;
+  if (asked("stores")) {
+    std::vector<TileOfProduct> tiles;
+    for (const TileOfProduct& one : {TileOfProduct{128, 256, 64}, {256, 128, 64}, {128, 128, 64}}) {
+      for (const int how : {0, 1, 2, 3}) {
+        tiles.push_back(one);
+        tiles.back().specialize = how >= 2, tiles.back().bulk = how % 2 != 0;
+      }
+    }
+    for (const Size& s : {Size{200, 264, 328}, {1000, 520, 208}})
+      for (const TileOfProduct& tile : tiles)
+        for (const bool turned : {false, true}) right = is_right(bf16, turned, s, tile) && right;
+    if (!right) return 1;
+    for (const Size& s : {Size{4096, 4096, 4096}, {8192, 8192, 8192}, {8192, 3072, 768}, {256, 4096, 4096}})
+      for (const bool turned : {false, true}) measure(bf16, turned, s, tiles);
+    return 0;
+  }
   for (const Size& s : {Size{200, 264, 328}, {1000, 520, 208}, {129, 77, 65}, {2000, 3000, 520}}) {
     for (const TileOfProduct& tile : {TileOfProduct{128, 128, 64}, {64, 64, 32, 2}, {128, 256, 64}}) {
       for (const std::optional<bool> specialize : {std::optional(false), std::optional(true)}) {

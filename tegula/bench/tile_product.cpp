@@ -13,7 +13,7 @@ using namespace tegula::tile;
 template <class T, class R, bool kTurned>
 const auto product = jit("product", [](Ptr<T> a, Ptr<T> b, Out<R> c, Named<Int, "M"> M, Named<Int, "N"> N, Named<Int, "K"> K,
                                        Const<int, "BM"> BM, Const<int, "BN"> BN, Const<int, "BK"> BK, Const<int, "STAGES"> STAGES,
-                                       Const<int, "ROLES"> ROLES, Const<int, "IMPRECISE"> IMPRECISE) {
+                                       Const<int, "ROLES"> ROLES, Const<int, "IMPRECISE"> IMPRECISE, Const<int, "BULK"> BULK) {
   constexpr int kGroup = 8;  // rows of blocks, whose operands stay in the cache
   auto pid = program_id(0);
   auto tiles_m = cdiv(M, BM), tiles_n = cdiv(N, BN);
@@ -31,7 +31,7 @@ const auto product = jit("product", [](Ptr<T> a, Ptr<T> b, Out<R> c, Named<Int, 
     if (kTurned) acc = dot(x, trans(load(b + col(n) * K + row(k), col(n) < N && row(k) < K)), acc, options);
     else acc = dot(x, load(b + col(k) * N + row(n), col(k) < K && row(n) < N), acc, options);
   }
-  store(c + col(m) * N + row(n), acc, col(m) < M && row(n) < N);
+  store(c + col(m) * N + row(n), acc, col(m) < M && row(n) < N, {.cache_modifier = BULK > 0 ? Cache::Bulk : Cache::Default});
 });
 }  // namespace kernels
 
@@ -50,7 +50,7 @@ struct Launched {
     const int roles = tile.specialize ? static_cast<int>(*tile.specialize) : -1;
     const Dims grid{tile::cdiv(m, std::int64_t{tile.rows}) * tile::cdiv(n, std::int64_t{tile.columns})};
     return kernels::product<T, R, kTurned>(grid, a, b, tile::out({m, n}), m, n, k, tile.rows, tile.columns, tile.terms, tile.stages, roles,
-                                           tile.imprecise_terms)[0];
+                                           tile.imprecise_terms, static_cast<int>(tile.bulk))[0];
   }
 };
 
@@ -58,7 +58,8 @@ struct Launched {
 
 std::string to_string(const TileOfProduct& tile) {
   return std::to_string(tile.rows) + "x" + std::to_string(tile.columns) + "x" + std::to_string(tile.terms) +
-         (tile.stages > 0 ? "/" + std::to_string(tile.stages) : "") + (tile.specialize ? *tile.specialize ? "+" : "-" : "");
+         (tile.stages > 0 ? "/" + std::to_string(tile.stages) : "") + (tile.specialize ? *tile.specialize ? "+" : "-" : "") +
+         (tile.bulk ? "b" : "");
 }
 
 Tensor tile_product(const Tensor& a, const Tensor& b, bool turned, const TileOfProduct& tile, Line where) {

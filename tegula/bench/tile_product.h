@@ -15,8 +15,9 @@ struct TileOfProduct {
   int stages = 0;  // 0: the generator decides
   std::optional<bool> specialize = {};  // warp_specialize; nothing: the generator decides
   int imprecise_terms = 0;  // max_num_imprecise_acc, of floats of 8 bits
+  bool bulk = false;  // the copy engine stores results of halves (tile::Cache::Bulk)
 };
-/// "128x256x64"; then "/3" for stages, "+" or "-" for specialize.
+/// "128x256x64"; then "/3" for stages, "+" or "-" for specialize, "b" for bulk.
 std::string to_string(const TileOfProduct& tile);
 
 /// a (M, K) times b, (K, N) or where it is turned (N, K): both bf16, f16, e4m3, e5m2, i8, or f32, which is multiplied as TF32. The result (M, N) has the operands'

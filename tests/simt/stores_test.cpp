@@ -51,8 +51,8 @@ TEST(StoredBoxes, AreNotReadAgain) {
   const auto program = [](bool again) {
     Builder b("again");
     const Value pa = b.pointer("in0", bf16, false), pb = b.pointer("in1", bf16, false), pc = b.pointer("out2", bf16, true);
-    const Value K = b.scalar("n0", i64), m = b.arange(0, 64), places = col(m) * b.constant(64, i64) + tile::row(m);
     const auto count = [&](std::int64_t number) { return b.constant(number, i64); };
+    const Value K = b.scalar("n0", i64), m = b.arange(0, 64), places = col(m) * count(64) + tile::row(m);
     const Value sum =
         b.for_(count(0), K, count(64), {b.full({64, 64}, 0, f32)}, [&](Value at, std::span<const Value> now) -> std::vector<Value> {
           const Value k = at + b.arange(0, 64);
@@ -121,7 +121,7 @@ TEST(StoredBoxesOfMoreAxes, AreTheInterpreters) {
   using host::TestArgument;
   const std::int64_t N = 3, H = 9, W = 13, C = 24, O = 40;
   const Specialisation known{.facts = {4, 4, 4, kShort, kShort, kShort, 3 | kShort, 3 | kShort}, .maps = true};
-  for (const auto& [rows, columns] : {std::array{4, 8}, {2, 32}, {4, 16}, {32, 1}}) {
+  for (const auto& [rows, columns] : {std::array{4, 8}, {2, 16}, {8, 4}, {2, 2}}) {
     const tile::Program program = rows_of_images(rows, columns);
     EXPECT_NE(generate(program, known, 90).source.find("store_inside("), std::string::npos) << decisions_of(program, known, 90);
     const std::vector<TestArgument> arguments{
@@ -206,7 +206,7 @@ TEST(StoreFaults, AreFoundByTheVerifierOrTheMachine) {
   expect_found(faults(false), sample_of({.tile = {64, 128, 64}, .out = bf16, .bulk = true}, 72, 136, 208));
 }
 TEST(StoreFaults, OfBlocksThatStayAreFound) {
-  expect_found(faults(true), sample_of({.tile = {64, 128, 64}, .out = bf16, .roles = true, .bulk = true}, 200, 264, 208));
+  expect_found(faults(true), sample_of({.tile = {64, 256, 64}, .out = bf16, .roles = true, .bulk = true}, 136, 264, 80));
 }
 TEST(StoreFaults, OfMapsAreFound) {
   const Sample sample = sample_of({.tile = {64, 64, 64}, .out = bf16, .bulk = true}, 72, 40, 80);
