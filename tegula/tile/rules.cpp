@@ -207,8 +207,7 @@ class Rule {
     const auto fits = [&](std::size_t i) { return type(i).shape.empty() || type(i).shape == shape; };
     const Type element{compute_type(type(0).dtype), false, shape};
     const bool load = self_.word == Word::Load;
-    if (self_.word != Word::Atomic &&
-        (self_.attribute < 0 || self_.attribute >= AccessHints::kPacked || (self_.attribute >> 3 & 3) == 3))
+    if (self_.word != Word::Atomic && (self_.attribute < 0 || self_.attribute >= AccessHints::kPacked || (self_.attribute >> 3 & 3) == 3))
       return "an attribute that says how memory is accessed";
     if (self_.word == Word::Atomic) {
       if (std::string text = check_atomic(element); !text.empty()) return text;
