@@ -19,6 +19,10 @@ std::int64_t columns_of(std::int64_t n) { return n < 160 ? kColumns / 4 : kColum
 /// How many pieces a product of n x n numbers and a vector is cut into, on any number of threads.
 int pieces_of(std::int64_t n) { return n < 192 ? 1 : n < 768 ? 2 : kMostPieces; }
 
+/// Threads are woken for products of at least so many numbers: of fewer they would come too late.
+constexpr std::int64_t kShared = 200'000;
+int threads_for(int threads, std::int64_t numbers) { return numbers < kShared ? 1 : threads; }
+
 /// body(piece, pieces) of each, on the threads that there are.
 template <class Body>
 void by_pieces(int threads, int pieces, const Body& body) {
@@ -75,7 +79,7 @@ TEGULA_WIDE void both_ways(const T* a, std::int64_t apart, const T* factors, con
 template <class T>
 void symmetric_product(int threads, const T* a, std::int64_t apart, std::int64_t n, const T* x, T* y, T* sums) {
   const int pieces = pieces_of(n);
-  by_pieces(threads, pieces, [&](std::int64_t piece, int all) {
+  by_pieces(threads_for(threads, n * n / 2), pieces, [&](std::int64_t piece, int all) {
     T* const own = sums + piece * n;
     std::fill_n(own, n, T(0));
     for (std::int64_t i = piece * kRows; i < n; i += all * kRows) {
@@ -113,7 +117,7 @@ TEGULA_WIDE void across(const T* a, std::int64_t apart, const T* factors, T* y, 
 /// y (rows) = each of the lines · x (length).
 template <class T>
 void product_along(int threads, const T* a, std::int64_t apart, std::int64_t rows, std::int64_t length, const T* x, T* y) {
-  by_pieces(threads, pieces_of(length), [&](std::int64_t piece, int all) {
+  by_pieces(threads_for(threads, rows * length), pieces_of(length), [&](std::int64_t piece, int all) {
     const Range range = share((rows + kRows - 1) / kRows, piece, all);
     const std::int64_t end = std::min(range.end * kRows, rows);
     std::int64_t i = range.begin * kRows;
@@ -126,7 +130,7 @@ void product_along(int threads, const T* a, std::int64_t apart, std::int64_t row
 template <class T>
 void product_across(int threads, const T* a, std::int64_t apart, std::int64_t rows, std::int64_t length, const T* x, T* y) {
   constexpr std::int64_t kUnit = 16;
-  by_pieces(threads, pieces_of(length), [&](std::int64_t piece, int all) {
+  by_pieces(threads_for(threads, rows * length), pieces_of(length), [&](std::int64_t piece, int all) {
     const Range range = share((length + kUnit - 1) / kUnit, piece, all);
     const std::int64_t begin = range.begin * kUnit, count = std::min(range.end * kUnit, length) - begin;
     if (count <= 0) return;
