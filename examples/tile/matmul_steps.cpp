@@ -32,7 +32,7 @@ const auto block = jit("product_by_block", [](Ptr<BFloat16> a, Ptr<BFloat16> b, 
   store(c + m * N + n, sum, m < M && n < N);
 });
 
-// 4. Tiles in shared memory, multiplied by threads with all digits: as f32 they are no operands of tensor cores.
+// 4. Tiles in shared memory, multiplied by tensor cores: numbers that were halves before they were widened are multiplied as halves, to the same bits.
 const auto shared = jit("product_by_tiles", [](Ptr<BFloat16> a, Ptr<BFloat16> b, Out<BFloat16> c, Int M, Int N, Int K, Const<int, "BM"> BM,
                                                Const<int, "BN"> BN, Const<int, "BK"> BK) {
   auto m = col(program_id(1) * BM + arange(0, BM)), n = row(program_id(0) * BN + arange(0, BN));
@@ -44,7 +44,7 @@ const auto shared = jit("product_by_tiles", [](Ptr<BFloat16> a, Ptr<BFloat16> b,
   store(c + m * N + n, sum, m < M && n < N);
 });
 
-// 5. Halves, which tensor cores multiply. 6. The next STAGES - 1 tiles are on their way meanwhile. 7. Larger tiles, GROUP rows of them at a time: what they share is in the
+// 5. Larger tiles, each of which is waited for. 6. The next STAGES - 1 tiles are on their way meanwhile. 7. Larger tiles, GROUP rows of them at a time: what they share is in the
 // cache.
 const auto halves = jit("product_of_halves", [](Ptr<BFloat16> a, Ptr<BFloat16> b, Out<BFloat16> c, Int M, Int N, Int K, Const<int, "BM"> BM,
                                                 Const<int, "BN"> BN, Const<int, "BK"> BK, Const<int, "STAGES"> STAGES,
@@ -77,7 +77,7 @@ void for_each_step(const Tensor& a, const Tensor& b, F&& f) {
   f("2. neighbours", kernels::row_of_elements, [&](const auto& k) { return k({cdiv(N, 256), M}, a, b, out({M, N}), N, K, 256)[0]; });
   f("3. a block", kernels::block, [&](const auto& k) { return k({cdiv(N, 64), cdiv(M, 64)}, a, b, out({M, N}), M, N, K, 64, 64)[0]; });
   f("4. tiles", kernels::shared, [&](const auto& k) { return k({cdiv(N, 64), cdiv(M, 64)}, a, b, out({M, N}), M, N, K, 64, 64, 32)[0]; });
-  f("5. tensor cores", kernels::halves, halves(128, 128, 64, 1, 1));
+  f("5. no copies ahead", kernels::halves, halves(128, 128, 64, 1, 1));
   f("6. copies ahead", kernels::halves, halves(128, 128, 64, 4, 1));
   f("7. larger tiles", kernels::halves, halves(128, 256, 64, 4, 8));
 }
