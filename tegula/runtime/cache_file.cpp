@@ -92,6 +92,17 @@ void write_cache_file(const std::filesystem::path& path, const std::string& cont
   if (close(descriptor) != 0 || !written || rename(temporary.c_str(), path.c_str()) != 0) unlink(temporary.c_str());
 }
 
+void append_cache_file(const std::filesystem::path& path, const std::string& text, std::size_t most) {
+  make_folder(path.parent_path());
+  const int descriptor = open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kMine);
+  if (descriptor < 0) return;
+  struct stat status{};
+  const bool may_be =
+      fstat(descriptor, &status) == 0 && may_be_read(status, Trust::Owner) && static_cast<std::size_t>(status.st_size) <= most;
+  if (may_be) static_cast<void>(write_all(descriptor, text));
+  close(descriptor);
+}
+
 CacheLock::CacheLock(const std::filesystem::path& path) {
   make_folder(path.parent_path());
   descriptor_ = open((path.string() + ".lock").c_str(), O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, kMine);

@@ -24,6 +24,10 @@ std::optional<std::string> read_cache_file(const std::filesystem::path& path, Tr
 /// Replaces the file as a whole, for this user only, and makes the folder where it is missing. Failures do not matter: nothing is left behind.
 void write_cache_file(const std::filesystem::path& path, const std::string& contents);
 
+/// Adds to the end of the file, in one go, unless it is not to be trusted or larger than `most` bytes; makes file and folder where they are missing.
+/// Failures do not matter.
+void append_cache_file(const std::filesystem::path& path, const std::string& text, std::size_t most);
+
 /// Held while a file is read, merged and written again, so that of several processes none loses what another has added. Given up after a
 /// second: a process that was stopped must not stop others.
 class CacheLock {

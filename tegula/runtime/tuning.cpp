@@ -116,6 +116,16 @@ bool TuningFile::knows(const std::string& key) {
   return std::ranges::any_of(brought_, has) || std::ranges::any_of(sections_, has);
 }
 
+bool TuningFile::knows_some(std::string_view beginning) {
+  const std::scoped_lock lock(mutex_);
+  load();
+  const auto has = [&](const auto& section) {
+    const auto first = section.second.lower_bound(std::string(beginning));
+    return first != section.second.end() && first->first.starts_with(beginning);
+  };
+  return std::ranges::any_of(brought_, has) || std::ranges::any_of(sections_, has);
+}
+
 std::optional<std::string> TuningFile::find(const std::string& section, const std::string& key) {
   const std::scoped_lock lock(mutex_);
   const Entry* const entry = look(section, key);

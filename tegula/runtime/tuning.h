@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tegula/runtime/cache_file.h"
@@ -32,6 +33,8 @@ class TuningFile {
   std::optional<double> microseconds(const std::string& section, const std::string& key);
   /// True if some section has the key.
   bool knows(const std::string& key);
+  /// True if some section has a key that begins so.
+  bool knows_some(std::string_view beginning);
   /// Remembers the choice and rewrites the file, with the entries that other processes have added meanwhile. A file that cannot be written is
   /// no error: the choice holds for this process.
   void store(const std::string& section, const std::string& key, const std::string& choice, double microseconds);

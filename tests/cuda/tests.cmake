@@ -56,6 +56,8 @@ fake_driver_test(raw_kernels paper "CudaRawKernels.*")
 fake_driver_test(convolution_steps paper "CudaConvolutionSteps.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries" TEGULA_FAKE_DNN=engine)
 fake_driver_test(attention_steps paper "CudaAttentionSteps.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries" TEGULA_FAKE_DNN=graphs)
 fake_driver_test(timeline paper "CudaTimeline.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries")
+fake_driver_test(kernel_index paper "CudaKernelIndex.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries:${driver_dir}/compiler"
+                 TEGULA_KERNELS=kernels TEGULA_CACHE_DIR=cache TEGULA_COMPILERS=0)
 fake_driver_test(plan_files paper "CudaPlanFiles.*" "LD_LIBRARY_PATH=${driver_dir}:${driver_dir}/libraries:${driver_dir}/compiler"
                  TEGULA_KERNELS=kernels TEGULA_CACHE_DIR=cache TEGULA_COMPILERS=0 TEGULA_FAKE_ALGORITHMS=3)
 foreach(architecture 90 75)

@@ -22,10 +22,11 @@ using Operand = KernelContext::Operand;
 using runtime::CallChoice;
 
 constexpr const char* kLibrary = "library";
+constexpr const char* kCall = "call ";  // begins the keys
 
 /// All that the choice may depend on.
 std::string key_of(const Item& item, const runtime::CallDescription& call, const InTiles::Operands& operands) {
-  std::string key = "call " + std::string(item.op->name()) + " " + description(*item.op);
+  std::string key = kCall + std::string(item.op->name()) + " " + description(*item.op);
   const auto add = [&](const Operand& one) {
     key += " " + std::string(name(one.dtype)) + to_string(one.shape);
     if (one.strides != Layout::dense(one.shape).strides) key += "/" + to_string(one.strides);
@@ -195,6 +196,7 @@ std::optional<TileWay> choose_way(const Item& item, const runtime::CallDescripti
   }
   const CallChoice choice = runtime::call_choice();
   if (choice == CallChoice::Library || tiles.ladder.on) return std::nullopt;
+  if (choice == CallChoice::Remembered && !runtime::tuning_file().knows_some(kCall)) return std::nullopt;
   const std::string section = runtime::fingerprint(device), key = key_of(item, call, operands);
   std::optional<std::string> text = choice == CallChoice::Tiles ? std::nullopt : runtime::tuning_file().find(section, key);
   if (text == kLibrary || (!text && choice == CallChoice::Remembered)) return std::nullopt;

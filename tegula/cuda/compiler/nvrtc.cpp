@@ -118,17 +118,14 @@ std::vector<std::string> cubin_options(int architecture, int version, Products p
   return options;
 }
 
-/// A unit of CUDA C++ as its writer has it. A start that finds every cubin on disk neither joins the prelude to the kernels nor reads it.
+/// A unit of CUDA C++. A start that finds every cubin on disk neither writes generated kernels nor joins the prelude to them.
 struct Text {
-  std::string text;
-  bool on_prelude = false;
+  std::string text;  // or what stands for the kernels:
+  std::function<std::string()> kernels = {};  // on the prelude
 
-  std::string whole() const { return on_prelude ? with_prelude(text) : text; }
+  std::string whole() const { return kernels ? with_prelude(kernels()) : text; }
   /// Stands for whole() in keys: equal keys mean equal texts.
-  std::string key() const {
-    static const std::string prelude_key = hash_of(prelude());
-    return on_prelude ? prelude_key + "\n" + text : text;
-  }
+  std::string key() const { return kernels ? "kernels\n" + text : text; }
 };
 
 /// The key of a unit's cubin: everything it depends on.
@@ -233,8 +230,8 @@ std::shared_future<std::vector<char>> compile_cubin_later(std::string source, in
   return cubin_later({.text = std::move(source)}, architecture, products);
 }
 
-std::shared_future<std::vector<char>> compile_kernels_later(std::string kernels, int architecture) {
-  return cubin_later({.text = std::move(kernels), .on_prelude = true}, architecture, Products::Rounded);
+std::shared_future<std::vector<char>> compile_kernels_later(std::string keys, std::function<std::string()> text, int architecture) {
+  return cubin_later({.text = std::move(keys), .kernels = std::move(text)}, architecture, Products::Rounded);
 }
 
 bool anything_compiled() { return known_version(kNvrtc).has_value(); }

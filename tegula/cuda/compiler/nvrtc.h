@@ -2,6 +2,7 @@
 // CUDA C++ to machine code, by NVIDIA's run-time compiler. It is opened when it is first needed; no header of the toolkit is.
 
 #include <cstddef>
+#include <functional>
 #include <future>
 #include <map>
 #include <optional>
@@ -20,8 +21,9 @@ std::vector<char> compile_cubin(const std::string& source, int architecture, Pro
 /// The same on a thread of its own, for which a process waits before it ends.
 std::shared_future<std::vector<char>> compile_cubin_later(std::string source, int architecture, Products products = Products::Rounded);
 
-/// The same of generated kernels, behind the parts of the prelude that they use.
-std::shared_future<std::vector<char>> compile_kernels_later(std::string kernels, int architecture);
+/// The same of generated kernels, behind the parts of the prelude that they use. `keys` stands for them: code_key of each, a line each. Their text is
+/// asked for, on the other thread, where their code is not on disk.
+std::shared_future<std::vector<char>> compile_kernels_later(std::string keys, std::function<std::string()> text, int architecture);
 
 /// The same unit as PTX; not kept.
 std::string compile_ptx(const std::string& source, int architecture);

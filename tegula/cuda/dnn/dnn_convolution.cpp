@@ -81,12 +81,12 @@ bool same_elements(const Layout& a, const Layout& b) {
 /// Finds the fastest way, and says its steps.
 class ConvolutionChoice {
  public:
-  ConvolutionChoice(Context& context, const Convolution& d) : context_(context), d_(d) {
+  ConvolutionChoice(Context& context, const Convolution& d, const std::optional<FewChannels>& own) : context_(context), d_(d) {
     result_ = d.pass == ConvolutionPass::Forward ? 2 : d.pass == ConvolutionPass::BackwardData ? 0 : 1;
     const Layout* layouts[] = {&d.input.layout, &d.weight.layout, &d.output.layout};
     bool empty = false;
     for (const Layout* layout : layouts) empty = empty || numel(layout->shape) == 0;
-    if (!empty) choose_fastest();
+    if (!empty) choose_fastest(own);
   }
 
   CallSteps steps() const {
@@ -110,8 +110,7 @@ class ConvolutionChoice {
   }
 
   /// Our kernel for few channels against cuDNN, whose library is not even opened where ours is known to be faster.
-  void choose_fastest() {
-    const auto own = own_kernel(context_, d_);
+  void choose_fastest(const std::optional<FewChannels>& own) {
     if (!own) return choose();
     if (few_channels_are_fastest(d_) || !is_measured(d_)) return use_few(*own);
     const std::string section = context_.own_section(), key = own_key(d_);
@@ -417,18 +416,20 @@ class ConvolutionChoice {
 
 }  // namespace
 
-void request_convolution(Context& context, const Convolution& description) {
+std::optional<FewChannels> request_convolution(Context& context, const Convolution& description) {
   check_convolution(description);
-  if (numel(description.output.layout.shape) == 0) return;
-  if (const auto own = own_kernel(context, description)) {
+  if (numel(description.output.layout.shape) == 0) return {};
+  std::optional<FewChannels> own = own_kernel(context, description);
+  if (own) {
     const LoadedKernel requested(context, own->kernel);
     if (own->sum) const LoadedKernel sum(context, *own->sum);
   }
+  return own;
 }
 
-std::unique_ptr<runtime::Call> make_convolution(Context& context, const Convolution& description) {
+std::unique_ptr<runtime::Call> make_convolution(Context& context, const Convolution& description, const std::optional<FewChannels>& own) {
   context.enter();
-  const ConvolutionChoice choice(context, description);
+  const ConvolutionChoice choice(context, description, own);
   return runtime::call_of(choice.steps(), choice.buffers());
 }
 

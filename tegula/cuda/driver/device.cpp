@@ -204,8 +204,7 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
     return [this, d] { return make_matmul(context_, d); };
   }
   Later made(const runtime::Convolution& d) {
-    request_convolution(context_, d);
-    return [this, d] { return make_convolution(context_, d); };
+    return [this, d, own = request_convolution(context_, d)] { return make_convolution(context_, d, own); };
   }
   Made made(const runtime::Pooling& d) { return make_pooling(context_, d); }
   Made made(const runtime::Attention& d) { return make_attention(context_, d); }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/setting.h"
 #include "tegula/core/warning.h"
@@ -118,70 +119,71 @@ void start(Context& context, const Function& function, std::int64_t instances, v
 
 }  // namespace
 
-void CodeCache::request(const std::vector<Generated>& wanted) {
+void CodeCache::request(const std::vector<AskedKernel>& wanted) {
   const std::scoped_lock lock(mutex_);
   start(wanted);
 }
 
-std::vector<const Function*> CodeCache::compile(const std::vector<Generated>& wanted) {
+std::vector<const Function*> CodeCache::compile(const std::vector<AskedKernel>& wanted) {
   const std::scoped_lock lock(mutex_);
   start(wanted);
   std::vector<const Function*> found;
   found.reserve(wanted.size());
-  for (const Generated& generated : wanted) {
-    if (const auto begun = begun_.find(generated.name); begun != begun_.end()) {
+  for (const AskedKernel& asked : wanted) {
+    const std::string& name = asked.known.generated.name;
+    if (const auto begun = begun_.find(name); begun != begun_.end()) {
       const std::shared_ptr<const Unit> unit = begun->second;
-      for (const Generated& kernel : unit->kernels) begun_.erase(kernel.name);
+      for (const KnownKernel& kernel : unit->kernels) begun_.erase(kernel.generated.name);
       finish(*unit);
     }
-    found.push_back(&functions_.at(generated.name));
+    found.push_back(&functions_.at(name));
   }
   return found;
 }
 
-void CodeCache::Unit::add(const Generated& kernel, const std::string& code, std::string key) {
-  kernels.push_back(kernel);
-  keys.push_back(std::move(key));
-  source += "\n" + code;
-}
-
-std::string CodeCache::key_of(const std::string& kernel, const std::string& code) const {
-  static const std::string words = code_key("prelude", prelude(), 0, Products::Rounded);
-  return code_key(kernel, words + "\n" + code, context_.card.architecture, Products::Rounded);
+void CodeCache::Unit::add(const AskedKernel& kernel) {
+  kernels.push_back(kernel.known);
+  texts.push_back(kernel.text);
+  characters += 1 + kernel.known.characters;
 }
 
 /// Compiles in units of bounded size. A unit's content depends on the list alone, so the cache on disk finds it again. Brought code is a unit as it comes.
-void CodeCache::start(const std::vector<Generated>& wanted) {
+void CodeCache::start(const std::vector<AskedKernel>& wanted) {
   std::vector<std::shared_ptr<Unit>> units;
   std::map<const std::vector<char>*, std::shared_ptr<Unit>> brought_units;
-  for (const Generated& generated : wanted) {
-    if (functions_.contains(generated.name) || begun_.contains(generated.name)) continue;
-    const std::string text = without_comments(generated.source);
-    std::string key = key_of(generated.name, text);
-    if (const Code code = brought(key); code.valid()) {
+  for (const AskedKernel& asked : wanted) {
+    const std::string& name = asked.known.generated.name;
+    if (functions_.contains(name) || begun_.contains(name)) continue;
+    if (const Code code = brought(asked.known.key); code.valid()) {
       auto& unit = brought_units[&code.get()];
       if (!unit) unit = std::make_shared<Unit>(), unit->cubin = code, unit->is_brought = true;
-      unit->add(generated, text, std::move(key));
-      begun_.emplace(generated.name, unit);
+      unit->add(asked);
+      begun_.emplace(name, unit);
       continue;
     }
-    if (units.empty() || units.back()->source.size() + text.size() > kUnitCharacters) units.push_back(std::make_shared<Unit>());
-    units.back()->add(generated, text, std::move(key));
-    begun_.emplace(generated.name, units.back());
+    if (units.empty() || units.back()->characters + asked.known.characters > kUnitCharacters) units.push_back(std::make_shared<Unit>());
+    units.back()->add(asked);
+    begun_.emplace(name, units.back());
   }
-  for (const auto& unit : units) unit->cubin = compile_kernels_later(std::exchange(unit->source, {}), context_.card.architecture);
+  kernel_index().flush();
+  for (const auto& unit : units) {
+    std::string keys;
+    for (const KnownKernel& kernel : unit->kernels) keys += kernel.key + "\n";
+    const auto text = [texts = std::exchange(unit->texts, {})] {
+      std::string all;
+      for (const auto& one : texts) all += "\n" + one();
+      return all;
+    };
+    unit->cubin = compile_kernels_later(std::move(keys), text, context_.card.architecture);
+  }
   note(wanted);
 }
 
-void CodeCache::note(const std::vector<Generated>& wanted) {
-  for (const Generated& generated : wanted) {
-    if (const auto found = functions_.find(generated.name); found != functions_.end()) {
-      note(found->second);
-    } else {
-      const Unit& unit = *begun_.at(generated.name);
-      const auto place = std::ranges::find(unit.kernels, generated.name, &Generated::name) - unit.kernels.begin();
-      asked_.note(unit.keys[static_cast<std::size_t>(place)], unit.cubin);
-    }
+void CodeCache::note(const std::vector<AskedKernel>& wanted) {
+  for (const AskedKernel& asked : wanted) {
+    const std::string& name = asked.known.generated.name;
+    if (const auto found = functions_.find(name); found != functions_.end()) note(found->second);
+    else asked_.note(asked.known.key, begun_.at(name)->cubin);
   }
 }
 
@@ -196,9 +198,9 @@ CUmodule CodeCache::module_of(const Unit& unit) {
 
 void CodeCache::finish(const Unit& unit) {
   const CUmodule module = module_of(unit);
-  for (std::size_t i = 0; i < unit.kernels.size(); ++i) {
-    const Generated& generated = unit.kernels[i];
-    Function function{.generated = generated, .key = unit.keys[i], .code = unit.cubin};
+  for (const KnownKernel& kernel : unit.kernels) {
+    const Generated& generated = kernel.generated;
+    Function function{.generated = generated, .key = kernel.key, .code = unit.cubin};
     const std::string& name = generated.name;
     check(cuModuleGetFunction(&function.handle, module, name.c_str()), name);
     if (generated.shared_bytes > 0) {
@@ -222,10 +224,10 @@ void CodeCache::finish(const Unit& unit) {
 }
 
 Specialisation Kernel::variant_for(std::span<const ArgumentSet> sets, bool guarded) const {
-  Specialisation variant = specialise(program_, sets);
+  Specialisation variant = specialise(*program_, sets);
   static const bool maps = word_set("TEGULA_TENSOR_MAPS", {"0", "1"}, "cuda") != std::size_t{0};
   variant.guarded = guarded, variant.maps = variant.maps && maps;
-  variant.many_sets = sets.size() > 1 || program_.parameters.size() * sizeof(Argument) > kMaxParameterBytes;
+  variant.many_sets = sets.size() > 1 || program_->parameters.size() * sizeof(Argument) > kMaxParameterBytes;
   return variant;
 }
 
@@ -243,23 +245,51 @@ const Function* Kernel::remember(const Specialisation& variant, const Function* 
 
 /// TEGULA_PRINT=decide shows the decisions about it first.
 Generated Kernel::generate_variant(const Specialisation& variant) const {
-  const int architecture = context_.card.architecture;
-  if (listed("TEGULA_PRINT", "decide"))
-    show_text("print.decide", "// " + program_.name + "\n" + decisions_of(program_, variant, architecture));
-  return generate(program_, variant, architecture);
+  show_decisions(variant);
+  return generate(*program_, variant, context_.card.architecture);
 }
 
-/// The source, which is kept until the function is there.
-Generated Kernel::requested(const Specialisation& variant) const {
+void Kernel::show_decisions(const Specialisation& variant) const {
+  if (listed("TEGULA_PRINT", "decide"))
+    show_text("print.decide", "// " + program_->name + "\n" + decisions_of(*program_, variant, context_.card.architecture));
+}
+
+/// By the index, or by its text, which the index then knows. TEGULA_CHECK=plan makes the text anyway, and compares.
+AskedKernel Kernel::asked_for(const Specialisation& variant) const {
+  const int architecture = context_.card.architecture;
+  const std::string id = kernel_id(*program_, variant, architecture);
+  std::optional<KnownKernel> known = kernel_index().find(id);
+  if (known && !checking(Check::Plan)) {
+    show_decisions(variant);
+    return {*std::move(known),
+            [program = program_, variant, architecture] { return without_comments(generate(*program, variant, architecture).source); }};
+  }
+  KnownKernel made{generate_variant(variant), {}, 0};
+  std::string text = without_comments(std::exchange(made.generated.source, {}));
+  static const std::string prelude_key = code_key("prelude", prelude(), 0, Products::Rounded);
+  made.key = code_key(made.generated.name, prelude_key + "\n" + text, architecture, Products::Rounded);
+  made.characters = text.size();
+  if (known && known->key != made.key) {
+    throw Error({.op = "cuda",
+                 .got = "the kernel " + known->generated.name + " in the cache's index of kernels",
+                 .expected = made.generated.name,
+                 .advice = "remove the files *.kernels of the cache"});
+  }
+  if (!known) kernel_index().note(id, made);
+  return {std::move(made), [text = std::move(text)] { return text; }};
+}
+
+/// Kept until the function is there.
+AskedKernel Kernel::requested(const Specialisation& variant) const {
   const std::scoped_lock lock(mutex_);
   if (const auto found = requested_.find(variant); found != requested_.end()) return found->second;
-  return requested_.emplace(variant, generate_variant(variant)).first->second;  // which may throw: then nothing is kept
+  return requested_.emplace(variant, asked_for(variant)).first->second;  // which may throw: then nothing is kept
 }
 
 /// Compiled now, unless it was before.
 const Function& Kernel::function_for(const Specialisation& variant) const {
   const Function* function = find(variant);
-  return function ? *function : *remember(variant, code_.compile({generate_variant(variant)}).front());
+  return function ? *function : *remember(variant, code_.compile({asked_for(variant)}).front());
 }
 
 Kernel::Printing& Kernel::printing() const {
@@ -316,10 +346,10 @@ void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOpti
     const ArgumentSet& set = work.front();
     std::array<std::int64_t, 3> grid = set.grid;
     Argument none{.integer = 0};  // an empty struct still has a byte
-    auto* arguments = program_.parameters.empty() ? &none : const_cast<Argument*>(set.arguments);
+    auto* arguments = program_->parameters.empty() ? &none : const_cast<Argument*>(set.arguments);
     return begin({arguments, &grid[0], &grid[1], &grid[2]}, instances_of(set));
   }
-  const std::vector<std::int64_t> table = table_of(work, program_.parameters.size());
+  const std::vector<std::int64_t> table = table_of(work, program_->parameters.size());
   const auto bytes = std::as_bytes(std::span(table));
   std::optional<BriefMemory> memory;  // given back after the launch
   void* on_device = nullptr;
@@ -330,18 +360,18 @@ void Kernel::launch(std::span<const ArgumentSet> sets, const runtime::LaunchOpti
     context_.staging->copy_in(device_pointer(on_device), bytes.data(), bytes.size());
   }
   int count = static_cast<int>(work.size());
-  begin({&on_device, &count}, table[table.size() - 4 - program_.parameters.size()] + instances_of(work.back()));
+  begin({&on_device, &count}, table[table.size() - 4 - program_->parameters.size()] + instances_of(work.back()));
 }
 
 std::string Kernel::listing() const {
   {
     const std::scoped_lock lock(mutex_);
     std::string text;
-    for (const auto& [variant, function] : variants_) text += function->generated.source;
+    for (const auto& [variant, function] : variants_) text += generate(*program_, variant, context_.card.architecture).source;
     if (!text.empty()) return text;
   }
   // Nothing was launched: what would be compiled when nothing is known about the arguments.
-  return generate_variant({.facts = std::vector<std::uint8_t>(program_.parameters.size(), 0)}).source;
+  return generate_variant({.facts = std::vector<std::uint8_t>(program_->parameters.size(), 0)}).source;
 }
 
 std::string Kernel::listing_of(const runtime::PlannedLaunch& launch) const {
@@ -390,25 +420,25 @@ class Wanted {
       else if (std::ranges::find(list_, one) == list_.end()) add(std::move(one));
     }
   }
-  const std::vector<Generated>& sources() const { return sources_; }
+  const std::vector<AskedKernel>& kernels() const { return kernels_; }
   void remember(const std::vector<const Function*>& functions) const {
     for (std::size_t i = 0; i < list_.size(); ++i) list_[i].first->remember(list_[i].second, functions[i]);
   }
 
  private:
   void add(std::pair<const Kernel*, Specialisation> one) {
-    sources_.push_back(one.first->requested(one.second));
+    kernels_.push_back(one.first->requested(one.second));
     list_.push_back(std::move(one));
   }
   std::vector<std::pair<const Kernel*, Specialisation>> list_;
-  std::vector<Generated> sources_;
+  std::vector<AskedKernel> kernels_;
 };
 
-void request(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) { code.request(Wanted(code, launches).sources()); }
+void request(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) { code.request(Wanted(code, launches).kernels()); }
 
 void prepare(CodeCache& code, std::span<const runtime::PlannedLaunch> launches) {
   const Wanted wanted(code, launches);
-  if (!wanted.sources().empty()) wanted.remember(code.compile(wanted.sources()));
+  if (!wanted.kernels().empty()) wanted.remember(code.compile(wanted.kernels()));
 }
 
 }  // namespace tegula::gpu

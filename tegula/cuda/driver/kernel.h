@@ -3,6 +3,7 @@
 
 #include <cuda.h>
 
+#include <functional>
 #include <list>
 #include <map>
 #include <memory>
@@ -12,12 +13,18 @@
 #include <vector>
 
 #include "tegula/cuda/compiler/brought_code.h"
+#include "tegula/cuda/compiler/kernel_index.h"
 #include "tegula/cuda/driver/context.h"
 #include "tegula/runtime/device.h"
-#include "tegula/simt/codegen.h"
 #include "tegula/simt/printed.h"
 
 namespace tegula::gpu {
+
+/// A kernel that is asked for. Its text is made where its code is missing.
+struct AskedKernel {
+  KnownKernel known;
+  std::function<std::string()> text;  // without comments; may be called from any thread
+};
 
 /// A compiled variant. Lives as long as the process, like its module.
 struct Function {
@@ -33,27 +40,26 @@ class CodeCache {
  public:
   explicit CodeCache(Context& context) : context_(context) {}
   /// Begins to compile those of `wanted` that are not there yet, together, in a few units side by side.
-  void request(const std::vector<Generated>& wanted);
+  void request(const std::vector<AskedKernel>& wanted);
   /// The functions of `wanted`, in order.
-  std::vector<const Function*> compile(const std::vector<Generated>& wanted);
+  std::vector<const Function*> compile(const std::vector<AskedKernel>& wanted);
   /// The functions that were requested, including those that existed.
   const AskedCode& asked() const { return asked_; }
   void note(const Function& function) { asked_.note(function.key, function.code); }
 
  private:
   struct Unit {
-    std::vector<Generated> kernels;
-    std::vector<std::string> keys;
-    std::string source;  // until it is compiled
+    std::vector<KnownKernel> kernels;
+    std::vector<std::function<std::string()>> texts;  // until it is compiled
+    std::size_t characters = 0;
     Code cubin;
     bool is_brought = false;
-    void add(const Generated& kernel, const std::string& code, std::string key);
+    void add(const AskedKernel& kernel);
   };
-  void start(const std::vector<Generated>& wanted);
+  void start(const std::vector<AskedKernel>& wanted);
   void finish(const Unit& unit);
   CUmodule module_of(const Unit& unit);
-  void note(const std::vector<Generated>& wanted);
-  std::string key_of(const std::string& kernel, const std::string& code) const;
+  void note(const std::vector<AskedKernel>& wanted);
 
   Context& context_;
   AskedCode asked_;
@@ -68,8 +74,8 @@ class Kernel final : public runtime::Kernel {
   Kernel(Context& context, CodeCache& code, tile::Program program)
       : context_(context),
         code_(code),
-        program_(std::move(program)),
-        prints_(simt::printed_words(program_)) {}
+        program_(std::make_shared<const tile::Program>(std::move(program))),
+        prints_(simt::printed_words(*program_)) {}
   /// The queue may still come to what it prints.
   ~Kernel() override {
     if (!printing_.empty()) context_.drain();
@@ -90,22 +96,24 @@ class Kernel final : public runtime::Kernel {
   };
   Printing& printing() const;
   static void CUDA_CB show(void* printing);
-  Generated requested(const Specialisation& variant) const;
+  AskedKernel asked_for(const Specialisation& variant) const;
+  AskedKernel requested(const Specialisation& variant) const;
   Specialisation variant_for(std::span<const runtime::ArgumentSet> sets, bool guarded) const;
   const Function* find(const Specialisation& variant) const;
   const Function& function_for(const Specialisation& variant) const;
   Generated generate_variant(const Specialisation& variant) const;
+  void show_decisions(const Specialisation& variant) const;
   const Function* remember(const Specialisation& variant, const Function* function) const;
 
   Context& context_;
   CodeCache& code_;
-  tile::Program program_;
+  std::shared_ptr<const tile::Program> program_;  // also of threads that make its text
   simt::PrintedWords prints_;
   mutable std::list<Printing> printing_;  // protected by Context::order
   mutable Printing* usual_ = nullptr;  // of launches that are not recorded: they come one after another
   mutable std::mutex mutex_;
   mutable std::map<Specialisation, const Function*> variants_;
-  mutable std::map<Specialisation, Generated> requested_;  // begun, not needed yet
+  mutable std::map<Specialisation, AskedKernel> requested_;  // begun, not needed yet
 };
 
 /// Begins to compile what these launches of gpu::Kernels need.
