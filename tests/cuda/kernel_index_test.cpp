@@ -207,7 +207,7 @@ TEST_F(KernelIndexFile, ProcessesThatStoreAtOnceLoseNothing) {
 tile::Program scaled(const std::string& name, const std::string& pointer, double by, std::int64_t columns) {
   tile::Builder b(name);
   const tile::Value x = b.pointer(pointer, f32, true);
-  const tile::Value places = x + b.iota({columns}, 0);
+  const tile::Value places = x + b.arange(0, columns);
   b.store(places, b.load(places) * b.constant(by, f32));
   return b.finish();
 }
