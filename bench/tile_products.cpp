@@ -78,7 +78,8 @@ void measure(DType dtype, bool turned, const Size& s, const std::vector<TileOfPr
 
 std::string text(const ops::ProductTile& t) {
   return std::to_string(t.rows) + "x" + std::to_string(t.columns) + "x" + std::to_string(t.terms) + (t.turned ? "t" : "") +
-         (t.splits > 1 ? "|" + std::to_string(t.splits) : "") + (t.specialize ? *t.specialize ? "+" : "-" : "");
+         (t.splits > 1 ? "|" + std::to_string(t.splits) : "") + (t.blocks > 1 ? "x" + std::to_string(t.blocks) : "") +
+         (t.specialize ? *t.specialize ? "+" : "-" : "");
 }
 /// Microseconds of a replay.
 template <class F>
@@ -104,6 +105,10 @@ void measure_chosen(const Size& s, bool turned, bool fused) {
   for (const std::int64_t splits : {chosen.splits / 2, chosen.splits * 2}) {
     if (splits < 1 || splits * chosen.terms > s.k || (fused && splits > 1)) continue;
     tiles.push_back(chosen), tiles.back().splits = splits;
+  }
+  for (const int blocks : {2, 4, 8}) {  // of a cluster in place of parts
+    tiles.push_back(chosen), tiles.back().splits = 1, tiles.back().blocks = blocks;
+    if (!chosen.turned) tiles.push_back({.rows = 128, .columns = 128, .blocks = blocks});
   }
   tiles.push_back(chosen), tiles.back().terms *= 2;
   tiles.push_back(chosen), tiles.back().specialize = true;

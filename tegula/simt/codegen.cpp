@@ -147,7 +147,7 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .column_threads = grid.column_threads,
                       .groups = grid.groups,
                       .column_warps = grid.fragments ? grid.column_warps : 0,
-                      .cluster = grid.cluster,
+                      .cluster = std::max(grid.cluster, decisions.products.blocks),
                       .resident = grid.resident,
                       .many_sets = specialisation.many_sets,
                       .guarded = specialisation.guarded,

@@ -26,6 +26,7 @@ struct TensorProduct {
   bool roles = false;    // warp_specialize of the loop
   int warps = 0;         // num_warps of the loop
   bool bulk = false;     // results are stored by the copy engine
+  int blocks = 0;        // num_ctas of the loop
 };
 
 inline std::string name_of(const TensorProduct& p) {
@@ -34,7 +35,8 @@ inline std::string name_of(const TensorProduct& p) {
          "_" + std::string(name(p.out)) + "_" + ways[static_cast<std::size_t>(p.a)] + "_" + ways[static_cast<std::size_t>(p.b)] +
          (p.doubled ? "_doubled" : "") + (p.added ? "_added" : "") + (p.stages > 0 ? "_stages" + std::to_string(p.stages) : "") +
          (p.boxes ? "" : "_copied") + (p.imprecise > 0 ? "_by" + std::to_string(p.imprecise) : "") + (p.roles ? "_roles" : "") +
-         (p.warps > 0 ? "_warps" + std::to_string(p.warps) : "") + (p.bulk ? "_bulk" : "");
+         (p.warps > 0 ? "_warps" + std::to_string(p.warps) : "") + (p.bulk ? "_bulk" : "") +
+         (p.blocks > 0 ? "_blocks" + std::to_string(p.blocks) : "");
 }
 
 inline tile::Program program_of(const TensorProduct& p) {
@@ -64,7 +66,7 @@ inline tile::Program program_of(const TensorProduct& p) {
           (p.roles           ? 20 << 16
            : p.stored == f32 ? 16 << 16
                              : 0) |
-          p.warps << 24)[0];  // as language/control.cpp has it
+          p.warps << 24 | static_cast<std::int64_t>(p.blocks) << 32)[0];  // as language/control.cpp has it
   const Value result = p.doubled ? sum * 2 + broadcast(tile::row(cast(n, sums)), sum.shape()) : sum;
   const AccessHints how{.cache_modifier = p.bulk ? Cache::Bulk : Cache::Default};
   b.store(how, pc + (col(m) * N + tile::row(n)), result, col(m < M) && tile::row(n < N));

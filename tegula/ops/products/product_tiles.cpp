@@ -20,10 +20,12 @@ using tile::Tile, tile::arange, tile::col, tile::row;
 tile::RangeHints hints_of(const ProductTile& tile) {
   tile::RangeHints hints;
   hints.num_stages = tile.stages, hints.warp_specialize = tile.specialize;
+  hints.num_ctas = static_cast<std::uint8_t>(tile.blocks);
   return hints;
 }
 void visit_tile(Attributes& a, ProductTile& tile) {
-  a("rows", tile.rows), a("columns", tile.columns), a("terms", tile.terms), a("tile_turned", tile.turned), a("splits", tile.splits);
+  a("rows", tile.rows), a("columns", tile.columns), a("terms", tile.terms), a("tile_turned", tile.turned), a("splits", tile.splits),
+      a("blocks", tile.blocks);
   a("group", tile.group), a("stages", tile.stages), a("specialize", tile.specialize);
 }
 double operations(std::int64_t rows, std::int64_t columns, std::int64_t terms) {
@@ -176,7 +178,7 @@ ProductTile settled(ProductTile tile, std::int64_t K) {
 std::string text_of(const ProductTile& tile) {
   const auto n = [](std::int64_t number) { return std::to_string(number); };
   return "tiles " + n(tile.rows) + "x" + n(tile.columns) + "x" + n(tile.terms) + (tile.turned ? " turned" : "") +
-         (tile.splits > 1 ? " in " + n(tile.splits) + " parts" : "");
+         (tile.splits > 1 ? " in " + n(tile.splits) + " parts" : "") + (tile.blocks > 1 ? " by " + n(tile.blocks) + " blocks" : "");
 }
 
 /// Of few rows. Memory is what it takes: two instances or more for each multiprocessor, each of which reads its part of b once.

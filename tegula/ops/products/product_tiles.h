@@ -17,6 +17,7 @@ struct ProductTile {
   bool turned =
       false;  // an instance computes the tile with its axes turned: few rows are columns of what tensor cores add up, in 64 rows or more
   std::int64_t splits = 1;  // of the terms: the parts' sums are added in their order
+  int blocks = 1;  // of a cluster, which do the iterations of a part between them (RangeHints::num_ctas)
   std::int64_t group = 8;  // rows of tiles whose instances come together, so that operands stay in the cache
   int stages = 0;  // of the loop; 0: the generator decides
   std::optional<bool> specialize = {};  // the loop's warp_specialize

@@ -60,6 +60,7 @@ class Decider {
     if (p_.rings.empty()) p_.copies_apart = p_.stays = p_.turns = false;
     choose_boxes();
     choose_stored();
+    p_.blocks = blocks_of_terms(v_, p_);
     return std::move(p_);
   }
 

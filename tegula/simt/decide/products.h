@@ -101,6 +101,7 @@ struct TensorProducts {
   bool stays = false;  // then: blocks stay for several instances
   bool turns = false;  // then: groups of four warps multiply in turn
   std::size_t rows_place = 0, rows_bytes = 0;  // of blocks that stay: among the tiles, what warps store halves as whole rows through
+  int blocks = 1;  // of a cluster, which share the terms of the only loop of products
   std::map<tile::Id, StoredTile> stored;  // by Store
   std::size_t stored_place = 0;  // of blocks that stay: among the tiles, the pieces of warps; of others: of a ring
   std::size_t bytes = 0;  // of shared memory: what is copied
@@ -130,6 +131,10 @@ TensorProducts decide_products(const Values& values, int architecture);
 /// follow from parameters, the instance and the counter, and the others must need each other nowhere in the loop.
 void decide_roles(const Values& values, TensorProducts& products);
 
+/// shared_terms.cpp: how many blocks of a cluster do the iterations of the products' loop between them, where the loop asks for it (RangeHints::num_ctas). Nothing
+/// but its sum, which begins with zeros, comes of it; nothing is done ahead of it that several blocks must not do; and the sums of the other blocks have room
+/// in the ring of the first one.
+int blocks_of_terms(const Values& values, const TensorProducts& products);
 /// stored.cpp: the stores that ask for it (tile::Cache::Bulk) whose tiles the copy engine can take: boxes of halves that threads hold as four warps' products
 /// have them, of which nothing is read behind.
 std::map<tile::Id, StoredTile> stored_tiles(const Values& values);

@@ -67,6 +67,8 @@ class Lines {
     if (!written.empty()) line("written", names(written) + " into shared memory");
     if (!packed.empty()) line("operands", names(packed) + " as threads hold them");
     if (!in_place.empty()) line("in place", names(in_place));
+    if (all.blocks > 1)
+      line("terms", "shared by the " + str(all.blocks) + " blocks of a cluster, of which the first one goes on with the sums");
     for (const auto& [store, tile] : all.stored)
       line("stored", name(store) + " by the copy engine, " + str(StoredTile::kRows) + " rows of a warp at a time");
     for (const auto& [loop, ring] : all.rings)

@@ -240,6 +240,11 @@ struct Combine {
   std::optional<std::size_t> counter;  // the same of the counter
   bool meets = false;  // all threads of the block have been at this place when it is over
 };
+/// `count` numbers of `source` to that place in the shared memory of the cluster's block of that number.
+struct SendWide {
+  int count = 1;
+  Expression place, block, source;
+};
 struct BeginExchange {  // before the first exchange through this counter
   std::size_t counter = 0;
 };
@@ -374,7 +379,7 @@ struct Statement {
       std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
                    NumberedBarrier, AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>,
                    Report, Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, BeginCounters,
-                   EndCounters, ExpectBytes, Arrive, Box<CopyBox>, AwaitBytes, Box<StoreBox>, CloseStores, AwaitStores, Combine,
+                   EndCounters, ExpectBytes, Arrive, Box<CopyBox>, AwaitBytes, Box<StoreBox>, CloseStores, AwaitStores, Combine, SendWide,
                    BeginExchange, Scan, Sort, Box<Shuffle>, ReadMatrices, WriteMatrices, PackFragment, Box<MultiplyFragments>,
                    Box<MultiplyTile>, BeginProducts, CloseProducts, AwaitProducts, FenceTiles, CopyTile, AwaitTile, FreeTile, Box<Convert>,
                    Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;

@@ -61,6 +61,7 @@ void for_each_expression_of(W& what, F&& f) {
   else if constexpr (std::is_same_v<T, Shuffle>) all(what.target, what.source, what.distance);
   else if constexpr (std::is_same_v<T, ReadMatrices>) all(what.place, what.target);
   else if constexpr (std::is_same_v<T, WriteMatrices>) all(what.place, what.source);
+  else if constexpr (std::is_same_v<T, SendWide>) all(what.place, what.block, what.source);
   else if constexpr (std::is_same_v<T, PackFragment>) all(what.source, what.target);
   else if constexpr (std::is_same_v<T, MultiplyFragments>) all(what.upper, what.lower, what.left, what.right);
   else if constexpr (std::is_same_v<T, MultiplyTile>) {

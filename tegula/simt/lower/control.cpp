@@ -139,6 +139,8 @@ void Lowering::loop(Id id) {
     for (const Id address : tiles->second.addresses) plan.addresses.push_back({variable(address), at(address).where});
     loop.program->tiles = std::move(plan);
   }
+  const bool shares = decided_.products.blocks > 1 && decided_.products.rings.contains(id);
+  if (shares) share_iterations(id, loop);
   const bool copies = static_cast<bool>(loop.program->tiles);
   open_rings_ += copies;
   loop.body = block_of([&] {
@@ -161,6 +163,7 @@ void Lowering::loop(Id id) {
   add(std::move(loop));
   if (late) add(simt::AwaitProducts{0}), keep_sums();
   --repeats_, open_rings_ -= copies;
+  if (shares) gather_sums(id);
   for (const auto& one : deferred) {
     if (one && one->tiles > 1) add_share(*one);
   }

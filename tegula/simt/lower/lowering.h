@@ -200,6 +200,10 @@ class Lowering : private Values {
   void tensor_product(Id id, const Product& product);
   void product_steps(Id id, const Product& product);
   void group_steps(Id id, const Product& product);
+  // ---- shared_terms.cpp: blocks of a cluster that share them.
+  void share_iterations(Id loop, simt::For& iterations);
+  void gather_sums(Id loop);
+  // ---- products.cpp
   void pack_left(const Product& product, std::int64_t steps);
 
   // ---- shared.cpp: words that go through shared memory as a whole.

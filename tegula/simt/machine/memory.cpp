@@ -22,13 +22,16 @@ const char* sentence_of(Finding::Kind kind) {
 
 const char* const kInstances = ", of two instances";
 
+/// A place has the same distance from multiples of it in the memory of all blocks.
+std::size_t line_of(const Kernel& kernel) { return kernel.groups ? Kernel::kTileLine : 128; }
+
 }  // namespace
 
 Memory::Memory(const Kernel& kernel, const MachineOptions& options, Observed& observed)
     : threads_(kernel.threads()),
       blocks_(kernel.cluster),
       bytes_(kernel.shared_bytes()),
-      pitch_((bytes_ + 255) / 128 * 128),
+      pitch_((bytes_ + 128 + line_of(kernel) - 1) / line_of(kernel) * line_of(kernel)),
       instances_meet_(options.instances_meet),
       observed_(observed),
       memory_(pitch_ * static_cast<std::size_t>(blocks_) + 128),

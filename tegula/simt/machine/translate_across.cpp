@@ -200,6 +200,11 @@ void Translator::combine_counted(const Combine& combine) {
   for (std::int64_t i = 0; i < count; ++i) across_warp(op, simt::element(x, i), among / 2, 1);
 }
 
+void Translator::operator()(const SendWide& send) {
+  const Value source = registers(send.source);
+  for (int k = 0; k < send.count; ++k) write_to(group(send.place) + k, send.block, {computed(source.type.dtype), source.slot + k}, 0);
+}
+
 /// Into the same place of the shared memory of block `rank`.
 void Translator::write_to(const Expression& place, const Expression& rank, const Value& value, int exchange) {
   const Value address = lanes(place), block = lanes(rank, Number::I32);

@@ -124,6 +124,7 @@ class Translator {
   // ---- translate_across.cpp
   void declare_two(const char* first, std::int64_t count);
   void operator()(const Combine& combine);
+  void operator()(const SendWide& send);
   void operator()(const BeginExchange&) {}
   void operator()(const Shuffle& shuffle);
   void operator()(const Scan& scan);

@@ -148,6 +148,7 @@ class Placement {
 
 }  // namespace
 
-void place_barriers(Kernel& kernel) { Placement(kernel.cluster).place(kernel.body); }
+/// The blocks that share terms of a product meet where its sums come together, and nowhere else.
+void place_barriers(Kernel& kernel) { Placement(kernel.groups ? 1 : kernel.cluster).place(kernel.body); }
 
 }  // namespace tegula::simt

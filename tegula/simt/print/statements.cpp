@@ -274,6 +274,7 @@ class Printer {
     say("shared + parts");
     if (combine.offset > 0) say(" + ", combine.offset);
   }
+  void operator()(const SendWide& send) { line("send_wide<", send.count, ">(", send.place, ", ", send.block, ", ", send.source, ")"); }
   void operator()(const BeginExchange& exchange) { line("begin_exchange(shared + parts + ", exchange.counter, ")"); }
   void operator()(const Scan& scan) {
     line("const ", computed(scan.operation.dtype), "* const ", scan.name, " = scan_shared<", scan.operation, ">(tile, tile + ", scan.count,

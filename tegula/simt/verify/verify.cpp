@@ -9,6 +9,7 @@
 #include "tegula/simt/verify/registers.h"
 #include "tegula/simt/verify/rings.h"
 #include "tegula/simt/verify/roles.h"
+#include "tegula/simt/verify/sends.h"
 #include "tegula/simt/verify/stores.h"
 #include "tegula/simt/verify/tiles.h"
 #include "tegula/simt/verify/turns.h"
@@ -51,6 +52,7 @@ class Verifier {
     check_roles(k_, faults_);
     check_turns(k_, faults_);
     check_stores(k_, faults_);
+    check_sends(k_, faults_);
     check_registers(k_, faults_);
     if (register_bytes(k_) > kBytesOfThread) fault("a thread has registers of " + std::to_string(register_bytes(k_)) + " bytes");
     return {faults_.begin(), faults_.end()};

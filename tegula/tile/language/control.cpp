@@ -8,14 +8,15 @@ namespace {
 /// A bound of a loop: an integer scalar.
 Value bound(const TileArg& x) { return cast(x.is_number() ? x.as(i64).value : x.content.value, i64); }
 
-/// Bits 0 to 7: stages, 8 to 15: how often it is unrolled, 16 to 23: flags, 24 to 31: warps.
+/// Bits 0 to 7: stages, 8 to 15: how often it is unrolled, 16 to 23: flags, 24 to 31: warps, 32 to 39: blocks.
 std::int64_t packed(const RangeHints& hints, const language::KernelHints& of_kernel) {
   const int flags = (hints.disallow_acc_multi_buffer ? 1 : 0) | (hints.flatten ? 2 : 0) | (hints.warp_specialize.value_or(false) ? 4 : 0) |
                     (hints.disable_licm ? 8 : 0) | (hints.warp_specialize ? 16 : 0);
   const int stages = hints.num_stages > 0 ? hints.num_stages : of_kernel.num_stages,
             warps = hints.num_warps > 0 ? hints.num_warps : of_kernel.num_warps;
   return static_cast<std::int64_t>(stages & 255) | static_cast<std::int64_t>(hints.loop_unroll_factor & 255) << 8 |
-         static_cast<std::int64_t>(flags) << 16 | static_cast<std::int64_t>(warps & 255) << 24;
+         static_cast<std::int64_t>(flags) << 16 | static_cast<std::int64_t>(warps & 255) << 24 |
+         static_cast<std::int64_t>(hints.num_ctas) << 32;
 }
 
 }  // namespace
