@@ -128,18 +128,6 @@ __device__ inline void cluster_write(T* place, int rank, T x) {
     }
   }
 }
-/// Two numbers, or several of two, of four bytes each.
-template <int kCount, class T>
-__device__ inline void send_wide(T* place, int rank, const T* x) {
-  unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(place)), there;
-  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
-#pragma unroll
-  for (int i = 0; i < kCount; i += 2) {
-    union { T value; unsigned int word; } first, second;
-    first.value = x[i], second.value = x[i + 1];
-    asm volatile("st.shared::cluster.v2.b32 [%0], {%1, %2};" :: "r"(there + 4 * i), "r"(first.word), "r"(second.word) : "memory");
-  }
-}
 #else
 __device__ inline int cluster_rank() { return 0; }
 __device__ inline void cluster_barrier() { __syncthreads(); }

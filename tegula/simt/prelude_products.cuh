@@ -141,6 +141,18 @@ __device__ inline void store_inside(const unsigned char* place, const TensorMap&
 }
 __device__ inline void close_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 template <int kUnfinished> __device__ inline void await_stores() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(kUnfinished) : "memory"); }
+/// To the same place in the shared memory of the cluster's block of that number: two numbers, or several of two, of four bytes each.
+template <int kCount, class T>
+__device__ inline void send_wide(T* place, int rank, const T* x) {
+  unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(place)), there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(here), "r"(rank));
+#pragma unroll
+  for (int i = 0; i < kCount; i += 2) {
+    union { T value; unsigned int word; } first, second;
+    first.value = x[i], second.value = x[i + 1];
+    asm volatile("st.shared::cluster.v2.b32 [%0], {%1, %2};" :: "r"(there + 4 * i), "r"(first.word), "r"(second.word) : "memory");
+  }
+}
 // By four warps together (wgmma).
 /// Sums that such products are to change, or have changed: the compiler must not take them for what it knew of them before.
 __device__ inline void keep_two(float (&x)[2]) { asm volatile("" : "+f"(x[0]), "+f"(x[1]) :: "memory"); }
