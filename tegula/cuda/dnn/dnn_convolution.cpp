@@ -56,14 +56,6 @@ std::string own_key(const Convolution& d) { return key_of(d, {ChannelOrder::Last
 /// The key of the choice between the arrangements of dnn_variants.
 std::string variant_key(const Convolution& d) { return key_of(d, {ChannelOrder::Last, false, true}) + ", arrangement"; }
 
-/// Our kernel for few channels that suits the sizes best and fits into this card's shared memory.
-std::optional<FewChannels> own_kernel(const Context& context, const Convolution& d) {
-  for (FewChannels& few : few_channels_kernels(d, context.card)) {
-    if (few.kernel.shared <= context.shared_bytes) return std::move(few);
-  }
-  return std::nullopt;
-}
-
 /// A tensor of the call: its described layout, and the one that cuDNN sees. If they differ, a copy is made: before the engine for operands, after it for the result.
 struct Operand {
   Layout described, seen;
@@ -419,7 +411,7 @@ class ConvolutionChoice {
 std::optional<FewChannels> request_convolution(Context& context, const Convolution& description) {
   check_convolution(description);
   if (numel(description.output.layout.shape) == 0) return {};
-  std::optional<FewChannels> own = own_kernel(context, description);
+  std::optional<FewChannels> own = first_few_channels_kernel(description, context.card, context.shared_bytes);
   if (own) {
     const LoadedKernel requested(context, own->kernel);
     if (own->sum) const LoadedKernel sum(context, *own->sum);

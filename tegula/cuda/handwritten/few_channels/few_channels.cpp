@@ -1,7 +1,7 @@
 #include "tegula/cuda/handwritten/few_channels/few_channels.h"
 
 #include <algorithm>
-#include <iterator>
+#include <utility>
 
 #include "tegula/cuda/dnn/dnn_layout.h"
 #include "tegula/cuda/handwritten/few_channels/few_channels.cuh.h"
@@ -27,6 +27,15 @@ bool suits(const Convolution& d) {
     if ((*low)[0] < 0 || (*low)[1] < 0) return false;
   }
   return true;
+}
+
+bool each_variant(const Convolution& d, const Card& card, const TakeFew& take) {
+  if (!suits(d) || !has_tf32(card)) return false;
+  const ImageSizes sizes(d);
+  if (d.pass == ConvolutionPass::BackwardWeight) return few_channels_weight(d, sizes, card, take);
+  const auto by_image = [&] { return few_channels_by_image(d, sizes, card, take); };
+  if (!few_channels_reuse_weights(sizes, card)) return few_channels_by_warp(d, sizes, take) || by_image();
+  return by_image() || few_channels_by_warp(d, sizes, take);
 }
 
 }  // namespace
@@ -61,13 +70,21 @@ bool few_channels_are_fastest(const Convolution& d) {
 }
 
 std::vector<FewChannels> few_channels_kernels(const Convolution& d, const Card& card) {
-  if (!suits(d) || !has_tf32(card)) return {};
-  const ImageSizes sizes(d);
-  if (d.pass == ConvolutionPass::BackwardWeight) return few_channels_weight(d, sizes, card);
-  std::vector<FewChannels> all = few_channels_by_warp(d, sizes), by_image = few_channels_by_image(d, sizes, card);
-  const auto place = few_channels_reuse_weights(sizes, card) ? all.begin() : all.end();
-  all.insert(place, std::make_move_iterator(by_image.begin()), std::make_move_iterator(by_image.end()));
+  std::vector<FewChannels> all;
+  each_variant(d, card, [&](FewChannels variant) {
+    all.push_back(std::move(variant));
+    return false;
+  });
   return all;
+}
+
+std::optional<FewChannels> first_few_channels_kernel(const Convolution& d, const Card& card, std::size_t shared) {
+  std::optional<FewChannels> first;
+  each_variant(d, card, [&](FewChannels variant) {
+    if (variant.kernel.shared <= shared) first = std::move(variant);
+    return first.has_value();
+  });
+  return first;
 }
 
 }  // namespace tegula::gpu

@@ -23,6 +23,9 @@ struct FewChannels {
 /// channels-last throughout (a weight's gradient may be row-major), tf32 allowed.
 std::vector<FewChannels> few_channels_kernels(const runtime::Convolution& description, const Card& card);
 
+/// The first of them whose blocks need at most `shared` bytes of shared memory.
+std::optional<FewChannels> first_few_channels_kernel(const runtime::Convolution& description, const Card& card, std::size_t shared);
+
 /// True if they are known to be faster than the library, so that nothing need be measured.
 bool few_channels_are_fastest(const runtime::Convolution& description);
 

@@ -20,19 +20,18 @@ bool few_channels_reuse_weights(const ImageSizes& s, const Card& card) {
   return 5 * divide_up(s.n, card.multiprocessors) * s.out[0] * s.out[1] * s.k >= s.k * s.c * s.taps();
 }
 
-std::vector<FewChannels> few_channels_by_image(const Convolution& d, const ImageSizes& s, const Card& card) {
-  std::vector<FewChannels> all;
-  if (d.pass != ConvolutionPass::BackwardData || s.k % 4 != 0 || s.c % 4 != 0 || std::max(s.k, s.c) > kMostFewChannels) return all;
+bool few_channels_by_image(const Convolution& d, const ImageSizes& s, const Card& card, const TakeFew& take) {
+  if (d.pass != ConvolutionPass::BackwardData || s.k % 4 != 0 || s.c % 4 != 0 || std::max(s.k, s.c) > kMostFewChannels) return false;
   std::int64_t cells[2], taps[2], origin[2];
   for (int i = 0; i < 2; ++i) {
-    if (s.kernel[i] % d.stride[i] != 0 || d.pad_low[i] % d.stride[i] != 0 || (d.stride[i] > 1 && d.dilation[i] > 1)) return all;
+    if (s.kernel[i] % d.stride[i] != 0 || d.pad_low[i] % d.stride[i] != 0 || (d.stride[i] > 1 && d.dilation[i] > 1)) return false;
     cells[i] = divide_up(s.in[i], d.stride[i]);
     taps[i] = s.kernel[i] / d.stride[i];
     origin[i] = d.dilation[i] * (taps[i] - 1) - d.pad_low[i] / d.stride[i];
   }
   const std::int64_t depth = s.k * taps[0] * taps[1], width = d.stride[0] * d.stride[1] * s.c;
   const std::int64_t steps = divide_up(depth, 16), tiles = divide_up(width, 16);
-  if (tiles > 6) return all;  // sums of a thread fill its registers
+  if (tiles > 6) return false;  // sums of a thread fill its registers
   // A block takes as many images as give seven warps 32 cells each; where there are fewer images than multiprocessors, a part of one.
   constexpr std::int64_t kColumns = 4, kCells = 7 * 8 * kColumns, kTwoOfAMultiprocessor = 113 << 10;
   const std::int64_t images = std::clamp<std::int64_t>(kCells / (cells[0] * cells[1]), 1, divide_up(s.n, card.multiprocessors));
@@ -55,8 +54,7 @@ std::vector<FewChannels> few_channels_by_image(const Convolution& d, const Image
   for (const auto& [name, value] : values) source.define(name, value);
   source.add(kByImage);
   const std::string name = std::to_string(8 * columns) + " cells, images in " + std::to_string(blocks);
-  all.push_back({name, {"convolution", source.text(), blocks, static_cast<int>(32 * warps), static_cast<std::size_t>(bytes)}, {}, 0});
-  return all;
+  return take({name, {"convolution", source.text(), blocks, static_cast<int>(32 * warps), static_cast<std::size_t>(bytes)}, {}, 0});
 }
 
 }  // namespace tegula::gpu

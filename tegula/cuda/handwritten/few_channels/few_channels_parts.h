@@ -2,7 +2,7 @@
 // Shared by the kernels for few channels (few_channels.h).
 
 #include <cstdint>
-#include <vector>
+#include <functional>
 
 #include "tegula/core/divide.h"
 #include "tegula/cuda/handwritten/few_channels/few_channels.h"
@@ -29,12 +29,15 @@ constexpr std::int64_t kMostFewChannels = 64;
 /// memory (Four).
 PlainSource few_channels_source(const runtime::Convolution& description, const ImageSizes& sizes);
 
-/// The kernels by how they share out the work; the variant that suits the sizes best first.
-std::vector<FewChannels> few_channels_by_warp(const runtime::Convolution& description, const ImageSizes& sizes);  // forward, data gradient
-std::vector<FewChannels> few_channels_by_image(const runtime::Convolution& description, const ImageSizes& sizes,
-                                               const Card& card);  // data gradient
+/// Takes a variant; true if no more are wanted: their texts are not written.
+using TakeFew = std::function<bool(FewChannels variant)>;
+
+/// The kernels by how they share out the work; the variant that suits the sizes best first. True if `take` wants no more.
+bool few_channels_by_warp(const runtime::Convolution& description, const ImageSizes& sizes, const TakeFew& take);  // forward, data gradient
+bool few_channels_by_image(const runtime::Convolution& description, const ImageSizes& sizes, const Card& card,
+                           const TakeFew& take);  // data gradient
 /// True if blocks work on so many images that fetching all weights first is worth it.
 bool few_channels_reuse_weights(const ImageSizes& sizes, const Card& card);
-std::vector<FewChannels> few_channels_weight(const runtime::Convolution& description, const ImageSizes& sizes, const Card& card);
+bool few_channels_weight(const runtime::Convolution& description, const ImageSizes& sizes, const Card& card, const TakeFew& take);
 
 }  // namespace tegula::gpu

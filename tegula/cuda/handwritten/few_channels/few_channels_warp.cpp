@@ -39,17 +39,16 @@ FewChannels over_depth(const Convolution& d, const ImageSizes& s, std::int64_t d
 
 }  // namespace
 
-std::vector<FewChannels> few_channels_by_warp(const Convolution& d, const ImageSizes& s) {
-  std::vector<FewChannels> all;
+bool few_channels_by_warp(const Convolution& d, const ImageSizes& s, const TakeFew& take) {
   const bool forward = d.pass == ConvolutionPass::Forward;
   const std::int64_t channels = forward ? s.k : s.c;
-  if (channels > kMostFewChannels || (forward ? s.c : s.k) > 4 * kMostFewChannels) return all;
+  if (channels > kMostFewChannels || (forward ? s.c : s.k) > 4 * kMostFewChannels) return false;
   std::int64_t depth = s.c * s.taps();
   if (!forward) {
     for (int i = 0; i < 2; ++i) {
-      if (d.stride[i] > 1 && d.dilation[i] > 1) return all;
+      if (d.stride[i] > 1 && d.dilation[i] > 1) return false;
     }
-    if (s.k % 4 != 0) return all;
+    if (s.k % 4 != 0) return false;
     depth = s.k * divide_up(s.kernel[0], d.stride[0]) * divide_up(s.kernel[1], d.stride[1]);
   }
   const auto tiles = [&](std::int64_t rows) {
@@ -70,10 +69,11 @@ std::vector<FewChannels> few_channels_by_warp(const Convolution& d, const ImageS
     const auto [rows, split] = variants[i];
     if (rows * divide_up(channels, 8) > 12 || (split > 1 && split * 2 > divide_up(depth, 16))) continue;
     if (i > 0 && variants[i] == variants[0]) continue;
-    all.push_back(over_depth(d, s, depth, channels, rows, split, forward ? kForward : kBackwardData,
-                             forward ? kForwardTerms : kBackwardDataTerms, tiles));
+    if (take(over_depth(d, s, depth, channels, rows, split, forward ? kForward : kBackwardData,
+                        forward ? kForwardTerms : kBackwardDataTerms, tiles)))
+      return true;
   }
-  return all;
+  return false;
 }
 
 }  // namespace tegula::gpu

@@ -30,16 +30,16 @@ std::int64_t pitch(std::int64_t least, std::int64_t stride) {
 
 }  // namespace
 
-std::vector<FewChannels> few_channels_weight(const Convolution& d, const ImageSizes& s, const Card& card) {
-  std::vector<FewChannels> all;
-  if (s.k > kMostFewChannels) return all;
+bool few_channels_weight(const Convolution& d, const ImageSizes& s, const Card& card, const TakeFew& take) {
+  if (s.k > kMostFewChannels) return false;
   const std::int64_t depth = s.c * s.taps(), rows = divide_up(s.k, 16), tiles = divide_up(depth, 8);
   const std::int64_t pixels = 16 * divide_up(s.out[0] * s.out[1], 16);
   const std::int64_t pitch_x = s.c < 8 ? s.c : pitch(s.c, d.stride[1]), pitch_y = pitch(16 * rows, 1);
   std::int64_t padded[2];
   for (int i = 0; i < 2; ++i) padded[i] = (s.out[i] - 1) * d.stride[i] + d.dilation[i] * (s.kernel[i] - 1) + 1;
   const std::int64_t floats = padded[0] * padded[1] * pitch_x + pixels * pitch_y;
-  if (4 * floats > kMostShared) return all;
+  if (4 * floats > kMostShared) return false;
+  std::vector<std::string> names;
   constexpr std::array<std::array<std::int64_t, 2>, 5> kVariants{
       {{7, 2}, {7, 1}, {6, 2}, {4, 2}, {3, 2}}};  // columns, blocks of a multiprocessor
   for (const auto& [most, resident] : kVariants) {
@@ -64,13 +64,16 @@ std::vector<FewChannels> few_channels_weight(const Convolution& d, const ImageSi
     const bool first = lies_ordered(d.weight.layout, ChannelOrder::First);
     sum.add(kSum, {{"RESULT", first ? "(k * C + c) * " + std::to_string(s.taps()) + " + tap" : "k * DEPTH + tap * C + c"}});
     std::string name = std::to_string(8 * columns) + " columns, images in " + std::to_string(blocks);
-    if (std::any_of(all.begin(), all.end(), [&](const FewChannels& other) { return other.name == name; })) continue;
-    all.push_back({std::move(name),
-                   {"convolution", source.text(), blocks, static_cast<int>(32 * groups * parts), static_cast<std::size_t>(4 * floats)},
-                   PlainKernel{"add_parts", sum.text(), divide_up(s.k * depth, results), 256, 0},
-                   static_cast<std::size_t>(4 * s.k * depth * blocks * parts)});
+    if (std::ranges::find(names, name) != names.end()) continue;
+    names.push_back(name);
+    const bool enough =
+        take({std::move(name),
+              {"convolution", source.text(), blocks, static_cast<int>(32 * groups * parts), static_cast<std::size_t>(4 * floats)},
+              PlainKernel{"add_parts", sum.text(), divide_up(s.k * depth, results), 256, 0},
+              static_cast<std::size_t>(4 * s.k * depth * blocks * parts)});
+    if (enough) return true;
   }
-  return all;
+  return false;
 }
 
 }  // namespace tegula::gpu
