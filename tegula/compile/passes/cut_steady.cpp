@@ -46,7 +46,6 @@ class Chooser {
   }
 
   const std::vector<bool>& kept() const { return kept_; }
-  const std::vector<bool>& steady() const { return steady_; }
 
  private:
   void choose() {

@@ -24,7 +24,7 @@ Layout store_pattern(const Plan& plan, const FusedGroup& group, int item) {
 int leading_stream(const LoopNest& nest, const Shape& domain) {
   const int count = static_cast<int>(nest.streams.size());
   const auto whole = [&](int s) {
-    const Stream& stream = nest.streams[static_cast<std::size_t>(s)];
+    const Stream& stream = nest.stream(s);
     if (stream.kind != Operand::Kind::Memory) return false;
     for (int i = 0; i < domain.rank(); ++i) {
       if (domain[i] != 1 && stream.pattern.strides[i] == 0) return false;
@@ -67,7 +67,7 @@ void merge_axes(LoopNest& nest, const FusedGroup& group, std::uint32_t varies) {
   std::vector<int> order(static_cast<std::size_t>(group.domain.rank()));
   std::iota(order.begin(), order.end(), 0);
   if (const int lead = leading_stream(nest, group.domain); lead >= 0) {
-    const Strides& strides = nest.streams[static_cast<std::size_t>(lead)].pattern.strides;
+    const Strides& strides = nest.stream(lead).pattern.strides;
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return std::abs(strides[a]) > std::abs(strides[b]); });
   } else {  // as in a sum of products: innermost is what most elements of the streams have side by side
     const auto side_by_side = [&](int axis) {
@@ -114,9 +114,9 @@ constexpr std::int64_t kNarrowStrip = 1 << 16;  // elements
 std::int64_t strip_columns(const LoopNest& nest, const runtime::TilePreference& tiles) {
   std::int64_t reduced = 1, kept = 1;
   for (int i = 0; i < static_cast<int>(nest.loops.size()); ++i) {
-    if (i != nest.col) (nest.reduced(i) ? reduced : kept) *= nest.loops[static_cast<std::size_t>(i)].extent;
+    if (i != nest.col) (nest.reduced(i) ? reduced : kept) *= nest.extent(i);
   }
-  const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
+  const std::int64_t extent = nest.extent(nest.col);
   std::int64_t columns = nest.ladder(tiles, nest.col).share(extent, std::min(tiles.elements, tiles.strips.columns));
   if (reduced * tiles.strips.least_columns > kNarrowStrip) return columns;
   while (columns / 2 >= tiles.strips.least_columns && kept * divide_up(extent, columns) < tiles.instances / 4)
@@ -127,9 +127,7 @@ std::int64_t strip_columns(const LoopNest& nest, const runtime::TilePreference& 
 // True if some operand is the same in every row, so that keeping it over many rows pays.
 bool repeats_rows(const LoopNest& nest) {
   for (int s = 0; s < nest.loads; ++s) {
-    const auto stride = [&](int loop) { return nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)]; };
-    if (nest.streams[static_cast<std::size_t>(s)].kind == Operand::Kind::Memory && stride(nest.row) == 0 && stride(nest.col) != 0)
-      return true;
+    if (nest.stream(s).kind == Operand::Kind::Memory && !nest.moves(nest.row, s) && nest.moves(nest.col, s)) return true;
   }
   return false;
 }
@@ -137,10 +135,10 @@ bool repeats_rows(const LoopNest& nest) {
 // The loop along which something lies side by side in memory that has other strides where the columns run: it is read across. -1: none.
 int crossing_loop(const LoopNest& nest) {
   for (int s = 0; s < nest.loads; ++s) {
-    const auto stride = [&](int loop) { return std::abs(nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)]); };
-    if (nest.streams[static_cast<std::size_t>(s)].kind != Operand::Kind::Memory || stride(nest.col) <= 1) continue;
+    const auto stride = [&](int loop) { return std::abs(nest.stride(loop, s)); };
+    if (nest.stream(s).kind != Operand::Kind::Memory || stride(nest.col) <= 1) continue;
     for (int loop = nest.col - 1; loop >= 0; --loop) {
-      if (stride(loop) == 1 && nest.loops[static_cast<std::size_t>(loop)].extent > 1) return loop;
+      if (stride(loop) == 1 && nest.extent(loop) > 1) return loop;
     }
   }
   return -1;
@@ -153,7 +151,7 @@ void cut_across(LoopNest& nest, const runtime::TilePreference& tiles, std::int64
   const int crossing = crossing_loop(nest);
   if (crossing < 0) return;
   const auto share = [&](int loop, std::int64_t most) {
-    return even_share(nest.ladder(tiles, loop), nest.loops[static_cast<std::size_t>(loop)].extent, std::max<std::int64_t>(1, most));
+    return even_share(nest.ladder(tiles, loop), nest.extent(loop), std::max<std::int64_t>(1, most));
   };
   nest.row = crossing;
   nest.cols = share(nest.col, elements / share(crossing, kLine));
@@ -162,15 +160,14 @@ void cut_across(LoopNest& nest, const runtime::TilePreference& tiles, std::int64
 
 // How many rows that are reduced as a whole should be one tile, apart from its size.
 std::int64_t long_rows_together(const LoopNest& nest, const runtime::TilePreference& tiles) {
-  if (!nest.reduced(nest.col) || nest.cols < nest.loops[static_cast<std::size_t>(nest.col)].extent) return 1;
+  if (!nest.reduced(nest.col) || nest.cols < nest.extent(nest.col)) return 1;
   const tile::LongRowPreference& preference = tiles.long_rows;
   std::int64_t bytes = 0, repeated = 0;
   bool writes = false;
   for (int s = 0; s < static_cast<int>(nest.streams.size()); ++s) {
-    const auto moves = [&](int loop) { return nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)] != 0; };
-    if (!moves(nest.col)) continue;
-    (moves(nest.row) ? bytes : repeated) += nest.cols * nest.streams[static_cast<std::size_t>(s)].bytes;
-    writes = writes || (s >= nest.loads && moves(nest.row));
+    if (!nest.moves(nest.col, s)) continue;
+    (nest.moves(nest.row, s) ? bytes : repeated) += nest.cols * nest.stream(s).bytes;
+    writes = writes || (s >= nest.loads && nest.moves(nest.row, s));
   }
   const bool meets_much = repeated > bytes;
   if (!writes || repeated == 0 || bytes <= (meets_much ? preference.bytes_of_fewer : preference.bytes) || bytes > preference.most_bytes)
@@ -185,15 +182,14 @@ void heighten_tiles(LoopNest& nest, const runtime::TilePreference& tiles, std::i
   if (nest.row < 0 || nest.cols > tiles.strips.short_row) return;
   std::int64_t bytes = 0;  // of a row
   for (int s = 0; s < nest.loads; ++s) {
-    const auto moves = [&](int loop) { return nest.loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)] != 0; };
-    if (moves(nest.row) && moves(nest.col)) bytes += nest.cols * nest.streams[static_cast<std::size_t>(s)].bytes;
+    if (nest.moves(nest.row, s) && nest.moves(nest.col, s)) bytes += nest.cols * nest.stream(s).bytes;
   }
   if (sums > 1 && nest.rows == 4 && nest.rows * bytes <= tiles.strips.paced_bytes) return;
   const std::int64_t most = std::min({tiles.strips.walked_bytes / std::max<std::int64_t>(1, bytes), 2 * tiles.elements / nest.cols,
                                       nest.instances * nest.rows / tiles.strips.accumulators});
   if (most <= nest.rows) return;
   nest.instances /= nest.count(nest.row);
-  nest.rows = even_share(nest.ladder(tiles, nest.row), nest.loops[static_cast<std::size_t>(nest.row)].extent, most);
+  nest.rows = even_share(nest.ladder(tiles, nest.row), nest.extent(nest.row), most);
   nest.instances *= nest.count(nest.row);
 }
 
@@ -222,7 +218,7 @@ void add_partials(Plan& plan, const FusedGroup& group, LoopNest& nest, Space spa
 // Gives the tiles of a strip fewer rows if all tiles together would leave most of the machine idle, so that there are chunks to distribute.
 void shorten_strips(LoopNest& nest, const runtime::TilePreference& tiles) {
   if (tiles.small_elements == 0 || nest.row < 0 || !nest.reduced(nest.row) || nest.chunks * nest.instances >= tiles.instances) return;
-  const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.row)].extent;
+  const std::int64_t extent = nest.extent(nest.row);
   const std::int64_t rows = even_share(nest.ladder(tiles, nest.row), extent, std::max<std::int64_t>(1, tiles.small_elements / nest.cols));
   if (rows >= nest.rows || divide_up(extent, rows) < kFewestChunks) return;
   nest.chunks = nest.chunks / nest.count(nest.row) * divide_up(extent, rows);
@@ -308,7 +304,7 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
   nest.cols = nest.rows = 1;
   if (nest.col >= 0) {
     const tile::Ladder ladder = nest.ladder(tiles, nest.col);
-    const std::int64_t extent = nest.loops[static_cast<std::size_t>(nest.col)].extent;
+    const std::int64_t extent = nest.extent(nest.col);
     if (nest.reduced(nest.col)) {
       nest.row = last_where(false, nest.col);
       // A sum of everything is one tile, of which little is computed: there is no row to be short of.
@@ -317,7 +313,7 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
     } else {
       nest.row = last_where(true, nest.col);
       if (nest.row < 0) nest.row = last_where(false, nest.col);
-      const std::int64_t rows = nest.row >= 0 ? nest.loops[static_cast<std::size_t>(nest.row)].extent : 1;
+      const std::int64_t rows = nest.row >= 0 ? nest.extent(nest.row) : 1;
       nest.cols = has_reduction ? strip_columns(nest, tiles) : ladder.columns(rows, extent, elements);
       if (count == 1) nest.cols = elements;
     }
@@ -328,8 +324,8 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
     elements = tiles.strips.repeated_elements;
   }
   if (nest.row >= 0) {
-    nest.rows = even_share(nest.ladder(tiles, nest.row), nest.loops[static_cast<std::size_t>(nest.row)].extent,
-                           std::max(long_rows_together(nest, tiles), elements / nest.cols));
+    nest.rows =
+        even_share(nest.ladder(tiles, nest.row), nest.extent(nest.row), std::max(long_rows_together(nest, tiles), elements / nest.cols));
   }
   // Not on GPUs, which were measured with whole rows, and where other tiles are other kernels.
   if (!has_reduction && nest.row >= 0 && !tiles.kernels_take_long) cut_across(nest, tiles, elements);

@@ -64,13 +64,18 @@ struct LoopNest {
   const Member& member(int item) const { return *std::ranges::lower_bound(members, item, {}, &Member::item); }
   const Read& read(int item, std::size_t k) const { return reads[member(item).first_read + k]; }
   std::int64_t step(int loop) const { return loop == col ? cols : loop == row ? rows : 1; }
-  std::int64_t count(int loop) const { return (loops[static_cast<std::size_t>(loop)].extent + step(loop) - 1) / step(loop); }
+  std::int64_t count(int loop) const { return (extent(loop) + step(loop) - 1) / step(loop); }
   /// As the tiles of a loop follow it.
   tile::Ladder ladder(const runtime::TilePreference& tiles, int loop) const {
     tile::Ladder out = tiles.ladder;
     if (loop >= 0 && loops[static_cast<std::size_t>(loop)].varies) out.same = {};
     return out;
   }
+  const Stream& stream(int s) const { return streams[static_cast<std::size_t>(s)]; }
+  /// Of stream s along a loop, in elements.
+  std::int64_t stride(int loop, int s) const { return loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)]; }
+  bool moves(int loop, int s) const { return loop >= 0 && stride(loop, s) != 0; }
+  std::int64_t extent(int loop) const { return loops[static_cast<std::size_t>(loop)].extent; }
   bool reduced(int loop) const { return loop >= 0 && loops[static_cast<std::size_t>(loop)].reduced; }
 };
 

@@ -41,7 +41,7 @@ class GroupPortion {
   const Membership& member(int i) const { return plan_.fusion.members[static_cast<std::size_t>(i)]; }
   bool stored(int i) const { return plan_.fusion.stored[static_cast<std::size_t>(i)]; }
   bool is_reduction(int i) const { return item(i).role() == Role::Reduce; }
-  const Stream& stream(int s) const { return nest_.streams[static_cast<std::size_t>(s)]; }
+  const Stream& stream(int s) const { return nest_.stream(s); }
   const Loop& loop(int l) const { return nest_.loops[static_cast<std::size_t>(l)]; }
   int loop_count() const { return static_cast<int>(nest_.loops.size()); }
   bool looped() const { return nest_.chunks != 1; }

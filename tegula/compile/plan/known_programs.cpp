@@ -29,7 +29,7 @@ class ProgramKey : GroupPortion {
   }
 
   void add_tiles() {
-    const auto masked = [&](int l) { return l >= 0 && nest_.ladder(plan_.tiles, l).masked(loop(l).extent, nest_.step(l)); };
+    const auto masked = [&](int l) { return l >= 0 && nest_.ladder(plan_.tiles, l).masked(nest_.extent(l), nest_.step(l)); };
     add(portion_), add(nest_.row), add(nest_.col), add(nest_.rows), add(nest_.cols);
     add(masked(nest_.row)), add(masked(nest_.col)), add(nest_.loads);
     add(nest_.chunks != 1), add(nest_.instances != 1), add(has_many_tiles()), add(nest_.in_turn), add(across());
@@ -40,7 +40,7 @@ class ProgramKey : GroupPortion {
     for (int l = 0; l < loop_count(); ++l) {
       add(loop(l).reduced);
       for (int s : streams_) {
-        const std::int64_t stride = loop(l).strides[static_cast<std::size_t>(s)];
+        const std::int64_t stride = nest_.stride(l, s);
         add(stride == 0 || stride == 1 ? stride : 2);
       }
     }

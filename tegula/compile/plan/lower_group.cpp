@@ -103,9 +103,9 @@ class Lowering : GroupPortion {
       }
     }
     for (int l = 0; l < loop_count(); ++l) {
-      extents_.push_back(number(loop(l).extent, label("n", l)));
+      extents_.push_back(number(nest_.extent(l), label("n", l)));
       for (int s : streams_) {
-        const std::int64_t stride = loop(l).strides[static_cast<std::size_t>(s)];
+        const std::int64_t stride = nest_.stride(l, s);
         // 0 and 1 are part of the program: they decide which memory instructions it uses.
         const bool fixed = stride == 0 || stride == 1;
         strides_[static_cast<std::size_t>(l)][static_cast<std::size_t>(s)] =
@@ -168,7 +168,7 @@ class Lowering : GroupPortion {
   }
 
   Value mask_of(int l) {
-    if (l < 0 || !nest_.ladder(plan_.tiles, l).masked(loop(l).extent, nest_.step(l))) return {};
+    if (l < 0 || !nest_.ladder(plan_.tiles, l).masked(nest_.extent(l), nest_.step(l))) return {};
     return at_[static_cast<std::size_t>(l)] < extents_[static_cast<std::size_t>(l)];
   }
   static Value both(Value a, Value b) {
@@ -180,7 +180,7 @@ class Lowering : GroupPortion {
   Value offset(int s) {
     Value total;
     for (int l = 0; l < loop_count(); ++l) {
-      if (loop(l).strides[static_cast<std::size_t>(s)] == 0) continue;
+      if (nest_.stride(l, s) == 0) continue;
       Value part = at_[static_cast<std::size_t>(l)] * strides_[static_cast<std::size_t>(l)][static_cast<std::size_t>(s)];
       total = total.is_empty() ? part : total + part;
     }
@@ -190,7 +190,6 @@ class Lowering : GroupPortion {
     }
     return total;
   }
-  bool runs_over(int s, int l) const { return l >= 0 && loop(l).strides[static_cast<std::size_t>(s)] != 0; }
 
   // ---- Values.
   Value load(int s) {
@@ -203,7 +202,7 @@ class Lowering : GroupPortion {
       else result = start.is_empty() ? at : at + start;
     } else {
       Value pointer = pointers_[static_cast<std::size_t>(s)];
-      result = builder_.load(at.is_empty() ? pointer : pointer + at, mask(runs_over(s, nest_.row), runs_over(s, nest_.col)));
+      result = builder_.load(at.is_empty() ? pointer : pointer + at, mask(nest_.moves(nest_.row, s), nest_.moves(nest_.col, s)));
     }
     return loaded_[s] = result;
   }
@@ -296,7 +295,7 @@ class Lowering : GroupPortion {
     const Shape& shape = pointer.shape();
     if (shape.rank() == 0 && y.shape().rank() != 0) y = tile::reshape(y, {});
     else if (y.shape() != shape) y = tile::broadcast(y, shape);
-    builder_.store(pointer, y, mask(runs_over(s, nest_.row), runs_over(s, nest_.col)));
+    builder_.store(pointer, y, mask(nest_.moves(nest_.row, s), nest_.moves(nest_.col, s)));
   }
 
   // All values before the first store: a result may take the place of an operand.
@@ -317,7 +316,7 @@ class Lowering : GroupPortion {
   void read_once(bool reduced) {
     for (int s : streams_) {
       bool same = !written(s) && stream(s).kind == Operand::Kind::Memory;
-      for (int l = 0; l < loop_count(); ++l) same = same && (loop(l).reduced != reduced || !runs_over(s, l));
+      for (int l = 0; l < loop_count(); ++l) same = same && (loop(l).reduced != reduced || !nest_.moves(l, s));
       if (same) load(s);
     }
   }
@@ -472,7 +471,7 @@ void lower_group(Plan& plan, int number, KnownPrograms& known, runtime::Device& 
   choose_tiles(nest, tiles);
   const auto follow = [&](const LoopNest& cut) {
     for (const int l : {cut.col, cut.row})
-      if (l >= 0) plan.extents.push_back(cut.loops[static_cast<std::size_t>(l)].extent);
+      if (l >= 0) plan.extents.push_back(cut.extent(l));
   };
   follow(nest);
   bool split = false;
