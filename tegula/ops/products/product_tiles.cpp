@@ -181,6 +181,14 @@ std::string text_of(const ProductTile& tile) {
          (tile.splits > 1 ? " in " + n(tile.splits) + " parts" : "") + (tile.blocks > 1 ? " by " + n(tile.blocks) + " blocks" : "");
 }
 
+/// The same parts, or half of them, a quarter …, by blocks of a cluster.
+ProductTile in_a_cluster(ProductTile tile) {
+  constexpr std::uint64_t kMostBlocks = 8;
+  tile.blocks = static_cast<int>(std::bit_floor(std::min(static_cast<std::uint64_t>(tile.splits), kMostBlocks)));
+  tile.splits = 1;
+  return tile;
+}
+
 /// Of few rows. Memory is what it takes: two instances or more for each multiprocessor, each of which reads its part of b once.
 std::vector<ProductTile> tiles_of_few_rows(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t processors) {
   ProductTile tile;
@@ -197,7 +205,7 @@ std::vector<ProductTile> tiles_of_few_rows(std::int64_t M, std::int64_t N, std::
   ProductTile other = tile;
   other.splits /= 2, add(other);
   other.splits = tile.splits, other.terms = 128, add(other);
-  other.splits = 2 * tile.splits, other.terms = tile.terms, add(other);
+  if (tile.splits > 1) add(in_a_cluster(tile));
   return out;
 }
 
@@ -239,6 +247,8 @@ std::vector<ProductTile> product_tile_choices(std::int64_t M, std::int64_t N, st
   std::vector<ProductTile> out;
   for (const auto& [time, tile] : all)
     if (out.size() < kMost) out.push_back(tile);
+  const auto parts = std::ranges::find_if(out, [](const ProductTile& tile) { return tile.splits > 1; });
+  if (parts != out.end()) out.back() = in_a_cluster(*parts);  // in place of the least likely one
   return out;
 }
 

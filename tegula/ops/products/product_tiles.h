@@ -28,7 +28,7 @@ struct ProductTile {
 /// `follows`: an epilogue does.
 ProductTile choose_product_tile(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances, bool follows = false);
 
-/// Tiles that are worth a try, the least time by the same table first: one of each kind of sums, four at most.
+/// Tiles that are worth a try, the least time by the same table first: one of each kind of sums, and the same parts by blocks of a cluster; four at most.
 std::vector<ProductTile> product_tile_choices(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t instances, bool follows = false);
 
 /// The programs for a product of halves whose result and left operand lie in rows, the right operand in rows or columns.

@@ -149,6 +149,18 @@ TEST(ProductTiles, AreChosenBySize) {
     }
 }
 
+TEST(ProductTiles, OfPartsAreTriedInAClusterToo) {
+  for (const auto& [m, n, k] : {std::array{16, 4096, 4096}, {64, 4096, 4096}, {256, 1024, 8192}}) {
+    const auto tiles = ops::product_tile_choices(m, n, k, 528);
+    EXPECT_LE(tiles.size(), 4u);
+    EXPECT_EQ(tiles.front(), ops::choose_product_tile(m, n, k, 528));
+    EXPECT_EQ(tiles.front().blocks, 1);
+    const auto shared = std::ranges::count_if(tiles, [](const ProductTile& tile) { return tile.blocks > 1 && tile.splits == 1; });
+    EXPECT_EQ(shared, 1) << m;
+  }
+  for (const ProductTile& tile : ops::product_tile_choices(4096, 4096, 4096, 528)) EXPECT_EQ(tile.blocks, 1);
+}
+
 TEST(ProductTiles, ComeAsBoxesAndSpillNothing) {
   const bool compiles = gpu::nvrtc_available(nullptr);
   for (const ProductTile& tile :
