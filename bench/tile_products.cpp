@@ -79,7 +79,7 @@ void measure(DType dtype, bool turned, const Size& s, const std::vector<TileOfPr
 std::string text(const ops::ProductTile& t) {
   return std::to_string(t.rows) + "x" + std::to_string(t.columns) + "x" + std::to_string(t.terms) + (t.turned ? "t" : "") +
          (t.splits > 1 ? "|" + std::to_string(t.splits) : "") + (t.blocks > 1 ? "x" + std::to_string(t.blocks) : "") +
-         (t.specialize ? *t.specialize ? "+" : "-" : "");
+         (t.specialize ? *t.specialize ? "+" : "-" : "") + (t.bulk ? "b" : "");
 }
 /// Microseconds of a replay.
 template <class F>
@@ -112,6 +112,9 @@ void measure_chosen(const Size& s, bool turned, bool fused) {
   }
   tiles.push_back(chosen), tiles.back().terms *= 2;
   tiles.push_back(chosen), tiles.back().specialize = true;
+  if (fused)
+    for (const bool specialize : {false, true})
+      for (const int columns : {128, 256}) tiles.push_back({.rows = 128, .columns = columns, .specialize = specialize, .bulk = true});
   if (chosen.turned) tiles.push_back(chosen), tiles.back().columns *= 2;
   else
     for (const auto& [rows, columns] : {std::pair{128, 128}, {64, 128}, {64, 256}, {64, 64}, {128, 256}})

@@ -26,7 +26,7 @@ tile::RangeHints hints_of(const ProductTile& tile) {
 void visit_tile(Attributes& a, ProductTile& tile) {
   a("rows", tile.rows), a("columns", tile.columns), a("terms", tile.terms), a("tile_turned", tile.turned), a("splits", tile.splits),
       a("blocks", tile.blocks);
-  a("group", tile.group), a("stages", tile.stages), a("specialize", tile.specialize);
+  a("group", tile.group), a("stages", tile.stages), a("specialize", tile.specialize), a("bulk", tile.bulk);
 }
 double operations(std::int64_t rows, std::int64_t columns, std::int64_t terms) {
   return 2.0 * static_cast<double>(rows) * static_cast<double>(columns) * static_cast<double>(terms);
@@ -84,7 +84,7 @@ class ProductTilesOp final : public KernelOp {
           if (source == Expression::Source::Channel) return along(load(from + n, n < N), false);
           return source == Expression::Source::Number ? load(from) : load(from + place, inside);
         });
-        store(k.output() + place, value, inside);
+        store(k.output() + place, value, inside, {.cache_modifier = tile_.bulk ? tile::Cache::Bulk : tile::Cache::Default});
       }
       k.launch({down * across, tile_.splits, 1}, operations(rows, columns, terms));
     }

@@ -21,6 +21,7 @@ struct ProductTile {
   std::int64_t group = 8;  // rows of tiles whose instances come together, so that operands stay in the cache
   int stages = 0;  // of the loop; 0: the generator decides
   std::optional<bool> specialize = {};  // the loop's warp_specialize
+  bool bulk = false;  // the copy engine stores the result (tile::Cache::Bulk)
   bool operator==(const ProductTile&) const = default;
 };
 

@@ -52,7 +52,7 @@ struct Size {
 };
 const ProductTile kTiles[] = {{.rows = 64, .columns = 64, .terms = 64},
                               {.rows = 64, .columns = 128, .terms = 64, .splits = 3},
-                              {.rows = 64, .columns = 64, .terms = 64, .blocks = 4},
+                              {.rows = 64, .columns = 64, .terms = 64, .blocks = 4, .bulk = true},
                               {.rows = 16, .columns = 64, .terms = 64, .turned = true, .splits = 2},
                               {.rows = 32, .columns = 64, .terms = 32, .turned = true}};
 void expect_like_matmul(const Size& s, const ProductTile& tile, DType dtype, const std::string& what) {
