@@ -18,7 +18,7 @@ struct TileWay {
   std::vector<KernelContext::Operand> inputs, outputs;  // of the op: the call's, perhaps by other shapes. Numbered as the call's
 };
 
-/// Optional base of a LibraryOp.
+/// Base of a LibraryOp beside LibraryOp, which gives it as in_tiles().
 class InTiles {
  public:
   virtual ~InTiles() = default;

@@ -32,6 +32,7 @@ class Node;
 class Tensor;
 class Composed;
 class Embeds;
+class InTiles;
 class Joins;
 struct SlicePlace;
 
@@ -231,6 +232,8 @@ class LibraryOp : public Op {
   virtual std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape& shape) const;
   /// The op itself, if it is also written in other ops (graph/regions/composed.h); otherwise null.
   virtual const Composed* composed() const { return nullptr; }
+  /// The op itself, if tile programs compute its calls, too (graph/in_tiles.h); otherwise null.
+  virtual const InTiles* in_tiles() const { return nullptr; }
   /// Numbers of results for takes_slice: operand k is k, result k is kResult - k.
   static constexpr int kResult = -1;
   /// True if the call reads this operand, or writes this result, inside the larger tensor it is a slice of, as fast as it would use a tensor

@@ -189,7 +189,7 @@ Fastest fastest(const runtime::CallDescription& call, const std::vector<TileWay>
 
 std::optional<TileWay> choose_way(const Item& item, const runtime::CallDescription& call, const InTiles::Operands& operands,
                                   const runtime::TilePreference& tiles, runtime::Device& device) {
-  const auto& op = dynamic_cast<const InTiles&>(*item.op);
+  const InTiles& op = *item.as<LibraryOp>().in_tiles();
   if (device.candidates(call).empty()) {
     std::vector<TileWay> ways = op.ways_in_tiles(call, operands, tiles);
     return ways.empty() ? std::nullopt : std::optional(std::move(ways.front()));

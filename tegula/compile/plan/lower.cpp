@@ -235,7 +235,7 @@ void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device&
 /// The call of an item as tile programs, if they are to compute it.
 bool lower_in_tiles(Plan& plan, int i, const std::vector<int>& values, runtime::Device& device) {
   const Item& item = plan.graph[i];
-  if (!device.traits().many_instances || !dynamic_cast<const InTiles*>(&*item.op)) return false;
+  if (!device.traits().many_instances || !item.as<LibraryOp>().in_tiles()) return false;
   std::vector<KernelContext::Operand> inputs, outputs;
   std::vector<Layout> layouts;
   for (const int input : item.inputs) {

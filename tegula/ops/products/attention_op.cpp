@@ -73,6 +73,7 @@ class AnyAttention : public LibraryOp, public Composed, public InTiles {
     for (const Tensor& x : inputs) layouts.push_back(Layout::dense(x.shape()));
     return !device.candidates(description(layouts, inputs[0].dtype())).empty();
   }
+  const InTiles* in_tiles() const override { return this; }
   std::vector<TileWay> ways_in_tiles(const runtime::CallDescription&, const Operands& operands,
                                      const tile::TilePreference&) const override {
     return attention_ways(form_, backward_, operands);

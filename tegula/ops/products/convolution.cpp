@@ -95,6 +95,7 @@ class ConvolutionOp final : public LibraryOp, public InTiles {
     if (!way || way->input.layout != Layout::channels_last(way->input.layout.shape)) return {};
     return {ops::depthwise(pass_, window_, inputs[0], inputs[1], shape)};
   }
+  const InTiles* in_tiles() const override { return this; }
   std::vector<TileWay> ways_in_tiles(const runtime::CallDescription& call, const Operands& operands,
                                      const tile::TilePreference& tiles) const override {
     return ops::convolution_ways(std::get<runtime::Convolution>(call), window_, operands, tiles.instances);

@@ -85,6 +85,7 @@ class MatmulOp final : public LibraryOp, public InTiles {
     };
     return rules.worst_distance == 0 || std::none_of(layout.strides.end() - 2, layout.strides.end(), is_bad);
   }
+  const InTiles* in_tiles() const override { return this; }
   std::vector<TileWay> ways_in_tiles(const runtime::CallDescription& call, const Operands& operands,
                                      const tile::TilePreference& tiles) const override {
     return ops::product_ways(std::get<runtime::Matmul>(call), operands, tiles.instances);

@@ -70,6 +70,7 @@ class PoolingOp final : public LibraryOp, public InTiles {
                             .wants_taps = has_taps() && !backward_ && (setting.unwanted & 2) == 0,
                             .taps = {u8, has_taps() && backward_ ? settle(inputs[0]) : of_their_own(settle(small))}};
   }
+  const InTiles* in_tiles() const override { return this; }
   std::vector<TileWay> ways_in_tiles(const runtime::CallDescription& call, const Operands& operands,
                                      const tile::TilePreference&) const override {
     return ops::pooling_ways(std::get<Pooling>(call), window_, operands);
