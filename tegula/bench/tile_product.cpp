@@ -31,7 +31,7 @@ const auto product = jit("product", [](Ptr<T> a, Ptr<T> b, Out<R> c, Named<Int, 
     if (kTurned) acc = dot(x, trans(load(b + col(n) * K + row(k), col(n) < N && row(k) < K)), acc, options);
     else acc = dot(x, load(b + col(k) * N + row(n), col(k) < K && row(n) < N), acc, options);
   }
-  store(c + col(m) * N + row(n), acc, col(m) < M && row(n) < N, {.cache_modifier = BULK > 0 ? Cache::Bulk : Cache::Default});
+  store(c + col(m) * N + row(n), acc, col(m) < M && row(n) < N, {.cache_modifier = BULK > 0 ? Cache::Bulk : Cache::Wb});
 });
 }  // namespace kernels
 

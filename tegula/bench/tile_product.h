@@ -15,7 +15,7 @@ struct TileOfProduct {
   int stages = 0;  // 0: the generator decides
   std::optional<bool> specialize = {};  // warp_specialize; nothing: the generator decides
   int imprecise_terms = 0;  // max_num_imprecise_acc, of floats of 8 bits
-  bool bulk = false;  // the copy engine stores results of halves (tile::Cache::Bulk)
+  bool bulk = false;  // the copy engine stores results of halves (tile::Cache::Bulk); else threads do
 };
 /// "128x256x64"; then "/3" for stages, "+" or "-" for specialize, "b" for bulk.
 std::string to_string(const TileOfProduct& tile);

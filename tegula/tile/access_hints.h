@@ -9,7 +9,7 @@
 namespace tegula::tile {
 
 /// Where an access lets lines stay: Triton's `cache_modifier`. Of loads .ca, .cg, .cv, of stores .wb, .cg, .cs, .wt. A GPU's generator takes them as a wish.
-/// Bulk, of stores: the copy engine takes the tile from shared memory (TMA, on sm_90), where it is a box of a tensor and a product's result.
+/// Bulk, of stores: the copy engine takes the tile from shared memory (TMA, on sm_90), where it is a box of a tensor and a product's result; Wb: threads store it.
 enum class Cache : std::uint8_t { Default, Ca, Cg, Cv, Wb, Cs, Wt, Bulk };
 /// Which lines the L2 lets go first: Triton's `eviction_policy`.
 enum class Eviction : std::uint8_t { Normal, First, Last };

@@ -48,7 +48,7 @@ TEST(StoredBoxes, HaveMapsOfTheArguments) {
 }
 TEST(StoredBoxes, AreNotReadAgain) {
   using namespace tile;
-  const auto program = [](bool again) {
+  const auto program = [](bool again, Cache how = Cache::Bulk) {
     Builder b("again");
     const Value pa = b.pointer("in0", bf16, false), pb = b.pointer("in1", bf16, false), pc = b.pointer("out2", bf16, true);
     const auto count = [&](std::int64_t number) { return b.constant(number, i64); };
@@ -59,13 +59,15 @@ TEST(StoredBoxes, AreNotReadAgain) {
           return {dot(b.load(pa + (col(m) * K + tile::row(k)), broadcast(tile::row(k < K), {64, 64})),
                       b.load(pb + (col(k) * count(64) + tile::row(m)), broadcast(col(k < K), {64, 64})), now[0])};
         })[0];
-    b.store({.cache_modifier = Cache::Bulk}, pc + places, sum);
+    b.store({.cache_modifier = how}, pc + places, sum);
     if (again) b.store(pc + places, b.load(pc + places) + b.full({64, 64}, 1, f32));
     return b.finish();
   };
   const Specialisation known{.facts = {4, 4, 4, 4 | kShort}, .maps = true};
   EXPECT_NE(generate(program(false), known, 90).source.find("store_box<"), std::string::npos) << decisions_of(program(false), known, 90);
   EXPECT_EQ(generate(program(true), known, 90).source.find("store_box<"), std::string::npos);
+  EXPECT_NE(generate(program(false, Cache::Default), known, 90).source.find("store_box<"), std::string::npos);
+  EXPECT_EQ(generate(program(false, Cache::Wb), known, 90).source.find("store_box<"), std::string::npos);
 }
 
 class Stores : public testing::TestWithParam<TensorProduct> {};

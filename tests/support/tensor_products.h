@@ -68,7 +68,7 @@ inline tile::Program program_of(const TensorProduct& p) {
                              : 0) |
           p.warps << 24 | static_cast<std::int64_t>(p.blocks) << 32)[0];  // as language/control.cpp has it
   const Value result = p.doubled ? sum * 2 + broadcast(tile::row(cast(n, sums)), sum.shape()) : sum;
-  const AccessHints how{.cache_modifier = p.bulk ? Cache::Bulk : Cache::Default};
+  const AccessHints how{.cache_modifier = p.bulk ? Cache::Bulk : Cache::Wb};
   b.store(how, pc + (col(m) * N + tile::row(n)), result, col(m < M) && tile::row(n < N));
   return b.finish();
 }

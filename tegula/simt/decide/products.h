@@ -135,7 +135,7 @@ void decide_roles(const Values& values, TensorProducts& products);
 /// but its sum, which begins with zeros, comes of it; nothing is done ahead of it that several blocks must not do; and the sums of the other blocks have room
 /// in the ring of the first one.
 int blocks_of_terms(const Values& values, const TensorProducts& products);
-/// stored.cpp: the stores that ask for it (tile::Cache::Bulk) whose tiles the copy engine can take: boxes of halves that threads hold as four warps' products
+/// stored.cpp: the stores that ask for it (tile::Cache::Bulk), or do not say how and are faster so, whose tiles the copy engine can take: boxes of halves that threads hold as four warps' products
 /// have them, of which nothing is read behind.
 std::map<tile::Id, StoredTile> stored_tiles(const Values& values);
 
