@@ -40,10 +40,11 @@ std::optional<StoredTile> in_pieces(TensorBox box, int rows_of_tile) {
 
 /// Whether the engine stores what does not say how. H200, bf16, TFLOP/s by threads and by the engine: tiles of 128 x 256 x 64 at 4096³ 653 and 666, b as (N, K) 633 and
 /// 661; at 8192³ 671 and 678, 660 and 670; 8192 x 3072 x 768 484 and 533; with a copying warp 463 and 535; 128 x 128 of 256 rows with one 257 and 321. Kernels of
-/// several products, and tiles of more axes, have not been measured.
-bool is_faster(const Analysis& a, Id store) {
-  const auto products = std::ranges::count(a.program().instructions, Word::Dot, &Instruction::word);
-  return products == 1 && a.type(a[store].operands[0]).shape.rank() == 2;
+/// several products, and those with tiles of more axes, have not been measured.
+bool is_faster(const Analysis& a) {
+  const auto& all = a.program().instructions;
+  const bool is_deep = std::ranges::any_of(all, [](const Instruction& self) { return self.type.shape.rank() > 2; });
+  return !is_deep && std::ranges::count(all, Word::Dot, &Instruction::word) == 1;
 }
 
 /// Whether the program stores there twice, or takes what it has stored: what threads and the engine do there has no order.
@@ -70,7 +71,7 @@ std::map<Id, StoredTile> stored_tiles(const Values& values) {
     const Instruction& self = a[id];
     if (self.word != Word::Store) continue;
     const tile::Cache said = tile::AccessHints::of(self).cache_modifier;
-    if (said != tile::Cache::Bulk && (said != tile::Cache::Default || !is_faster(a, id))) continue;
+    if (said != tile::Cache::Bulk && (said != tile::Cache::Default || !is_faster(a))) continue;
     const tile::Type& type = a.type(self.operands[0]);
     const Shape shape = in_two_axes(type.shape);
     if (values.spread(self.operands[0]) != Spread::Full || !is_half(type.dtype) || shape[1] % StoredTile::kColumns != 0) continue;
