@@ -163,10 +163,14 @@ std::vector<TileWay> attention_ways(const AttentionForm& form, bool backward, co
   }
   std::vector<TileWay> ways;
   const std::int64_t usual = std::max(shapes[0].back(), shapes[2].back()) == kWide ? kKeys : kFewerKeys;
-  for (const std::int64_t keys : {usual, kKeys + kFewerKeys - usual}) {
-    way.op = Ref<const Op>(new AttentionTilesOp(form, keys, 0));
-    way.text = "tiles of " + std::to_string(keys) + " keys";
-    ways.push_back(way);
+  const bool several_groups = shapes[0][2] > kQueries && std::max(shapes[0].back(), shapes[2].back()) <= kWide && !form.bias;
+  for (const std::int64_t rows : {kQueries, 2 * kQueries}) {
+    if (rows > kQueries && !several_groups) break;  // wider heads, and biases, have no registers for it
+    for (const std::int64_t keys : {usual, kKeys + kFewerKeys - usual}) {
+      way.op = Ref<const Op>(new AttentionTilesOp(form, keys, rows));
+      way.text = "tiles of " + std::to_string(keys) + " keys" + (rows > kQueries ? " and " + std::to_string(rows) + " queries" : "");
+      ways.push_back(way);
+    }
   }
   return ways;
 }
