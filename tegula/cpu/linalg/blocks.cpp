@@ -26,15 +26,6 @@ constexpr std::int64_t kCompact = 64;  // columns of an LU that are copied to wh
 /// How many pieces work is cut into, which threads then share: as many on any number of threads, because a library sums pieces of other sizes in other orders.
 int pieces_of(double operations) { return operations < 4e6 ? 1 : operations < 1e8 ? 2 : operations < 1e9 ? 4 : 8; }
 
-/// body(piece, pieces, part) of each, the parts side by side.
-template <class Body>
-void by_pieces(int threads, int pieces, const Body& body) {
-  parallel(std::min(threads, pieces), [&](int part, int parts) {
-    const Range mine = share(pieces, part, parts);
-    for (std::int64_t piece = mine.begin; piece < mine.end; ++piece) body(piece, pieces, part);
-  });
-}
-
 constexpr std::int64_t kLibraryTriangle = 256, kLibraryCholesky = 256;  // the same where a fast library computes them
 constexpr std::int64_t kOwnCholesky = 128;  // up to which panels of our own are faster than a library
 constexpr std::int64_t kMostLibrary = std::numeric_limits<int>::max();

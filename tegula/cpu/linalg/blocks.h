@@ -2,13 +2,24 @@
 // Factors of one matrix by blocks, in products of our own (calls/gemm.h): what runs where no fast LAPACK is found. A matrix by columns is its transpose by
 // rows: rows of memory are its columns.
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
 #include "tegula/cpu/calls/gemm.h"
+#include "tegula/cpu/parallel.h"
 
 namespace tegula::host {
+
+/// body(piece, pieces, part) of each, the parts side by side.
+template <class Body>
+void by_pieces(int threads, int pieces, const Body& body) {
+  parallel(std::min(threads, pieces), [&](int part, int parts) {
+    const Range mine = share(pieces, part, parts);
+    for (std::int64_t piece = mine.begin; piece < mine.end; ++piece) body(piece, pieces, part);
+  });
+}
 
 /// Element (i, j) of a matrix in memory.
 template <class T>

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "tegula/cpu/linalg/reflector.h"
-#include "tegula/cpu/parallel.h"
 #include "tegula/cpu/wide.h"
 
 namespace tegula::host {
@@ -22,15 +21,6 @@ int pieces_of(std::int64_t n) { return n < 192 ? 1 : n < 768 ? 2 : kMostPieces; 
 /// Threads are woken for products of at least so many numbers: of fewer they would come too late.
 constexpr std::int64_t kShared = 200'000;
 int threads_for(int threads, std::int64_t numbers) { return numbers < kShared ? 1 : threads; }
-
-/// body(piece, pieces) of each, on the threads that there are.
-template <class Body>
-void by_pieces(int threads, int pieces, const Body& body) {
-  parallel(std::min(threads, pieces), [&](int part, int parts) {
-    const Range mine = share(pieces, part, parts);
-    for (std::int64_t piece = mine.begin; piece < mine.end; ++piece) body(piece, pieces);
-  });
-}
 
 template <class T>
 TEGULA_WIDE T product(const T* x, const T* y, std::int64_t length) {
@@ -79,7 +69,7 @@ TEGULA_WIDE void both_ways(const T* a, std::int64_t apart, const T* factors, con
 template <class T>
 void symmetric_product(int threads, const T* a, std::int64_t apart, std::int64_t n, const T* x, T* y, T* sums) {
   const int pieces = pieces_of(n);
-  by_pieces(threads_for(threads, n * n / 2), pieces, [&](std::int64_t piece, int all) {
+  by_pieces(threads_for(threads, n * n / 2), pieces, [&](std::int64_t piece, int all, int) {
     T* const own = sums + piece * n;
     std::fill_n(own, n, T(0));
     for (std::int64_t i = piece * kRows; i < n; i += all * kRows) {
@@ -117,7 +107,7 @@ TEGULA_WIDE void across(const T* a, std::int64_t apart, const T* factors, T* y, 
 /// y (rows) = each of the lines · x (length).
 template <class T>
 void product_along(int threads, const T* a, std::int64_t apart, std::int64_t rows, std::int64_t length, const T* x, T* y) {
-  by_pieces(threads_for(threads, rows * length), pieces_of(length), [&](std::int64_t piece, int all) {
+  by_pieces(threads_for(threads, rows * length), pieces_of(length), [&](std::int64_t piece, int all, int) {
     const Range range = share((rows + kRows - 1) / kRows, piece, all);
     const std::int64_t end = std::min(range.end * kRows, rows);
     std::int64_t i = range.begin * kRows;
@@ -130,7 +120,7 @@ void product_along(int threads, const T* a, std::int64_t apart, std::int64_t row
 template <class T>
 void product_across(int threads, const T* a, std::int64_t apart, std::int64_t rows, std::int64_t length, const T* x, T* y) {
   constexpr std::int64_t kUnit = 16;
-  by_pieces(threads_for(threads, rows * length), pieces_of(length), [&](std::int64_t piece, int all) {
+  by_pieces(threads_for(threads, rows * length), pieces_of(length), [&](std::int64_t piece, int all, int) {
     const Range range = share((length + kUnit - 1) / kUnit, piece, all);
     const std::int64_t begin = range.begin * kUnit, count = std::min(range.end * kUnit, length) - begin;
     if (count <= 0) return;
