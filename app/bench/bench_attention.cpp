@@ -17,6 +17,8 @@
 #include "tegula/ops/random.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/runtime/device.h"
+#include "tegula/runtime/registry.h"
 
 namespace tegula::app {
 namespace {
@@ -43,7 +45,7 @@ class Attention {
       const Tensor o = scaled_dot_product_attention(x[0], x[1], x[2], {.causal = form_.causal});
       return backward_ ? grad(sum(cast(o, f32) * cast(x[3], f32)), inputs) : Tensors{o};
     }
-    const Tensors forward = ops::attention_tiles_nodes(form_, inputs);
+    const Tensors forward = ops::attention_tiles_nodes(form_, inputs, default_device().tiles());
     if (!backward_) return {permute(forward[0], {0, 2, 1, 3})};
     Tensors given = inputs;
     given.insert(given.end(), {forward[0], forward[1], permute(x[3], {0, 2, 1, 3})});

@@ -75,8 +75,8 @@ class AnyAttention : public LibraryOp, public Composed, public InTiles {
   }
   const InTiles* in_tiles() const override { return this; }
   std::vector<TileWay> ways_in_tiles(const runtime::CallDescription&, const Operands& operands,
-                                     const tile::TilePreference&) const override {
-    return attention_ways(form_, backward_, operands);
+                                     const tile::TilePreference& tiles) const override {
+    return attention_ways(form_, backward_, operands, tiles);
   }
 
   std::vector<Tensor> in_halves(DType half, const runtime::Device& device, std::span<const Tensor> inputs) const override {
@@ -87,14 +87,14 @@ class AnyAttention : public LibraryOp, public Composed, public InTiles {
     }
     std::vector<Tensor> results;
     if (is_call_of(device, narrow)) results = nodes(narrow, Line::current());
-    else if (keeps_scores_in_tiles(device, narrow)) results = tiles(narrow);
+    else if (keeps_scores_in_tiles(device, narrow)) results = tiles(narrow, device);
     for (Tensor& result : results) result = graph::cast(result, f32);
     return results;
   }
   /// Nodes of this op over other inputs.
   virtual std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const = 0;
   /// The same as tile programs.
-  virtual std::vector<Tensor> tiles(std::span<const Tensor> inputs) const = 0;
+  virtual std::vector<Tensor> tiles(std::span<const Tensor> inputs, const runtime::Device& device) const = 0;
 
   bool accepts(const runtime::Device&, int index, const Layout& layout) const override {
     const Role role = role_of(index);
@@ -178,9 +178,11 @@ class AttentionGradientOp final : public AnyAttention {
  public:
   explicit AttentionGradientOp(const AttentionForm& form) : AnyAttention(form, true) {}
   std::string_view name() const override { return "attention_backward"; }
-  std::vector<Tensor> tiles(std::span<const Tensor> inputs) const override { return attention_tiles_gradients(form_, inputs); }
+  std::vector<Tensor> tiles(std::span<const Tensor> inputs, const runtime::Device&) const override {
+    return attention_tiles_gradients(form_, inputs);
+  }
   std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape&) const override {
-    return keeps_scores_in_tiles(device, inputs) ? tiles(inputs) : std::vector<Tensor>();
+    return keeps_scores_in_tiles(device, inputs) ? tiles(inputs, device) : std::vector<Tensor>();
   }
   std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {
     const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
@@ -218,10 +220,12 @@ class AttentionOp final : public AnyAttention {
  public:
   explicit AttentionOp(const AttentionForm& form) : AnyAttention(form, false) {}
   std::string_view name() const override { return "attention"; }
-  std::vector<Tensor> tiles(std::span<const Tensor> inputs) const override { return attention_tiles_nodes(form_, inputs); }
+  std::vector<Tensor> tiles(std::span<const Tensor> inputs, const runtime::Device& device) const override {
+    return attention_tiles_nodes(form_, inputs, device.tiles());
+  }
   std::vector<Tensor> spelled_out(const runtime::Device& device, std::span<const Tensor> inputs, const Shape&) const override {
     if (auto few = attention_decode(form_, inputs, device)) return *few;
-    return keeps_scores_in_tiles(device, inputs) ? tiles(inputs) : std::vector<Tensor>();
+    return keeps_scores_in_tiles(device, inputs) ? tiles(inputs, device) : std::vector<Tensor>();
   }
   std::vector<Tensor> nodes(std::span<const Tensor> inputs, const Line& where) const override {
     const Shape &q = inputs[0].shape(), &v = inputs[2].shape();

@@ -16,19 +16,28 @@ namespace {
 
 using tile::Tile, tile::Axis, tile::arange;
 
-/// Queries of a block, by default: a group of four warps has so many rows. Two such groups share their keys and values, which a warp of its own copies, and take turns
-/// at the products.
+/// Queries of a block: a group of four warps has so many rows. Two such groups share their keys and values, which a warp of its own copies, and take turns at the
+/// products (attention_blocks says where).
 constexpr std::int64_t kQueries = 64;
-/// Keys of a block. Keys and values of one, and the queries, leave room for a second block of the grid on a multiprocessor. H200, causal, 4,096 tokens, TFLOP/s:
+/// Keys of a block of 64 queries. Keys and values of one, and the queries, leave room for a second block of the grid on a multiprocessor. H200, causal, 4,096 tokens, TFLOP/s:
 /// heads of 128 features 427 with 128 keys, 342 with 64; of 64 features 309 and 347.
 constexpr std::int64_t kKeys = 128, kFewerKeys = 64;
-constexpr std::int64_t kLeastWidth = 16, kWide = 128, kWidest = 256;
+constexpr std::int64_t kLeastWidth = 16, kNarrow = 64, kWide = 128, kWidest = 256;
+/// Where blocks of 128 keys and 128 queries are taken: from so many queries and keys on, of heads of 128 features, and of 64 where scores are causal. H200, 2026-11-28, main
+/// b217466, bf16, TFLOP/s by 128 x 128 and by the best blocks of 64 queries, of cuDNN's: B 8, T 4,096, causal, D 128 438 and 414 of 502, D 64 346 and 338 of 391; B 1, T 16,384,
+/// causal, D 128 502 and 477 of 553, D 64 407 and 368 of 428; B 8, T 4,096, full, D 128 495 and 461 of 562, but D 64 277 and 383 of 429; B 32, T 1,024, causal, D 64 199 and
+/// 242 of 277. With masks, biases and lengths there are no registers for it.
+constexpr std::int64_t kLong = 4096;
 /// Bytes of keys and values that should stay in the cache while the blocks of their heads are computed: half of an H200's L2.
 constexpr std::int64_t kCachedBytes = std::int64_t{25} << 20;
 
 bool is_width(std::int64_t width) {
   return width >= kLeastWidth && width <= kWidest && std::has_single_bit(static_cast<std::uint64_t>(width));
 }
+
+std::int64_t usual_keys(std::int64_t width, std::int64_t features) { return std::max(width, features) == kWide ? kKeys : kFewerKeys; }
+/// Whether groups of four warps multiply, and a warp copies for them: sm_90 is where blocks also share long rows, which is what a device says of itself.
+bool has_groups(const tile::TilePreference& tiles) { return tiles.long_rows.rows > 1; }
 
 class AttentionTilesOp final : public KernelOp {
  public:
@@ -54,10 +63,8 @@ class AttentionTilesOp final : public KernelOp {
     const auto &of_q = context.input(0), &of_k = context.input(1), &of_v = context.input(2);
     const std::int64_t batch = of_q.shape[0], heads = of_q.shape[1], queries = of_q.shape[2], width = of_q.shape[3], groups = of_k.shape[1],
                        keys = of_k.shape[2], features = of_v.shape[3];
-    const std::int64_t keys_at_once = keys_ > 0                            ? keys_
-                                      : std::max(width, features) == kWide ? kKeys
-                                                                           : kFewerKeys,
-                       rows = queries_ > 0 ? queries_ : kQueries, blocks = divide_up(queries, rows);
+    const std::int64_t keys_at_once = keys_ > 0 ? keys_ : usual_keys(width, features), rows = queries_ > 0 ? queries_ : kQueries,
+                       blocks = divide_up(queries, rows);
     const std::int64_t all_heads = batch * heads;
     const std::int64_t bytes_of_head = keys * (width + features) * static_cast<std::int64_t>(size_of(of_k.dtype)) * groups / heads;
     const std::int64_t together = std::clamp<std::int64_t>(kCachedBytes / std::max<std::int64_t>(bytes_of_head, 1), 1, all_heads);
@@ -142,7 +149,23 @@ std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<c
   return make_nodes(Ref<const Op>(new AttentionTilesOp(form, keys, queries)), given, results, Line::current());
 }
 
-std::vector<TileWay> attention_ways(const AttentionForm& form, bool backward, const InTiles::Operands& operands) {
+AttentionBlocks attention_blocks(const AttentionForm& form, std::span<const Shape> inputs, const tile::TilePreference& tiles) {
+  const Shape &q = inputs[0], &k = inputs[1], &v = inputs[2];
+  const std::int64_t widest = std::max(q[3], v[3]);
+  const bool plain = form.extras() == 0 && form.window == 0, long_enough = std::min(q[2], k[2]) >= kLong,
+             wide = widest == kWide || (widest == kNarrow && form.causal);
+  if (has_groups(tiles) && plain && long_enough && wide) return {kKeys, 2 * kQueries};
+  return {usual_keys(q[3], v[3]), kQueries};
+}
+
+std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<const Tensor> inputs, const tile::TilePreference& tiles) {
+  const Shape shapes[] = {inputs[0].shape(), inputs[1].shape(), inputs[2].shape()};
+  const AttentionBlocks blocks = attention_blocks(form, shapes, tiles);
+  return attention_tiles_nodes(form, inputs, blocks.keys, blocks.queries);
+}
+
+std::vector<TileWay> attention_ways(const AttentionForm& form, bool backward, const InTiles::Operands& operands,
+                                    const tile::TilePreference& tiles) {
   if (form.mask || form.lengths || form.start) return {};
   std::vector<Shape> shapes;
   for (const KernelContext::Operand& one : operands.inputs) shapes.push_back(one.shape);
@@ -161,16 +184,18 @@ std::vector<TileWay> attention_ways(const AttentionForm& form, bool backward, co
     way.op = attention_tiles_gradients_op(form);
     return {way};
   }
-  std::vector<TileWay> ways;
-  const std::int64_t usual = std::max(shapes[0].back(), shapes[2].back()) == kWide ? kKeys : kFewerKeys;
+  const AttentionBlocks usual = attention_blocks(form, shapes, tiles);
+  // Wider heads, and biases, have no registers for more queries.
   const bool several_groups = shapes[0][2] > kQueries && std::max(shapes[0].back(), shapes[2].back()) <= kWide && !form.bias;
-  for (const std::int64_t rows : {kQueries, 2 * kQueries}) {
-    if (rows > kQueries && !several_groups) break;  // wider heads, and biases, have no registers for it
-    for (const std::int64_t keys : {usual, kKeys + kFewerKeys - usual}) {
-      way.op = Ref<const Op>(new AttentionTilesOp(form, keys, rows));
-      way.text = "tiles of " + std::to_string(keys) + " keys" + (rows > kQueries ? " and " + std::to_string(rows) + " queries" : "");
-      ways.push_back(way);
-    }
+  std::vector<AttentionBlocks> all{usual};
+  for (const std::int64_t queries : {kQueries, 2 * kQueries})
+    for (const std::int64_t keys : {kKeys, kFewerKeys})
+      if (const AttentionBlocks one{keys, queries}; one != usual && (queries == kQueries || several_groups)) all.push_back(one);
+  std::vector<TileWay> ways;
+  for (const auto& [keys, queries] : all) {
+    way.op = Ref<const Op>(new AttentionTilesOp(form, keys, queries));
+    way.text = "tiles of " + std::to_string(keys) + " keys" + (queries > kQueries ? " and " + std::to_string(queries) + " queries" : "");
+    ways.push_back(way);
   }
   return ways;
 }

@@ -68,9 +68,10 @@ std::vector<Tensor> widened(std::vector<Tensor> inputs) {
 }
 
 /// Both results, beside those of the plain ops over the same numbers in f32.
-void expect_like_the_plain_ops(const ops::AttentionForm& form, const Inputs& in, const std::string& what, std::int64_t queries = 0) {
+void expect_like_the_plain_ops(const ops::AttentionForm& form, const Inputs& in, const std::string& what,
+                               const ops::AttentionBlocks& blocks = {}) {
   const std::vector<Tensor> given = with({in.q, in.k, in.v}, extras_of(form, in));
-  const std::vector<Tensor> found = ops::attention_tiles_nodes(form, given, 0, queries),
+  const std::vector<Tensor> found = ops::attention_tiles_nodes(form, given, blocks.keys, blocks.queries),
                             wanted = ops::plain_attention(form, widened(given));
   const double tolerance = in.q.dtype() == bf16 ? 1.6e-2 : 2e-3;
   for (std::size_t k = 0; k < 2; ++k) {
@@ -167,11 +168,14 @@ TEST(AttentionTiles, AreTheSameInLargerBlocksAsGeneratedForGpus) {
       if (queries == 256 && p.width > 64) continue;
       const DType dtype = p.heads == 1 ? bf16 : f16;
       for (const ops::AttentionForm& form : kForms)
-        expect_like_the_plain_ops(form, inputs_of(p, dtype, p.batch == 1), text(p) + std::to_string(queries), queries);
+        expect_like_the_plain_ops(form, inputs_of(p, dtype, p.batch == 1), text(p) + std::to_string(queries), {0, queries});
     }
+    if (std::max(p.width, p.features) <= 64)
+      for (const ops::AttentionForm& form : kForms)
+        expect_like_the_plain_ops(form, inputs_of(p, bf16, true), text(p) + "128 of each", {128, 128});
   }
   for (const Problem& p : kProblems)
-    for (const ops::AttentionForm& form : kMoreForms) expect_like_the_plain_ops(form, inputs_of(p, bf16, true), text(p) + "more", 128);
+    for (const ops::AttentionForm& form : kMoreForms) expect_like_the_plain_ops(form, inputs_of(p, bf16, true), text(p) + "more", {0, 128});
   EXPECT_GT(copied, 0);
 }
 
@@ -266,21 +270,28 @@ TEST(AttentionTiles, SpillNothing) {
   if (std::string why; !gpu::nvrtc_available(&why)) GTEST_SKIP() << "skipped: " << why;
   struct Kind {
     int architecture;
-    std::int64_t width, queries;
+    std::int64_t width, keys, queries;
   };
-  for (const auto& [architecture, width, queries] :
-       {Kind{80, 64, 64}, {80, 128, 64}, {90, 64, 64}, {90, 128, 64}, {90, 64, 128}, {90, 128, 128}}) {
+  for (const auto& [architecture, width, keys, queries] : {Kind{80, 64, 64, 64},
+                                                           {80, 128, 64, 64},
+                                                           {90, 64, 0, 64},
+                                                           {90, 128, 0, 64},
+                                                           {90, 64, 0, 128},
+                                                           {90, 64, 128, 128},
+                                                           {90, 128, 0, 128}}) {
     {
-      const tile::Program program = program_of(width, architecture == 80 ? 64 : 0, queries);
+      const tile::Program program = program_of(width, keys, queries);
       const gpu::Generated code = gpu::generate(program, facts_of(program), architecture);
       testing::internal::CaptureStderr();
       const auto used = gpu::figures(gpu::prelude() + code.source, architecture).at(code.name);
-      const std::string what = "sm_" + std::to_string(architecture) + ", width " + std::to_string(width) + ", queries " +
-                               std::to_string(queries) + ", registers " + std::to_string(used.registers);
+      const std::string what = "sm_" + std::to_string(architecture) + ", width " + std::to_string(width) + ", keys " +
+                               std::to_string(keys) + ", queries " + std::to_string(queries) + ", registers " +
+                               std::to_string(used.registers);
       EXPECT_EQ(testing::internal::GetCapturedStderr().find("Potential Performance Loss"), std::string::npos) << what;
       EXPECT_EQ(used.spill_stores, 0u) << what;
       EXPECT_EQ(used.stack_bytes, 0u) << what;
-      RecordProperty("registers_" + std::to_string(architecture) + "_" + std::to_string(width) + "_" + std::to_string(queries),
+      RecordProperty("registers_" + std::to_string(architecture) + "_" + std::to_string(width) + "_" + std::to_string(keys) + "_" +
+                         std::to_string(queries),
                      used.registers);
     }
   }
@@ -356,6 +367,73 @@ TEST(AttentionTiles, StandForNothingWhereBlocksHaveLittleSharedMemory) {
   auto compiled = jit([](const Tensor& x, const Tensor& seen) { return scaled_dot_product_attention(x, x, x, {.mask = seen}); });
   compiled(q, mask).to_host<double>();
   EXPECT_FALSE(names.contains("attention_tiles"));
+}
+
+/// What was measured on an H200 decides there, and nowhere else.
+TEST(AttentionTiles, AreOf128QueriesWhereThatIsFasterOnACard) {
+  using ops::AttentionBlocks;
+  const auto blocks = [](int architecture, const ops::AttentionForm& form, std::int64_t length, std::int64_t width) {
+    const Shape x{1, 2, length, width};
+    return ops::attention_blocks(form, std::vector{x, x, x}, gpu::tiles_for({.architecture = architecture, .multiprocessors = 132}));
+  };
+  const ops::AttentionForm full, causal{.causal = true};
+  for (const std::int64_t length : {4096, 16384}) {
+    EXPECT_EQ(blocks(90, full, length, 128), (AttentionBlocks{128, 128}));
+    EXPECT_EQ(blocks(90, causal, length, 128), (AttentionBlocks{128, 128}));
+    EXPECT_EQ(blocks(90, causal, length, 64), (AttentionBlocks{128, 128}));
+    EXPECT_EQ(blocks(90, full, length, 64), (AttentionBlocks{64, 64}));
+    for (const ops::AttentionForm& form : kMoreForms) EXPECT_EQ(blocks(90, form, length, 128), (AttentionBlocks{128, 64}));
+    EXPECT_EQ(blocks(90, {.causal = true, .window = 512}, length, 128), (AttentionBlocks{128, 64}));
+    EXPECT_EQ(blocks(90, causal, length, 256), (AttentionBlocks{64, 64}));
+    EXPECT_EQ(blocks(90, causal, length, 32), (AttentionBlocks{64, 64}));
+    for (const int architecture : {75, 80, 89}) {
+      EXPECT_EQ(blocks(architecture, causal, length, 128), (AttentionBlocks{128, 64})) << architecture;
+      EXPECT_EQ(blocks(architecture, causal, length, 64), (AttentionBlocks{64, 64})) << architecture;
+    }
+  }
+  EXPECT_EQ(blocks(90, full, 1024, 128), (AttentionBlocks{128, 64}));
+  EXPECT_EQ(blocks(90, causal, 1024, 64), (AttentionBlocks{64, 64}));
+}
+
+/// Whose numbers nobody reads.
+class IdleKernel : public runtime::Kernel {
+ public:
+  void launch(std::span<const runtime::ArgumentSet>, const runtime::LaunchOptions&) const override {}
+  std::string listing() const override { return ""; }
+};
+
+/// The device's own blocks are the first of those that are tried, and what stands for a call that the device does not have.
+TEST(AttentionTiles, BeginWithTheBlocksOfTheDevice) {
+  for (const int architecture : {90, 80}) {
+    const tile::TilePreference tiles = gpu::tiles_for({.architecture = architecture, .multiprocessors = 132});
+    const Shape x{1, 1, 4096, 64}, o{1, 4096, 1, 64}, sums{1, 1, 4096};
+    const auto operand = [](const Shape& shape, DType dtype) { return KernelContext::Operand{shape, dtype, Layout::dense(shape).strides}; };
+    const std::vector<KernelContext::Operand> inputs(3, operand(x, bf16)), outputs{operand(o, bf16), operand(sums, f32)};
+    const std::vector<bool> wanted{true, true};
+    std::vector<std::string> names;
+    for (const TileWay& way : ops::attention_ways({.causal = true, .scale = 0.1}, false, {inputs, outputs, wanted}, tiles))
+      names.push_back(way.text);
+    ASSERT_EQ(names.size(), 4u);
+    EXPECT_EQ(names[0], architecture == 90 ? "tiles of 128 keys and 128 queries" : "tiles of 64 keys");
+    EXPECT_EQ(std::set<std::string>(names.begin(), names.end()),
+              (std::set<std::string>{"tiles of 64 keys", "tiles of 128 keys", "tiles of 64 keys and 128 queries",
+                                     "tiles of 128 keys and 128 queries"}));
+
+    std::set<std::int64_t> rows;  // of the products
+    auto& device = test::QueuedDevice::create();
+    device.preference = tiles;
+    device.make_kernel = [&](const tile::Program& program) {
+      if (program.name == "attention_tiles")
+        for (const tile::Instruction& one : program.instructions)
+          if (one.word == tile::Word::Dot) rows.insert(one.type.shape[0]);
+      return std::make_unique<IdleKernel>();
+    };
+    const test::OnDevice here(device);
+    const Tensor q = drawn(x, bf16), k = drawn({1, 1, 4096, 64}, bf16);
+    auto compiled = jit([](const Tensor& a, const Tensor& b) { return scaled_dot_product_attention(a, b, b, {.causal = true}); });
+    eval(compiled(q, k));
+    EXPECT_EQ(rows, (std::set<std::int64_t>{architecture == 90 ? 128 : 64}));
+  }
 }
 
 TEST(AttentionTiles, SayWhatTheyDoNotDescribe) {
