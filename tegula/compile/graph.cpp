@@ -156,22 +156,6 @@ std::size_t bytes_of(const Item& item) { return static_cast<std::size_t>(numel(i
 int producer_of(const Graph& graph, int i) { return graph[i].is_part() ? graph[i].inputs[0] : i; }
 int result_of(const Graph& graph, int i) { return graph[i].is_part() ? graph[i].as<PartOp>().index() : 0; }
 
-ValuesOf::ValuesOf(const Graph& graph) : graph_(graph) {
-  for (int k = 0; k < graph.size(); ++k) {
-    if (!graph[k].is_part()) continue;
-    const int producer = graph[k].inputs[0];
-    const auto [known, fresh] = parts_.try_emplace(producer);
-    if (fresh) known->second.resize(graph[producer].results.size(), -1);
-    known->second[static_cast<std::size_t>(graph[k].as<PartOp>().index())] = k;
-  }
-}
-
-std::vector<int> ValuesOf::operator()(int i) const {
-  if (graph_[i].results.empty()) return {i};
-  const auto found = parts_.find(i);
-  return found == parts_.end() ? std::vector<int>(graph_[i].results.size(), -1) : found->second;
-}
-
 bool has_check(const Item& item) {
   if (item.role() == Role::Elementwise) return item.as<ElementwiseOp>().has_check();
   if (item.role() == Role::Library) return item.as<LibraryOp>().has_check();

@@ -16,8 +16,6 @@ namespace {
 /// The most slices of one matmul; its program has a pointer for each.
 constexpr std::size_t kMostSlices = 4;
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
 /// `source`, seen within (rows, columns), as rows of columns side by side; the rest of the slice is for whoever knows the tensor.
 std::optional<RowSlice> slice_of(const Layout& source, int axis, std::int64_t rows, std::int64_t columns) {
   const std::int64_t outer = numel(source.shape, 0, axis), count = source.shape[axis],
