@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tegula/compile/graph.h"
+#include "tegula/compile/passes/fusion/topological_order.h"
 #include "tegula/compile/passes/rows/row_product.h"
 #include "tegula/compile/users.h"
 #include "tegula/runtime/device.h"
@@ -66,17 +67,15 @@ class SliceInserters {
   std::vector<InsertedSlice> of(int value, std::int64_t rows, std::int64_t columns);
 
   /// All items, each behind its inputs, and values behind what their slices need.
-  std::vector<int> order() const;
+  std::vector<int> order() const { return order_.sorted(); }
 
  private:
-  Refusal refusal(int inserter, int value, int seen, std::int64_t rows, std::int64_t columns, RowSlice& slice) const;
+  Refusal refusal(int inserter, int value, int seen, std::int64_t rows, std::int64_t columns, RowSlice& slice);
   std::vector<int> needed_by(int inserter, const RowSlice& slice) const;
-  bool depends(std::vector<int> items, int on) const;
 
   const Graph& graph_;
   Users users_;
-  std::vector<std::vector<int>> behind_;  // of each item, further ones that it comes behind
-  int furthest_ = -1;  // the last of those of values
+  TopologicalOrder order_;  // of the items
   std::vector<int> checks_;  // in order
 };
 
