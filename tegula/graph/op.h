@@ -208,7 +208,7 @@ class LibraryOp : public Op {
   Role role() const final { return Role::Library; }
   Numerics numerics() const override { return Numerics::TensorCore; }
   virtual Effect effect() const { return Effect::None; }
-  /// True if a late reader of the result should compute it again, instead of memory being held until then (passes/exchanges.h).
+  /// True if a late reader of the result should compute it again, instead of memory being held until then (passes/gather_anew.h).
   virtual bool makes_anew() const { return false; }
   /// How everything lies around a call.
   struct Setting {

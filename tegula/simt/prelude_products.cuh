@@ -53,8 +53,11 @@ __device__ inline void expect_bytes(unsigned char* counter, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(in_shared(counter)), "r"(bytes) : "memory");
 }
 __device__ inline void arrive(unsigned char* counter) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(in_shared(counter)) : "memory"); }
-/// All threads but the last warp, which copies for them.
-__device__ inline void team_barrier() { asm volatile("bar.sync 1, %0;" :: "r"(static_cast<int>(blockDim.x) - 32) : "memory"); }
+/// All threads but those that copy for them.
+__device__ inline void team_barrier(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
+/// Four warps give registers back until each of their threads has so many; or take them, as soon as there are so many.
+template <int kCount> __device__ inline void leave_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(kCount)); }
+template <int kCount> __device__ inline void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(kCount)); }
 /// The block's barriers by number, of so many threads.
 __device__ inline void wait_at(int number, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory"); }
 __device__ inline void arrive_at(int number, int threads) { asm volatile("bar.arrive %0, %1;" :: "r"(number), "r"(threads) : "memory"); }

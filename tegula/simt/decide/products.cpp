@@ -57,7 +57,7 @@ class Decider {
       p_.rows_place = take(p_.rows_bytes);
     }
     choose_stages();
-    if (p_.rings.empty()) p_.copies_apart = p_.stays = p_.turns = false;
+    if (p_.rings.empty()) p_.copies_apart = p_.stays = p_.turns = p_.behind = false;
     choose_boxes();
     choose_stored();
     p_.blocks = blocks_of_terms(v_, p_);

@@ -70,6 +70,8 @@ struct Operand {
 struct Product {
   DType dtype = DType::bf16;  // in which it multiplies
   bool late = false;  // of warps that multiply as a group: an iteration's products end beside the next one's
+  bool behind = false;  // the same, in turn: it is begun in the next iteration, behind the product `ahead`
+  tile::Id ahead = -1;
   Operand left, right;
 };
 
@@ -95,11 +97,13 @@ struct TensorProducts {
   std::set<tile::Id> absorbed;  // Transposes of these loads
   std::map<tile::Id, TileRingPlan> rings;  // by loop
   std::vector<simt::TensorMap> maps;
-  std::map<tile::Id, tile::Id> in_place;  // by Dot: the value whose registers it adds to
+  std::map<tile::Id, tile::Id>
+      in_place;  // by Dot: the value whose registers it adds to; and of what such a one adds to, computed from that value alone
   bool fit_groups = true;  // wgmma can do all of them
   bool copies_apart = false;  // a warp of its own copies for the others
   bool stays = false;  // then: blocks stay for several instances
   bool turns = false;  // then: groups of four warps multiply in turn
+  bool behind = false;  // then: there is a Product::behind
   std::size_t rows_place = 0, rows_bytes = 0;  // of blocks that stay: among the tiles, what warps store halves as whole rows through
   int blocks = 1;  // of a cluster, which share the terms of the only loop of products
   std::map<tile::Id, StoredTile> stored;  // by Store

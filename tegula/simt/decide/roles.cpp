@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tegula/simt/decide/parts.h"
+#include "tegula/simt/kernel/kernel.h"
 #include "tegula/tile/access_hints.h"
 
 namespace tegula::gpu {
@@ -19,6 +20,10 @@ constexpr bool kUnlessSaid = false;
 
 /// H200, attention of causal scores (B 8, H 16, T 4,096, D 128), 128 queries a block, bf16, TFLOP/s: in turn 516, each group as it comes 480.
 constexpr bool kTurns = true;
+
+/// H200, the same, launches by themselves, the text edited by hand: as printed in turn 496, and where a second product goes on beside the next iteration's first one,
+/// in blocks of 384 threads, 554 (559 where all products of an iteration begin together, 576 where the first iteration stands apart).
+constexpr bool kBehind = true;
 
 /// Words that a thread does by itself, or that nothing is lowered to where products take their operands from shared memory.
 bool is_own(Word word) {
@@ -143,6 +148,70 @@ class Roles {
   bool stays_ = false;
 };
 
+/// The last of two products of a loop, if only the next iteration takes its sums: that one begins it behind its own first product ("FlashAttention-3", Shah et al.,
+/// 2024, section 3.2), so that it goes on while what follows from that one is computed. Nobody but it may read its tile, which stays an iteration longer, nor the
+/// sums before they are added to, but for what computes these element by element.
+class Behind {
+ public:
+  Behind(const Values& values, TensorProducts& products) : v_(values), a_(values.analysis()), p_(products) {}
+
+  void find(Id loop) {
+    const tile::Region& body = v_.at(loop).regions[0];
+    std::vector<Id> products;
+    for (const Id one : body.body)
+      if (p_.all.contains(one)) products.push_back(one);
+    if (products.size() != 2 || !p_.rings.at(loop).apart) return;
+    const Id first = products.front(), last = products.back();
+    Product& product = p_.all.at(last);
+    if (!product.left.in_registers || !product.right.copied || imprecise_terms(v_.at(first)) > 0 || imprecise_terms(v_.at(last)) > 0 ||
+        !p_.in_place.contains(last))
+      return;
+    const Id tile = product.right.value;
+    const Product& other = p_.all.at(first);
+    if (p_.copied.at(tile).loop != loop || other.left.value == tile || other.right.value == tile || a_.users(last).size() != 1) return;
+    const auto result = std::ranges::find_if(body.results, [&](Id one) { return a_.resolve(one) == last; });
+    if (result == body.results.end() || !have_registers(first, last)) return;
+    const Id sums = body.parameters[static_cast<std::size_t>(result - body.results.begin()) + 1];
+    const Id added = a_.resolve(v_.at(last).operands[2]);
+    if (!is_tile(sums) || a_.type(sums).shape != a_.type(last).shape) return;
+    if (added != sums) {
+      const auto at = [&](Id one) { return std::ranges::find(body.body, one); };
+      const bool follows = at(added) != body.body.end() && at(added) > at(first);
+      if (!follows || !tile::is_elementwise(v_.at(added).word) || !is_tile(added) || a_.users(added).size() != 1) return;
+      std::vector<Id> users;
+      find_users(body, sums, users);
+      if (users != std::vector{added}) return;
+      p_.in_place[added] = p_.in_place[last] = sums;
+    }
+    product.behind = p_.behind = true, product.ahead = first;
+  }
+
+ private:
+  /// For sums of both products and the operand of the last one, which is two numbers a register; and as much again as a group of 64 rows needs for addresses.
+  bool have_registers(Id first, Id last) const {
+    constexpr std::int64_t kOther = 56, kGroup = 128, kRows = 64;
+    const auto columns = [&](Id id) { return a_.type(id).shape[1]; };
+    const int team = v_.grid().threads();
+    const std::int64_t blocks = a_.type(last).shape[0] * kGroup / (kRows * team);
+    return team % kGroup == 0 &&
+           blocks * (columns(first) * 3 / 4 + columns(last) / 2) + kOther <= simt::MoveRegisters::beside(team, static_cast<int>(kGroup));
+  }
+  bool is_tile(Id id) const { return v_.spread(id) == Spread::Full && a_.form(id).kind == Form::Kind::None && !v_.renames(id); }
+  /// Of what the loop carries, within the loop: others take what it is at the end.
+  void find_users(const tile::Region& region, Id carried, std::vector<Id>& users) const {
+    const auto is = [&](Id one) { return a_.resolve(one) == carried; };
+    for (const Id id : region.body) {
+      if (std::ranges::any_of(v_.at(id).operands, is)) users.push_back(id);
+      for (const tile::Region& inner : v_.at(id).regions) find_users(inner, carried, users);
+    }
+    if (std::ranges::any_of(region.results, is)) users.push_back(-1);
+  }
+
+  const Values& v_;
+  const Analysis& a_;
+  TensorProducts& p_;
+};
+
 }  // namespace
 
 void decide_roles(const Values& values, TensorProducts& products) {
@@ -153,6 +222,7 @@ void decide_roles(const Values& values, TensorProducts& products) {
   products.copies_apart = (said ? wanted : kUnlessSaid) && roles.fit();
   products.stays = products.copies_apart && roles.stay();
   products.turns = products.copies_apart && roles.take_turns();
+  if (kBehind && products.turns) Behind(values, products).find(products.rings.begin()->first);
 }
 
 }  // namespace tegula::gpu

@@ -62,6 +62,7 @@ class Lines {
     for (const auto& [dot, sum] : all.in_place) in_place.insert(dot);
     if (all.copies_apart)
       line("roles", std::string("a warp copies, the others multiply") + (all.turns ? " in turn" : "") +
+                        (all.behind ? ", an iteration's last product beside the next one's first" : "") +
                         (all.stays ? "; blocks stay for several instances" : ""));
     if (!copied.empty()) line("copied", names(copied) + " into shared memory");
     if (!written.empty()) line("written", names(written) + " into shared memory");

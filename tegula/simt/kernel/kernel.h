@@ -104,6 +104,8 @@ struct For {
     std::size_t counters = 0;  // then: where a counter for each stage lies among the tiles
     bool apart = false;  // then: each tile has such counters, and comes anew where FreeTile says so
     bool turns = false;  // groups of four warps multiply in turn
+    bool behind =
+        false;  // then: an iteration's last product is begun in the next one, and the scope behind the loop begins that of the last one
   };
   struct OfProgram {
     std::set<tile::Id> moving;  // pointers whose tiles never meet in two iterations
@@ -131,6 +133,7 @@ struct Barrier {
   /// Team: all but the warps that copy for the others (Kernel::copiers).
   enum class Kind : std::uint8_t { Block, Cluster, ClusterArrive, ClusterWait, Team, Warp };
   Kind kind = Kind::Block;
+  int threads = 0;  // of a team
   bool frees_ring = true;  // nobody reads the ring behind it, unless a loop that uses it is open
 };
 /// Warps meet at one of the block's numbered barriers: when `threads` of them are there, those that wait go on; the others go on at once (bar.sync, bar.arrive).
@@ -139,6 +142,19 @@ struct NumberedBarrier {
   int threads = 0;
   bool waits = true;
   static constexpr int kFirstTurn = 2;  // 0 is the block's, 1 is the team's; these are the turns of the groups (passes/split_roles.h)
+};
+/// Groups of four warps give registers back, or take what others gave back, until each of their threads has so many (setmaxnreg). All of a group do so.
+struct MoveRegisters {
+  int count = 0;
+  bool takes = false;
+  static constexpr int kAll = 65536, kStep = 8, kLeast = 24, kMost = 240;  // of a multiprocessor; counts are multiples of the step
+  /// What a block of so many threads begins with, for each of them.
+  static constexpr int at_first(int threads) { return kAll / threads / kStep * kStep; }
+  /// What `threads` can have where so many others of their block keep the least.
+  static constexpr int beside(int threads, int others) {
+    const int each = (at_first(threads + others) * (threads + others) - others * kLeast) / threads / kStep * kStep;
+    return each < kMost ? each : kMost;
+  }
 };
 /// Threads leave the kernel's work to the launch behind, or wait for the launch ahead.
 struct AwaitLaunchAhead {};
@@ -304,6 +320,7 @@ struct MultiplyTile {
   Condition registers;  // of the left operand, if it is not in shared memory: four, as MultiplyFragments has them
   Side left, right;
   bool fresh = false;  // what the sums were before counts for nothing
+  bool behind = false;  // of tiles of the iteration before (AwaitTile)
 };
 /// Before the first of several MultiplyTiles; behind them; until all but the last `unfinished` of such groups are done.
 struct BeginProducts {};
@@ -323,12 +340,15 @@ struct CopyTile {
   std::size_t box_bytes = 0, counters = 0;  // where it comes as boxes; and apart: where its counters lie among the tiles
   Block body;
 };
-/// From here on what was copied ahead for this iteration is read; and from here on threads do not read it any more.
+/// From here on what was copied ahead for this iteration is read; and from here on threads do not read it any more. `behind`: for the one before, if there was
+/// one, which the variable `begun` says by 1.
 struct AwaitTile {
   tile::Id load = -1;
+  bool behind = false;
 };
 struct FreeTile {
   tile::Id load = -1;
+  bool behind = false;
 };
 /// The tile in the registers of `source` in those of `target`, where it lies otherwise. `to` names elements by their numbers in `from`; they are 2^bits.
 struct Convert {
@@ -377,12 +397,12 @@ inline constexpr bool kIsKind<T, std::variant<Kinds...>> = (std::is_same_v<T, Ki
 struct Statement {
   using What =
       std::variant<Origin, Note, Declare, Assign, Keep, Unused, Loop, EachOfVector, Box<For>, Branch, Scope, Leave, Barrier,
-                   NumberedBarrier, AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence, Box<WriteInOrder>,
-                   Report, Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies, BeginCounters,
-                   EndCounters, ExpectBytes, Arrive, Box<CopyBox>, AwaitBytes, Box<StoreBox>, CloseStores, AwaitStores, Combine, SendWide,
-                   BeginExchange, Scan, Sort, Box<Shuffle>, ReadMatrices, WriteMatrices, PackFragment, Box<MultiplyFragments>,
-                   Box<MultiplyTile>, BeginProducts, CloseProducts, AwaitProducts, FenceTiles, CopyTile, AwaitTile, FreeTile, Box<Convert>,
-                   Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
+                   NumberedBarrier, MoveRegisters, AwaitLaunchAhead, Box<LoadWide>, Box<StoreWide>, StoreOne, Box<Atomic>, Fence,
+                   Box<WriteInOrder>, Report, Box<Show>, Box<Philox>, CopyAsync, AwaitCopies, Box<CopyAhead>, CloseCopies, WaitForCopies,
+                   BeginCounters, EndCounters, ExpectBytes, Arrive, Box<CopyBox>, AwaitBytes, Box<StoreBox>, CloseStores, AwaitStores,
+                   Combine, SendWide, BeginExchange, Scan, Sort, Box<Shuffle>, ReadMatrices, WriteMatrices, PackFragment,
+                   Box<MultiplyFragments>, Box<MultiplyTile>, BeginProducts, CloseProducts, AwaitProducts, FenceTiles, CopyTile, AwaitTile,
+                   FreeTile, Box<Convert>, Reduced, Touch, MeetCluster, UseRing, OpenRing, UseScratch>;
   template <class T>
   static constexpr bool kBoxed = kIsKind<Box<T>, What>;
   What what;
@@ -442,7 +462,8 @@ struct Kernel {
   bool many_sets = false, guarded = false, one_axis = false;
   bool lets_next_begin = false;
   int walkers = 0;  // blocks that go over all instances in turn; 0: a block, or a cluster, for each instance
-  int copiers = 0;  // threads behind the others that copy for them
+  int copiers =
+      0;  // threads behind the others, of which the first copies for them: a warp, or a group of four that gives registers to the others
   bool stays = false;  // then: blocks stay, each takes every instance that is so many blocks further than its last
   std::vector<KernelParameter> parameters;
   std::vector<TensorMap> maps;  // that it takes behind its arguments

@@ -118,6 +118,11 @@ void Lowering::loop(Id id) {
   const DeferredSums& deferred = decided_.deferred.at(id);
   for (std::size_t k = 0; k < deferred.size(); ++k) begin_carried(body.parameters[k + 1], self.operands[k + 3], deferred[k]);
   await_tiles();
+  const auto each_behind = [&](const std::function<void(Id, const Product&)>& f) {
+    for (const auto& [dot, product] : decided_.products.all)
+      if (product.behind && std::ranges::find(body.body, dot) != body.body.end()) f(dot, product);
+  };
+  each_behind([&](Id dot, const Product& product) { begin_behind(dot, product); });
   const RingPlan& ring = decided_.rings.at(id);
   const Id induction = body.parameters[0];
   simt::For loop{.type = simt::type_of(a_.type(induction)),
@@ -135,6 +140,7 @@ void Lowering::loop(Id id) {
       plan.counters = tiles->second.counters;
       plan.apart = tiles->second.apart;
       plan.turns = decided_.products.turns;
+      plan.behind = decided_.products.behind;
     }
     for (const Id address : tiles->second.addresses) plan.addresses.push_back({variable(address), at(address).where});
     loop.program->tiles = std::move(plan);
@@ -162,6 +168,9 @@ void Lowering::loop(Id id) {
   keep_parts_apart(body, loop.body);
   add(std::move(loop));
   if (late) add(simt::AwaitProducts{0}), keep_sums();
+  each_behind([&](Id dot, const Product& product) {
+    within(begun(), [&] { product_behind(dot, product), add(simt::AwaitProducts{0}), add(simt::Keep{variable(dot)}); });
+  });
   --repeats_, open_rings_ -= copies;
   if (shares) gather_sums(id);
   for (const auto& one : deferred) {

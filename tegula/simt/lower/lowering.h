@@ -204,7 +204,15 @@ class Lowering : private Values {
   void share_iterations(Id loop, simt::For& iterations);
   void gather_sums(Id loop);
   // ---- products.cpp
-  void pack_left(const Product& product, std::int64_t steps);
+  const std::pair<const Id, Product>* behind(Id ahead) const;
+  void product_behind(Id id, const Product& product);
+  static Expression begun() { return simt::binary("begun", "==", 1); }
+  void begin_behind(Id id, const Product& product);
+  Name packed_left(Id id, const Product& product) const { return product.behind ? Name("a", id) : Name("a"); }
+  std::int64_t steps_of(Id id, const Product& product) const;
+  void declare_packed(Id id, const Product& product);
+  Expression left_part(const Product& product, std::int64_t part) const;
+  void pack_left(Id id, const Product& product, const std::function<Expression(std::int64_t)>& part);
 
   // ---- shared.cpp: words that go through shared memory as a whole.
   void reduce_shared(Id id);

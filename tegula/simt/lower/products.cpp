@@ -259,6 +259,9 @@ Expression Lowering::matrix_place(const Operand& operand, bool is_left) const {
 void Lowering::tensor_product(Id id, const Product& product) {
   const tile::Instruction& self = at(id);
   origin(id);
+  if (product.behind) {  // the next iteration begins it
+    return within({}, [&] { pack_left(id, product, [&](std::int64_t part) { return left_part(product, part); }); });
+  }
   if (!decided_.products.in_place.contains(id)) {
     declare(id);
     if (!begins_anew(id)) assign_all(id, self.operands[2]);
@@ -268,8 +271,41 @@ void Lowering::tensor_product(Id id, const Product& product) {
   for (const Operand* const one : {&product.left, &product.right})
     if (comes_apart(*one)) add(simt::AwaitTile{one->value});
   within({}, [&] { grid_.groups ? group_steps(id, product) : product_steps(id, product); });
+  const auto* const other = behind(id);
+  if (other) {
+    add(simt::Branch{
+        .when = begun(), .then = block_of([&] { product_behind(other->first, other->second); }), .otherwise = {simt::CloseProducts{}}});
+    add(simt::AwaitProducts{1});
+    add(simt::Keep{variable(id)});
+  }
   for (const Operand* const one : {&product.left, &product.right})
     if (comes_apart(*one) && decided_.products.copied.at(one->value).last == id) add(simt::FreeTile{one->value});
+  if (!other) return;
+  add(simt::AwaitProducts{0});  // which a pass moves to where its sums are needed (split_roles)
+  add(simt::Keep{variable(other->first)});
+  add(simt::FreeTile{other->second.right.value, true});
+}
+
+/// The product that is begun behind this one.
+auto Lowering::behind(Id ahead) const -> const std::pair<const Id, Product>* {
+  for (const auto& one : decided_.products.all)
+    if (one.second.behind && one.second.ahead == ahead) return &one;
+  return nullptr;
+}
+/// Of the iteration before, where there was one.
+void Lowering::product_behind(Id id, const Product& product) {
+  add(simt::AwaitTile{product.right.value, true});
+  within({}, [&] { group_steps(id, product); });
+}
+/// Before the loop: its left operand, of no iteration.
+void Lowering::begin_behind(Id id, const Product& product) {
+  declare_packed(id, product);
+  within({}, [&] {
+    declare("none", simt::computed(DType::f32), {2});
+    add(simt::Loop{
+        .name = "k", .end = 2, .unroll = 0, .body = block_of([&] { assign(simt::element("none", "k"), simt::number(0.0, DType::f32)); })});
+    pack_left(id, product, [](std::int64_t) { return Expression("none"); });
+  });
 }
 
 /// Whether the sums of four warps' product begin with zeros, which its first step then is told.
@@ -339,31 +375,39 @@ void Lowering::product_steps(Id id, const Product& product) {
   });
 }
 
+std::int64_t Lowering::steps_of(Id id, const Product& product) const {
+  return a_.type(at(id).operands[0]).shape[1] * static_cast<std::int64_t>(size_of(product.dtype)) / 32;
+}
 /// The fragments of a left operand that threads hold, of all steps: they stay as they are until the products are over.
-void Lowering::pack_left(const Product& product, std::int64_t steps) {
-  const Name from = variable(product.left.value);
-  const std::int64_t blocks = grid_.row_steps / 2;
-  declare("a", simt::packed(product.dtype, 2), {steps, blocks, 4});
-  const auto pack = [&] {  // two parts of eight columns are a step
+void Lowering::declare_packed(Id id, const Product& product) {
+  declare(packed_left(id, product), simt::packed(product.dtype, 2), {steps_of(id, product), grid_.row_steps / 2, 4});
+}
+/// Two parts of eight columns are a step.
+Expression Lowering::left_part(const Product& product, std::int64_t part) const {
+  return simt::element(variable(product.left.value), Expression("m") * 2 + part % 2, Expression("step") * 2 + part / 2);
+}
+void Lowering::pack_left(Id id, const Product& product, const std::function<Expression(std::int64_t)>& source) {
+  const std::int64_t steps = steps_of(id, product), blocks = grid_.row_steps / 2;
+  const Name to = packed_left(id, product);
+  const auto pack = [&] {
     for (std::int64_t part = 0; part < 4; ++part)
-      add(simt::PackFragment{.source = simt::element(from, Expression("m") * 2 + part % 2, Expression("step") * 2 + part / 2),
-                             .target = simt::element("a", "step", "m", part)});
+      add(simt::PackFragment{.source = source(part), .target = simt::element(to, "step", "m", part)});
   };
   add(simt::Loop{.name = "step", .end = steps, .unroll = 0, .body = block_of([&] {
                                                               add(simt::Loop{
                                                                   .name = "m", .end = blocks, .unroll = 0, .body = block_of(pack)});
                                                             })});
-  add(simt::Keep{"a"});
+  add(simt::Keep{to});
 }
 
 /// Four warps multiply what lies in shared memory, 64 rows at a time.
 void Lowering::group_steps(Id id, const Product& product) {
   const Shape& sums = at(id).type.shape;
   const auto size = static_cast<std::int64_t>(size_of(product.dtype));
-  const std::int64_t steps = a_.type(at(id).operands[0]).shape[1] * size / 32, groups = grid_.row_threads / 32;
+  const std::int64_t steps = steps_of(id, product), groups = grid_.row_threads / 32;
   const simt::Type bytes = simt::pointer_to({.kind = simt::Type::Kind::Byte});
   if (!product.left.in_registers) let(bytes, "left", tile_begin(product.left));
-  let(bytes, "right", tile_begin(product.right));
+  let(bytes, "right", product.behind ? copied_begin(product.right.value, "stage_behind") : tile_begin(product.right));
   // Of the group's first row: 64 rows are 64 of `pitch` bytes, or a strip.
   const Expression group = simt::group(Expression("tr") / 64);
   const auto side = [&](const Operand& operand, Expression place, Expression block) {
@@ -388,10 +432,11 @@ void Lowering::group_steps(Id id, const Product& product) {
           .columns = static_cast<int>(sums[1]),
           .upper = simt::element(to, Expression("m") * 2),
           .lower = simt::element(to, Expression("m") * 2 + 1),
-          .registers = packs ? When(simt::element("a", "step", "m")) : When(),
+          .registers = packs ? When(simt::element(packed_left(id, product), "step", "m")) : When(),
           .left = packs ? simt::MultiplyTile::Side() : side(product.left, "left", simt::group(Expression("m") * groups + group)),
           .right = side(product.right, "right", 0),
-          .fresh = fresh});
+          .fresh = fresh,
+          .behind = product.behind});
     };
     const auto each_row = [&] { add(simt::Loop{.name = "m", .end = grid_.row_steps / 2, .unroll = 0, .body = block_of(rows)}); };
     add(simt::Loop{.name = "step", .begin = begin, .end = end, .unroll = 0, .body = block_of(each_row)});
@@ -413,17 +458,22 @@ void Lowering::group_steps(Id id, const Product& product) {
     }
     return;
   }
-  if (packs) pack_left(product, steps);
+  if (packs && !product.behind) {
+    declare_packed(id, product);
+    pack_left(id, product, [&](std::int64_t part) { return left_part(product, part); });
+  }
   if (begins_anew(id)) {
     add(simt::BeginProducts{});
     multiply(variable(id), 0, 1, true);
     if (steps > 1) multiply(variable(id), 1, steps, false);
   } else {
     if (!product.late) add(simt::Keep{variable(id)});
+    if (product.behind) add(simt::Keep{packed_left(id, product)});
     add(simt::BeginProducts{});
     multiply(variable(id), 0, steps, false);
   }
   add(simt::CloseProducts{});
+  if (product.behind || behind(id)) return;  // who is awaited where
   add(simt::AwaitProducts{product.late ? 1 : 0});
   if (!product.late) add(simt::Keep{variable(id)});
 }

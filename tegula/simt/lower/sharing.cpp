@@ -13,7 +13,7 @@ void Lowering::shared_loop(const SharedLoop& loop) {
   const Spread own = loop.spread;
   std::vector<Id> taken;
   for (const Id id : loop.ids) {
-    if (loop.kept.contains(id)) declare(id);
+    if (loop.kept.contains(id) && !decided_.products.in_place.contains(id)) declare(id);
     taken.insert(taken.end(), at(id).operands.begin(), at(id).operands.end());
   }
   loops(own, a_.type(loop.ids.front()).shape, Step::Elements, taken, [&] {

@@ -186,8 +186,21 @@ void Cluster::come_to(Warp& warp, int number, int threads, bool waits) {
     if (other.block == warp.block && other.wait == Warp::Wait::Number && other.number == number) other.wait = Warp::Wait::Nothing;
 }
 
-/// Somebody has come to a barrier that nobody waits at any more.
+void Cluster::move_registers(const Warp& warp, const MoveRegisters& registers) {
+  const auto index = static_cast<std::size_t>(&warp - warps_.data());
+  const int first = MoveRegisters::at_first(kernel_.threads());
+  int& held = registers_.try_emplace(index, first).first->second;
+  const bool grows = registers.count > held,
+             counts = registers.count % MoveRegisters::kStep == 0 && registers.count >= MoveRegisters::kLeast;
+  if (warp.mask != warp.alive || !counts || (registers.count != held && grows != registers.takes)) found_apart(warp);
+  spare_registers_[warp.block] += (held - registers.count) * kLanes;
+  held = registers.count;
+}
+
+/// Somebody has come to a barrier that nobody waits at any more, or waits for registers that nobody has given back.
 void Cluster::found_left() {
+  for (const auto& [block, spare] : spare_registers_)
+    if (spare < 0) found_apart(warps_[static_cast<std::size_t>(block * warps_of_block_)]);
   for (const auto& [place, meeting] : meetings_)
     if (meeting.threads > 0) found_apart(warps_[static_cast<std::size_t>(place.first * warps_of_block_)]);
 }
@@ -366,7 +379,7 @@ bool Cluster::run(std::uint32_t first_block) {
   random_.seed(options_.order + first_block);
   memory_.begin_cluster(first_block);
   arrivals_.begin_cluster(), departures_.begin_cluster();
-  meetings_.clear();
+  meetings_.clear(), registers_.clear(), spare_registers_.clear();
   exchanges_.assign(static_cast<std::size_t>(kernel_.cluster), std::vector<Exchange>(code_.exchanges.size() + 1));
   std::vector<Warp*> order;
   for (std::size_t i = 0; i < warps_.size(); ++i) {

@@ -33,6 +33,8 @@ class Cluster {
   void meet_warp(const Warp& warp);
   /// The warp comes to the block's barrier of that number, where `threads` are awaited, and waits for them or goes on.
   void come_to(Warp& warp, int number, int threads, bool waits);
+  /// Registers that warps give back are there for those of their block that take some, whichever comes first.
+  void move_registers(const Warp& warp, const MoveRegisters& registers);
   /// Copies arrive at once, or when they are waited for.
   void begin_copies(Warp& warp, const Access& to, const std::uint64_t* from, const std::int64_t* there);
   void close_copies(Warp& warp);
@@ -96,6 +98,8 @@ class Cluster {
   std::vector<Warp> warps_;
   std::vector<std::vector<Exchange>> exchanges_;  // per block
   std::map<std::pair<int, int>, Meeting> meetings_;  // by block and number
+  std::map<std::size_t, int> registers_;  // of a thread, by warps that have moved some
+  std::map<int, int> spare_registers_;  // by block
   int warps_of_block_;
   std::minstd_rand random_;
 };

@@ -224,4 +224,8 @@ void Translator::operator()(const NumberedBarrier& barrier) {
   });
 }
 
+void Translator::operator()(const MoveRegisters& registers) {
+  native([registers](Cluster& cluster, Warp& warp) { cluster.move_registers(warp, registers); });
+}
+
 }  // namespace tegula::simt

@@ -55,6 +55,7 @@ class Translator {
   void operator()(const Leave&) { add({.what = Instruction::What::Leave}); }
   void operator()(const Barrier& barrier);
   void operator()(const NumberedBarrier& barrier);
+  void operator()(const MoveRegisters& registers);
   void operator()(const AwaitLaunchAhead&) {}
   void operator()(const Touch&) { unknown("a mark of memory that a pass should have replaced"); }
   void operator()(const MeetCluster&) { unknown("a mark of the cluster that a pass should have replaced"); }

@@ -20,11 +20,14 @@ const Type kInt = computed(DType::i32);
 Expression lane() { return group(binary(thread_index(), "&", kWarp - 1)); }
 Expression computes(const Kernel& kernel) { return Expression("threadIdx.x") < kernel.team(); }
 
-/// A product of groups of four warps, which has been awaited.
+/// A product of groups of four warps.
 bool is_product(const Statement& statement) {
   bool found = false;
-  if (const auto* const scope = statement.as<Scope>())
-    for_each_statement(scope->body, [&](const Statement& one) { found = found || one.as<CloseProducts>() != nullptr; });
+  const auto* const scope = statement.as<Scope>();
+  const auto* const branch = statement.as<Branch>();
+  if (scope || branch)
+    for_each_statement(scope ? scope->body : branch->then,
+                       [&](const Statement& one) { found = found || one.as<CloseProducts>() != nullptr; });
   return found;
 }
 
@@ -68,12 +71,21 @@ class Splitter : AheadLoop {
   }
   /// Of the others, with what stands behind the loop.
   void compute(Block rest, Block& out) {
+    if (tiles_.behind)
+      for (const char* const name : {"begun", "stage_behind", "parity_behind"})
+        out.push_back(Declare{.what = {name, kInt, {}}, .value = 0});
     if (tiles_.turns) begin_turns(out);
     if (late()) out.push_back(Declare{.what = {"behind", kInt, {}}, .value = -1});
-    if (tiles_.turns) take_turns();
+    if (tiles_.turns) tiles_.behind ? take_turns_together() : take_turns();
     Block ahead, behind;
     if (tiles_.apart) {
-      await_apart();
+      await_apart(loop_.body);
+      if (tiles_.behind) {
+        await_late();
+        behind.push_back(Assign{.target = "begun", .value = 1});
+        behind.push_back(Assign{.target = "stage_behind", .value = "stage"});
+        behind.push_back(Assign{.target = "parity_behind", .value = "parity"});
+      }
     } else {
       ahead.push_back(AwaitBytes{.counter = full(tiles_.counters, "stage"), .parity = "parity"});
       if (late()) behind.push_back(leave_behind()), behind.push_back(Assign{.target = "behind", .value = "stage"});
@@ -84,6 +96,13 @@ class Splitter : AheadLoop {
     const bool was_late = late();
     loop_.program->tiles = {};
     out.push_back(std::move(loop_));
+    if (tiles_.behind) {
+      Block last{std::move(rest.front())};
+      rest.erase(rest.begin());
+      await_apart(last);
+      out.push_back(await_turn());
+      out.push_back(std::move(last.front()));
+    }
     if (tiles_.turns) end_turns(out);
     bool left = !was_late;
     for (Statement& statement : rest) {
@@ -110,16 +129,61 @@ class Splitter : AheadLoop {
     return Statement(Arrive{free(tiles_.counters, "behind")}, binary(binary(lane(), "==", 0), "&&", binary("behind", ">=", 0)));
   }
   /// Puts waits and arrivals in place of the marks.
-  void await_apart() {
+  void await_apart(Block& block) const {
     const auto counters = [&](tile::Id load) { return std::ranges::find(copies_, load, &CopyTile::load)->counters; };
-    for (Statement& statement : loop_.body) {
-      if (const auto* const wait = statement.as<AwaitTile>())
-        statement = AwaitBytes{.counter = full(counters(wait->load), "stage"), .parity = "parity"};
-      else if (const auto* const freed = statement.as<FreeTile>()) statement = leave(counters(freed->load));
+    for (Statement& statement : block) {
+      auto* const branch = statement.as<Branch>();
+      if (branch && branch->when == begun()) {
+        await_apart(branch->then);
+      } else if (const auto* const wait = statement.as<AwaitTile>()) {
+        const char *const stage = wait->behind ? "stage_behind" : "stage", *const parity = wait->behind ? "parity_behind" : "parity";
+        statement = AwaitBytes{.counter = full(counters(wait->load), stage), .parity = parity};
+      } else if (const auto* const freed = statement.as<FreeTile>()) {
+        if (!freed->behind) statement = leave(counters(freed->load));
+        else statement = Statement(Arrive{free(counters(freed->load), "stage_behind")}, binary(binary(lane(), "==", 0), "&&", begun()));
+      }
     }
   }
+  static Expression begun() { return binary("begun", "==", 1); }
+  /// Moves the wait for the product of the iteration before, with what stands behind it, to where its sums or its operand are named next.
+  void await_late() {
+    Block& body = loop_.body;
+    auto wait = std::ranges::find_if(body, [](const Statement& one) {
+      const auto* const awaits = one.as<AwaitProducts>();
+      return awaits && awaits->unfinished == 0;
+    });
+    constexpr std::ptrdiff_t kLength = 3;  // the wait, what keeps the sums, and the arrival
+    std::set<std::string> busy;
+    for (auto one = body.begin(); one != wait; ++one)
+      for_each_block(*one, [&](const Block& inner) {
+        for_each_statement(inner, [&](const Statement& each) {
+          const auto* const product = each.as<MultiplyTile>();
+          if (product && product->behind) busy.insert({product->upper.name.str(), product->registers->name.str()});
+        });
+      });
+    auto to = wait + kLength;
+    while (to != body.end() && !names(*to, busy)) ++to;
+    std::rotate(wait, wait + kLength, to);
+  }
+  /// Whether the statement, or one within, names one of the registers.
+  static bool names(const Statement& statement, const std::set<std::string>& registers) {
+    bool found = false;
+    const auto look = [&](const Statement& one) {
+      for_each_expression(one, [&](const Expression& whole) {
+        for_each_part(whole, [&](const Expression& e) {
+          using Kind = Expression::Kind;
+          const bool named = e.kind == Kind::Name || e.kind == Kind::Held || e.kind == Kind::Element;
+          found = found || (named && registers.contains(e.name.str()));
+        });
+      });
+    };
+    look(statement);
+    for_each_block(statement, [&](const Block& inner) { for_each_statement(inner, look); });
+    return found;
+  }
 
-  // ---- Turns: a group has its own at barrier kFirstTurn + group, from its second product of an iteration to the first one of the next iteration.
+  // ---- Turns: a group has its own at barrier kFirstTurn + group, from its second product of an iteration to the first one of the next iteration; where that begins
+  // both (For::Tiles::behind), until they are on their way.
   int groups() const { return kernel_.team() / kGroup; }
   static Expression turn_of(Expression which) { return Expression(NumberedBarrier::kFirstTurn) + std::move(which); }
   Expression next_group() const { return group(group(Expression("group") + 1) % groups()); }
@@ -131,7 +195,7 @@ class Splitter : AheadLoop {
     out.push_back(Note{"Groups of four warps multiply in turn."});
     out.push_back(Declare{.what = {"group", kInt, {}}, .value = thread_index() / kGroup, .constant = true});
     out.push_back(give_turn(binary("group", "==", groups() - 1)));  // the first one begins
-    out.push_back(await_turn());
+    if (!tiles_.behind) out.push_back(await_turn());
   }
   /// A group gives the turn to the next one behind the first product, and has it again before the second one.
   void take_turns() {
@@ -148,6 +212,19 @@ class Splitter : AheadLoop {
       }
       body.push_back(std::move(statement));
       if (multiplies && products == 1) body.push_back(give_turn());
+    }
+    loop_.body = std::move(body);
+  }
+  void take_turns_together() {
+    Block body;
+    body.reserve(loop_.body.size() + 2);
+    int products = 0;
+    for (Statement& statement : loop_.body) {
+      const bool multiplies = is_product(statement);
+      products += multiplies;
+      if (multiplies && products == 1) body.push_back(await_turn());
+      body.push_back(std::move(statement));
+      if (multiplies && products == 2) body.push_back(give_turn());
     }
     loop_.body = std::move(body);
   }
@@ -197,6 +274,10 @@ void split_roles(Kernel& kernel) {
   Splitter splitter(kernel, std::move(*at->as<For>()));
   kernel.begin = splitter.begin();
   Block copying{Note{"Copies for the others."}, Branch{.when = binary("threadIdx.x", "==", kernel.team()), .then = splitter.copying()}};
+  if (kernel.copiers == kGroup) {
+    own.insert(own.begin(), MoveRegisters{.count = MoveRegisters::beside(kernel.team(), kernel.copiers), .takes = true});
+    copying.insert(copying.begin() + 1, MoveRegisters{.count = MoveRegisters::kLeast});
+  }
   splitter.compute(std::move(behind), own);
   both.push_back(Branch{.when = computes(kernel), .then = std::move(own), .otherwise = std::move(copying), .of_program = true});
   kernel.body = std::move(both);
@@ -207,9 +288,9 @@ void name_team_barriers(Kernel& kernel) {
   for (Statement& statement : kernel.body) {
     auto* const branch = statement.as<Branch>();
     if (!branch || !(branch->when == computes(kernel))) continue;
-    for_each_statement(branch->then, [](Statement& one) {
+    for_each_statement(branch->then, [&](Statement& one) {
       auto* const barrier = one.as<Barrier>();
-      if (barrier && barrier->kind == Barrier::Kind::Block) barrier->kind = Barrier::Kind::Team;
+      if (barrier && barrier->kind == Barrier::Kind::Block) barrier->kind = Barrier::Kind::Team, barrier->threads = kernel.team();
     });
   }
 }

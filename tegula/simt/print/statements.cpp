@@ -135,11 +135,12 @@ class Printer {
       case Barrier::Kind::Cluster: return line("cluster_barrier()");
       case Barrier::Kind::ClusterArrive: return line("cluster_arrive()");
       case Barrier::Kind::ClusterWait: return line("cluster_wait()");
-      case Barrier::Kind::Team: return line("team_barrier()");
+      case Barrier::Kind::Team: return line("team_barrier(", barrier.threads, ")");
       case Barrier::Kind::Warp: return line("__syncwarp()");
     }
   }
   void operator()(const NumberedBarrier& one) { line(one.waits ? "wait_at(" : "arrive_at(", one.number, ", ", one.threads, ")"); }
+  void operator()(const MoveRegisters& one) { line(one.takes ? "take_registers<" : "leave_registers<", one.count, ">()"); }
   void operator()(const AwaitLaunchAhead&) { line("await_launch_ahead()"); }
 
   // ---- Memory of tensors.

@@ -12,7 +12,7 @@ namespace tegula::simt {
 
 namespace {
 
-constexpr int kWarp = 32, kInstances = 2;
+constexpr int kWarp = 32, kGroup = 128, kInstances = 2;
 
 /// What a thread does that concerns the other role.
 struct Event {
@@ -68,8 +68,10 @@ class Follower : Numbers {
     } else if (const auto* arrive = statement.as<Arrive>()) {
       if (const std::int64_t arrivals = arrivals_of(statement); arrivals > 0) say(What::Arrive, arrive->counter, arrivals);
     } else if (const auto* product = statement.as<MultiplyTile>()) {
+      iteration_ -= product->behind;
       if (!product->registers) say(What::Take, product->left.place, 0);
       say(What::Take, product->right.place, 0);
+      iteration_ += product->behind;
     } else if (statement.as<CloseProducts>()) {
       events_.push_back({.what = What::CloseProducts});
     } else if (const auto* awaited = statement.as<AwaitProducts>()) {
@@ -216,10 +218,34 @@ class Pair {
   int products_ = 0, done_ = 0, known_done_ = 0;  // groups that are closed; that are done; that who copies knows to be
 };
 
+/// Registers that threads take are there once others have given theirs back.
+void check_registers_moved(const Kernel& kernel, std::set<std::string>& faults) {
+  std::int64_t all = 0;
+  int moves = 0;
+  const auto add = [&](const Block& block, int threads) {
+    for_each_statement(block, [&](const Statement& one) {
+      const auto* const registers = one.as<MoveRegisters>();
+      if (!registers) return;
+      ++moves, all += std::int64_t{threads} * registers->count;
+      if (threads % kGroup != 0 || one.when) faults.insert("some of a group of four warps move registers without the others");
+      if (registers->takes != (registers->count > MoveRegisters::at_first(kernel.threads())))
+        faults.insert("threads take registers that they have, or give back what they need");
+    });
+  };
+  for (const Statement& statement : kernel.body) {
+    const auto* const branch = statement.as<Branch>();
+    if (branch && branch->when == (Expression("threadIdx.x") < kernel.team()))
+      add(branch->then, kernel.team()), add(branch->otherwise, kernel.copiers);
+  }
+  if (moves > 0 && (moves != 2 || all > std::int64_t{kernel.threads()} * MoveRegisters::at_first(kernel.threads())))
+    faults.insert("threads take more registers than others give back");
+}
+
 }  // namespace
 
 void check_roles(const Kernel& kernel, std::set<std::string>& faults) {
   if (kernel.copiers == 0) return;
+  check_registers_moved(kernel, faults);
   const Follower copies(kernel, true), computes(kernel, false);
   for (const bool copies_first : {true, false}) Pair(copies, computes, faults).run(copies_first);
 }
