@@ -140,6 +140,8 @@ JitState::JitState(Line where, JitOptions options) : impl_(std::make_unique<Impl
   if (options.signatures < 0) {
     throw Error({.op = "jit", .got = std::to_string(options.signatures) + " signatures", .expected = "at least one", .where = where});
   }
+  if (options.exact < 0)
+    throw Error({.op = "jit", .got = std::to_string(options.exact) + " exact", .expected = "at least none", .where = where});
   impl_->options = options;
   impl_->where = where;
 }
@@ -223,7 +225,7 @@ Entry& JitState::Impl::make_entry(std::span<const Tensor> args, const Body& body
   for (std::size_t i = 0; i < r.sources.size(); ++i) graph.leaves[i].steady = is_steady(r, r.sources[i]);
   Identities identities{{}, r.reading.constants};
   for (const Source& source : r.sources) identities.leaves.push_back(identity_of(r, source));
-  SizeHistory::Seen& seen = sizes.of(args, kind);
+  SizeHistory::Seen& seen = sizes.of(args, kind, static_cast<std::size_t>(options.exact));
   entry->executable = compile(std::move(graph), device, identities, kept, seen.ladder(signature, r.reading.order, device));
   seen.made(signature, entry->executable->plan().extents);
   keep(std::move(entry));

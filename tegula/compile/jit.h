@@ -14,6 +14,9 @@ namespace tegula {
 struct JitOptions {
   /// The number of signatures kept, least recently used dropped first. 0: as many as hold 1 GiB between calls, at least eight.
   int signatures = 0;
+  /// The number of signatures, the first ones, whose plans know every size, where kernels take long to be made; plans of later ones know some
+  /// (docs/design.md, "Signatures"), and their sums may end in other last bits. A function whose sizes are known beforehand says how many there are.
+  int exact = 2;
 };
 
 namespace compile {

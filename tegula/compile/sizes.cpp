@@ -9,8 +9,6 @@
 namespace tegula::compile {
 namespace {
 
-constexpr std::size_t kExactPlans = 2;
-
 enum class Rule : std::uint8_t { ByHistory, Exact, Ladder };
 
 Rule rule() {
@@ -22,11 +20,13 @@ Rule rule() {
 
 tile::Ladder forced_ladder() { return {.on = rule() == Rule::Ladder}; }
 
-SizeHistory::Seen& SizeHistory::of(std::span<const Tensor> arguments, std::span<const std::uint64_t> setting) {
+SizeHistory::Seen& SizeHistory::of(std::span<const Tensor> arguments, std::span<const std::uint64_t> setting, std::size_t most) {
   Words kind(setting.begin(), setting.end());
   for (const Tensor& argument : arguments)
     kind.push_back(static_cast<std::uint64_t>(argument.dtype()) << 8 | static_cast<std::uint64_t>(argument.shape().rank()));
-  return seen_[kind];
+  Seen& seen = seen_[kind];
+  seen.most = most;
+  return seen;
 }
 
 tile::Ladder SizeHistory::Seen::ladder(const Words& signature, std::span<const Node* const> nodes, runtime::Device& device) {
@@ -34,7 +34,7 @@ tile::Ladder SizeHistory::Seen::ladder(const Words& signature, std::span<const N
   if (!device.tiles().kernels_take_long) return {};
   if (shapes.empty())
     for (const Node* node : nodes) shapes.push_back(node->shape());
-  if (exact.size() < kExactPlans || std::ranges::find(exact, signature) != exact.end()) return {};
+  if (exact.size() < most || std::ranges::find(exact, signature) != exact.end()) return {};
   // The same function at another size has the same nodes, of other shapes; where it has not, nothing is known of them.
   varies.clear();
   bool alike = nodes.size() == shapes.size();
@@ -50,7 +50,7 @@ tile::Ladder SizeHistory::Seen::ladder(const Words& signature, std::span<const N
 }
 
 void SizeHistory::Seen::made(const Words& signature, std::span<const std::int64_t> extents) {
-  if (exact.size() >= kExactPlans || std::ranges::find(exact, signature) != exact.end()) return;
+  if (exact.size() >= most || std::ranges::find(exact, signature) != exact.end()) return;
   std::vector<std::int64_t> sorted(extents.begin(), extents.end());
   std::ranges::sort(sorted);
   sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());

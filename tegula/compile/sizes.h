@@ -21,7 +21,8 @@ class SizeHistory {
  public:
   /// The history of the signatures that share number, ranks and dtypes of arguments.
   struct Seen {
-    std::vector<Words> exact;  // the signatures of exact plans
+    std::size_t most = 0;  // exact plans
+    std::vector<Words> exact;  // their signatures
     std::vector<std::int64_t> same;  // ascending: the extents of tiles in all of them
     std::vector<Shape> shapes;  // of the nodes of the first trace
     std::vector<std::uint32_t> varies;  // of those of the last one: axes that differ from it
@@ -31,8 +32,8 @@ class SizeHistory {
     /// Records that the signature's plan was made, with tiles that depend on these extents.
     void made(const Words& signature, std::span<const std::int64_t> extents);
   };
-  /// `setting`: further words that distinguish signatures.
-  Seen& of(std::span<const Tensor> arguments, std::span<const std::uint64_t> setting);
+  /// `setting`: further words that distinguish signatures. `most`: exact plans.
+  Seen& of(std::span<const Tensor> arguments, std::span<const std::uint64_t> setting, std::size_t most);
 
  private:
   std::map<Words, Seen> seen_;

@@ -40,6 +40,9 @@ std::vector<ValidationReport> loaded_validations(const HostArray& array) {
   return out;
 }
 
+/// How many sizes its batches have: an epoch's last one may be smaller.
+int sizes_of(const TrainerOptions& options) { return 2 * (1 + static_cast<int>(options.batches.size())); }
+
 using Clock = std::chrono::steady_clock;
 double since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -60,8 +63,8 @@ Trainer::Trainer(const nn::AnyModule& module, Forward forward, optim::Optimizer&
                   .workers = options_.workers,
                   .group = options_.group},
                  where),
-      step_(where),
-      accumulate_(where) {
+      step_(where, {.exact = sizes_of(options_)}),
+      accumulate_(where, {.exact = sizes_of(options_)}) {
   if (!options_.precision) options_.precision = current_precision();
   if (options_.precision == Precision::fp16) scaler_.emplace(optim::LossScalerOptions{}, where);
   const auto refuse = [&](const std::string& got, const std::string& expected) {

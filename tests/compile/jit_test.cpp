@@ -82,6 +82,7 @@ TEST(Jit, ManySignaturesAreWarnedOfOnce) {
   EXPECT_EQ(one.traces(), 3);
   set_warning_handler(nullptr);
   EXPECT_THROW(jit([](Tensor x) { return x; }, {.signatures = -1}), Error);
+  EXPECT_THROW(jit([](Tensor x) { return x; }, {.exact = -1}), Error);
 }
 
 TEST(Jit, SmallSignaturesAreAllKept) {

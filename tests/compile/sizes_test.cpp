@@ -136,6 +136,17 @@ TEST_F(Sizes, WhatIsReducedVariesEvenWhereItIsAsLongAsWhatDoesNot) {
   EXPECT_EQ(device_.sources(), before) << "72 columns are taken for the 72 rows, which have always been so many";
 }
 
+TEST_F(Sizes, AsManyAsAFunctionNamesAreExact) {
+  const auto sources = [&](int exact, std::initializer_list<std::int64_t> widths) {
+    auto f = jit([](Tensor x) { return sum(x, 1); }, {.exact = exact});
+    const int before = device_.sources();
+    for (const std::int64_t n : widths) f(batch({64, n}));
+    return device_.sources() - before;
+  };
+  EXPECT_EQ(sources(2, {1001, 905, 93, 91}), 3) << "two, and one for both of the others";
+  EXPECT_EQ(sources(4, {1003, 907, 95, 89}), 4);
+}
+
 TEST_F(Sizes, MlpForward) {
   const Mlp net;
   auto f = jit([&](Tensor x) { return softmax(net.logits(x), -1); });

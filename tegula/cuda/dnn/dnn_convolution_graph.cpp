@@ -15,13 +15,13 @@ using runtime::Convolution;
 /// The type of sums and of intermediate tensors between operations.
 cudnnDataType_t wide_type(DType dtype) { return dtype == f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT; }
 
-/// True if cuDNN 9.19's engine 7 is known to be right. It gives wrong sums of halves if windows are more than one element apart: for (1, 6, 3) by
-/// (8, 6, 2) with stride 3, dilation 2 and padding 1, and for (4, 3, 1, 4) by (8, 3, 1, 4) with stride (1, 2) from rows to channels last. With channels in
-/// eights, as networks have them, only dilation was seen to go wrong.
+/// True if cuDNN 9.19's engine 7 is known to be right. It gives wrong sums of halves and TF32 if windows are more than one element apart: for (1, 6, 3) by
+/// (8, 6, 2) with stride 3, dilation 2 and padding 1, for (4, 3, 1, 4) by (8, 3, 1, 4) with stride (1, 2) from rows to channels last, and in TF32 for
+/// (3, 3, 5) by (9, 3, 4) with stride 3. With channels in eights, as networks have them, only dilation was seen to go wrong.
 bool is_right_in_engine_7(const Convolution& d) {
   const bool in_eights = d.weight.layout.shape[0] % 8 == 0 && d.weight.layout.shape[1] % 8 == 0;
   for (int i = 0; i < d.stride.rank(); ++i) {
-    if (d.stride[i] > 1 && (d.dilation[i] > 1 || (is_half(d.dtype()) && !in_eights))) return false;
+    if (d.stride[i] > 1 && (d.dilation[i] > 1 || (uses_tensor_cores(d) && !in_eights))) return false;
   }
   return true;
 }
