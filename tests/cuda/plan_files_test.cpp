@@ -2,7 +2,6 @@
 // nothing. On a GPU, or on the driver of the tests as "paper" with its libraries and compiler.
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdlib>
 #include <cstring>
@@ -18,14 +17,22 @@
 #include "tegula/core/warning.h"
 #include "tegula/formats/findings_json.h"
 #include "tegula/tegula.h"
+#include "tests/io/files.h"
 #include "tests/support/own_tests.h"
 
 namespace tegula {
 namespace {
 
-constexpr const char* kPath = "cuda.plan";
-constexpr const char* kInput = "cuda-input.safetensors";
-constexpr const char* kResult = "cuda-result.safetensors";
+constexpr const char* kFolder = "TEGULA_TEST_FOLDER";  // the other process's, that of this one
+
+std::string in_folder(const std::string& name) {
+  if (const char* const given = std::getenv(kFolder)) return given + ("/" + name);
+  static const testing::TemporaryFolder own;
+  return own / name;
+}
+std::string plan_file() { return in_folder("cuda.plan"); }
+std::string input_file() { return in_folder("cuda-input.safetensors"); }
+std::string result_file() { return in_folder("cuda-result.safetensors"); }
 
 Tensor numbers(const Shape& shape) { return sin(reshape(cast(arange(numel(shape)), f32), shape) * 0.37); }
 
@@ -50,7 +57,7 @@ std::size_t count_of(const std::filesystem::path& folder, const std::string& end
 /// The text of the plan, and the file with another.
 nlohmann::json body_of(const io::Safetensors& file) {
   for (const auto& [name, array] : file.tensors)
-    if (name == "tegula.plan.json") return parse_json({static_cast<const char*>(array.buffer->data()), array.bytes()}, "test", kPath);
+    if (name == "tegula.plan.json") return parse_json({static_cast<const char*>(array.buffer->data()), array.bytes()}, "test", plan_file());
   return {};
 }
 
@@ -79,9 +86,10 @@ class CudaPlanFiles : public ::testing::Test {
   }
   /// Runs a test of this program in a process whose caches are empty; returns the folder of its caches.
   std::filesystem::path run_elsewhere(const std::string& test, const std::map<std::string, std::string>& environment = {}) {
-    const std::filesystem::path folder = std::filesystem::absolute("fresh-" + std::to_string(getpid()) + "-" + std::to_string(runs_++));
+    const std::filesystem::path folder = in_folder("fresh-" + std::to_string(runs_++));
     std::map<std::string, std::string> all = environment;
     all["TEGULA_CACHE_DIR"] = folder.string();
+    all[kFolder] = in_folder("");
     if (is_paper_) all.emplace("TEGULA_KERNELS", "");  // nothing can be compiled there
     test::run_own_tests("CudaPlanFiles.DISABLED_" + test, all);
     return folder;
@@ -97,7 +105,7 @@ std::map<std::string, std::string> heard;
 PlanFunction load_hearing() {
   heard.clear();
   set_warning_handler([](const std::string& name, const std::string& text) { heard[name] = text; });
-  PlanFunction f = load_plan(kPath);
+  PlanFunction f = load_plan(plan_file());
   set_warning_handler({});
   return f;
 }
@@ -106,9 +114,9 @@ void save_here() {
   manual_seed(1);
   Net net;
   const Tensor x = numbers({8, 3, 8, 8});
-  save_plan(kPath, net, x);
-  io::write_safetensors(kInput, {{"x", x.to_array()}}, {});
-  io::write_safetensors(kResult, {{"y", jit(net)(x).to_array()}}, {});
+  save_plan(plan_file(), net, x);
+  io::write_safetensors(input_file(), {{"x", x.to_array()}}, {});
+  io::write_safetensors(result_file(), {{"y", jit(net)(x).to_array()}}, {});
 }
 
 // The other process's part.
@@ -116,15 +124,15 @@ TEST_F(CudaPlanFiles, DISABLED_Runs) {
   const PlanFunction f = load_hearing();
   ASSERT_TRUE(heard.empty()) << heard.begin()->second;
   ASSERT_TRUE(f.from_file());
-  const Tensor y = f(from_array(io::read_safetensors(kInput, "x")));
-  const HostArray mine = y.to_array(), theirs = io::read_safetensors(kResult, "y");
+  const Tensor y = f(from_array(io::read_safetensors(input_file(), "x")));
+  const HostArray mine = y.to_array(), theirs = io::read_safetensors(result_file(), "y");
   ASSERT_EQ(f.traces(), 0);
   EXPECT_EQ(mine.shape, theirs.shape);
   if (is_paper_) return;  // results there are untouched memory
   EXPECT_EQ(std::memcmp(mine.buffer->data(), theirs.buffer->data(), mine.bytes()), 0);
 }
 TEST_F(CudaPlanFiles, DISABLED_RunsAndCompilesMore) {
-  load_plan(kPath)(from_array(io::read_safetensors(kInput, "x")));
+  load_plan(plan_file())(from_array(io::read_safetensors(input_file(), "x")));
   eval(exp(numbers({7, 5}) * 3.0f));
 }
 TEST_F(CudaPlanFiles, DISABLED_IsPlannedAnew) {
@@ -136,19 +144,19 @@ TEST_F(CudaPlanFiles, DISABLED_IsPlannedAnew) {
   EXPECT_NE(text.find("here " + std::string(std::getenv("TEGULA_TEST_VERSION")) + ")"), std::string::npos) << text;
 }
 TEST_F(CudaPlanFiles, DISABLED_SavesAgain) {
-  const io::Safetensors before = io::read_safetensors(kPath);
-  load_plan(kPath)(from_array(io::read_safetensors(kInput, "x")));
+  const io::Safetensors before = io::read_safetensors(plan_file());
+  load_plan(plan_file())(from_array(io::read_safetensors(input_file(), "x")));
   manual_seed(1);
   Net net;
-  save_plan("again.plan", net, from_array(io::read_safetensors(kInput, "x")));
-  const auto again = body_of(io::read_safetensors("again.plan"))["findings"], once = body_of(before)["findings"];
+  save_plan(in_folder("again.plan"), net, from_array(io::read_safetensors(input_file(), "x")));
+  const auto again = body_of(io::read_safetensors(in_folder("again.plan")))["findings"], once = body_of(before)["findings"];
   EXPECT_EQ(again["choices"], once["choices"]);
   EXPECT_EQ(kernels_of(again), kernels_of(once));
 }
 
 TEST_F(CudaPlanFiles, AFreshProcessCompilesAndMeasuresNothing) {
   save_here();
-  const io::Safetensors file = io::read_safetensors(kPath);
+  const io::Safetensors file = io::read_safetensors(plan_file());
   const auto findings = body_of(file)["findings"];
   EXPECT_GT(findings["code"].size(), 0u);
   std::size_t library = 0, own = 0;
@@ -183,7 +191,7 @@ TEST_F(CudaPlanFiles, OtherVersionsOfLibrariesArePlannedAnewWithOneWarning) {
   };
   version("TEGULA_FAKE_CUBLASLT", "7", "cuBLASLt", "7");
   version("TEGULA_FAKE_CUDNN", "8", "cuDNN", "8");
-  const std::string nvrtc = io::read_safetensors(kPath).metadata.at("tegula.plan");
+  const std::string nvrtc = io::read_safetensors(plan_file()).metadata.at("tegula.plan");
   version("TEGULA_FAKE_NVRTC", "1", "NVRTC", "1" + std::string(nvrtc.find("\"NVRTC\":\"12") != std::string::npos ? "2" : "3") + "010");
 }
 
@@ -198,16 +206,16 @@ void forge(const io::Safetensors& file, const std::function<void(nlohmann::json&
   std::string& head = other.metadata.at("tegula.plan");
   const auto at = head.find("\"digest\":") + 9;
   head.replace(at, head.find(',', at) - at, std::to_string(formats::digest(text)));
-  io::write_safetensors(kPath, other.tensors, other.metadata);
+  io::write_safetensors(plan_file(), other.tensors, other.metadata);
 }
 
 TEST_F(CudaPlanFiles, DamagedOrForgedFindingsAreRefused) {
   save_here();
-  const io::Safetensors file = io::read_safetensors(kPath);
+  const io::Safetensors file = io::read_safetensors(plan_file());
   const auto refused = [&](const char* what, const std::function<void(nlohmann::json&, io::Safetensors&)>& change) {
     SCOPED_TRACE(what);
     forge(file, change);
-    EXPECT_THROW(load_plan(kPath), Error);
+    EXPECT_THROW(load_plan(plan_file()), Error);
   };
   const auto code = [](io::Safetensors& all) {
     return std::ranges::find_if(all.tensors, [](const auto& one) { return one.first == "tegula.plan.code.0"; });
@@ -234,30 +242,30 @@ TEST_F(CudaPlanFiles, DamagedOrForgedFindingsAreRefused) {
   refused("a choice of three", [](nlohmann::json& body, io::Safetensors&) { body["findings"]["choices"] = {{"a", "b", "c"}}; });
   refused("a choice that is a number", [](nlohmann::json& body, io::Safetensors&) { body["findings"]["choices"] = {{"a", "b", 1, 1.0}}; });
   forge(file, [](nlohmann::json&, io::Safetensors&) {});
-  EXPECT_TRUE(load_plan(kPath).from_file()) << "the same, written anew";
+  EXPECT_TRUE(load_plan(plan_file()).from_file()) << "the same, written anew";
 }
 
 // The library decides if it knows the algorithm of a choice.
 TEST_F(CudaPlanFiles, ChoicesThatTheLibraryDoesNotKnowAreNotTaken) {
   save_here();
-  forge(io::read_safetensors(kPath), [](nlohmann::json& body, io::Safetensors&) {
+  forge(io::read_safetensors(plan_file()), [](nlohmann::json& body, io::Safetensors&) {
     for (auto& one : body["findings"]["choices"]) one[2] = "ffffffffffffffff";
   });
   set_warning_handler([](const std::string&, const std::string&) {});
-  const PlanFunction f = load_plan(kPath);
+  const PlanFunction f = load_plan(plan_file());
   set_warning_handler({});
   EXPECT_EQ(f.inputs().size(), 1u);
 }
 
 TEST_F(CudaPlanFiles, ATruncatedFileIsRefused) {
   save_here();
-  std::ifstream file(kPath, std::ios::binary);
+  std::ifstream file(plan_file(), std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(file), {}};
-  const std::size_t end = io::read_safetensors(kPath, "tegula.plan.code.0").bytes();
+  const std::size_t end = io::read_safetensors(plan_file(), "tegula.plan.code.0").bytes();
   ASSERT_GT(end, 0u);
   for (std::size_t cut = 1; cut < whole.size(); cut += whole.size() / 40 + 1) {
-    std::ofstream(kPath, std::ios::binary) << whole.substr(0, whole.size() - cut);
-    EXPECT_THROW(load_plan(kPath), Error) << cut;
+    std::ofstream(plan_file(), std::ios::binary) << whole.substr(0, whole.size() - cut);
+    EXPECT_THROW(load_plan(plan_file()), Error) << cut;
   }
 }
 
