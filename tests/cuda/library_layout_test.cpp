@@ -152,13 +152,16 @@ TEST(DnnLayout, EveryAttemptHasTheDescribedOutputs) {
 }
 
 // cuDNN 9.19 computes those of rows wrong (dnn_attempts).
-TEST(DnnLayout, HalvesWhoseStridesLeavePixelsOutLieChannelsLast) {
-  for (const DType dtype : {f16, bf16, f32}) {
+TEST(DnnLayout, WhatTensorCoresComputeWithPixelsLeftOutLiesChannelsLast) {
+  using runtime::Arithmetic;
+  for (const auto& [dtype, arithmetic] :
+       {std::pair{f16, Arithmetic::Full}, {bf16, Arithmetic::Full}, {f32, Arithmetic::TF32}, {f32, Arithmetic::Full}}) {
     test::ConvolutionOptions o = square(4, 6, 8, 4, 1, 2, 0, 0);
-    o.dtype = dtype;
+    o.dtype = dtype, o.arithmetic = arithmetic;
     const auto attempts = dnn_attempts(test::describe(o, runtime::ConvolutionPass::Forward));
     EXPECT_FALSE(attempts.empty());
-    EXPECT_EQ(std::ranges::any_of(attempts, [](const DnnAttempt& attempt) { return attempt.order == ChannelOrder::First; }), dtype == f32);
+    EXPECT_EQ(std::ranges::any_of(attempts, [](const DnnAttempt& attempt) { return attempt.order == ChannelOrder::First; }),
+              dtype == f32 && arithmetic == Arithmetic::Full);
   }
 }
 

@@ -185,8 +185,8 @@ std::vector<DnnAttempt> dnn_attempts(const Convolution& d) {
     return count;
   };
   const std::int64_t first = fitting(ChannelOrder::First), last = fitting(ChannelOrder::Last);
-  // cuDNN 9.19 gives wrong results of halves in rows where strides leave pixels out (1 x 1 kernels of stride 2, engine 7).
-  const bool last_alone = is_half(d.dtype()) && leaves_pixels_out(d);
+  // cuDNN 9.19 gives wrong results of halves and TF32 in rows where strides leave pixels out (1 x 1 kernels of stride 2, engines 4 and 7).
+  const bool last_alone = uses_tensor_cores(d) && leaves_pixels_out(d);
   const bool by_last = last_alone || last > first || (last == first && uses_tensor_cores(d));
   const ChannelOrder best = by_last ? ChannelOrder::Last : ChannelOrder::First, other = by_last ? ChannelOrder::First : ChannelOrder::Last;
   std::vector<DnnAttempt> attempts;

@@ -164,13 +164,17 @@ class RoutineCall final : public runtime::Call {
     else succeed(solver_.dgeam(solver_.blas, CUBLAS_OP_T, CUBLAS_OP_N, n, n, &one, from, n, &nothing, to, n, to, n), op_);
   }
 
+  /// A limit of one rounding ends early for many equal singular values: 345 roundings off in the mean for 169 of 170 (H200, cuSOLVER 12). At this one
+  /// such matrices do not converge, so that QR steps follow, and others take no more sweeps.
+  static constexpr double kRotated = 1.0 / 256;
+
   /// The SVD by Jacobi's rotations, which are faster than QR steps here. False where they do not converge; cuSOLVER waits for the device anyway.
   template <class T>
   bool rotated(T* a, T* values, T* u, T* v, std::byte* scratch, int* state) const {
     const int rows = static_cast<int>(d_.rows), columns = static_cast<int>(d_.columns), economic = d_.full ? 0 : 1;
     T *const turned = reinterpret_cast<T*>(scratch + v_), *const work = reinterpret_cast<T*>(scratch + work_);
     const Solver& s = solver_;
-    succeed(s.set_tolerance(s.rotations, static_cast<double>(std::numeric_limits<T>::epsilon())), op_);
+    succeed(s.set_tolerance(s.rotations, kRotated * static_cast<double>(std::numeric_limits<T>::epsilon())), op_);
     if constexpr (sizeof(T) == 4)
       succeed(s.sgesvdj(s.handle, mode(), economic, rows, columns, a, rows, values, u, rows, turned, columns, work, rotation_elements_,
                         state, s.rotations),
