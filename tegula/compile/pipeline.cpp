@@ -87,6 +87,7 @@ struct PlanPass {
 // Those that change its graph; their stages show that.
 constexpr PlanPass kGraphPassesOfPlans[] = {
     {"fold_indices", [](Plan& plan, const PlanSetting&) { fold_indices(plan.graph); }, "indices"},
+    {"fold_lines", [](Plan& plan, const PlanSetting&) { fold_lines(plan.graph); }, "lines"},
     {"store_within",
      [](Plan& plan, const PlanSetting& to) {
        show("within", [&] { return refused_pieces(plan.graph, to.device); });

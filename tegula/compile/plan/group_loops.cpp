@@ -127,7 +127,8 @@ std::int64_t strip_columns(const LoopNest& nest, const runtime::TilePreference& 
 // True if some operand is the same in every row, so that keeping it over many rows pays.
 bool repeats_rows(const LoopNest& nest) {
   for (int s = 0; s < nest.loads; ++s) {
-    if (nest.stream(s).kind == Operand::Kind::Memory && !nest.moves(nest.row, s) && nest.moves(nest.col, s)) return true;
+    const bool same = nest.stream(s).kind == Operand::Kind::Memory && nest.stream(s).line == 0 && !nest.moves(nest.row, s);
+    if (same && nest.moves(nest.col, s)) return true;
   }
   return false;
 }
@@ -166,7 +167,7 @@ std::int64_t long_rows_together(const LoopNest& nest, const runtime::TilePrefere
   bool writes = false;
   for (int s = 0; s < static_cast<int>(nest.streams.size()); ++s) {
     if (!nest.moves(nest.col, s)) continue;
-    (nest.moves(nest.row, s) ? bytes : repeated) += nest.cols * nest.stream(s).bytes;
+    (nest.moves(nest.row, s) || nest.stream(s).line != 0 ? bytes : repeated) += nest.cols * nest.stream(s).bytes;
     writes = writes || (s >= nest.loads && nest.moves(nest.row, s));
   }
   const bool meets_much = repeated > bytes;
@@ -265,7 +266,7 @@ LoopNest make_loop_nest(const Plan& plan, const FusedGroup& group) {
       const Operand& operand = read.operand;
       if (operand.kind == Operand::Kind::Memory || operand.kind == Operand::Kind::Index) {
         const auto bytes = operand.kind == Operand::Kind::Memory ? static_cast<std::int64_t>(size_of(plan.graph[operand.base].dtype)) : 0;
-        read.stream = stream_number(nest, {operand.kind, operand.base, operand.pattern, -1, bytes});
+        read.stream = stream_number(nest, {operand.kind, operand.base, operand.pattern, -1, bytes, operand.line});
       }
     }
   }

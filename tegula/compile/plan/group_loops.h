@@ -15,6 +15,7 @@ struct Stream {
   Layout pattern;     // per domain axis
   int scratch = -1;   // the partial results of a split reduction are in this scratch buffer instead of the item's own
   std::int64_t bytes = 0;  // of an element that is read
+  std::int64_t line = 0;  // Operand::line
   bool operator==(const Stream&) const = default;
 };
 

@@ -10,6 +10,7 @@
 #include "tegula/compile/plan/known_programs.h"
 #include "tegula/core/check.h"
 #include "tegula/core/error.h"
+#include "tegula/graph/lines.h"
 #include "tegula/tile/builder.h"
 #include "tegula/tile/reduction.h"
 
@@ -83,6 +84,7 @@ class Lowering : GroupPortion {
   void declare() {
     pointers_.resize(nest_.streams.size());
     offsets_.resize(nest_.streams.size());
+    lines_.resize(nest_.streams.size());
     strides_.assign(nest_.loops.size(), std::vector<Value>(nest_.streams.size()));
     at_.resize(nest_.loops.size());
     const auto label = [this](std::string_view kind, int of) { return builds_ ? std::string(kind) + std::to_string(of) : std::string(); };
@@ -100,6 +102,7 @@ class Lowering : GroupPortion {
         const auto bytes = from.pattern.offset * static_cast<std::int64_t>(size_of(stored_type));
         pointers_[static_cast<std::size_t>(s)] =
             pointer({Reference::Kind::Value, from.item, bytes, 0}, label(written(s) ? "out" : "in", s), stored_type, written(s));
+        if (from.line != 0) lines_[static_cast<std::size_t>(s)] = number(from.line, label("line", s));
       }
     }
     for (int l = 0; l < loop_count(); ++l) {
@@ -193,6 +196,7 @@ class Lowering : GroupPortion {
 
   // ---- Values.
   Value load(int s) {
+    if (stream(s).line != 0) return {};  // by load_line, where the number of the line is known
     if (const auto found = loaded_.find(s); found != loaded_.end()) return found->second;
     last_load_[s] = ++emitted_;
     Value at = offset(s), result;
@@ -205,6 +209,13 @@ class Lowering : GroupPortion {
       result = builder_.load(at.is_empty() ? pointer : pointer + at, mask(nest_.moves(nest_.row, s), nest_.moves(nest_.col, s)));
     }
     return loaded_[s] = result;
+  }
+
+  /// The element of the line that the index names, of stream s.
+  Value load_line(int s, const Value& place) {
+    ++emitted_;
+    const Value way = place * lines_[static_cast<std::size_t>(s)], at = offset(s);
+    return builder_.load(pointers_[static_cast<std::size_t>(s)] + (at.is_empty() ? way : way + at), mask(true, true));
   }
 
   /// The item of this group that operand `k` is; -1 for what is loaded or a number.
@@ -253,7 +264,9 @@ class Lowering : GroupPortion {
     builder_.set_location(item(i).origin.where);
     builder_.set_check_scope(check_scope(i));
     if (item(i).as<ElementwiseOp>().has_check()) builder_.set_check_masks(mask_of(nest_.row), mask_of(nest_.col));
-    const Value y = item(i).as<ElementwiseOp>().emit(builder_, x, item(i).dtype);
+    const LineOp* const lines = x.size() == 2 && x[0].is_empty() ? LineOp::of(*item(i).op) : nullptr;
+    const Value y = lines ? load_line(nest_.read(i, 0).stream, lines->place(builder_, x[1]))
+                          : item(i).as<ElementwiseOp>().emit(builder_, x, item(i).dtype);
     const bool narrow = is_integer(item(i).dtype) && tile::compute_type(item(i).dtype) != item(i).dtype;
     return narrow ? tile::narrow(y, item(i).dtype) : y;
   }
@@ -315,7 +328,7 @@ class Lowering : GroupPortion {
   // Loads the operands that do not change along any reduced loop (`reduced` false: along any loop that is not reduced).
   void read_once(bool reduced) {
     for (int s : streams_) {
-      bool same = !written(s) && stream(s).kind == Operand::Kind::Memory;
+      bool same = !written(s) && stream(s).kind == Operand::Kind::Memory && stream(s).line == 0;
       for (int l = 0; l < loop_count(); ++l) same = same && (loop(l).reduced != reduced || !nest_.moves(l, s));
       if (same) load(s);
     }
@@ -405,8 +418,9 @@ class Lowering : GroupPortion {
         continue;
       }
       (written(s) ? step.writes : step.reads).push_back(stream(s).item);
-      double count = 1;
-      for (const Loop& l : nest_.loops) count *= l.strides[static_cast<std::size_t>(s)] != 0 ? static_cast<double>(l.extent) : 1;
+      double count = stream(s).line != 0 ? elements : 1;
+      for (const Loop& l : nest_.loops)
+        count *= stream(s).line == 0 && l.strides[static_cast<std::size_t>(s)] != 0 ? static_cast<double>(l.extent) : 1;
       step.bytes += count * static_cast<double>(size_of(nest_.moved_as(item(stream(s).item).dtype)));
     }
     for (int i : items_) {
@@ -445,7 +459,7 @@ class Lowering : GroupPortion {
   std::vector<int> check_items_;
   std::map<int, int> last_load_, first_store_;  // stream -> which of them
   std::vector<Reference> arguments_;
-  std::vector<Value> pointers_, extents_, counts_, offsets_, at_;
+  std::vector<Value> pointers_, extents_, counts_, offsets_, lines_, at_;
   std::vector<std::vector<Value>> strides_;  // [loop][stream]
   Value chunks_, instances_, share_, part_elements_;
   Value split_, begin_, end_;  // which share of the tiles is this instance's

@@ -72,6 +72,35 @@ void move_row(const GatherStep& step, const Row& row, std::int64_t stride, std::
   }
 }
 
+/// True if each row of a tile of two axes is a line in memory somewhere else.
+bool moves_lines(const GatherStep& step) {
+  return step.rank == 2 && step.offset_stride[0] != 0 && step.offset_stride[1] == 0 && (step.mask < 0 || step.mask_stride[1] == 0);
+}
+
+/// move() of lines. The cache is asked for lines that come later: no processor foresees where they lie.
+void load_lines(const GatherStep& step, Frame& frame) {
+  constexpr std::int64_t kAhead = 8, kCacheLine = 64;
+  const Slot* const slots = frame.slots;
+  const auto [top, bottom] = bounds(step, slots, 0);
+  const auto [first, last] = bounds(step, slots, 1);
+  const std::int64_t count = last - first, stride = slots[step.stride[1]].integer, bytes = count * step.rows->memory_bytes;
+  if (count <= 0) return;
+  const auto row = [&](std::int64_t i) {
+    return Row{slots[step.tile].pointer + i * step.tile_stride[0] + first * step.tile_stride[1],
+               shifted(slots[step.base].pointer, i * slots[step.stride[0]].integer + first * stride),
+               slots[step.offset].pointer + i * step.offset_stride[0],
+               step.mask < 0 ? nullptr : slots[step.mask].pointer + i * step.mask_stride[0]};
+  };
+  const bool dense = stride == step.rows->memory_bytes;
+  for (std::int64_t i = top; i < bottom; ++i) {
+    if (const Row next = row(i + kAhead); dense && i + kAhead < bottom && (next.mask == nullptr || *next.mask != std::byte{0})) {
+      const std::byte* const line = shifted(next.memory, *reinterpret_cast<const std::int64_t*>(next.offset) * step.scale);
+      for (std::int64_t k = 0; k < bytes; k += kCacheLine) __builtin_prefetch(line + k);
+    }
+    move_row(step, row(i), stride, count);
+  }
+}
+
 const Step* move(const Step* at, Frame& frame) {
   const auto& step = *static_cast<const GatherStep*>(at);
   const std::int64_t stride = frame.slots[step.stride[step.rank - 1]].integer;
@@ -88,7 +117,9 @@ const Step* load_gather(const Step* at, Frame& frame) {
     for (int i = 0; i < step.rank; ++i) count *= step.size[i];
     step.fill_rows->repeat(frame.slots[step.tile].pointer, &frame.slots[step.fill], count);
   }
-  return move(at, frame);
+  if (!moves_lines(step)) return move(at, frame);
+  load_lines(step, frame);
+  return following(step);
 }
 
 const Step* store_scatter(const Step* at, Frame& frame) { return move(at, frame); }

@@ -2,8 +2,10 @@
 // their tensors as (outer, axis, inner).
 
 #include <algorithm>
+#include <typeinfo>
 
 #include "tegula/core/error.h"
+#include "tegula/graph/lines.h"
 #include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -100,7 +102,7 @@ class IndexedOp : public KernelOp {
   std::int64_t length_;
 };
 
-class GatherOp final : public IndexedOp {
+class GatherOp final : public IndexedOp, public TakesLines {
  public:
   using IndexedOp::IndexedOp;
   std::string_view name() const override { return "gather"; }
@@ -110,6 +112,7 @@ class GatherOp final : public IndexedOp {
   Numerics numerics() const override { return Numerics::Either; }
   bool takes_float8() const override { return true; }
   int input_read_by_index() const override { return 1; }
+  int line_axis() const override { return form_ == IndexForm::Shared ? axis_ : -1; }
   void lower(KernelContext& context) const override {
     const Extents e(context.input(0).shape, context.output().shape, axis_);
     RowKernel kernel(context, "gather", tile_domain_rows(e), tile_domain_columns(e));
@@ -262,6 +265,27 @@ class ScatterOp final : public KernelOp {
 
 }  // namespace
 
+const LineOp* LineOp::of(const Op& op) { return typeid(op) == typeid(LineOp) ? static_cast<const LineOp*>(&op) : nullptr; }
+
+std::string LineOp::check_message(std::int64_t, std::int64_t value) const { return out_of_range(value, length_, axis_); }
+
+void LineOp::attributes(Attributes& a) {
+  a("axis", axis_);
+  a("length", length_);
+}
+
+Value LineOp::place(tile::Builder& builder, const Value& index) const {
+  const Value length = builder.constant(length_, i64), zero = builder.constant(std::int64_t{0}, i64);
+  const Value given = tile::cast(index, i64), from_start = tile::select(given < 0, given + length, given);
+  builder.check(from_start >= 0 && from_start < length, given, 0);
+  return tile::binary(tile::Word::Min, tile::binary(tile::Word::Max, from_start, zero), length - 1);
+}
+
+Value LineOp::emit(tile::Builder& builder, std::span<const Value> x, DType) const {
+  place(builder, x[1]);
+  return x[0];
+}
+
 Tensor ops::gather_along(const Tensor& x, int axis, const Tensor& index, IndexForm form, const Line& where) {
   Shape shape = x.shape();
   shape[axis] = index.shape()[form == IndexForm::Full ? axis : 0];
@@ -319,6 +343,7 @@ Tensor ops::scatter_last(const Tensor& x, const Tensor& index, const Tensor& sou
 
 void add_gather_ops(OpTable& table) {
   table.add_class<GatherOp>("gather", 2, 0, IndexForm::Full, 0);
+  table.add_class<LineOp>("line", 2);
   table.add_class<PlaceOp>("place", 1, std::string(), 0, 0, 0);
   table.add_class<ScatterSumOp>("scatter_add", 2, ScatterSumOp::Form());
   table.add_class<ScatterOp>("scatter", 3, 0);

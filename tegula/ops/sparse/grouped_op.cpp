@@ -11,6 +11,7 @@
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/formula_value.h"
 #include "tegula/ops/host_call.h"
+#include "tegula/ops/nodes.h"
 #include "tegula/ops/op_families.h"
 #include "tegula/ops/rows/reduce.h"
 #include "tegula/ops/rows/row_kernel.h"
@@ -119,6 +120,10 @@ class GroupedMaxOp final : public KernelOp {
 };
 
 Tensor plain_sum(const GroupedSide& side, const Tensor& source, const Tensor& weights, const Line& where) {
+  if (!side.starts.defined()) {
+    const Tensor lines = gather_along(source, 0, side.lines, IndexForm::Shared, where);
+    return weights.defined() ? lines * unsqueeze(weights, -1) : lines;
+  }
   const Shape shape{side.starts.size(0) - 1, source.size(1)};
   const Ref<const Op> op(new GroupedSumOp);
   if (!weights.defined()) return make_node(op, {side.starts, side.lines, source}, shape, source.dtype(), where);

@@ -35,10 +35,7 @@ Segments sorted(const Tensor& index, std::int64_t rows) {
 }
 
 /// The matrix (rows, count) with a 1 for each line.
-ops::GroupedMatrix lines_of(const Segments& s) {
-  const Tensor each = arange(s.index.size(0)), starts = arange(s.index.size(0) + 1);
-  return {{s.starts, s.order, {}}, {starts, s.index, {}}, s.index, each};
-}
+ops::GroupedMatrix lines_of(const Segments& s) { return {{s.starts, s.order, {}}, {{}, s.index, {}}, s.index, arange(s.index.size(0))}; }
 
 /// The row of each line, of rows (rows, width).
 Tensor rows_of_lines(const Segments& s, const Tensor& rows, const Line& where) {

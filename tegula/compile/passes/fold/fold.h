@@ -29,4 +29,10 @@ std::optional<int> channel_vector(const Graph& graph, int item, int axis, const 
 /// It needs no kernel of its own then. After cut_steady (what is kept is not computed again), before fuse, which would claim it.
 void fold_indices(Graph& graph);
 
+/// Lines that an index names (`take`, `embedding`, `segment_take`) are read by the groups that compute with them.
+///
+/// They are not written to memory first. After fold_indices, whose kernels compute their index themselves, before store_within and fuse, which see them as
+/// elementwise items.
+void fold_lines(Graph& graph);
+
 }  // namespace tegula::compile

@@ -92,6 +92,7 @@ struct Operand {
   enum class Kind : std::uint8_t { Inside, Memory, Scalar, Index } kind = Kind::Memory;
   int base = -1;     // the item
   Layout pattern;    // Memory, Index: shape = domain (size 1 on axes it does not run over), strides per domain axis, offset
+  std::int64_t line = 0;  // Memory of a LineOp: the stride between its lines, whose number comes on top; 0: no such operand
 };
 /// The pattern of a layout whose axes run over those of the domain as `axes` says.
 Layout over_domain(const Shape& domain, const Layout& layout, const AxisMap& axes);

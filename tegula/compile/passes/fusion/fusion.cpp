@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "tegula/graph/lines.h"
 #include "tegula/graph/structural.h"
 
 namespace tegula::compile {
@@ -71,6 +72,8 @@ Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size
   // A reduction consumes the whole domain.
   const Shape& domain = fusion.groups[static_cast<std::size_t>(member.group)].domain;
   out.pattern = over_domain(domain, graph.place(input).layout, graph[item].role() == Role::Reduce ? kSameAxes : member.axes);
+  if (const LineOp* const lines = LineOp::of(*graph[item].op); lines && k == 0)
+    out.line = graph.place(graph[input].inputs[0]).layout.strides[lines->axis()];
   return out;
 }
 
