@@ -145,7 +145,7 @@ TEST(Saved, EveryDeclaredCaseComesBack) {
       "random_bits", "uniform",  "normal", "multinomial", "debug_print", "checkpoint",       "checkpoints",    "scan",
       "cuda_kernel", "variable", "keep",   "e4m3_encode", "e4m3_decode", "e8m0_encode",      "e8m0_decode",    "lu",
       "cholesky",    "qr",       "eigh",   "eig",         "svd",         "triangular_solve", "check_matrices", "grouped_sum",
-      "grouped_max"};
+      "grouped_max", "line"};
   for (const std::string& name : known_ops().names()) EXPECT_NE(met.contains(name), elsewhere.contains(name)) << name;
 }
 
