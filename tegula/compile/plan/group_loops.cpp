@@ -334,6 +334,12 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
   for (int i = 0; i < count; ++i) (nest.reduced(i) ? nest.chunks : nest.instances) *= nest.count(i);
 }
 
+bool holds_whole_rows(const Plan& plan, const FusedGroup& group) {
+  LoopNest nest = make_loop_nest(plan, group);
+  choose_tiles(nest, plan.tiles);
+  return nest.chunks == 1 && nest.reduced(nest.col) && !nest.reduced(nest.row);
+}
+
 bool split_reduction(Plan& plan, const FusedGroup& group, LoopNest& nest, const runtime::TilePreference& tiles) {
   shorten_strips(nest, tiles);
   if (nest.chunks < kFewestChunks || nest.instances >= tiles.instances || nest.instances == 0) return false;

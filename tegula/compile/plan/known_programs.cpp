@@ -1,7 +1,10 @@
 #include "tegula/compile/plan/known_programs.h"
 
+#include <algorithm>
 #include <bit>
 #include <unordered_map>
+
+#include "tegula/core/error.h"
 
 namespace tegula::compile {
 namespace {
@@ -80,5 +83,12 @@ class ProgramKey : GroupPortion {
 }  // namespace
 
 Words program_key(const GroupPortion& portion) { return ProgramKey(portion).words(); }
+
+void check_equal(const tile::Program& known, const tile::Program& program) {
+  const bool same_names = known.name == program.name &&
+                          std::ranges::equal(known.parameters, program.parameters, {}, &tile::Parameter::name, &tile::Parameter::name);
+  if (tile::structure(known) == tile::structure(program) && same_names) return;
+  throw Error({.op = "lower", .got = "groups of equal words with programs that differ, " + program.name, .expected = "equal ones"});
+}
 
 }  // namespace tegula::compile

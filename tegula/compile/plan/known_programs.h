@@ -21,6 +21,9 @@ using KnownPrograms = std::map<Words, KnownProgram>;
 /// programs identify checks by the items' numbers.
 Words program_key(const GroupPortion& portion);
 
+/// Throws Error where two programs of equal keys differ.
+void check_equal(const tile::Program& known, const tile::Program& program);
+
 /// The tile programs of one group, appended to the plan's steps. Kernels are compiled later, by compile_kernels.
 void lower_group(Plan& plan, int group, KnownPrograms& known, runtime::Device& device);
 

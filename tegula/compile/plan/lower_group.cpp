@@ -63,13 +63,6 @@ class Lowering : GroupPortion {
     return {std::move(program), std::move(structure), std::move(last_load_), std::move(first_store_)};
   }
 
-  static void check_equal(const tile::Program& known, const tile::Program& program) {
-    const bool same_names = known.name == program.name &&
-                            std::ranges::equal(known.parameters, program.parameters, {}, &tile::Parameter::name, &tile::Parameter::name);
-    if (tile::structure(known) == tile::structure(program) && same_names) return;
-    throw Error({.op = "lower", .got = "groups of equal words with programs that differ, " + program.name, .expected = "equal ones"});
-  }
-
   // ---- Parameters.
   Value integer(std::int64_t value) { return builds_ ? builder_.constant(value, DType::i64) : Value(); }
   Value number(std::int64_t value, const std::string& name) {
@@ -467,12 +460,6 @@ class Lowering : GroupPortion {
 };
 
 }  // namespace
-
-bool holds_whole_rows(const Plan& plan, const FusedGroup& group) {
-  LoopNest nest = make_loop_nest(plan, group);
-  choose_tiles(nest, plan.tiles);
-  return nest.chunks == 1 && nest.reduced(nest.col) && !nest.reduced(nest.row);
-}
 
 void lower_group(Plan& plan, int number, KnownPrograms& known, runtime::Device& device) {
   const FusedGroup& group = plan.fusion.groups[static_cast<std::size_t>(number)];
