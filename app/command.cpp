@@ -44,7 +44,7 @@ struct Subcommand {
   std::size_t next;  // argument behind it
 };
 
-/// How far the arguments name commands.
+/// The command that the arguments name, and the first argument behind its name.
 Subcommand command_of(const CLI::App& app, const std::vector<std::string>& arguments) {
   Subcommand place{&app, app.get_name(), 0};
   for (bool found = true; found && place.next < arguments.size();) {
@@ -110,7 +110,7 @@ void check_commands(const CLI::App& app, const std::vector<std::string>& argumen
   throw CLI::ValidationError(place.name, "no " + kind + " " + word + hint(word, names) + "\nThere are " + list_of(names) + ".");
 }
 
-/// In words what CLI11 could not place: "tegula train: unknown option --epoch; did you mean --epochs?"
+/// Says in words what CLI11 could not place: "tegula train: unknown option --epoch; did you mean --epochs?"
 std::string unplaced(const CLI::App& app, const std::vector<std::string>& arguments) {
   const Subcommand place = command_of(app, arguments);
   const std::vector<std::string> options = options_of(*place.command, "--");
@@ -369,7 +369,7 @@ std::string resuming_command(const std::vector<std::string>& words, const std::s
 
 namespace {
 
-/// How an interrupted training goes on, where its words name a checkpoint that was written.
+/// Prints the command that continues an interrupted training, if its words name a checkpoint that was written.
 void print_how_to_resume(const std::vector<std::string>& words) {
   std::string checkpoint;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -42,7 +42,7 @@ void add_answer(Command& app);
 /// --device: where everything is computed from then on. A device that is not there ends the program with the sentence that says why.
 void add_device_option(Command& command);
 
-/// Which images to use.
+/// The images to use.
 struct DataChoice {
   std::string folder;      // of the files of MNIST or CIFAR; empty: digits drawn by the program
   std::int64_t limit = 0;  // images of each set; 0: all

@@ -64,7 +64,7 @@ Gray scale(const Gray& from, double y0, double x0, double y1, double x1, std::in
   return to;
 }
 
-/// As MNIST was made: the ink fits a box of 5/7 of the side and its centre of mass is the middle.
+/// Normalises as MNIST did: the ink fits a box of 5/7 of the side and its centre of mass is the middle.
 Gray normalise(const Gray& gray, std::int64_t side) {
   constexpr float kInk = 0.15f;
   std::int64_t y0 = gray.height, y1 = 0, x0 = gray.width, x1 = 0;

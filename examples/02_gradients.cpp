@@ -1,7 +1,7 @@
 // Lesson 2: gradients.
 //
-// grad(y, xs) walks the graph of y backwards and builds the graph of the derivatives. There is no tape to record and nothing to clear: the
-// expression itself is the record. And because a gradient is just more graph, it has gradients, too.
+// grad(y, xs) walks the graph of y backwards and builds the graph of the derivatives. No tape is recorded and none has to be cleared: the
+// expression itself is the record. A gradient is just more graph, so it has gradients, too.
 
 #include <tegula/tegula.h>
 

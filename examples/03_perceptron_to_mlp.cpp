@@ -1,6 +1,6 @@
 // Lesson 3: from the perceptron to the multi-layer perceptron.
 //
-// A neuron separates two classes by a line. It can learn NAND; it cannot learn XOR, whatever the weights. Two layers can.
+// A neuron separates two classes by a line. One neuron can learn NAND; it cannot learn XOR, whatever the weights. Two layers can.
 
 #include <tegula/tegula.h>
 
@@ -49,7 +49,7 @@ int main() {
 
   const Tensor exclusive = tensor({0.f, 1.f, 1.f, 0.f}, {4, 1});  // (4, 1)
 
-  // Linear regression on XOR: the best plane is flat. That is all a single layer can say.
+  // Linear regression on XOR: the best plane is flat. A single layer can say no more.
   {
     nn::Linear plane{2, 1};
     optim::SGD sgd(parameters(plane), {.lr = 0.5});

@@ -24,7 +24,7 @@ int main() {
   std::printf("graph:\n%s\nplan:\n%s\n", chain.print_graph().c_str(), chain.print_plan().c_str());
   assert(count(chain.print_plan(), "tile ") == 1);  // one program: the memory is read once and written once
 
-  // Softmax is a composition: a maximum, a difference, an exponential, a sum, a quotient. It becomes one program over rows.
+  // Softmax is a composition: a maximum, a difference, an exponential, a sum, a quotient. The composition becomes one program over rows.
   auto rows = jit([](Tensor x) { return softmax(x, 1); });
   rows(normal({256, 1000}));
   std::printf("softmax:\n%s\n", rows.print_plan().c_str());
@@ -67,7 +67,7 @@ int main() {
     careless(ones({3}));
     assert(false);
   } catch (const Error& error) { std::printf("%s\n", error.what()); }
-  // As an argument it may change at will.
+  // An argument may change at will.
   auto careful = jit([](Tensor x, Tensor factor) { return x * factor; });
   assert(sum(careful(ones({3}), 2.f)).item() == 6 && sum(careful(ones({3}), 5.f)).item() == 15);
   assert(careful.executables() == 1);

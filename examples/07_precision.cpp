@@ -1,7 +1,7 @@
 // Lesson 7: precision.
 //
-// Tensor cores multiply small formats many times faster than f32. Which formats, is a choice of its own (a Precision): the program, its
-// dtypes, its parameters and its optimiser stay as they are. Here one network is trained in each of the four.
+// Tensor cores multiply small formats many times faster than f32. A Precision chooses the formats: the program, its
+// dtypes, its parameters and its optimiser stay as they are. This lesson trains one network in each of the four.
 
 #include <tegula/tegula.h>
 
@@ -98,7 +98,7 @@ int main() {
   }
   if (cuda_count() == 0) assert(runs[Precision::tf32].losses == runs[Precision::fp32].losses);  // tf32 exists in tensor cores only
 
-  // Which op reads which dtype, multiplies how, stores what. Convolutions, products and the activations between them are halves: half the
+  // The table says which op reads which dtype, multiplies how, stores what. Convolutions, products and the activations between them are halves: half the
   // memory, half the traffic. The loss, sums over rows and everything of the optimiser are f32. A GPU keeps a net as small as this one in f32, as TF32:
   // casts would take longer than halves save.
   std::printf("\nfp32:\n%s\nbf16:\n%s\n", runs[Precision::fp32].table.c_str(), runs[Precision::bf16].table.c_str());

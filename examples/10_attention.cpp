@@ -65,7 +65,7 @@ void queries_keys_values() {
   const Tensor k = matmul(x, w_k), v = matmul(x, w_v);
   const Tensor by_hand = matmul(softmax(matmul(q, transpose(k)) / std::sqrt(8.0), 1), v);  // (2, 4)
   assert(close(by_hand, scaled_dot_product_attention(q, k, v)));  // in blocks, without the (M, N) scores in memory
-  // Masks: a place that must not be seen gets the score -inf, hence the weight 0. It may then hold anything.
+  // Masks: a place that must not be seen gets the score -inf, hence the weight 0. Its key and value may then hold anything.
   const Tensor lengths = tensor<std::int64_t>({3});
   const Tensor three = scaled_dot_product_attention(q, slice(k, 0, {0, 3}), slice(v, 0, {0, 3}));
   assert(close(
@@ -74,7 +74,7 @@ void queries_keys_values() {
 }
 
 // --- 4. Additive attention --------------------------------------------------------------------------------------------------------------------
-// Bahdanau's score is a small net: v · tanh(W q + U k). It came first, for translation: the decoder's state asks the encoder's states.
+// Bahdanau's score is a small net: v · tanh(W q + U k). This score came first, for translation: the decoder's state asks the encoder's states.
 void additive() {
   manual_seed(3);
   const nn::AdditiveAttention attention(4, 6, 8);

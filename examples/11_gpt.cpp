@@ -142,7 +142,7 @@ void learn_a_rhyme() {
     const Tensor scores = net(tensor(by_hand, {1, static_cast<std::int64_t>(by_hand.size())}));
     by_hand.push_back(argmax(select(select(scores, 0, 0), 0, -1)).item<std::int64_t>());
   }
-  // And by TextGenerator, which takes any decoder that has hidden, head and cache.
+  // TextGenerator does the same for any decoder that has hidden, head and cache.
   models::TextGenerator generate(net);
   const models::Generated text = generate(prompt, {.max_new_tokens = 20});
   std::printf("one two %s\n", characters.decode(text.tokens).c_str());

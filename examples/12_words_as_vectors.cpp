@@ -46,7 +46,7 @@ void bags_of_words() {
   assert(counts.values<float>()[great] == 2 && counts.values<float>()[service] == 1);
   const HostArray weighed = text::TfIdf(sequences, size)(sequences);  // a word in every text counts less
   assert(weighed.values<float>()[great] > 3 * weighed.values<float>()[service]);
-  // As vectors of a table, one-hot vectors are rows: a product with one is a look-up.
+  // A product of a one-hot row with a table looks up a row of the table.
   const Tensor table = reshape(arange(0.f, 12.f), {4, 3});  // (words, D)
   const Tensor one_hot_product = matmul(cast(one_hot(tensor({std::int64_t{2}}), 4), f32), table);
   assert(one_hot_product.to_host()[1] == embedding(tensor({std::int64_t{2}}), table).to_host()[1]);

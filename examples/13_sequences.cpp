@@ -119,7 +119,7 @@ void a_sine_wave() {
 }
 
 // --- 3. Names: lengths differ ------------------------------------------------------------------------------------------------------------
-// Which language is a word made up from? Words are padded to one length, and the layer is told how long each is.
+// The net finds the language that a word is made up from. Words are padded to one length, and the layer is told how long each is.
 void names() {
   const std::vector<std::string> one{"ka", "ri", "to", "mi", "na", "shi", "ko", "ya"},
       two{"berg", "stein", "wald", "bach", "feld", "mann", "burg", "hof"};

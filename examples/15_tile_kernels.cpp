@@ -1,7 +1,7 @@
 // Lesson 15: your own kernels.
 //
 // Tegula's ops become tile programs; a program may be written by hand, too. The language is Triton's (Tillet et al., 2019), in C++: the same lambda runs once
-// for each point of a grid, an *instance*, and works on *tiles*, blocks of numbers or of pointers. What lies outside of a tensor is masked. On the CPU an
+// for each point of a grid, an *instance*, and works on *tiles*, blocks of numbers or of pointers. Places outside of a tensor are masked. On the CPU an
 // instance runs on a thread, on a GPU it is a block of threads: TEGULA_PRINT=kernel shows what it became. docs/tile.md says more; examples/tile/ has
 // Triton's tutorials and others as whole programs, docs/from_triton.md a kernel of Triton's line by line.
 
@@ -16,7 +16,7 @@ namespace kernels {
 using namespace tegula::tile;
 
 // --- 1. Vectors are added -------------------------------------------------------------------------------------------------------------------
-// Instance p has the elements p · BLOCK … p · BLOCK + BLOCK - 1. Those behind the end are not loaded and not stored. An Int is known when the kernel runs,
+// Instance p has the elements p · BLOCK … p · BLOCK + BLOCK - 1. Elements behind the end are not loaded and not stored. An Int is known when the kernel runs,
 // a Const while it is recorded: other ones make another program.
 const auto add = jit("add", [](Ptr<float> x, Ptr<float> y, Out<float> z, Int n, Const<int, "BLOCK"> BLOCK) {
   auto i = program_id(0) * BLOCK + arange(0, BLOCK);  // (BLOCK)
@@ -78,7 +78,7 @@ const auto count_labels =
     });
 
 // --- 6. Tensors with sizes and strides, and sizes of tiles that are measured ---------------------------------------------------------------------
-// A TensorOf brings them along. It may lie in any way: a transposed matrix is read where it lies, a Ptr would be given a copy.
+// A TensorOf brings them along. The tensor may lie in any way: a transposed matrix is read where it lies, a Ptr would be given a copy.
 const auto row_sums = jit("row_sums", [](TensorOf<float, 2> x, Out<float> y, Const<int, "BLOCK"> BLOCK) {
   auto j = arange(0, BLOCK);
   auto sums = zeros<float>({BLOCK});
@@ -91,7 +91,7 @@ const auto row_sums = jit("row_sums", [](TensorOf<float, 2> x, Out<float> y, Con
 // The first launch with tensors of some shape tries both, later ones know the faster one, in this process and the next.
 const auto tuned_row_sums = row_sums.tune({{.constants = {{"BLOCK", 32}}}, {.constants = {{"BLOCK", 256}}}}, {.seconds = 1});
 
-// --- 7. What a kernel does wrong ----------------------------------------------------------------------------------------------------------------
+// --- 7. A kernel's mistakes -------------------------------------------------------------------------------------------------------------------
 // The mask of the store is missing. kernel.check() runs the lambda itself, instance by instance, and this is an Error with its line. TEGULA_CHECK=tile in the
 // environment checks every kernel, and `tegula debug ./program` stops in one and shows its tiles.
 const auto careless = jit("careless", [](Ptr<float> x, Out<float> y, Int n, Const<int, "BLOCK"> BLOCK) {

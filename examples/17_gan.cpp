@@ -1,7 +1,7 @@
 // Lesson 17: two nets against each other (a GAN).
 //
 // A generator makes pictures of noise. A discriminator says whether a picture is one of the real ones. Each learns from the other: there is no label,
-// and the loss says little about how good the pictures are. What does is a distance between made and real ones as two clouds of points. Run it with "long"
+// and the loss says little about how good the pictures are. A distance between made and real ones as two clouds of points does. Run it with "long"
 // for pictures that are digits to the eye, which takes minutes.
 
 #include <tegula/models.h>

@@ -112,7 +112,7 @@ int main() {
   std::printf("parameter server: %lld gradients in %.2f s, accuracy %.3f\n%s", static_cast<long long>(report.applied), report.seconds,
               accuracy, report.print().c_str());
 
-  // Ranks of an all-reduce have the same weights, bit for bit. Which gradients of the others are stale, and how much, differs from run to run.
+  // Ranks of an all-reduce have the same weights, bit for bit. On a server the gradients that are stale, and how much, differ from run to run.
   assert(accuracies[0] > 0.6 && accuracies[0] == accuracies[1] && accuracies[1] == accuracies[2]);
   assert(report.applied == 4 * kWorkers * kSteps && accuracy > 0.6);
   assert(report.staleness.rbegin()->first >= 1);

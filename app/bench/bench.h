@@ -24,7 +24,7 @@ struct BenchChoice {
   std::vector<Device*> chosen_devices() const;
 };
 
-/// In what operands are multiplied; sums are f32.
+/// The precision in which operands are multiplied; sums are f32.
 struct BenchPrecision {
   std::string name;  // "bf16"
   DType dtype;       // of the operands

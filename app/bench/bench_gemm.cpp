@@ -32,7 +32,7 @@ Tensor random_matrices(const Shape& shape, DType dtype) {
   return x;
 }
 
-/// How far some rows of c are from a b, relative to the sizes of what is added up: max |c - a b| / (N max |a| max |b|).
+/// The distance of some rows of c from a b, relative to the sizes of what is added up: max |c - a b| / (N max |a| max |b|).
 double product_error(const Tensor& a, const Tensor& b, const Tensor& c) {
   const std::int64_t rows = std::min<std::int64_t>(a.size(0), 8);
   const Tensor fine_a = cast(slice(a, 0, {0, rows}), f64), fine_b = cast(b, f64);

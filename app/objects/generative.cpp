@@ -88,7 +88,7 @@ Tensor thumbnails(const Tensor& pictures) {
   return flatten(avg_pool2d(pictures, {side, side}, {.stride = side}), 1);
 }
 
-/// How far pictures that the net makes are from those of the test set.
+/// The distance of pictures that the net makes from those of the test set.
 double distance(models::PictureGenerator& generator, const HostArray& test) {
   constexpr std::int64_t kCompared = 2000;
   const std::int64_t count = std::min(kCompared, test.shape[0]);

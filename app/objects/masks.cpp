@@ -39,7 +39,7 @@ LabelledFolder open_masks(const std::string& folder, std::int64_t size, data::Co
   return {std::move(set), std::move(classes)};
 }
 
-/// Which pixels belong to a digit?
+/// The task of finding the pixels that belong to a digit.
 LabelledFolder strokes_of(const data::Scenes& scenes) {
   HostArray masks = HostArray::empty(i64, scenes.masks.shape);
   std::ranges::transform(scenes.masks.values<std::int64_t>(), masks.values<std::int64_t>().begin(),

@@ -15,7 +15,7 @@ void add_train_detector(Command& train);
 void predict_masks(const std::string& model, const std::vector<std::string>& pictures, const std::string& out);
 /// The objects of each picture, and the picture with their boxes.
 void predict_boxes(const std::string& model, const std::vector<std::string>& pictures, const std::string& out);
-/// How good the model is on a folder; without one, on drawn pictures.
+/// Prints the measures of the model on a folder; without one, on drawn pictures.
 void evaluate_masks(const std::string& model, const std::string& folder);
 void evaluate_boxes(const std::string& model, const std::string& folder);
 

@@ -9,7 +9,7 @@ namespace tegula::app {
 
 /// The `count` most probable classes of each picture.
 void predict_pictures(const std::string& model, const std::vector<std::string>& pictures, std::int64_t count);
-/// How good the model is on a folder of pictures.
+/// Prints the measures of the model on a folder of pictures.
 void evaluate_folder(const std::string& model, const std::string& folder);
 
 }  // namespace tegula::app

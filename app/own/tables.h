@@ -11,7 +11,7 @@ inline const std::vector<std::string> kNoValue{"NA", "N/A", "nan", "NaN", "null"
 
 /// Writes the rows of each table with the model's predictions, as CSV.
 void predict_tables(const std::string& model, const std::vector<std::string>& tables);
-/// How good the model is on a table that has the target.
+/// Prints the measures of the model on a table that has the target.
 void evaluate_table(const std::string& model, const std::string& table);
 
 }  // namespace tegula::app

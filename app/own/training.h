@@ -31,7 +31,7 @@ void add_options(Command& command, OwnTraining& choice, const std::string& rows)
 /// Tries out the output files, so that they do not fail after an hour of training. Seeds the generator.
 void begin(const OwnTraining& choice);
 
-/// How good an epoch was, for the table and for the choice of the best one.
+/// The measure of an epoch, for the table and for the choice of the best one.
 struct Goodness {
   std::string name;  // "right", "mean error"
   std::function<std::string(const EpochRecord&)> text;
@@ -46,7 +46,7 @@ struct RowSplit {
 };
 RowSplit split_rows(std::int64_t rows, const OwnTraining& choice, const std::vector<std::int64_t>& classes);
 
-/// For TrainerOptions: it ends when `patience` epochs have brought nothing better, with the best weights.
+/// Early stopping for TrainerOptions: it ends when `patience` epochs have brought nothing better, with the best weights.
 EarlyStopping best_of(const OwnTraining& choice, const Goodness& goodness);
 /// Trains, with a line for each epoch, from `resume` on where that is given. Throws Error when the loss is no number.
 History train_with_report(Trainer& trainer, const OwnTraining& choice, const Goodness& goodness, const std::string& rows,

@@ -38,7 +38,7 @@ std::vector<text::Question> asked(const AnswerChoice& choice) {
   return out;
 }
 
-/// As SQuAD's own script reads them.
+/// Writes the predictions as SQuAD's own script reads them.
 void write_predictions(const std::string& path, const std::map<std::string, std::string>& predictions) {
   const std::string text = nlohmann::json(predictions).dump(1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
   io::write_atomically(path, std::as_bytes(std::span(text)), kAnswer);

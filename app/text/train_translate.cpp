@@ -115,7 +115,7 @@ models::Translator make_translator(const TranslateTraining& choice, const text::
           of_source, of_target};
 }
 
-/// Without empty lines and sentences of more than `longest` tokens.
+/// Returns the pairs without empty lines and sentences of more than `longest` tokens.
 text::TokenPairs token_pairs(const models::Translator& translator, const text::LinePairs& pairs, std::int64_t longest) {
   std::vector<text::Ids> sources, targets;
   for (const auto& [from, to] : pairs) {

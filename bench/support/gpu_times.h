@@ -13,7 +13,7 @@ namespace tegula::bench {
 /// The work, run this many times in sequence.
 using Runs = std::function<void(int)>;
 
-/// Those of a jit-ed function, as many as possible in one CUDA graph: as bench/peers/rows_torch.py times PyTorch, and JAX's scan runs.
+/// The runs of a jit-ed function, as many as possible in one CUDA graph: as bench/peers/rows_torch.py times PyTorch, and JAX's scan runs.
 template <class F, class... Args>
 Runs repeated(Jit<F>& step, const Args&... args) {
   return [&step, args...](int times) { step.repeat(times, args...); };

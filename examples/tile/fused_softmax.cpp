@@ -1,4 +1,4 @@
-// Softmax of rows: each is read once and written once. As many instances as there are; each takes row after row.
+// Softmax of rows: each is read once and written once. The grid may have any number of instances; each takes row after row.
 #include "examples/tile/check.h"
 
 #include <cmath>

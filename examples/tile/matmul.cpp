@@ -42,7 +42,7 @@ const auto tuned_matmul = matmul<float>
                                      {.constants = {{"BM", 16}, {"BN", 64}, {"BK", 32}, {"GROUP", 2}}, .num_warps = 4}},
                                     {.key = {"M", "N", "K"}, .seconds = 1})
                               .given("EVEN_K", [](const Launch& l) { return l["K"] % l["BK"] == 0; });
-// Of halves, which tensor cores multiply: tiles of sums as large as the registers of a few warps, pieces of K that are copied ahead.
+// The product of halves, which tensor cores multiply: tiles of sums as large as the registers of a few warps, pieces of K that are copied ahead.
 const auto half_matmul = matmul<BFloat16>
                              .tune({{.constants = {{"BM", 64}, {"BN", 64}, {"BK", 32}, {"GROUP", 4}}},
                                     {.constants = {{"BM", 128}, {"BN", 128}, {"BK", 64}, {"GROUP", 8}}}},

@@ -255,7 +255,7 @@ TEST(BertCommands, PreTrainAndFineTune) {
 
 TEST(Bert, ClassifiesPairsOfTexts) {
   const TemporaryFolder folder;
-  // Which of the two texts speaks of rain?
+  // One of the two texts speaks of rain.
   std::string lines;
   for (int i = 0; i < 90; ++i) {
     const std::string other = i % 3 == 0 ? "soup" : i % 3 == 1 ? "train" : "cat";

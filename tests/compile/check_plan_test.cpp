@@ -98,7 +98,7 @@ Plan descent(runtime::Device& device = runtime::cpu()) {
   return plan_of({}, {{w, w - 0.1 * matmul(x, w)}, {v, v - 0.1 * matmul(x, v)}}, device);
 }
 
-/// What the last step copies into Variables: the value first, then the update.
+/// The copies of the last step into Variables: the value first, then the update.
 std::vector<LaunchSet>& late_copies(Plan& plan) {
   EXPECT_EQ(plan.steps.back().name, "keep") << to_string(plan);
   return plan.steps.back().launch()->sets;

@@ -1,4 +1,4 @@
-// Who computes a call that the device's library and tile programs both compute: what the tuning file says.
+// The tuning file chooses the program of a call that the device's library and tile programs both compute.
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -46,7 +46,7 @@ class ChooseWay : public testing::Test {
     std::filesystem::remove(kFile);
     std::filesystem::remove(kFile + ".lock");
   }
-  /// Whether no call was run for a product of so many rows: each test has sizes of its own.
+  /// Returns true if no call was run for a product of so many rows: each test has sizes of its own.
   bool multiplies_in_tiles(std::int64_t rows) {
     const test::OnDevice here(device_);
     const int before = device_.counters.calls;
@@ -58,7 +58,7 @@ class ChooseWay : public testing::Test {
     expect_close(numbers, relu(matmul(cast(x, f32), cast(w, f32)) + cast(bias, f32)), 0.5);  // of sums of about 16
     return in_tiles;
   }
-  /// What the file has learnt or been asked since.
+  /// Returns the choice that the file has learnt or been asked since.
   static runtime::Findings::Choice choice_since(std::uint64_t moment) {
     for (const auto& one : runtime::tuning_file().since(moment))
       if (one.key.starts_with("call matmul")) return one;

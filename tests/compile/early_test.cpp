@@ -1,4 +1,4 @@
-// Which plans' launches begin while the previous one runs, and which memory they may read before its end.
+// Plans whose launches begin while the previous one runs, and the memory that they may read before its end.
 
 #include <gtest/gtest.h>
 

@@ -16,7 +16,7 @@
 namespace tegula::compile {
 namespace {
 
-/// As a GPU: halves are slow in rows of no multiple of 8, and fast in others. To launch takes a second, so does a product.
+/// A device like a GPU: halves are slow in rows of no multiple of 8, and fast in others. To launch takes a second, so does a product.
 class SlowInOddHalves : public test::QueuedDevice {
  public:
   static SlowInOddHalves& device() {
@@ -79,7 +79,7 @@ TEST(PrecisionOfOddProducts, IsThatOfTheProductsTheyHandTheirValuesTo) {
   EXPECT_NE(mixed.find("bf16, sums f32"), std::string::npos) << mixed;
 }
 
-/// How many products are halves, and whether there is a cast.
+/// The number of products that are halves, and of casts.
 struct Halves {
   std::ptrdiff_t products = 0, casts = 0;
   bool operator==(const Halves&) const = default;

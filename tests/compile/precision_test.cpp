@@ -71,7 +71,7 @@ std::vector<Tensor> step(N& net, const Batch& batch, Precision precision) {
   return outputs;
 }
 
-/// As where attention is a call for halves: its operands and results are cast, with views between.
+/// Attention is a call for halves: its operands and results are cast, with views between.
 TEST_F(PrecisionPass, AHalfThatPassesThroughF32IsNotCopied) {
   const PrecisionScope scope(Precision::bf16);
   const Tensor x = normal({8, 16}), w = normal({16, 48}), out = normal({48, 4});
@@ -329,7 +329,7 @@ TEST_F(PrecisionPass, TheTableOfTheMnistCnn) {
 }
 
 TEST_F(PrecisionPass, TheCpuTakesHalvesWhereTheyPay) {
-  // It multiplies matrices of bf16, and converts convolutions.
+  // The CPU multiplies matrices of bf16, and converts convolutions.
   const Variable kernel(normal({8, 8, 3, 3})), weight(normal({64, 64}));
   const auto halves = [&](std::int64_t images, std::int64_t rows, Precision precision) {
     const PrecisionScope scope(precision);

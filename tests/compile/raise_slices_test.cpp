@@ -14,7 +14,7 @@ namespace {
 using Tensors = std::vector<Tensor>;
 using Function = std::function<Tensors(const Tensor&, const Tensor&, const Tensor&)>;
 
-/// As jit, f gives what op after op gives, to the bit. How many tile programs the plan has whose names begin so. a, b (6, 64), c (64).
+/// Checks that jit and op after op give the same for f, to the bit. Returns the number of the plan's tile programs whose names begin so. a, b (6, 64), c (64).
 int programs(const Function& f, DType dtype = f32, const std::string& name = "") {
   const auto drawn = [&](const Shape& shape) { return from_array(cast(normal(shape), dtype).to_array()); };
   const Tensor a = drawn({6, 64}), b = drawn({6, 64}), c = drawn({64});

@@ -184,7 +184,7 @@ TEST(RowProducts, WhatIsCheckedBehindThemIsCheckedByWhoSaysSo) {
   } catch (const Error& error) { EXPECT_NE(std::string(error.what()).find("got label 12"), std::string::npos) << error.what(); }
 }
 
-/// As cut and generated for an H200, on emulated threads.
+/// Programs are cut and generated for an H200, and run on emulated threads.
 TEST(RowProducts, AreTheSameAsTextForAGpu) {
   manual_seed(16);
   auto& device = test::QueuedDevice::create();

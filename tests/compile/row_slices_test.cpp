@@ -211,7 +211,7 @@ TEST(RowSlices, ChecksAheadOfThemStayAhead) {
   EXPECT_NE(decoder.keys.read().to_host(), keys);
 }
 
-/// As cut and generated for an H200, on emulated threads.
+/// Programs are cut and generated for an H200, and run on emulated threads.
 TEST(RowSlices, AreTheSameAsTextForAGpu) {
   auto& device = test::QueuedDevice::create();
   device.make_kernel = [](const tile::Program& program) { return gpu::emulated_kernel(program); };

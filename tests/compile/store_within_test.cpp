@@ -93,7 +93,7 @@ TEST_P(StoreWithin, PiecesOfAllKinds) {
   expect_same(f, x);
 }
 
-// As many numbers as the value has, but the first half of them, twice.
+// The piece has as many numbers as the value, but the first half of them, twice.
 TEST_P(StoreWithin, APieceThatShowsSomethingTwiceIsCopied) {
   expect_same(
       [](const Tensors& x) {
@@ -465,7 +465,7 @@ TEST(CheckStoresWithin, PiecesDoNotWaitForEachOther) {
   ASSERT_GE(plan.steps.size(), 3u) << to_string(plan);
   for (std::size_t s = 0; s + 1 < after.size(); ++s) EXPECT_TRUE(after[s].empty()) << s << "\n" << to_string(plan);
   EXPECT_EQ(after.back().size(), plan.steps.size() - 1);
-  // Whatever is left out of them is missed.
+  // The check misses each of them that is left out.
   for (std::size_t missing = 0; missing < after.back().size(); ++missing) {
     auto fewer = after;
     fewer.back().erase(fewer.back().begin() + static_cast<std::ptrdiff_t>(missing));

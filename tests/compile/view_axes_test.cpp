@@ -101,7 +101,7 @@ Tensor random_view(const Tensor& x, std::mt19937& random) {
   }
 }
 
-// Whatever is called the whole has the elements that its axes name.
+// A view that is called the whole has the elements that its axes name.
 TEST(ViewAxes, RandomViewsHaveTheElementsThatTheirAxesName) {
   std::mt19937 random(16);
   int whole = 0;

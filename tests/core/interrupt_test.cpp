@@ -12,7 +12,7 @@
 namespace tegula {
 namespace {
 
-/// How a child ends that does this: its status, or minus the signal that ended it.
+/// Returns the status of a child that does this, or minus the signal that ended it.
 template <class F>
 int ended(F&& work) {
   const pid_t child = fork();

@@ -1,4 +1,4 @@
-// How far the f32 functions are from the C library's f64 ones, over the whole range of floats.
+// The distance of the f32 functions from the C library's f64 ones, over the whole range of floats.
 
 #include <cstdlib>
 #include <vector>

@@ -134,7 +134,7 @@ TEST(AllReduceKernel, AddsUpWhatWasCopied) {
   }
 }
 
-// As of an all-gather, at places that do not lie at whole words for either rank.
+// Parts lie as those of an all-gather, at places that do not lie at whole words for either rank.
 TEST(AllReduceKernel, JoinsWhatWasCopied) {
   for (const int rank : {0, 1}) {
     for (const std::size_t shift : {0u, 3u}) {

@@ -1,4 +1,4 @@
-// What is known of kernels without their texts: a line is found under what its text is made from, whole or not at all, and a process that finds all makes
+// The index of kernels without their texts: a line is found under what its text is made from, whole or not at all, and a process that finds all makes
 // no text. The processes run on a GPU, or on the driver of the tests as "paper" with its compiler.
 
 #include "tegula/cuda/compiler/kernel_index.h"
@@ -325,7 +325,7 @@ TEST_F(CudaKernelIndex, WhereTheCodeIsMissingTextsAreMade) {
   EXPECT_EQ(again, removed) << "the same units under the same names";
 }
 
-// As if the index were of another generator, and its name were this one's.
+// The index is of another generator, under this one's name.
 TEST_F(CudaKernelIndex, APlanCheckComparesTheIndexWithTheTexts) {
   run("Answers", true);
   const fs::path path = index();

@@ -39,7 +39,7 @@ class CudaPeers : public ::testing::Test {
   static bool fetch(Device& to, const Ref<Buffer>& memory, Device& from, const Ref<Buffer>& source) {
     return to.copy_from(memory->data(), from, source->data(), source->bytes());
   }
-  /// How often the driver of the tests was asked; nothing on a GPU.
+  /// The number of copies between peers by the driver of the tests; nothing on a GPU.
   static std::optional<std::size_t> peer_copies() {
     void* const driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     const auto function = reinterpret_cast<std::size_t (*)()>(driver ? dlsym(driver, "fake_peer_copies") : nullptr);

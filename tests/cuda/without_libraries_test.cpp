@@ -31,7 +31,7 @@ class CudaWithoutLibraries : public ::testing::Test {
     set_warning_handler({});
     set_default_device(*before_);
   }
-  /// How many warnings speak of the library.
+  /// The number of warnings that speak of the library.
   long told(const std::string& library) const {
     return std::ranges::count_if(told_, [&](const std::string& text) { return text.starts_with("no library lib" + library + ".so"); });
   }

@@ -1,4 +1,4 @@
-// Which rows train and which test.
+// Splits of rows for training and testing.
 
 #include "tegula/data/split.h"
 

@@ -42,7 +42,7 @@ Tensor leaf_from(const json& input) {
   return from_array(array);
 }
 
-/// How an input lies in memory: the leaf's layout, and the view ops from it to the input. Gradients go the same way.
+/// The layout of an input in memory: the leaf's layout, and the view ops from it to the input. Gradients go the same way.
 enum class View { Dense, Transposed, Strided, Flipped, Wide };
 View view_of(const json& input) {
   const std::string name = input.value("view", std::string("dense"));

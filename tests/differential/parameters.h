@@ -14,7 +14,7 @@ void fill_by_name(Layer& layer, const Tensors& x, const Attributes& a, std::size
   load(layer, state);
 }
 
-/// And the gradient of Σ y² by each parameter.
+/// Appends the gradient of Σ y² by each parameter.
 template <class Layer>
 Tensors with_parameter_gradients(const Layer& layer, Tensors out) {
   const Tensor y = out[0];

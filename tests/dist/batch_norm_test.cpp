@@ -72,7 +72,7 @@ TEST(SyncBatchNorm, ValuesAndGradientsAreThoseOfAllRows) {
   }
 }
 
-// As in one process, where it is refused.
+// One row is refused, as in one process.
 TEST(SyncBatchNorm, OneRowInAllIsAnErrorOnEveryRankAndTheAveragesStay) {
   nn::BatchNorm1d alone(3);
   EXPECT_HAS_MESSAGE(alone(ones({1, 3})), "batch_norm: got shape (1, 3), expected more than one value for each channel while training");

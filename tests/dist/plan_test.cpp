@@ -135,7 +135,7 @@ TEST(PlansOfExchanges, SharedLayersSendHalvesWhereProductsGiveThem) {
   });
 }
 
-/// Three layers over 14 rows, whole and in two parts, and the gradient of their weights (3, 16, 16): the same values. How the step in parts is planned.
+/// The plan of the step in parts: three layers over 14 rows, whole and in two parts, and the gradient of their weights (3, 16, 16) have the same values.
 std::string plan_of_parts(const Tensor& rows, const Tensor& weights,
                           const std::function<Tensor(const Tensor& part, const Tensor& w)>& layer) {
   const auto step_of = [&](const std::vector<std::int64_t>& ends) {
@@ -223,7 +223,7 @@ TEST(PlansOfExchanges, HalvesBetweenScatteredLayersAreStoredAsHalves) {
   });
 }
 
-// As recordings are laid out: a chain goes ahead of work that its exchange waits for less long, and behind the work of an earlier exchange.
+// Recordings are laid out so: a chain goes ahead of work that its exchange waits for less long, and behind the work of an earlier exchange.
 TEST(PlansOfExchanges, WhatAnExchangeWaitsForLongestIsLaunchedFirst) {
   static test::QueuedDevice& device = test::QueuedDevice::create();
   on_two_ranks([](int) {

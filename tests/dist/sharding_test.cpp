@@ -346,7 +346,7 @@ TEST(Sharding, WhatIsGatheredBesideALayerHasTheBitsOfWhatIsGatheredInItsPlace) {
   EXPECT_EQ(beside, in_place);
 }
 
-/// Gathering and reducing take the memory of some layers, for any number of layers. Of each layer only a rank's part of its gradient remains.
+/// Gathering and reducing take the memory of some layers, for any number of layers. A layer leaves only a rank's part of its gradient.
 TEST(Sharding, TheMemoryOfAStepGrowsByThePartsOfItsGradientsAlone) {
   const auto mebibytes = [](std::size_t layers) {
     const std::string plan = deep_plan(layers, 512).plan;  // 1 MiB a layer: too much to be kept apart on devices that queue

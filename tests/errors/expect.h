@@ -9,7 +9,7 @@
 //     tegula::Tensor c = tegula::matmul(tegula::ones({3, 4}), tegula::ones({5, 6}));  // here
 //   }
 //
-// It must throw tegula::Error; every `expect` is a regular expression (ECMAScript) that must be found in what(), and the message
+// The program must throw tegula::Error; every `expect` is a regular expression (ECMAScript) that must be found in what(), and the message
 // must name the line marked `// here`. A program without that mark promises no place (files, command lines).
 
 #include <cctype>

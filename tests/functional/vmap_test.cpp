@@ -95,7 +95,7 @@ TEST(VmapOf, Loops) {
   const auto gradient = [&](const Tensor& steps) { return grad(sum(square(recurrent(steps))), steps); };
   expect_close(vmap(gradient, {x}, {.loops = false}), one_by_one(gradient, x), 1e-12);
   expect_close(grad(sum(square(vmap(recurrent, {x}))), x), one_by_one(gradient, x), 1e-12);
-  // And vmap as the body of a loop.
+  // vmap may be the body of a loop.
   const auto in_scan = scan(
                            [&](const Tensors& carry, const Tensors& in) {
                              const Tensor next = carry[0] + vmap([](Tensor a, Tensor b) { return sum(a) * b; }, {in[0], in[0]});

@@ -29,7 +29,7 @@ class TemporaryFolder {
 
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
-  /// How many files lie in it.
+  /// The number of files in it.
   std::ptrdiff_t files() const { return std::distance(std::filesystem::directory_iterator(path_), std::filesystem::directory_iterator()); }
 
  private:

@@ -98,7 +98,7 @@ TEST_P(Hdf5, TruncatedFilesAreRefused) {
 INSTANTIATE_TEST_SUITE_P(Formats, Hdf5, ::testing::Values("earliest", "v108", "latest"));
 
 TEST(Hdf5Files, EveryIndexOfChunksIsRead) {
-  // Of HDF5 1.10: one chunk, by number with and without pages, by number for an axis without a limit, by place, and none at all.
+  // The indices of HDF5 1.10: one chunk, by number with and without pages, by number for an axis without a limit, by place, and none at all.
   const auto all = parse_hdf5(golden("indices"), "x.h5");
   std::vector<std::int16_t> expected(4300);
   std::iota(expected.begin(), expected.end(), std::int16_t{0});

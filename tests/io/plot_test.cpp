@@ -21,7 +21,7 @@ using tegula::testing::text_of;
 
 bool have_gnuplot() { return run_child({"gnuplot", "--version"}, {}).found; }
 
-/// How many pixels are close to the colour.
+/// The number of pixels that are close to the colour.
 int count(const HostArray& image, int red, int green, int blue) {
   int n = 0;
   const auto v = image.values<std::uint8_t>();

@@ -15,7 +15,7 @@ using In = std::vector<Tensor>;
 
 Tensor weighed(const Tensor& x) { return sum(x * sin(1.0 + 0.7 * cast(reshape(arange(x.numel()), x.shape()), f64))); }
 
-/// As it is written.
+/// The sums of the transform's definition.
 std::vector<double> sums(const std::vector<double>& x, int sign) {
   const std::size_t n = x.size() / 2;
   std::vector<double> out;

@@ -126,7 +126,7 @@ TEST(TextGenerator, FillsTheCacheAndNoMore) {
   EXPECT_THROW(generate(std::vector<Tokens>{{1}, {2}}), Error);
 }
 
-/// How often each token is drawn.
+/// The number of times that each token is drawn.
 std::map<std::int64_t, int> counts(const Tensor& scores, const models::Sampling& sampling, const Tensor& seen = {}) {
   Generator generator(11);
   const Tensor rows = expand(scores, {4000, scores.size(-1)});

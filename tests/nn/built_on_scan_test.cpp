@@ -1,4 +1,4 @@
-// Layers that a user builds with scan: an LSTM with layer norms and a convolutional LSTM, each against its equations step by step. And layers of large nets.
+// Layers that a user builds with scan: an LSTM with layer norms and a convolutional LSTM, each against its equations step by step; and layers of large nets.
 
 #include <gtest/gtest.h>
 
@@ -61,7 +61,7 @@ struct ConvLstm {
   }
 };
 
-/// As a scan and with the steps written out: values, and the gradients by all parameters.
+/// Checks the net as a scan and with the steps written out: values, and the gradients by all parameters.
 template <class Net, class Steps>
 void expect_the_loop(Net& net, const Tensor& x, Steps steps) {
   const Tensor looped = net(x), written = stack(steps(), 0);

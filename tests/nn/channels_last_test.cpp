@@ -141,7 +141,7 @@ TEST(ChannelsLast, NoTranspositionStaysBetweenLayers) {
   auto got = jit([&](const Tensor& x) { return last(x); });
   const Tensor x = normal({2, 16, 16, 3});
   test::expect_close(got(x), expected(x).to_host<double>(), 1e-5);
-  // As many steps, copies among them, as with one permutation in front.
+  // The plan has as many steps, copies among them, as with one permutation in front.
   EXPECT_EQ(test::occurrences(got.print_plan(), "\n"), test::occurrences(expected.print_plan(), "\n"))
       << got.print_plan() << expected.print_plan();
   EXPECT_EQ(test::occurrences(got.print_plan(), "copy"), test::occurrences(expected.print_plan(), "copy")) << got.print_plan();

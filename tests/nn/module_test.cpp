@@ -85,7 +85,7 @@ TEST(Module, BuffersAreStateButNotParameters) {
   EXPECT_EQ(names_of(nn::state(norm)), (Names{"weight", "bias", "running_mean", "running_var", "num_batches_tracked"}));
 }
 
-// As many fields as the issue of the framework asks for, and more.
+// A struct with more fields than the issue of the framework asks for.
 struct Wide {
   int a0, a1, a2, a3, a4, a5, a6, a7, a8, a9;
   int b0, b1, b2, b3, b4, b5, b6, b7, b8, b9;

@@ -149,7 +149,7 @@ TEST(OnnxInt4, AreWrittenAsSuchAgain) {
   test::check_round_trip("weights of 4 bits", f, nn::state(model), {x});
   onnx::File file = onnx::to_file("again.onnx", {.names = nn::state(model)}, f, std::vector<Tensor>{x});
   EXPECT_EQ(packed_constants(file), (std::pair{std::set{Type::Int4}, std::int64_t{800}}));
-  // And from there once more.
+  // The file that was written is read and written once more.
   const onnx::Model second(test::read_again(file));
   file = onnx::to_file("again.onnx", {}, [&](const std::vector<Tensor>& in) { return second(in); }, std::vector<Tensor>{x});
   EXPECT_EQ(packed_constants(file), (std::pair{std::set{Type::Int4}, std::int64_t{800}}));

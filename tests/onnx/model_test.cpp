@@ -144,7 +144,7 @@ TEST(OnnxModel, IsReportedLikeEveryFileOfWeights) {
   Wider wider;
   EXPECT_EQ(load_report(wider, state).mismatched, (Names{"dense.weight (3, 2) for (4, 2)", "dense.bias (3,) for (4,)"}));
   EXPECT_ERROR(load(wider, state, Strict::No), "dense.weight (3, 2) for (4, 2)");
-  // And a file of weights for the model.
+  // A file of weights is loaded into the model.
   report = load_report(model, {{"w", zeros({3, 2})}, {"b", zeros({2})}, {"c", zeros({1})}});
   EXPECT_EQ(report.mismatched, Names{"b (2,) for (3,)"});
   EXPECT_EQ(report.unexpected, Names{"c"});

@@ -9,7 +9,7 @@
 
 namespace tegula::testing {
 
-/// How a case went: empty text where it passed, else the reason.
+/// The outcome of a case: empty text where it passed, else the reason.
 struct SuiteOutcome {
   std::string eager, traced;
 };

@@ -40,7 +40,7 @@ void each_net(const F& f) {
   f("U-Net", models::UNet{.width = 32, .depth = 3}, normal({1, 3, 64, 64}));
 }
 
-/// Each net gets a folder with model.onnx, model.pt, input.npy and output.npy. Where back.pt lies there, which PyTorch wrote, it is read into a new net, whose answer
+/// Each net gets a folder with model.onnx, model.pt, input.npy and output.npy. If PyTorch wrote a back.pt there, it is read into a new net, whose answer
 /// becomes back.npy.
 TEST(OnnxWholeModels, OfAFolderAreWrittenAndReadBack) {
   const char* const folder = std::getenv("TEGULA_WHOLE_MODELS");

@@ -123,7 +123,7 @@ TEST(E4m3, ProductsAreThoseOfRoundedOperands) {
   }
 }
 
-// A view whose input is gone crashed here; found by a training on paper (scripts/every_kernel.sh). How an operand lies decides which of a GPU's products
+// A view whose input is gone crashed here; found by a training on paper (scripts/every_kernel.sh). An operand's layout decides which of a GPU's products
 // multiplies it, and so in which order it adds: one bf16 may differ in its last digit.
 TEST(E4m3, OperandsMayBeViewsWithoutHistory) {
   const Tensor x = normal({48, 16}), w = normal({32, 48});

@@ -40,7 +40,7 @@ const std::vector<End>& ends() {
   return list;
 }
 
-/// How an end gets into an input.
+/// The way of an end into an input.
 enum class Way { All, One, Times };
 const char* name_of(Way way) { return way == Way::All ? "all" : way == Way::One ? "one" : "times"; }
 

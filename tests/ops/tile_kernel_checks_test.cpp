@@ -24,7 +24,7 @@ namespace {
 
 using tile::Builder, tile::Value;
 
-// How often each number comes among those of input 0. numbers: their count. constants: block.
+// Counts each number among those of input 0. numbers: their count. constants: block.
 template <DType T>
 void histogram(Builder& b, const TileArguments& a) {
   const Value i = b.program_id(0) * a.constants[0] + b.arange(0, a.constants[0]), within = i < a.numbers[0];

@@ -1,4 +1,4 @@
-// Which constants a kernel is launched with: configurations, heuristics, the tuning file.
+// The constants that a kernel is launched with: configurations, heuristics, the tuning file.
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -75,7 +75,7 @@ std::string Expectation::compare(const Outcome& got, int call, bool checkpoints)
   if (!got.error.empty()) return "threw: " + got.error;
   if (differs(got, call, true).empty()) return "";
   // A few noises may all miss how badly conditioned an element is; before something is called wrong, many are tried. A value that a checkpoint computes
-  // again has gradients of its own: each is rounded to its dtype before they are added, where otherwise their sum is. So noise moves that graph's, too.
+  // again has gradients of its own: each is rounded to its dtype before they are added, where otherwise their sum is. Noise therefore moves that graph's, too.
   for (const int enough : {kMoreNoises, kMostNoises}) {
     Noisy& noisy = checkpoints ? noisy_again_ : noisy_;
     while (static_cast<int>(noisy.size()) < enough)

@@ -110,7 +110,7 @@ std::vector<Tensor> operands_of(const OpCase& one, DType dtype, const std::vecto
 
 std::vector<OpCase> declared_cases() {
   std::vector<OpCase> all;
-  // Those of random numbers make a generator of their own at each call, which no trace may do; ops on random numbers are in moving_ops.
+  // Cases of random numbers are left out: they make a generator at each call, which no trace may do; ops on random numbers are in moving_ops.
   for (auto* cases : {arithmetic_cases,
                       math_cases,
                       compare_cases,

@@ -19,7 +19,7 @@ Tensor steps(const Use& use) {
   if (x.rank() == 0 || x.numel() == 0) throw Unfit{};
   return slice(x, 0, {0, std::min(x.shape()[0], kMostSteps)});
 }
-/// As many steps, of this shape each.
+/// A tensor of as many steps, each of this shape.
 Tensor steps_of(const Use& use, const Shape& shape) {
   Shape all = shape;
   all.insert(0, 1 + use.pick(3, kMostSteps));

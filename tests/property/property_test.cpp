@@ -41,7 +41,7 @@ std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
   return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
 }
 
-/// Those that $TEGULA_MODES names, or all of full precision that this device has: queued ones stand on the CPU.
+/// The modes that $TEGULA_MODES names, or all of full precision that this device has: queued ones stand on the CPU.
 std::vector<Mode> chosen_modes() {
   std::vector<Mode> out;
   if (const char* list = std::getenv("TEGULA_MODES"); list && *list) {

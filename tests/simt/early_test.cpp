@@ -148,7 +148,7 @@ TEST(Early, TallSumsAreTheSame) {
   }
 }
 
-/// What is computed before the wait stands in front of what changes its layout there.
+/// A tile that is computed before the wait stands in front of the change of its layout there.
 TEST(Early, ATileIsMadeBeforeItChangesItsLayout) {
   Builder b("turned");
   const Value x = b.pointer("x", i64, false), y = b.pointer("y", i64, true), eight = b.constant(std::int64_t{8}, i64);

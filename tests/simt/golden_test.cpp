@@ -31,7 +31,7 @@ class Nothing final : public runtime::Kernel {
   std::string listing() const override { return ""; }
 };
 
-/// The programs that `work` is made of. What it reads is made before.
+/// The programs of `work`. Values that it reads are made before.
 std::vector<tile::Program> programs_of(const std::function<void()>& work) {
   static std::vector<tile::Program>* seen = nullptr;
   static const auto device = device_with([](const tile::Program& program) -> std::unique_ptr<runtime::Kernel> {
@@ -136,7 +136,7 @@ TEST(GoldenKernels, AreWhatTheyWereAndCompile) {
   if (!compiles) GTEST_SKIP() << why;
 }
 
-/// Where kernels are kept during a test.
+/// The folder in which kernels are kept during a test.
 class Kept {
  public:
   explicit Kept(const std::string& name) : path(std::filesystem::current_path() / name) {

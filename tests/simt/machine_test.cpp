@@ -130,7 +130,7 @@ TEST(Machine, ChangesElementsOneAfterAnother) {
   for (std::size_t i = 0; i < kThreads; ++i) EXPECT_EQ(olds[i], static_cast<float>(i));
 }
 
-/// What an instance did before a fence and an atomic word is before what another one does behind an atomic word there and a fence.
+/// An instance's effects before a fence and an atomic word are before those of another one behind an atomic word there and a fence.
 TEST(Machine, KnowsInstancesThatAtomicWordsAndFencesOrder) {
   const auto kernel = [](bool releases, bool acquires) {
     const Statement meets(Atomic{.dtype = DType::i32, .pointer = Expression("x") + 1000, .value = 1, .compared = {}, .target = {}},

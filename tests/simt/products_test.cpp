@@ -364,7 +364,7 @@ std::vector<ProductFault> faults() {
   };
 }
 
-/// Of four warps' products.
+/// The faults of four warps' products.
 std::vector<ProductFault> group_faults() {
   using namespace simt;
   const TensorProduct plain{.tile = {64, 128, 64}, .boxes = false},

@@ -44,7 +44,7 @@ constexpr std::int64_t kRegions = 16, kRegion = 128;  // of one that atomic word
 constexpr std::int64_t kMost = 512;  // of a tile
 constexpr int kShown = 20;  // tiles that are stored at the end
 
-/// What decides a kernel, and the statements that it had.
+/// The choices that decide a kernel, and the statements that it had.
 struct Recipe {
   std::uint64_t seed = 0;
   int statements = 8;

@@ -88,7 +88,7 @@ class Writer : Words {
     if (d.chance(15)) debug_barrier();
     return load(base + places(block, d, any_shape(d), kOwn, false), hints(d));
   }
-  /// Of a region all words are of one kind, and either each element is one instance's own, or what was there before is left alone where its order is open.
+  /// Adds an atomic word. A region's words are of one kind, and each element is one instance's own, or old values are left alone if their order is open.
   void atomic(Block& block, Draw& d, std::uint64_t path) {
     const auto which = static_cast<std::size_t>(d.below(3));
     const DType dtype = shared_[which].dtype();
@@ -176,7 +176,7 @@ class Writer : Words {
                    to.shape()),
             to.dtype());
   }
-  /// What is in a body. `draw` is of its own, as the body may run several times.
+  /// Adds the statements of a body. `draw` is of its own, as the body may run several times.
   void body(Block& block, std::uint64_t seed) {
     Draw d(seed);
     const int count = static_cast<int>(d.from(1, 3));

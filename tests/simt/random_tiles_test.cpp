@@ -81,7 +81,7 @@ std::string differences(const char* how, const std::vector<HostArray>& got, cons
   return text;
 }
 
-/// What is wrong with a kernel, or nothing.
+/// Returns the faults of a kernel, or nothing.
 std::string wrong_with(const Recipe& recipe, tile::Program* shown) {
   drawn::recipes().push_back(recipe);  // each has a number of its own: a program is recorded once for equal constants
   std::vector<Tensor> x;

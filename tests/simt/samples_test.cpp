@@ -84,7 +84,7 @@ TEST_P(Samples, LeaveOnTheCpuWhatTheInterpreterLeaves) {
   EXPECT_TRUE(host::agrees(sample.program, sample.arguments, sample.run));
 }
 
-/// How often warps wait for a bank of shared memory.
+/// The number of times that warps wait for a bank of shared memory.
 TEST(SampleBanks, AreCounted) {
   std::map<std::string, simt::Banks> banks;
   for (const Sample& sample : samples()) {

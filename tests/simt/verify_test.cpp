@@ -54,7 +54,7 @@ bool take_out(Block& block, int& n, const F& takes) {
   return false;
 }
 
-/// How many kernels there are of the samples that lack one of those statements, and how many of them the verifier refuses.
+/// The number of kernels of the samples that lack one of those statements, and of those among them that the verifier refuses.
 template <class F>
 std::pair<int, int> refused_without(const F& takes) {
   int mutants = 0, refused = 0;
@@ -170,7 +170,7 @@ TEST(Verifier, RefusesNumbersThatAnotherThreadHolds) {
   EXPECT_EQ(joined(simt::faults(
                 of_threads({Declare{.what = {"v", simt::computed(DType::f32), {}}}, Assign{"v", "tc"}, stored("v", first_column)}))),
             "what one thread stores for others, v, differs among them\n");
-  // What rows hold alike is computed from what they do not.
+  // A value that is alike in rows is computed from one that is not.
   EXPECT_EQ(joined(simt::faults(of_threads({Declare{.what = alike_in_rows("v")}, Assign{"v", "tc"}, stored("v")}))),
             "v is read before the shares of threads have been brought together\n");
   // A sum that is only the first row's.

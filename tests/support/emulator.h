@@ -16,7 +16,7 @@
 
 namespace tegula::gpu {
 
-/// How warps go on (tegula/emulator/threads.h); Changing: even in two launches of three, from the first thread on or from the last.
+/// The pace of warps (tegula/emulator/threads.h); Changing: even in two launches of three, from the first thread on or from the last.
 enum class Pace : std::uint8_t { Changing, Even, Uneven };
 
 struct EmulationOptions {

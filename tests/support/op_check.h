@@ -31,7 +31,7 @@ struct Finding {
 };
 std::vector<Finding> examine(const OpCase& one);
 
-/// How the elements of an input lie in memory.
+/// The layout of an input's elements in memory.
 enum class InputLayout { Contiguous, Strided, Transposed };
 /// A leaf of these values (row-major, rounded to dtype) with that layout.
 Tensor leaf_of(const std::vector<double>& values, const Shape& shape, DType dtype, InputLayout layout = InputLayout::Contiguous);

@@ -81,7 +81,7 @@ DType wide(DType dtype) { return dtype == f64 ? f64 : f32; }
 /// The spacing of the smallest numbers, which are no longer relative.
 double spacing(DType dtype) { return dtype == f64 ? 0 : dtype == f16 ? 0x1p-24 : 0x1p-126; }
 
-/// How many rows an operand has: a reduction is along the last axis, or shorter.
+/// Returns the number of an operand's rows: a reduction is along the last axis, or shorter.
 std::size_t rows(const Shape& shape) {
   return shape.rank() == 0 || numel(shape) == 0 ? 1 : static_cast<std::size_t>(numel(shape) / shape.back());
 }
@@ -136,7 +136,7 @@ bool accumulates(std::string_view op) {
   return op == "cumsum" || op == "cumprod" || op == "logcumsumexp" || op == "scatter_add" || op.starts_with("conv");
 }
 
-/// How often the most frequent number is there: the terms of the longest sum by index.
+/// Returns the count of the most frequent number: the terms of the longest sum by index.
 double most_often(const std::vector<double>& index) {
   std::map<double, double> times;
   double most = 0;

@@ -15,7 +15,7 @@ std::vector<double> reference_of(const Tensor& y);
 /// The interpreter behind it, for graphs that grow: each node is computed once, and a leaf without a value can be given one.
 ///
 /// With `noise` (any number but 0; each gives other noise) it measures how well conditioned a graph is: every value that its dtype may round is moved by up to
-/// one unit in the last place, and so is each term of a sum. Where results of several noises differ, rounding may make that
+/// one unit in the last place, and so is each term of a sum. If results of several noises differ, rounding may make that
 /// difference. Ops that select (maximum, sort, gather), integers and booleans are exact, so ties stay ties; equal numbers get equal noise.
 /// A value that a node's Precision may store as a half, and the operands of its products, have a half's noise unless they are numbers of that half.
 class Reference {

@@ -1,5 +1,5 @@
 #pragma once
-// Which sanitizer the tests are built with: GCC and clang say it differently.
+// The sanitizer that the tests are built with: GCC and clang say it differently.
 
 #if defined(__SANITIZE_THREAD__)
 #define TEGULA_THREAD_SANITIZER

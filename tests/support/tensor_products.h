@@ -7,7 +7,7 @@
 
 namespace tegula::gpu {
 
-/// How an operand reaches its product.
+/// The way of an operand to its product.
 enum class From : std::uint8_t {
   Rows,        // (M, K) or (K, N) as it lies in memory
   Columns,     // the same tile of what lies in memory the other way round: by its pointers

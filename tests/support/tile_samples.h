@@ -47,7 +47,7 @@ struct Sample {
   bool guarded = false;
 };
 std::vector<Sample> samples();
-/// Those of tile_word_samples.cpp, which are among them.
+/// The samples of tile_word_samples.cpp, which are among them.
 std::vector<Sample> word_samples();
 
 }  // namespace tegula::gpu

@@ -63,7 +63,7 @@ inline std::vector<tegula::Tensor> launched(std::vector<tegula::Tensor> in, std:
   };
   return at_once ? launch(kernel.check()) : launch(kernel);
 }
-/// Those that were asked for.
+/// Runs the words and returns the results that were asked for.
 inline std::vector<tegula::Tensor> run(std::vector<tegula::Tensor> in, std::vector<OutShape> out, Words words, bool at_once = false) {
   const std::size_t results = out.size();
   std::vector<tegula::Tensor> all = launched(std::move(in), std::move(out), std::move(words), at_once);

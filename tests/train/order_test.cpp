@@ -36,7 +36,7 @@ TEST(TrainerOrder, RowsComeAsTheyAreWhereNothingIsShuffled) {
   trainer.on_step = [&](const StepReport&) { first.push_back(net.seen.read().to_host()[0]); };
   trainer.fit(Numbered{12});
   EXPECT_EQ(first, (std::vector<float>{0, 3, 6, 9}));
-  // As good as endless: nothing lists its rows.
+  // The set is as good as endless: nothing lists its rows.
   const long before = testing::peak_memory();
   Trainer endless(net, sgd, mse_loss, {.epochs = 1, .batch = 3, .shuffle = false});
   endless.on_step = [&](const StepReport& r) { return r.step == 5 ? Go::Stop : Go::On; };

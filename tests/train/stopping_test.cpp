@@ -1,4 +1,4 @@
-// How trainings end, and their reports.
+// The ends of trainings, and their reports.
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -51,7 +51,7 @@ Outcome run(std::uint64_t seed, std::int64_t epochs, const std::string& checkpoi
   return outcome;
 }
 
-/// How many epochs a checkpoint has behind it.
+/// Returns the number of epochs that a checkpoint has behind it.
 std::int64_t epochs_in(const std::string& path) {
   for (const auto& [name, array] : io::read_safetensors(path).tensors) {
     if (name == "extra/history") return array.shape[0];

@@ -1,7 +1,7 @@
 // compile_kernels FOLDER [RESULTS]: compiles the sources that tests/cuda/driver/fake_nvrtc.cpp has kept in FOLDER, each distinct kernel once, with the
 // options that the library has for it, in as many processes as there are processors ($TEGULA_COMPILERS). Compiled sources are noted in the file RESULTS under
 // a hash of everything they depend on, and are not compiled again. Sources that do not compile are left in FOLDER/failed with the compiler's log.
-// What ptxas says of kernels that lose time (as C7514: products that wait for each other) is reported, too.
+// Remarks of ptxas on kernels that lose time (as C7514: products that wait for each other) are reported, too.
 // Exit status: 0 when all compile without such remarks, 77 without NVRTC.
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 // A libcuda.so.1 for machines without a GPU: device memory is host memory with a limit, work runs when it is queued, a graph is a list of
-// the captured work. It launches nothing. TEGULA_FAKE_DRIVER chooses the kind of machine:
+// the captured work. No kernel is launched. TEGULA_FAKE_DRIVER chooses the kind of machine:
 //   old (a driver of CUDA 11.4), none (no device), sm_70 (a device that is too old), sm_90 (one that can be used, with little memory),
 //   two (two of the latter, whose work runs when a thread waits for it: as late as it may),
 //   paper (with much memory that is never touched; kernels do nothing when they are launched, and are listed on stderr: the launches
@@ -357,7 +357,7 @@ CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute which, CUfu
   *value = which == CU_FUNC_ATTRIBUTE_NUM_REGS ? figures.registers : which == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES ? figures.local_bytes : 0;
   return CUDA_SUCCESS;
 }
-/// As on an H100 or H200: 64 Ki registers, given to warps in portions of 256; 2048 threads, 32 blocks, 228 KiB of shared memory.
+/// The occupancy of an H100 or H200: 64 Ki registers, given to warps in portions of 256; 2048 threads, 32 blocks, 228 KiB of shared memory.
 CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunction function, int threads, std::size_t shared_bytes) {
   int registers = 0;
   cuFuncGetAttribute(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, function);

@@ -18,7 +18,7 @@ CUresult CUDAAPI cuModuleGetGlobal(CUdeviceptr* at, std::size_t* bytes, CUmodule
   static unsigned char memory[256];
   return *at = reinterpret_cast<CUdeviceptr>(memory), *bytes = sizeof memory, CUDA_SUCCESS;
 }
-/// As the real one, it refuses rows that do not begin at multiples of 16 bytes, and boxes whose rows have other bytes than the swizzle. TEGULA_FAKE_MAPS:
+/// Refuses, as the real one does, rows that do not begin at multiples of 16 bytes, and boxes whose rows have other bytes than the swizzle. TEGULA_FAKE_MAPS:
 /// "listed" lists them on stderr, "refused" takes none.
 CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap* map, CUtensorMapDataType type, cuuint32_t axes, void* address, const cuuint64_t* sizes,
                                         const cuuint64_t* strides, const cuuint32_t* box, const cuuint32_t* steps, CUtensorMapInterleave,

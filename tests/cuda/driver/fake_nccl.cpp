@@ -127,7 +127,7 @@ bool known(int type, DType* dtype) {
   }
 }
 
-/// As NCCL does, halves are rounded at every step.
+/// Combines two numbers; halves are rounded at every step, as by NCCL.
 template <class T>
 T combined(T a, T b, int operation) {
   if constexpr (std::is_integral_v<T>) {

@@ -96,7 +96,7 @@ TEST(ConvolutionTiles, AreTheLibrarys) {
     for (const DType dtype : {bf16, f16}) expect_like_the_library(p, dtype, std::string(name(dtype)));
 }
 
-/// As cut and generated for a GPU of that architecture, its statements executed.
+/// A device whose programs are cut and generated for a GPU of that architecture, their statements executed.
 runtime::Device& device_of(int architecture, const std::function<void(const tile::Program&)>& see = {}) {
   auto& device = test::QueuedDevice::create();
   device.make_kernel = [=](const tile::Program& program) {

@@ -91,7 +91,7 @@ TEST(Depthwise, IsForGroupsOfOneChannelAndSmallWindows) {
   EXPECT_FALSE(ops::describes_depthwise({0, 4, 8, 8}, {4, 1, 3, 3}, 4));
 }
 
-/// As a GPU, which wants images channels-last.
+/// A device like a GPU, which wants images channels-last.
 class ChannelsLast : public test::QueuedDevice {
  public:
   static ChannelsLast& device() {

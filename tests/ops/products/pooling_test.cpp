@@ -103,7 +103,7 @@ TEST(Pooling, MaximaOfIntegers) {
             std::vector<std::uint64_t>{~std::uint64_t{0}});
   EXPECT_EQ(max_pool1d(tensor<std::int8_t>({-5, -6}, {1, 2}), 1, {.stride = 1, .padding = 1}).to_host<std::int8_t>(),
             (std::vector<std::int8_t>{-128, -5, -6, -128}));
-  // As for floats, in every layout of the channels.
+  // Results are those of floats, in every layout of the channels.
   const Tensor image = reshape(cast(remainder(arange(2 * 3 * 7 * 6) * 37, 101), i32) - 50, {2, 3, 7, 6});
   const MaxPoolOptions options{.stride = {2, 1}, .padding = 1, .dilation = {1, 2}, .ceil_mode = true};
   const Tensor want = max_pool2d(cast(image, f32), {3, 2}, options);

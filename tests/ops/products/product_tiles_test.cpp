@@ -26,7 +26,7 @@ using ops::ProductTile;
 using runtime::Expression;
 using test::drawn;
 
-/// As cut and generated for a GPU of that architecture, its statements executed; 0: the CPU.
+/// Runs programs as cut and generated for a GPU of that architecture, their statements executed; 0: the CPU.
 std::unique_ptr<test::OnDevice> on(int architecture, const std::function<void(const tile::Program&)>& see = {}) {
   if (architecture == 0) return {};
   auto& device = test::QueuedDevice::create();
