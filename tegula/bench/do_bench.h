@@ -1,5 +1,5 @@
 #pragma once
-// How long something takes: Triton's do_bench. Times are in milliseconds, as there.
+// The time that a function takes: Triton's do_bench. Times are in milliseconds, as there.
 
 #include <functional>
 #include <string>
@@ -25,7 +25,7 @@ class BenchTimes {
   double median() const { return quantile(0.5); }
   double min() const { return times_.front(); }
   double max() const { return times_.back(); }
-  /// With linear interpolation between two times. Throws Error for q outside of 0 … 1.
+  /// The quantile, with linear interpolation between two times. Throws Error for q outside of 0 … 1.
   double quantile(double q, Line where = Line::current()) const;
   std::vector<double> quantiles(const std::vector<double>& qs, Line where = Line::current()) const;
 

@@ -12,7 +12,7 @@ namespace tegula {
 
 /// A benchmark: one line of the report for each of `lines`, over the values of one size (or of several together).
 struct Benchmark {
-  std::vector<std::string> x_names = {};  // {"N"}; those that share each value: {"M", "N", "K"}
+  std::vector<std::string> x_names = {};  // {"N"}; several names that share each value: {"M", "N", "K"}
   std::vector<double> x_values = {};
   std::vector<std::string> lines = {};  // passed to the function
   std::vector<std::string> line_names = {};  // names in the report; none: the same

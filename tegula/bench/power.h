@@ -39,7 +39,7 @@ std::optional<double> joules_of(Device& device);
 double joules_a_call(Device& device, const std::function<void()>& work, double seconds = 1);
 
 namespace detail {
-/// By a library of that name, for the card at a place in its list, or with a UUID.
+/// The state that a library of that name gives for the card at a place in its list, or with a UUID.
 std::optional<CardState> nvml_state(const std::string& library, const std::string& card);
 std::optional<double> nvml_joules(const std::string& library, const std::string& card);
 /// The sum of all packages' counters under a folder like /sys/class/powercap.

@@ -40,7 +40,7 @@ Ref<Buffer> allocate_host(std::size_t bytes);
 /// The report for a full memory and for a size that no memory can hold; `what` (the memory's purpose) may be empty.
 Report no_host_memory(std::size_t bytes, std::string_view what = "", const Line& where = {});
 
-/// How often allocate_host had to ask the system (never, once sizes repeat), and bytes now in use / kept for reuse.
+/// Calls of allocate_host that had to ask the system (none, once sizes repeat), and bytes now in use / kept for reuse.
 struct PoolCounters {
   std::uint64_t system_allocations = 0;
   std::size_t bytes_in_use = 0;

@@ -20,7 +20,7 @@ void set_checking(Check check, bool on);
 /// Makes this copy of the library (libtegula_cuda.so has one) ask the program's checks instead of its own; nullptr: its own again.
 void ask_for_checks(bool (*program)(Check check));
 
-/// While it lives a check is on, or off; then as it was before.
+/// Turns a check on, or off, for its lifetime; the check is then as it was before.
 class Checking {
  public:
   explicit Checking(Check check, bool on = true) : check_(check), before_(checking(check)) { set_checking(check, on); }
@@ -33,7 +33,7 @@ class Checking {
   bool before_;
 };
 
-/// Which of the checks a list names; `unknown` is called with every other word.
+/// Returns the checks that a list names; `unknown` is called with every other word.
 std::uint32_t parse_checks(std::string_view list, void (*unknown)(std::string_view word));
 
 }  // namespace tegula

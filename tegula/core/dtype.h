@@ -91,7 +91,7 @@ struct Float8 {
   explicit operator float() const;
   bool operator==(const Float8&) const = default;
 };
-/// How their codes and f32 go together: all numbers but the codes are the bits of an f32.
+/// The relation of a float8's codes and f32: all numbers but the codes are the bits of an f32.
 template <int kMantissa>
 struct Float8Format {
   static constexpr bool kInfinite = kMantissa == 2;

@@ -1,5 +1,5 @@
 #pragma once
-// How the elements of a slice lie: in rows with room between them, where the rest of the larger tensor is.
+// The elements of a slice in memory: rows with room between them, where the rest of the larger tensor is.
 
 #include <optional>
 #include <utility>
@@ -23,7 +23,7 @@ Layout without_room(const Layout& layout, const MemoryRows& rows);
 
 /// The axes of more than one element, the innermost in memory first.
 std::vector<int> axes_by_stride(const Layout& layout);
-/// How many of these axes are side by side, and how many elements are along them.
+/// The number of these axes that are side by side, and the number of elements along them.
 std::pair<std::size_t, std::int64_t> run_of(const Layout& layout, const std::vector<int>& axes);
 
 /// (N, C, spatial…): row-major but for room between the images, or channels-last but for room between the pixels. The layout with the strides of

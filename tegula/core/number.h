@@ -39,7 +39,7 @@ class Number {
     if (!fits_i64()) return real_ < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
     return static_cast<std::int64_t>(real_);
   }
-  /// As T stores it: floats round to nearest, integers truncate and wrap, bool is value != 0.
+  /// Returns the number as T stores it: floats round to nearest, integers truncate and wrap, bool is value != 0.
   template <class T>
   constexpr T as() const {
     if constexpr (std::is_same_v<T, bool>) return whole_ ? integer_ != 0 : real_ != 0;

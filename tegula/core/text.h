@@ -19,7 +19,7 @@ std::string number_text(float value);
 /// The text without terminal commands: control characters but line ends and tabs become \x1b and the like. For names that come from files.
 std::string printable(std::string_view text);
 
-/// In Graphviz' quotes; line ends become \n.
+/// The text in Graphviz' quotes; line ends become \n.
 std::string dot_quoted(std::string_view text);
 
 }  // namespace tegula

@@ -13,7 +13,7 @@ using WarningHandler = std::function<void(const std::string& name, const std::st
 /// repeated. Thread-safe.
 void set_warning_handler(WarningHandler handler);
 
-// For the library.
+// Warns; the library calls this.
 /// A warning; the same one again is dropped.
 void warn(const std::string& name, const std::string& text);
 /// Shows output that the user requested (a stage of TEGULA_PRINT) through the same handler, every time.

@@ -57,7 +57,7 @@ void wake(std::atomic<std::uint32_t>& word, [[maybe_unused]] int sleepers) {
 #endif
 }
 
-/// For how long this thread has had a processor.
+/// The time for which this thread has had a processor.
 Clock::duration computed() {
 #if defined(CLOCK_THREAD_CPUTIME_ID)
   timespec time{};
@@ -89,7 +89,7 @@ Neighbours neighbours;
 /// uses up the time that the system has for us.
 class Patience {
  public:
-  /// Until changed() or out of patience; says which.
+  /// Waits until changed() or out of patience; says which.
   template <class F>
   bool watch(F&& changed) {
     Clock::time_point begin{};
@@ -172,7 +172,7 @@ class Pool {
     for (int part = 0; part < parts; ++part) function(context, part);
   }
 
-  /// By the caller whose turn it is.
+  /// Called by the caller whose turn it is.
   void start(int wanted) {
     if (workers_ >= wanted || refused_) return;
     const HeldSignals held;  // which the workers inherit: no handler runs on their stacks before they hold signals themselves
@@ -256,7 +256,7 @@ class Pool {
   bool refused_ = false;
 };
 
-/// Never destroyed: its threads run until the process ends.
+/// The pool, never destroyed: its threads run until the process ends.
 Pool& pool() {
   static Pool& instance = []() -> Pool& {
     pthread_atfork(nullptr, nullptr, [] { pool().forget_threads(); });

@@ -35,10 +35,10 @@ struct Colour {
   double contrast = 1;  // a factor of the distance from the mean of the gray image
   double saturation = 1;  // a factor of the distance from gray
 };
-/// In this order; what leaves [0, 1] is cut off.
+/// Applies the changes in this order; numbers outside of [0, 1] are cut off.
 HostArray colour(const HostArray& image, const Colour& change);
 
-/// With probability p.
+/// Flips with probability p.
 struct RandomFlip {
   double p = 0.5;
   HostArray operator()(const HostArray& image, RandomStream& random) const;
@@ -79,7 +79,7 @@ auto augmented(T set, Changes... changes) {
 /// λ of one sample and 1 - λ of another, images and labels: the label of class c becomes (classes,) f32 of probabilities, as cross_entropy
 /// takes them. λ is from Beta(alpha, alpha) (Zhang et al., "mixup", 2018).
 Sample mixed(const Sample& a, const Sample& b, double lambda, std::int64_t classes);
-/// In (0, 1), for alpha > 0 (Jöhnk's method; slow beyond some 5).
+/// A number in (0, 1), for alpha > 0 (Jöhnk's method; slow beyond some 5).
 double beta(double alpha, RandomStream& random);
 template <Dataset T>
 auto mixup(T set, std::int64_t classes, double alpha = 0.2) {

@@ -14,7 +14,7 @@ namespace tegula::data {
 /// file in messages. Throws Error when the size is no multiple of a record or a label is above 9.
 LabelledImages parse_cifar10(std::span<const std::byte> bytes, std::string_view name);
 
-/// {train, test}: data_batch_1.bin to data_batch_5.bin (those that are there, at least the first) and test_batch.bin in folder `dir`.
+/// {train, test}: data_batch_1.bin to data_batch_5.bin (the files that are there, at least the first) and test_batch.bin in folder `dir`.
 std::pair<LabelledImages, LabelledImages> cifar10(const std::string& dir);
 
 }  // namespace tegula::data

@@ -33,7 +33,7 @@ HostArray number(T value) {
 }
 
 /// size() samples, of which get(i) gives one. get may draw from a stream of random numbers that is the sample's own in this epoch
-/// (augmentation). It is const and may be called by several threads at once.
+/// (augmentation). get is const and may be called by several threads at once.
 template <class T>
 concept Dataset = requires(const T& set) {
   { set.size() } -> std::convertible_to<std::int64_t>;

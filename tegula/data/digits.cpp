@@ -17,7 +17,7 @@ constexpr int kSide = 28;      // pixels
 constexpr int kClasses = 10;
 constexpr int kSpanSteps = 5;  // straight pieces between two points of a stroke
 
-// How far an image may stray from its glyph. Chosen so that a small convolutional network gets about 99 % right and a linear
+// The distance that an image may stray from its glyph. Chosen so that a small convolutional network gets about 99 % right and a linear
 // model clearly less.
 constexpr float kJitter = 0.045f;  // displacement of each stroke point, in glyph units (half the height)
 constexpr float kRotation = 0.2f;  // radians, either way; also the slant

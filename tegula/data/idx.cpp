@@ -61,7 +61,7 @@ struct Header {
 
 constexpr std::size_t kMaxHeader = kMagicBytes + kSizeBytes * static_cast<std::size_t>(kMaxRank);
 
-/// From the first kMaxHeader bytes of a file, or all that it has.
+/// The header from the first kMaxHeader bytes of a file, or all that it has.
 Header parse_header(std::span<const std::byte> bytes, std::string_view name) {
   if (bytes.size() < kMagicBytes) complain(name, std::to_string(bytes.size()) + " bytes", "at least 4 (the magic number)");
   if (bytes[0] != std::byte{0} || bytes[1] != std::byte{0})

@@ -23,7 +23,7 @@ bool is_picture(const std::filesystem::path& path) {
   return end == ".png" || end == ".jpg" || end == ".jpeg";
 }
 
-/// The entries of a folder by name. Those whose name begins with a dot (.ipynb_checkpoints, ._cat.jpg) are no data: they go to `hidden`.
+/// The entries of a folder by name. Entries whose name begins with a dot (.ipynb_checkpoints, ._cat.jpg) are no data: they go to `hidden`.
 std::vector<std::filesystem::path> sorted_entries(const std::filesystem::path& folder, std::vector<std::string>& hidden) {
   std::error_code error;
   std::vector<std::filesystem::path> out;

@@ -26,7 +26,7 @@ std::uint64_t stream_of(const Sampler::Position& position, std::int64_t batch) {
   return (static_cast<std::uint64_t>(position.epoch) + 1) << 32 | static_cast<std::uint64_t>(position.batch * batch);
 }
 
-/// Which rows of a batch a shard gets, and which of them count.
+/// The rows of a batch that a shard gets, and those of them that count.
 struct Portion {
   std::size_t begin = 0, size = 0;
   std::int64_t rows = 0, all_rows = 0;

@@ -23,7 +23,7 @@ class Prefetch {
 
   /// Asks for one more. `make` is called once, by one of the threads (by take() when there are none).
   void ask(Make make);
-  /// How many were asked for and not taken.
+  /// The number of batches that were asked for and not taken.
   std::size_t waiting() const;
   /// The oldest that was asked for; waits for it. Throws what making it threw.
   std::vector<HostArray> take();

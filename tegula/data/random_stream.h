@@ -21,10 +21,10 @@ class RandomStream {
     }
     return words_[used_++];
   }
-  /// In [0, 1), a multiple of 2^-24.
+  /// A number in [0, 1), a multiple of 2^-24.
   float uniform() { return static_cast<float>(word() >> 8) * 0x1p-24f; }
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
-  /// In [0, bound) without bias, for bound >= 1 (Lemire, "Fast random integer generation in an interval", 2019).
+  /// A number in [0, bound) without bias, for bound >= 1 (Lemire, "Fast random integer generation in an interval", 2019).
   std::uint32_t below(std::uint32_t bound) {
     std::uint64_t product = std::uint64_t{word()} * bound;
     if (low(product) < bound) {

@@ -1,5 +1,5 @@
 #pragma once
-// In which order the rows of a data set are visited, batch by batch.
+// The order in which the rows of a data set are visited, batch by batch.
 
 #include <cstdint>
 #include <span>
@@ -18,12 +18,12 @@ struct SamplerOptions {
   bool shuffle = false;
   std::uint64_t seed = 0;  // for shuffling
   Last last = Last::Keep;
-  /// For each row how often it is drawn, relative to the others: an epoch draws as many rows as there are, with replacement.
+  /// The weight of each row: how often it is drawn, relative to the others. An epoch draws as many rows as there are, with replacement.
   std::vector<double> weights = {};
-  /// For each row its class: every batch has the classes as the whole has them, to within one row. With `shuffle` the rows of a class come
+  /// The class of each row: every batch has the classes as the whole has them, to within one row. With `shuffle` the rows of a class come
   /// in another order each epoch.
   std::vector<std::int64_t> strata = {};
-  /// For each row how long it is: the rows of a batch are of similar length, so that little is padded (text::pad_sequences). Within each run of a hundred
+  /// The length of each row: the rows of a batch are of similar length, so that little is padded (text::pad_sequences). Within each run of a hundred
   /// batches rows are sorted by length; with `shuffle` rows come in another order before that, and batches behind it, each epoch.
   std::vector<std::int64_t> lengths = {};
 };

@@ -1,5 +1,5 @@
 #pragma once
-// Which rows are for training and which for testing:
+// Splits of rows for training and testing:
 //
 //   auto [train, test] = data::split_set(set, 0.2, {.seed = 1});           // a fifth is for testing
 //   for (const data::Fold& fold : data::k_fold(set.size(), 5)) fit(data::subset(set, fold.train), data::subset(set, fold.test));
@@ -15,7 +15,7 @@ namespace tegula::data {
 
 struct SplitOptions {
   std::uint64_t seed = 0;
-  /// For each row its class: each part gets its share of every class, to within one row. Empty: rows are drawn from all.
+  /// The class of each row: each part gets its share of every class, to within one row. Empty: rows are drawn from all.
   std::vector<std::int64_t> strata = {};
 };
 

@@ -64,14 +64,14 @@ std::string first_lines(const std::string& text, int count) {
   return text.substr(0, at);
 }
 
-/// Without the folder of this process.
+/// The text without the folder of this process.
 std::string without_folder(std::string text) {
   const std::string prefix = folder().string() + "/";
   for (std::size_t at = text.find(prefix); at != std::string::npos; at = text.find(prefix, at)) text.erase(at, prefix.size());
   return text;
 }
 
-/// As C++ has it, with what it is declared in.
+/// The symbol as C++ has it, with what it is declared in.
 std::string readable(const char* symbol) {
   if (std::strncmp(symbol, "_Z", 2) != 0) return symbol;  // "s" alone is also how `short` is written
   int status = 0;

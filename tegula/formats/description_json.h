@@ -13,7 +13,7 @@ nlohmann::json description_json(const runtime::CallDescription& description);
 runtime::CallDescription description_from_json(const nlohmann::json& json, const JsonReader& reader);
 
 nlohmann::json layout_json(const Layout& layout);
-/// With as many strides as sizes.
+/// A layout with as many strides as sizes.
 Layout layout_from_json(const nlohmann::json& json, const JsonReader& reader);
 
 }  // namespace tegula::formats

@@ -14,7 +14,7 @@
 
 namespace tegula::formats {
 
-/// Tells bytes that were damaged from those that were written. Whoever means harm can make bytes with the digest of others.
+/// The digest tells damaged bytes from the written ones. An attacker can make bytes with the digest of others.
 std::uint64_t digest(std::string_view bytes);
 
 HostArray bytes_array(std::string_view bytes);
@@ -28,7 +28,7 @@ struct StoredFindings {
 };
 StoredFindings findings_json(const runtime::Findings& findings);
 
-/// Asks `image(i)` for the i-th array, which has been checked to be u8. Complains of images that are not those that were written.
+/// Asks `image(i)` for the i-th array, which has been checked to be u8. Complains of images that differ from the written ones.
 runtime::Findings findings_from_json(const nlohmann::json& json, const JsonReader& reader,
                                      const std::function<HostArray(std::size_t)>& image);
 

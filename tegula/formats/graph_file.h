@@ -132,7 +132,7 @@ class GraphFunction {
   bool writes(const Parameter& variable) const;
   /// The metadata that save_graph was given.
   const io::Metadata& metadata() const;
-  /// How many nodes it has.
+  /// The number of its nodes.
   std::size_t size() const;
 
   struct State;

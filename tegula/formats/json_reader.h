@@ -24,7 +24,7 @@ class JsonReader {
 
   [[noreturn]] void refuse(const std::string& got, const std::string& expected) const;
   const json& at(const json& object, const char* key) const;
-  /// A list; with `count`, of so many.
+  /// A list; with `count`, of this length.
   const json& list(const json& given) const;
   const json& list(const json& given, std::size_t count) const;
   const json& list_at(const json& object, const char* key) const { return list(at(object, key)); }
@@ -38,7 +38,7 @@ class JsonReader {
   std::int64_t whole_at(const json& object, const char* key, std::int64_t least, std::int64_t most) const {
     return whole(at(object, key), least, most);
   }
-  /// An index in a list of so many.
+  /// An index in a list of `count` elements.
   int index(const json& given, std::size_t count, int least = 0) const;
   std::uint64_t word(const json& given) const;
   double real(const json& given) const;

@@ -127,7 +127,7 @@ std::string figures_text(const runtime::GpuKernelCode& code, const Found& found,
   return text + "operations    " + (operations > 0 ? number_text(operations) : std::string("not told (.operations of the launch)")) + "\n";
 }
 
-/// As C has names.
+/// The name as an identifier of C.
 std::string identifier(const std::string& name) {
   std::string out;
   for (const char c : name)

@@ -5,7 +5,7 @@
 
 namespace tegula {
 
-/// The library's ops, and those that a program has added: add_formula<formula::Gaussian>(known_ops()) (docs/add_an_op.md), before it loads graphs,
+/// The library's ops, and the ops that a program has added: add_formula<formula::Gaussian>(known_ops()) (docs/add_an_op.md), before it loads graphs,
 /// on one thread.
 OpTable& known_ops();
 

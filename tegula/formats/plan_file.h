@@ -30,7 +30,7 @@ void save_plan(const GraphPath& path, F&& f, const Examples&... examples) {
   save_plan(path, GraphFileOptions(), f, examples...);
 }
 
-/// A function from a plan file. It is compiled, as jit's are; in the trace of a jit-ed function, with TEGULA_EAGER, and if its plan does not fit
+/// A function from a plan file. The function is compiled, as jit's are; in the trace of a jit-ed function, with TEGULA_EAGER, and if its plan does not fit
 /// the machine, it is the graph of the file. Copies share plan and Variables.
 class PlanFunction {
  public:
@@ -48,9 +48,9 @@ class PlanFunction {
   const io::Metadata& metadata() const;
   /// True if it runs the file's plan; false if the first call plans (or has planned) the file's graph.
   bool from_file() const;
-  /// How many times it was traced: 0 while the plan of the file serves.
+  /// The number of times it was traced: 0 while the plan of the file serves.
   int traces() const;
-  /// As of a jit-ed function; empty before the first call where the plan is not the file's.
+  /// The texts that a jit-ed function has; empty before the first call where the plan is not the file's.
   std::string print_plan() const;
   std::string print_memory() const;
   std::string print_kernels() const;
@@ -63,9 +63,9 @@ class PlanFunction {
   std::shared_ptr<State> state_;
 };
 
-/// For the default device. If the file's plan is for another machine, thread count or version of Tegula, this warns once, and the first call plans the graph
-/// again. Throws Error for a file that cannot be read, is no plan file, or is damaged: numbers, sizes and storage places are checked. The programs are not: a
-/// plan file is as powerful as a program, so load only those from a trusted source. load_graph is safe for any graph.
+/// Loads a plan for the default device. If the file's plan is for another machine, thread count or version of Tegula, this warns once, and the first call plans
+/// the graph again. Throws Error for a file that cannot be read, is no plan file, or is damaged: numbers, sizes and storage places are checked. The programs
+/// are not: a plan file is as powerful as a program, so load only those from a trusted source. load_graph is safe for any graph.
 PlanFunction load_plan(const std::string& path);
 
 /// True if it is a safetensors file with a plan; false for a file that cannot be read.

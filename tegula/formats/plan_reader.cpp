@@ -433,7 +433,7 @@ class PlanReader {
     }
     return out;
   }
-  /// How the plan of a batch is made when it is needed: of a text that is not looked at before.
+  /// Returns the function that makes the plan of a batch when it is needed: of a text that is not looked at before.
   std::function<std::unique_ptr<Executable>()> plan_of(const json& batch, ArenaOf arena_of) const {
     if (!batch.contains("later"))
       return [shared = shared_, &plan = r_.at(batch, "plan"), arena_of] { return PlanReader(shared, plan).executable(arena_of, {}); };

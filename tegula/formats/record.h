@@ -1,5 +1,5 @@
 #pragma once
-// From nodes to a StoredGraph.
+// Records nodes as a StoredGraph.
 
 #include <functional>
 #include <span>

@@ -9,7 +9,7 @@
 
 namespace tegula::functional {
 
-/// A value of the graph for one example, as it is for all: the same tensor, or one with the examples along axis 0.
+/// A value of the graph for all examples: the same tensor as for one, or one with the examples along axis 0.
 struct Mapped {
   Tensor value;
   bool varies = false;
@@ -48,7 +48,7 @@ class Batch {
   bool loops_;
   Line where_;
   std::uint64_t oldest_ = ~std::uint64_t{0};  // stand-in, by sequence number
-  std::unordered_map<const Node*, std::vector<Mapped>> values_;  // those that depend on a stand-in; several of a node with several results
+  std::unordered_map<const Node*, std::vector<Mapped>> values_;  // by node: values that depend on a stand-in
   std::vector<StandIn> stand_ins_;
   std::vector<Ref<Node>> held_;  // the other keys of values_
 };

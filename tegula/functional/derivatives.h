@@ -8,9 +8,9 @@ namespace tegula {
 /// Jacobian-vector products: Σ_i d y / d xs[i] · vs[i] for each of ys, of its shape and dtype: the derivative along the direction vs (forward mode). vs[i] has the
 /// shape of xs[i].
 ///
-/// There are no forward rules: vjp is linear in its vectors, and the derivative of a linear function is the function, so the product is the vjp of a vjp
-/// (Townsend, "A new trick for calculating Jacobian vector products", 2017). What the inner one computes and the outer one does not need is removed like
-/// anything that nothing reads; the cost is one to two times that of ys.
+/// Forward rules are not needed: vjp is linear in its vectors, and the derivative of a linear function is the function, so the product is the vjp of a vjp
+/// (Townsend, "A new trick for calculating Jacobian vector products", 2017). Values that the inner one computes and the outer one does not need are removed
+/// like anything that nothing reads; the cost is one to two times that of ys.
 /// Throws Error as vjp does, and for vs that do not fit.
 std::vector<Tensor> jvp(const std::vector<Tensor>& ys, const WrtList& xs, const std::vector<Tensor>& vs, Line where = Line::current());
 Tensor jvp(const Tensor& y, const Wrt& x, const Tensor& v, Line where = Line::current());

@@ -165,7 +165,7 @@ Tensor split_off(const Batch& batch, const Tensor& x, int axis, const Line& wher
   return movedim(graph::reshape(x, shape, where), axis, 0);
 }
 
-/// Ops whose first axis is a batch already: the examples join it. Of the inputs from `shared` on none varies.
+/// Runs ops whose first axis is a batch already: the examples join it. The inputs from `shared` on do not vary.
 std::vector<Tensor> in_batch(Batch& batch, const Node& node, Inputs inputs, std::size_t shared) {
   const Line& where = node.origin().where;
   const std::int64_t samples = example_of(inputs[0])[0];
@@ -258,7 +258,7 @@ std::vector<Tensor> gather(Batch& batch, const Node& node, Inputs inputs) {
   return remade(batch, node, behind_examples(attributes), {inputs[0].value, index}, results);
 }
 
-/// Sums at places of an axis (inputs index, source). Where the index varies each example has its own part of the axis.
+/// Sums at places of an axis (inputs index, source). If the index varies, each example has its own part of the axis.
 std::vector<Tensor> scatter_sum(Batch& batch, const Node& node, Inputs inputs) {
   const Line& where = node.origin().where;
   json attributes = attributes_of(node);
@@ -356,7 +356,7 @@ std::vector<Tensor> loop(Batch& batch, const Node& node, Inputs inputs) {
 
 using Rule = std::vector<Tensor> (*)(Batch&, const Node&, Inputs);
 
-/// By the name of an op's class.
+/// The rules by the name of an op's class.
 const std::map<std::string_view, Rule>& rules() {
   static const std::map<std::string_view, Rule>& table =
       *new std::map<std::string_view, Rule>{{"expand", expand},

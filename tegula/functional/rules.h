@@ -1,5 +1,5 @@
 #pragma once
-// How each op becomes the op over all examples.
+// Rules that turn each op into the op over all examples.
 
 #include "tegula/functional/batch.h"
 

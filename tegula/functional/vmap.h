@@ -13,7 +13,7 @@
 namespace tegula {
 
 struct VmapOptions {
-  /// For each argument the axis along which the examples lie (negative: from the last); kShared: every example gets the whole argument.
+  /// The axis of each argument along which the examples lie (negative: from the last); kShared: every example gets the whole argument.
   /// Empty: axis 0 of all.
   std::vector<std::optional<int>> in_axes = {};
   /// The axis of the results along which the examples lie (-1: the last one).
@@ -21,7 +21,7 @@ struct VmapOptions {
   /// An op without a rule runs as a loop over the examples (scan). False: an Error that names the op.
   bool loops = true;
 };
-/// In VmapOptions::in_axes: an argument that is the same for all examples.
+/// The entry of VmapOptions::in_axes for an argument that is the same for all examples.
 inline constexpr std::nullopt_t kShared = std::nullopt;
 
 namespace functional {

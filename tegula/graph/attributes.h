@@ -101,7 +101,7 @@ class Attributes {
   virtual void flag(std::string_view name, bool& value) = 0;
   virtual void integer(std::string_view name, std::int64_t& value) = 0;
   virtual void number(std::string_view name, Number& value) = 0;
-  /// At most kMaxRank of them.
+  /// Sizes, at most kMaxRank of them.
   virtual void dims(std::string_view name, Dims& value) = 0;
   virtual void list(std::string_view name, std::vector<std::int64_t>& value) = 0;
   virtual void text(std::string_view name, std::string& value) = 0;
@@ -124,7 +124,7 @@ struct Attribute {
 std::vector<Attribute> attributes_of(const Op& op);
 /// "axis=1, step=(1, 2)"; a number's value ("0.5").
 std::string description(const Op& op);
-/// How `b` differs from `a`, two ops of one name: "stride: (1, 1), then (2, 2)". Empty where they do not.
+/// The differences of `b` from `a`, two ops of one name: "stride: (1, 1), then (2, 2)". Empty if they are alike.
 std::string difference(const Op& a, const Op& b);
 
 }  // namespace tegula

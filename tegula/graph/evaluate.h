@@ -35,9 +35,9 @@ void eval(const Tensor& first, const Tensors&... rest) {
   evaluate(nodes, Line::current());
 }
 
-/// Called for new nodes that can have values, all parts of an op at once. Those that have to be computed though nobody asked are remembered: exchanges, in eager
-/// mode all of them, and the newest when more nodes than the bound were made on this thread since anything was computed. They are computed when the op that
-/// they belong to has been made (Making), at once where none is being made.
+/// Called for new nodes that can have values, all parts of an op at once. Nodes that have to be computed though nobody asked are remembered: exchanges, in
+/// eager mode all of them, and the newest when more nodes than the bound were made on this thread since anything was computed. They are computed when the op
+/// that they belong to has been made (Making), at once where none is being made.
 void note_new_nodes(std::span<const Ref<Node>> nodes);
 /// Computes them, in program order, each alone. Called by Making, and by reads, runs and exchanges while an op is being made.
 void settle_noted();

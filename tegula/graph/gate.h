@@ -1,7 +1,7 @@
 #pragma once
 // Variables in several threads: while a jit-ed function runs, no other thread writes the Variables it reads or touches those it writes.
 //
-// Every jit-ed function that uses Variables has a gate. It runs while it holds its own gate and those of the functions that write one of its
+// Every jit-ed function that uses Variables has a gate. A function runs while it holds its own gate and those of the functions that write one of its
 // Variables. A read outside of functions waits at the gates of the functions that write the Variable, and takes a handle; an assignment outside
 // waits at the gates of all functions that use it. A handle's value never changes: a function that finds a Variable's value shared writes to other memory.
 // A Variable that no function writes therefore costs its readers one flag, and a run locks one gate of its own, whatever the number of Variables.
@@ -54,7 +54,7 @@ class Admission {
 
 /// The gates that a read of the cell outside of functions must wait at.
 Gates gates_of_writers(const Cell& cell);
-/// An assignment outside of functions: `write` happens while none of those that use the cell runs, and none becomes known.
+/// An assignment outside of functions: `write` happens while no function that uses the cell runs, and none becomes known.
 void when_unused(const Cell& cell, const std::function<void()>& write);
 
 }  // namespace tegula

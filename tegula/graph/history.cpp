@@ -128,7 +128,7 @@ void KeptHistory::remember(std::span<const Ref<Node>> values, std::size_t nodes,
   if (!warning.empty()) warn("history.kept", warning);
 }
 
-/// With the common mutex; what dies is handed over.
+/// Call with the common mutex; what dies is handed over.
 void KeptHistory::keep_budget(Ledger& ledger, std::vector<Ref<Node>>& released) {
   while (common().readers == 0 && ledger.over(common().budget)) {
     const Evaluation& oldest = ledger.evaluations.front();

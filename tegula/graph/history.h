@@ -10,7 +10,7 @@
 
 namespace tegula {
 
-/// How much history the values evaluated on one thread may keep alive. Beyond one of the numbers the oldest evaluations give theirs up, and
+/// The history that the values evaluated on one thread may keep alive. Beyond one of the numbers the oldest evaluations give theirs up, and
 /// `grad` throws where it would need it; the last evaluation always keeps its own.
 struct HistoryBudget {
   std::size_t nodes = 100'000;

@@ -22,7 +22,7 @@ struct TileWay {
 class InTiles {
  public:
   virtual ~InTiles() = default;
-  /// The operands of a call as they lie; those that its epilogue reads come behind the op's own.
+  /// The operands of a call as they lie; operands that its epilogue reads come behind the op's own.
   struct Operands {
     std::span<const KernelContext::Operand> inputs, outputs;
     const std::vector<bool>& wanted;  // of the outputs

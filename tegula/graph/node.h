@@ -60,7 +60,7 @@ class Node final : public Shared {
   /// The trace that made the node, 0 outside of traces.
   std::uint32_t trace() const { return trace_; }
 
-  /// How often it was computed on the way to other values without getting one itself (255: as often or more); under graph_mutex().
+  /// The number of times it was computed on the way to other values without getting one itself (255: as often or more); under graph_mutex().
   int times_passed() const { return times_passed_; }
   void pass() {
     if (times_passed_ < std::numeric_limits<std::uint8_t>::max()) ++times_passed_;
@@ -81,7 +81,7 @@ class Node final : public Shared {
   [[nodiscard]] std::vector<Ref<Node>> give_up();
   /// The history was given up: there is no differentiation through this node any more.
   bool forgotten() const { return forgotten_; }
-  /// For a cotangent: which factors its zeros absorb (autodiff/absorb.h). Only the thread that differentiates reads and writes it.
+  /// A cotangent's zeros: which factors they absorb (autodiff/absorb.h). Only the thread that differentiates reads and writes it.
   Zeros zeros() const { return zeros_; }
   void raise_zeros(Zeros zeros) { zeros_ = std::max(zeros_, zeros); }
   /// Its op lets no gradient pass (StopOp).

@@ -36,7 +36,7 @@ class InTiles;
 class Joins;
 struct SlicePlace;
 
-/// How the compiler treats a node. Each role but the first has a subclass of Op.
+/// The compiler's view of a node. Each role but the first has a subclass of Op.
 enum class Role : std::uint8_t {
   Leaf,         // a value from outside: data, an argument of a trace, a Variable
   Scalar,       // a number known when the graph is built; travels in the parameter block, so its value never costs a compile
@@ -183,7 +183,7 @@ class SameOp : public Op {
   Numerics numerics() const final { return Numerics::Either; }
 };
 
-/// How the result of such an op lies where the first input lies so; nothing for a view that would need a copy.
+/// The layout of such an op's result if the first input lies so; nothing for a view that would need a copy.
 std::optional<Layout> shown(const Op& op, const Layout& input);
 
 class ReduceOp : public Op {
@@ -210,7 +210,7 @@ class LibraryOp : public Op {
   virtual Effect effect() const { return Effect::None; }
   /// True if a late reader of the result should compute it again, instead of memory being held until then (passes/gather_anew.h).
   virtual bool makes_anew() const { return false; }
-  /// How everything lies around a call.
+  /// The layouts, dtype and unread results of a call.
   struct Setting {
     std::span<const Layout> inputs;
     std::span<const Layout> results;  // for unread results: the layout they would have
@@ -248,7 +248,7 @@ class LibraryOp : public Op {
   virtual int weight_axis() const { return -1; }
   /// True if the result may use the memory of input 0 when nothing reads that input after the call.
   virtual bool may_be_in_place() const { return false; }
-  /// Which inputs, that lie so now, and whether the output, are activations that should lie channels-last on this device; a mask over inputs, bit 31 the output.
+  /// A mask over inputs, bit 31 the output: inputs that lie so now, and the output, that are activations which should lie channels-last on this device.
   virtual std::uint32_t channels_last(runtime::Device&, std::span<const Layout>, const Shape&, DType) const { return 0; }
   /// Floating-point operations, for the thread count and the reports.
   virtual double operations(std::span<const Shape> inputs, const Shape& output) const = 0;

@@ -20,7 +20,7 @@ class OpTable {
 
   /// Makers of one name are tried in their order.
   void add(std::string name, Make make) { makes_[std::move(name)].push_back(std::move(make)); }
-  /// Ops with one result that are made as T(arguments…), before their attributes are assigned; over so many inputs.
+  /// Ops with one result over `inputs` inputs that are made as T(arguments…), before their attributes are assigned.
   template <class T, class... Arguments>
   void add_class(std::string name, int inputs, const Arguments&... arguments) {
     add(std::move(name), [=](Attributes& reader) -> Ref<const Op> {

@@ -1,5 +1,5 @@
 #pragma once
-// In which precision tensor cores (or their stand-ins) multiply. A choice of the user that never changes the dtype of a tensor.
+// The precision in which tensor cores (or their stand-ins) multiply. A choice of the user that never changes the dtype of a tensor.
 
 #include <cstdint>
 #include <optional>
@@ -18,7 +18,7 @@ enum class Precision : std::uint8_t {
   fp8,   // bf16, and both operands of each matmul rounded to E4M3 under a factor of their own (round_e4m3), gradients' products included
 };
 
-/// For all threads, from the next node on. At first fp32.
+/// Sets the precision for all threads, from the next node on. At first fp32.
 void set_default_precision(Precision precision);
 Precision default_precision();
 /// The precision of nodes made now: of this thread's innermost scope, otherwise the default.

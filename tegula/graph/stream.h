@@ -11,7 +11,7 @@ namespace tegula {
 std::ostream& operator<<(std::ostream& out, DType dtype);
 /// "(2, 3)".
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
-/// As Tensor::print: computes the pending value; in a trace it is an error. An empty tensor is "(empty)".
+/// Writes x as Tensor::print does: computes the pending value; in a trace it is an error. An empty tensor is "(empty)".
 std::ostream& operator<<(std::ostream& out, const Tensor& x);
 std::ostream& operator<<(std::ostream& out, const Variable& x);
 

@@ -56,7 +56,7 @@ class Cell final : public Shared {
   DType dtype() const { return dtype_; }
   /// Its value, of which a jit-ed function may be overwriting the memory; see handle().
   Tensor value() const;
-  /// Its value, which stays as it is: waits while a jit-ed function that writes the cell runs on another thread (graph/gate.h).
+  /// Its value, which does not change: waits while a jit-ed function that writes the cell runs on another thread (graph/gate.h).
   Tensor handle() const;
   /// Its value, for the holder of the gates of the functions that write the cell, or its only user.
   const Tensor& owned() const { return value_; }
@@ -114,7 +114,7 @@ class Cell final : public Shared {
   mutable std::size_t pending_index_ = 0;
 };
 
-/// A mutable value. Whatever is read from it is a leaf, in every mode, evaluated or not: `grad` with
+/// A mutable value. A tensor that is read from it is a leaf, in every mode, evaluated or not: `grad` with
 /// respect to a Variable counts the tensors computed from its present value, and no gradient flows through an assignment into the tensors that
 /// the assigned value was computed from. To differentiate through a value, use the tensor that was assigned:
 ///   Tensor h = f(x, w);  state = h;  loss(h);      // gradients reach x and w

@@ -1,5 +1,5 @@
 #pragma once
-// Which part of a file of arrays a reader gives.
+// The part of a file of arrays that a reader gives.
 
 #include <cstdint>
 

@@ -26,7 +26,7 @@ struct CsvOptions {
   char decimal = '.';                  // in front of a number's fraction; ',' in much of Europe, mostly with .separator = ';'
   std::optional<char> thousands = {};  // between groups of three digits of a number: ',' for "1,500"
 };
-/// As TSV files mostly are: tabs, and quotes that mean nothing.
+/// The options of most TSV files: tabs, and quotes that mean nothing.
 inline CsvOptions tsv(Header header = Header::Yes) { return {.separator = '\t', .quote = {}, .header = header}; }
 
 /// A column of class names as numbers: names[label], sorted.
@@ -42,7 +42,7 @@ enum class ColumnKind : std::uint8_t { None, Numbers, Dates, Texts };
 /// The treatment, in classes(), of a cell without a value or with a text that is none of the names.
 enum class Unknown : std::uint8_t { Refuse, MinusOne };
 
-/// Rows of text fields. Columns are found by name; a name that is not there is an Error that lists those that are.
+/// Rows of text fields. Columns are found by name; a name that is not there is an Error that lists the names of the file.
 class Table {
  public:
   std::int64_t rows() const { return columns() ? static_cast<std::int64_t>(cells_.size() / names_.size()) : 0; }

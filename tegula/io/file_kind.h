@@ -55,12 +55,12 @@ enum class FileKind : std::uint8_t {
   Utf16
 };
 
-/// How many bytes of a file kind_of looks at, at most.
+/// The number of bytes of a file that kind_of looks at, at most.
 inline constexpr std::size_t kKindBytes = 512;
 
 /// The first bytes of a file, kKindBytes or all that it has. Throws Error in the name of `op` for one that cannot be read.
 std::vector<std::byte> beginning_of(const std::string& path, std::string_view op);
-/// By the first bytes of a file (kKindBytes, or all that it has).
+/// The kind by the first bytes of a file (kKindBytes, or all that it has).
 FileKind kind_of(std::span<const std::byte> beginning);
 /// "a PyTorch file".
 std::string_view name_of(FileKind kind);

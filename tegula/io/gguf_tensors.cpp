@@ -144,7 +144,7 @@ void unpack_q4_k(Block block, float* out) {
   }
 }
 
-/// As Q4_K, with the fifth bits of all numbers in 32 bytes ahead of the halves.
+/// Unpacks a block like Q4_K's, with the fifth bits of all numbers in 32 bytes ahead of the halves.
 void unpack_q5_k(Block block, float* out) {
   const float d = half_at(block), m = half_at(block + 2);
   const SixBits six{block + 4};
@@ -182,7 +182,7 @@ void unpack_q6_k(Block block, float* out) {
   }
 }
 
-/// How a type lies in the file.
+/// The form of a type in the file.
 struct Form {
   std::string_view type;
   DType dtype;

@@ -10,7 +10,7 @@ namespace tegula::io::gnuplot {
 inline constexpr const char* kColours[] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9"};
 
 enum class Format : std::uint8_t { Png, Svg };
-/// By the end of the name: PNG also where it has none. Throws Error for another ending.
+/// The format by the end of the name: PNG also where it has none. Throws Error for another ending.
 Format format_of(const std::string& path);
 
 /// Throws the Error of a picture.
@@ -20,7 +20,7 @@ void require_size(const std::string& path, int width, int height);
 
 /// A gnuplot string: single quotes, which are doubled inside; control characters become blanks.
 std::string literal(const std::string& text);
-/// In gnuplot's notation, whatever the locale.
+/// The number in gnuplot's notation, whatever the locale.
 std::string number(double value);
 /// A field of a data block.
 std::string quoted(const std::string& text);

@@ -251,7 +251,7 @@ std::string script(const Figure& figure, Format format) {
   return text + "unset multiplot\n";
 }
 
-/// Not one of NaN alone, as accuracy is where there are no classes.
+/// Returns true if a value is finite; accuracy has none where there are no classes.
 bool is_measured(const std::vector<double>& values) {
   return std::ranges::any_of(values, [](double v) { return std::isfinite(v); });
 }

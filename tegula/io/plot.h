@@ -66,11 +66,11 @@ struct Heatmap {
   /// The values of the lightest and the darkest shade; values beyond them get those shades. Not given: 0 to 1, extended to the values' range. Negative values
   /// have another colour, and white is 0.
   std::optional<double> minimum = {}, maximum = {};
-  std::optional<int> decimals = {};  // each cell has its number, with so many digits behind the point
+  std::optional<int> decimals = {};  // each cell has its number, with this many digits behind the point
   std::vector<std::string> numbers = {};  // or these texts, one for each value
 };
 
-/// As large as its names need. Throws as plot does, and for more than 200 rows or columns.
+/// Writes the map, as large as its names need. Throws as plot does, and for more than 200 rows or columns.
 void plot(const std::string& path, const Heatmap& map);
 
 /// Points with words beside them. All three have the same length.

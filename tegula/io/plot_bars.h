@@ -22,13 +22,13 @@ struct Bars {
   std::vector<std::string> kinds = {};  // at most six, each in a colour of its own
   std::vector<Bar> bars = {};
   int width = 1200;  // pixels; the height follows from the rows
-  std::size_t group = 0;  // after so many rows there is a gap; 0: nowhere
+  std::size_t group = 0;  // the number of rows between gaps; 0: no gap
 };
 
 /// Throws as plot does (io/plot.h), and for no bars, rows or kinds that are not there, more than six kinds, and bars that end before they begin.
 void plot(const std::string& path, const Bars& bars);
 
-/// How often values lie where: `bins` columns of equal width between the least and the greatest. Values that are not finite are left out.
+/// The frequencies of values: `bins` columns of equal width between the least and the greatest. Values that are not finite are left out.
 struct Histogram {
   std::string title = {};
   std::string x_label = {};

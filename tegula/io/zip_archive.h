@@ -12,7 +12,7 @@
 
 namespace tegula::io {
 
-/// Which files a reader of archives is for, in its Errors.
+/// The files that a reader of archives is for, in its Errors.
 struct ZipUser {
   std::string_view op;    // "npz"
   std::string_view kind;  // "an .npz archive"

@@ -25,8 +25,8 @@ struct CifarBlock {
   static constexpr auto fields = nn::fields<&CifarBlock::conv1, &CifarBlock::bn1, &CifarBlock::conv2, &CifarBlock::bn2>;
 };
 
-/// The net of 20 layers of that section, 0.27 M parameters, with the names of the published weights (akamaster/pytorch_resnet_cifar10). It subtracts the means of ImageNet's
-/// colours and divides by their deviations, as those do. Batch normalisation is part of it; dropout comes before the last layer.
+/// The net of 20 layers of that section, 0.27 M parameters, with the names of the published weights (akamaster/pytorch_resnet_cifar10). The net subtracts the
+/// means of ImageNet's colours and divides by their deviations, as those do. Batch normalisation is part of it; dropout comes before the last layer.
 struct ResNet20 {
   Options options = {};
   nn::Conv2d conv1{3, 16, 3, {.padding = 1, .bias = false}};

@@ -40,7 +40,7 @@ struct MnistCnn {
   Tensor operator()(Tensor x);
 };
 
-/// LeNet-5 (LeCun et al., "Gradient-based learning applied to document recognition", 1998) as it is built today: ReLU, max pooling, all
+/// LeNet-5 (LeCun et al., "Gradient-based learning applied to document recognition", 1998) in today's form: ReLU, max pooling, all
 /// maps of the second convolution connected, and 28 x 28 images with padding 2. Options: dropout before the last layer, batch normalisation after
 /// the convolutions.
 struct LeNet5 {

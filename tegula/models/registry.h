@@ -22,7 +22,7 @@ struct Entry {
 
 /// Every model there is; the list is in registry.cpp.
 std::span<const Entry> all();
-/// Throws Error for a name that is not on the list, naming those that are.
+/// Throws Error for a name that is not on the list, with the names of the list.
 const Entry& find(std::string_view name);
 
 /// A network with the data needed to build it again.

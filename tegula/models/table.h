@@ -59,7 +59,7 @@ struct TableLayout {
   /// The rows whose target holds a value.
   std::vector<std::int64_t> labelled(const io::Table& table) const;
 
-  /// As a text for a file's metadata, JSON.
+  /// The layout as a text for a file's metadata, JSON.
   std::string text() const;
   /// Throws Error for anything else.
   static TableLayout parse(const std::string& text, const std::string& name);

@@ -29,7 +29,7 @@ class WaveNet {
   explicit WaveNet(const WaveNetOptions& options = {});
   /// samples (N, T), integers -> scores (N, classes, T) of the sample behind each place, which depend on the samples up to that place alone.
   Tensor operator()(Tensor samples);
-  /// How many samples a score depends on.
+  /// The number of samples that a score depends on.
   std::int64_t reach() const;
   const WaveNetOptions& options() const { return options_; }
 

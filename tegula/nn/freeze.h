@@ -14,7 +14,7 @@ bool fits_within(std::string_view name, std::string_view pattern);
 std::int64_t set_frozen(const AnyModule& module, std::string_view pattern, bool frozen, const Line& where);
 }  // namespace nn::detail
 
-/// From now on training leaves the module as it is, whoever has its parameters: their gradients (grad with respect to parameters(net)) are zeros that nothing
+/// From now on training does not change the module, whoever has its parameters: their gradients (grad with respect to parameters(net)) are zeros that nothing
 /// is computed for, optimisers neither update them nor their moments, and BatchNorm normalises by its running statistics, which stay, as in evaluation. Dropout goes on.
 /// A jit-ed function is traced once more for each set of frozen parameters. Returns how many parameters it found. In a trace it is an error.
 /// Keras: layer.trainable = False; PyTorch: requires_grad_(False), and eval() of its norms.

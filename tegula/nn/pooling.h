@@ -30,7 +30,7 @@ using AvgPool1d = AvgPool<1>;
 using AvgPool2d = AvgPool<2>;
 using AvgPool3d = AvgPool<3>;
 
-/// As many windows as the output has elements.
+/// Means over windows, as many windows as the output has elements.
 template <int Axes>
 struct AdaptiveAvgPool {
   PerAxis output_size;

@@ -56,10 +56,10 @@ class Imputer {
 };
 
 /// Class numbers of several columns side by side: codes (…, K), of any type, -> (…, sum of the sizes) f32, 1 at the class and 0 elsewhere. A number that is none
-/// of the column's classes, such as -1 or NaN (io::Unknown::MinusOne), gives zeros. It has no state: names of classes are metadata of the file.
+/// of the column's classes, such as -1 or NaN (io::Unknown::MinusOne), gives zeros. The layer has no state: names of classes are metadata of the file.
 class OneHot {
  public:
-  /// How many classes each column has. Throws Error for none, and for a size below 1.
+  /// `sizes`: the number of classes of each column. Throws Error for none, and for a size below 1.
   explicit OneHot(std::vector<std::int64_t> sizes, Line where = Line::current());
   Tensor operator()(Arg codes) const;
   const std::vector<std::int64_t>& sizes() const { return sizes_; }

@@ -84,7 +84,7 @@ StateDict load_state(const std::string& path);
 /// A Keras model or a TensorFlow checkpoint, with what its file does not say.
 StateDict load_keras(const std::string& path, const io::KerasOptions& options = {});
 void save_state(const StateDict& state, const std::string& path, const io::Metadata& metadata = {});
-/// As save_state, but always safetensors, whatever the path's end: what holds texts, and links no reader of archives.
+/// Does what save_state does, but always in safetensors, whatever the path's end: for a state with texts, and without linking a reader of archives.
 void save_safetensors(const StateDict& state, const std::string& path, const io::Metadata& metadata = {});
 /// The values as arrays of the host, computed together.
 io::NamedArrays to_arrays(const StateDict& state);

@@ -27,7 +27,7 @@ struct SummaryRow {
 
 struct Summary {
   std::vector<SummaryRow> rows;  // in the order of the calls
-  std::int64_t parameters = 0, parameter_bytes = 0;  // of the whole module, including those that the call does not reach
+  std::int64_t parameters = 0, parameter_bytes = 0;  // of the whole module, including parameters that the call does not reach
   std::vector<std::string> unused;                   // parameters that it does not reach
   /// The table, with a line of totals.
   std::string text() const;

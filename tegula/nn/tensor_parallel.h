@@ -46,9 +46,9 @@ struct TensorParallelOptions {
   int step_axis = 1;  // the axis that SequenceParallel splits: 1 in (N, T, E)
 };
 
-/// Gives all ranks rank 0's weights and random numbers, and each its part of those that the plan names: before the optimiser is made. All ranks then see the same batches and
-/// compute the same loss; gradients of all parameters are right as grad gives them. state_dict, save, load and checkpoints have the whole state, and all ranks
-/// call them. A group of one leaves the network as it is. Returns how many layers were shared out.
+/// Gives all ranks rank 0's weights and random numbers, and each its part of the weights that the plan names: before the optimiser is made. All ranks then see
+/// the same batches and compute the same loss; gradients of all parameters are right as grad gives them. state_dict, save, load and checkpoints have the whole
+/// state, and all ranks call them. A group of one leaves the network as it is. Returns how many layers were shared out.
 /// Throws Error where a line of the plan fits no layer, a layer has not that style, is shared out already, or heads or features cannot be shared out equally.
 int tensor_parallel(const nn::AnyModule& net, const TensorPlan& plan, const TensorParallelOptions& options = {},
                     Line where = Line::current());

@@ -28,7 +28,7 @@ class WeightNorm {
  public:
   explicit WeightNorm(L layer, const WeightNormOptions& options = {}, Line where = Line::current());
   Tensor operator()(Arg x) const;
-  /// As the layer uses it.
+  /// The weight that the layer uses.
   Tensor weight(Line where = Line::current()) const;
   void visit(Visitor& visitor, const Path& path);
 

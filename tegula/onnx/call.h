@@ -31,11 +31,11 @@ class Call {
   const Line& where() const { return where_; }
 
   std::size_t size() const { return inputs_.size(); }
-  /// How many results are asked for, and whether the i-th is.
+  /// The number of results that are asked for, and whether the i-th is.
   std::size_t results() const { return node_.outputs.size(); }
   bool wants(std::size_t i) const { return i < node_.outputs.size() && !node_.outputs[i].empty(); }
 
-  /// Whether input i is there (optional inputs may be left out).
+  /// Returns true if input i is there (optional inputs may be left out).
   bool has(std::size_t i) const { return i < inputs_.size() && inputs_[i].kind != Value::Kind::None; }
   const Value& value(std::size_t i) const;
   /// Input i. Throws Error where it is missing, or no tensor.
@@ -44,7 +44,7 @@ class Call {
   Tensor maybe(std::size_t i) const { return has(i) ? (*this)[i] : Tensor(); }
   /// All inputs.
   std::vector<Tensor> tensors() const;
-  /// Whether the values of input i can be looked at now.
+  /// Returns true if the values of input i can be looked at now.
   bool is_known(std::size_t i) const;
   /// The elements of an input that must be known when the graph is built. Throws Error where they are not.
   HostArray look(std::size_t i) const;

@@ -9,7 +9,7 @@ namespace {
 
 using Names = std::unordered_set<std::string_view>;
 
-/// What a node reads, its subgraphs included.
+/// Adds the names that a node reads, its subgraphs included.
 void add_read(const Node& node, Names& names) {
   names.insert(node.inputs.begin(), node.inputs.end());
   for (const Attribute& one : node.attributes) {

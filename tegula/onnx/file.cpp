@@ -33,7 +33,7 @@ std::string domain_of(const std::string& name) { return name == "ai.onnx" ? "" :
 
 Graph graph_of(proto::Graph& from, Source& source);
 
-/// Of a file of IR version 1, which names no type.
+/// The kind of an attribute in a file of IR version 1, which names no type.
 Attribute::Kind kind_of(const proto::Attribute& from) {
   using Kind = Attribute::Kind;
   return from.has_f()               ? Kind::Float
@@ -76,7 +76,7 @@ Node node_of(proto::Node& from, Source& source) {
   return out;
 }
 
-/// Of a sequence or an optional the type of what it holds, which lies `depth` deep.
+/// Reads a type; for a sequence or an optional that of its content, which lies `depth` deep.
 void read_type(const proto::Type& from, int depth, ValueType& to) {
   using Kind = ValueType::Kind;
   Kind kind = Kind::Tensor;

@@ -47,7 +47,7 @@ enum class Type : std::int32_t {
 };
 /// "f32", "u4", "string"; "type 99" for a number that is none.
 std::string name_of(Type type);
-/// Whether tensors of the type can be held. Integers of 2 and 4 bits are held in 8 (weights of a Model packed), small floats without a dtype in f32.
+/// Returns true if tensors of the type can be held. Integers of 2 and 4 bits are held in 8 (weights of a Model packed), small floats without a dtype in f32.
 bool has_dtype(Type type);
 /// e4m3fnuz, e5m2fnuz, f4e2m1 and e8m0: each number is one of f32.
 bool is_small_float(Type type);
@@ -150,7 +150,8 @@ File read_file(const std::string& path);
 File parse_file(std::span<const std::byte> bytes, const std::string& name, const std::string& folder = "");
 
 struct WriteOptions {
-  /// Above so many bytes of initializers these lie in a file beside the model, whose name has ".data" behind it: a message of protocol buffers has less than 2 GiB.
+  /// The bytes of initializers above which these lie in a file beside the model, whose name has ".data" behind it: a message of protocol buffers has less than
+  /// 2 GiB.
   std::uint64_t external_above = 1'900'000'000;
 };
 /// Writes the model, which read_file reads. Each file appears as a whole; with two of them the model's is the last.

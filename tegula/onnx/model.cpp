@@ -13,10 +13,10 @@ namespace tegula::onnx {
 namespace {
 
 constexpr std::size_t kMostListed = 20;  // findings in an Error
-// Of numbers of 4 bits more are weights: nobody looks at them, and no constants are made of them when shapes are known.
+// Tensors of more numbers of 4 bits are weights: nobody looks at them, and no constants are made of them when shapes are known.
 constexpr std::int64_t kMostLooked = 64;
 
-/// What nodes use initializers for.
+/// The initializers that nodes look at, or use as state.
 struct Uses {
   std::unordered_set<std::string> looked, state;
 };
@@ -127,7 +127,7 @@ std::vector<Value> Model::run(std::vector<Value> inputs) const {
     names.emplace(one.name, std::move(value));
   }
   for (const Weight& one : weights_) names.insert_or_assign(one.name, Value(one.value.read()));
-  // What is computed from inputs that are known is not the same for all inputs of a signature.
+  // Values computed from inputs that are known are not the same for all inputs of a signature.
   const bool is_plain = std::ranges::none_of(inputs, &Value::known);
   const std::string signature = signature_of(inputs);
   const std::scoped_lock lock(folded_->mutex);

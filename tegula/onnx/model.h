@@ -13,13 +13,13 @@ namespace tegula::onnx {
 class Folded;
 
 /// A model of a file. Its float initializers with at least one axis are parameters under their names, the statistics of batch normalisations buffers: parameters(),
-/// save() and load() know them. A float of rank 0 is a constant of the file, and so is what sizes and axes are read from.
+/// save() and load() know them. A float of rank 0 is a constant of the file, and so is a tensor that sizes and axes are read from.
 class Model {
  public:
   explicit Model(File file);
 
-  /// Of a model with one input: its first result. Throws Error for a tensor of another dtype or other sizes than the file says, and what its operators throw, at the
-  /// line of the node ("model.onnx, node Conv_12").
+  /// The first result of a model with one input. Throws Error for a tensor of another dtype or other sizes than the file says, and what its operators throw, at
+  /// the line of the node ("model.onnx, node Conv_12").
   Tensor operator()(const Tensor& x) const;
   /// All results, of all inputs, in the file's order.
   std::vector<Tensor> operator()(const std::vector<Tensor>& inputs) const;

@@ -19,7 +19,7 @@ constexpr Looked looked(std::initializer_list<int> inputs) {
 struct Operator {
   std::string_view name;
   Results (*build)(Call& call);
-  std::string_view attributes = "";  // those that it knows, between spaces; another one is refused
+  std::string_view attributes = "";  // attributes that it knows, between spaces; another one is refused
   Looked looked = 0;
   Looked state = 0;  // inputs that hold running statistics: saved with the model, not trained
   bool is_random = false;
@@ -28,7 +28,7 @@ struct Operator {
 
 /// The operator of that name, or null.
 const Operator* find_operator(std::string_view domain, std::string_view name);
-/// Whether the operator reads the attribute.
+/// Returns true if the operator reads the attribute.
 bool knows(const Operator& op, std::string_view attribute);
 
 /// The tables, one for each file of ops/. Functions and not static objects, which a static library leaves out where nobody names them.

@@ -17,7 +17,7 @@ namespace tegula::onnx {
 /// protobuf's limit, which is ONNX's own: files of more have their tensors beside them. Bytes.
 inline constexpr std::uint64_t kMostInMessage = (std::uint64_t{1} << 31) - (1 << 20);
 
-/// Where a model's bytes come from, and what may still be made of them.
+/// The origin of a model's bytes, and the sizes that may still be made of them.
 struct Source {
   std::string name;  // of the file
   std::string folder = {};  // of external data; empty: there is none

@@ -73,7 +73,7 @@ HostArray from_raw(std::span<const std::byte> raw, const proto::Tensor& from, co
   return out;
 }
 
-/// What the entries of external_data say.
+/// The place that the entries of external_data name.
 struct Place {
   std::string file;
   std::uint64_t offset = 0;

@@ -142,7 +142,7 @@ class Runner {
       value.known = value.kind == Value::Kind::Tensor && (value.known || all_known);
       folds = folds && value.known && value.narrow == Type::Undefined && value.tensor.numel() <= kMostFolded;
     }
-    // What shapes and types of unknown values tell: Shape, Size, CastLike of a constant.
+    // Shapes and types tell some of unknown values: Shape, Size, CastLike of a constant.
     const bool is_shape = !all_known && results.size() == 1 && results[0].known && results[0].narrow == Type::Undefined;
     if (!folds && !is_shape) return;
     std::vector<HostArray> arrays;

@@ -14,7 +14,7 @@ namespace tegula::onnx {
 class Folded {
  public:
   using Constants = std::unordered_map<const Node*, std::vector<HostArray>>;
-  /// Those of the signature; of few signatures, the oldest is forgotten. Hold the lock as long as they are used.
+  /// The constants of the signature; of few signatures, the oldest is forgotten. Hold the lock as long as they are used.
   Constants& of(const std::string& signature);
   std::mutex mutex;
 
@@ -30,7 +30,7 @@ using Names = std::unordered_map<std::string_view, Value>;
 /// Throws Error naming the node.
 std::vector<Value> run_graph(const File& file, const Names& initializers, std::vector<Value> inputs, Folded::Constants* folded);
 
-/// Inputs that a file's graph must be given: those that no initializer has a value for.
+/// Inputs that a file's graph must be given: no initializer has a value for them.
 std::vector<const ValueType*> required_inputs(const Graph& graph);
 
 }  // namespace tegula::onnx

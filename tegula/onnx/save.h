@@ -26,7 +26,7 @@ struct SaveOptions {
   std::vector<std::string> inputs = {}, outputs = {};
   /// Names of the Variables: nn::state(net). Without them a module's own are taken, and the ones under which parameters(net) listed them last.
   Parameters names = {};
-  /// Above so many bytes of parameters these lie in a file beside the model (WriteOptions).
+  /// The bytes of parameters above which these lie in a file beside the model (WriteOptions).
   std::uint64_t external_above = WriteOptions().external_above;
 };
 

@@ -1,5 +1,5 @@
 #pragma once
-// What names of a graph stand for while it runs.
+// The values that names of a graph stand for while it runs.
 
 #include <vector>
 
@@ -26,7 +26,7 @@ struct Value {
   Type narrow = Type::Undefined;  // u4, i4, u2 or i2, whose numbers lie in a u8 or i8
 };
 
-/// What an operator gives.
+/// The results of an operator.
 struct Results : std::vector<Value> {
   Results() = default;
   Results(Tensor x) { emplace_back(std::move(x)); }

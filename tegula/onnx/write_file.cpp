@@ -98,7 +98,7 @@ void fill(proto::Value& to, const ValueType& from) {
   }
 }
 
-/// Without the initializers.
+/// Fills in the graph without the initializers.
 void fill(proto::Graph& to, const Graph& from) {
   for (const Node& one : from.nodes) fill(*to.add_node(), one);
   to.set_name(from.name.empty() ? "graph" : from.name);
@@ -129,7 +129,7 @@ void fill(proto::Function& to, const Function& from) {
   for (const Attribute& one : from.defaults) fill(*to.add_attribute_proto(), one);
 }
 
-/// Where the numbers of an initializer lie.
+/// The place of the numbers of an initializer.
 struct External {
   std::string location;
   std::uint64_t offset = 0;

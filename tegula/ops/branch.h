@@ -11,7 +11,7 @@ namespace tegula {
 using BranchBody = std::function<std::vector<Tensor>(const std::vector<Tensor>& operands)>;
 /// then_body(operands) where the predicate, a boolean (), holds, else_body(operands) where it does not (jax.lax.cond). Both bodies are called once, to
 /// write them down, and their results have the same shapes and dtypes. On the CPU only the one that holds is computed; on a GPU, and where a gradient
-/// is taken, both are, and one is chosen; so is what a body computes from captured tensors alone. Differentiate by operands, Variables and captured
+/// is taken, both are, and one is chosen; so are values that a body computes from captured tensors alone. Differentiate by operands, Variables and captured
 /// tensors: a branch that does not hold gets no gradient, whatever its values are. Throws Error: a predicate of another shape or dtype, results that
 /// differ, a Variable assigned in a body.
 std::vector<Tensor> cond(Arg predicate, const BranchBody& then_body, const BranchBody& else_body, const std::vector<Tensor>& operands = {});

@@ -28,7 +28,7 @@ std::string index_text(std::int64_t position, const Shape& shape) {
   return to_string(index);
 }
 
-/// In [-1, 1), from a counter: the same on every machine.
+/// Numbers in [-1, 1), from a counter: the same on every machine.
 Values weights_for(std::int64_t count, std::uint64_t seed) {
   Values out(static_cast<std::size_t>(count));
   std::uint64_t state = seed;

@@ -57,7 +57,7 @@ Tensor eye(std::int64_t rows, std::optional<std::int64_t> columns = std::nullopt
 Tensor iota(const Shape& shape, int axis, Line where = Line::current());
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> creation_cases();
 
 }  // namespace tegula

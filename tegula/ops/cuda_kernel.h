@@ -62,8 +62,8 @@ class CudaArg {
   Number number = {};
 };
 
-/// A __constant__ or __device__ variable of the text, and what it holds when the kernel begins: its first bytes are those of the tensor. What is not named keeps
-/// what it held.
+/// A __constant__ or __device__ variable of the text, and its value when the kernel begins: its first bytes are those of the tensor. Variables that are not
+/// named keep what they held.
 struct CudaVariable {
   std::string name;
   Tensor value;

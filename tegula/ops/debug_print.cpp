@@ -23,7 +23,7 @@ struct Printed {
   Shape shape;
   std::size_t bytes() const { return static_cast<std::size_t>(numel(shape)) * size_of(dtype); }
 
-  /// From host memory. Must not use a device: on one that queues, its thread is here.
+  /// Shows elements in host memory. Must not use a device: on one that queues, its thread is here.
   void show(const void* elements, const Line& where) const {
     HostArray array = HostArray::empty(dtype, shape);
     if (bytes() > 0) std::memcpy(array.buffer->data(), elements, bytes());

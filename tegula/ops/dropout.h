@@ -16,7 +16,7 @@ Tensor stochastic_depth(Arg x, double p = 0.5, int axis = 0, Generator* generato
 Tensor alpha_dropout(Arg x, double p = 0.5, Generator* generator = nullptr);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> dropout_cases();
 
 }  // namespace tegula

@@ -33,7 +33,7 @@ struct ScanOptions {
 /// plan holds it once, however many steps there are. Carried values keep shape and dtype, and are not rounded to half between steps.
 /// Variables may be read and assigned in the body, random numbers are those of the steps written out, a failed check names the body's
 /// line and leaves Variables as they were. With no steps the carried values are `start`.
-/// It is differentiated like anything else, in time and memory linear in the number of steps: the gradient is a reversed loop over the values that this one
+/// A scan is differentiated like anything else, in time and memory linear in the number of steps: the gradient is a reversed loop over the values that this one
 /// carried and the results of its products, kernels and sums; elementwise work is done again, gradients of weights are one product after the loop.
 /// Differentiate by start, xs, Variables and captured tensors. Results of a scan are values of their own: a derivative by `carry` leaves out uses of the same
 /// value inside `ys`, and a second one by a result may or may not see that the first was written with it (tanh' = 1 - y²).

@@ -60,7 +60,7 @@ class SumsBehind {
   SumsBehind(LoopBuilder& loop, std::vector<Tensor> stacked) : loop_(loop), stacked_(std::move(stacked)) {}
 
   using Behind = std::function<Tensor(const std::vector<Tensor>& stacks)>;
-  /// How to make it, if so.
+  /// Returns the function that makes the sum, if it is one op over stacks.
   std::optional<Behind> of(const Tensor& term, const Line& where) {
     std::vector<Ref<Node>> views;
     Ref<Node> at = term.node();

@@ -29,7 +29,7 @@ struct Extents {
         inner(numel(full, axis + 1, full.rank())) {}
 };
 
-/// How the index of gather_along and scatter_sum lies.
+/// The shape of the index of gather_along and scatter_sum.
 enum class IndexForm : std::uint8_t {
   Full,  // the result's (the source's) shape
   Shared,  // rank 1, the same for all lines along the axis

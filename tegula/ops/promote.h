@@ -1,5 +1,5 @@
 #pragma once
-// Which dtype and shape several operands have in common.
+// The dtype and the shape that several operands have in common.
 
 #include <span>
 #include <string_view>

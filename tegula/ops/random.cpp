@@ -62,7 +62,7 @@ Value cosine_of_turns(Value v) {
 
 constexpr double kTwoToMinus24 = 0x1p-24, kTwoToMinus32 = 0x1p-32, kTwoToMinus53 = 0x1p-53;
 
-/// In [0, 1).
+/// A number in [0, 1).
 template <class T>
 T uniform24(T word) {
   return to_float(low_bits(word, 8, 0xffffff), DType::f32) * kTwoToMinus24;
@@ -75,7 +75,7 @@ T uniform53(T first, T second) {
 /// The reference rounds these sums as f32 does: near 1 the logarithm sees little else.
 Value as_f32(Value x) { return x; }
 double as_f32(double x) { return static_cast<float>(x); }
-/// In (0, 1], all 32 bits: the tail reaches 6.8 deviations.
+/// A number in (0, 1], all 32 bits: the tail reaches 6.8 deviations.
 template <class T>
 T uniform32(T word) {
   const T whole = as_f32(to_float(low_bits(word, 16, 0xffff), DType::f32) * 65536.0 + to_float(low_bits(word, 0, 0xffff), DType::f32));

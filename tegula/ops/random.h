@@ -42,7 +42,7 @@ struct RandomOptions {
 
 /// i32 words, all 2^32 values equally likely.
 Tensor random_bits(const Shape& shape, Generator* generator = nullptr, Line where = Line::current());
-/// In [low, high), up to rounding: 24 random bits for f32 and the halves, 53 for f64. Throws Error unless both are finite and low <= high.
+/// Numbers in [low, high), up to rounding: 24 random bits for f32 and the halves, 53 for f64. Throws Error unless both are finite and low <= high.
 Tensor uniform(const Shape& shape, double low = 0, double high = 1, const RandomOptions& options = {}, Line where = Line::current());
 /// Gaussian, by Box and Muller (1958). Throws Error for a negative deviation.
 Tensor normal(const Shape& shape, double mean = 0, double deviation = 1, const RandomOptions& options = {}, Line where = Line::current());
@@ -73,7 +73,7 @@ enum class Replacement : std::uint8_t { No, Yes };
 Tensor multinomial(Arg weights, std::int64_t count, Replacement replacement = Replacement::No, Generator* generator = nullptr);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> random_cases();
 
 }  // namespace tegula

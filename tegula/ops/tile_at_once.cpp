@@ -51,7 +51,7 @@ struct Memory {
 
 constexpr std::int64_t kNobody = -1;
 
-/// What is known to come before: of each instance so many steps. An atomic word that releases leaves what its instance knows at its element, and ends a step
+/// The steps that are known to come before, by instance. An atomic word that releases leaves what its instance knows at its element, and ends a step
 /// of it; one that acquires learns what lies there (vector clocks: Mattern, 1989).
 using Known = std::unordered_map<std::int64_t, std::int64_t>;
 
@@ -120,7 +120,8 @@ class Watch final : public MemoryWatch {
   }
 
  private:
-  /// Nobody's, this instance's own, or one that an atomic word has ordered before. What an atomic word of its own leaves, others may change meanwhile.
+  /// Returns true if the access was nobody's, this instance's own, or one that an atomic word has ordered before. Results of its own atomic words may change
+  /// meanwhile.
   bool is_before(const Memory::Touched& touched) const {
     if (touched.by == kNobody || (touched.by == number_ && !touched.atomically)) return true;
     const auto found = known_.find(touched.by);

@@ -1,6 +1,6 @@
 #pragma once
-// A kernel of the tile language run at once: its lambda is called for one program instance after the other, on real data, each word as it is said. A debugger
-// stops in it at the kernel's line, and every access to memory is checked.
+// A kernel of the tile language run at once: its lambda is called for one program instance after the other, on real data, and each word runs when it is said. A
+// debugger stops in it at the kernel's line, and every access to memory is checked.
 
 #include <cstdint>
 #include <optional>
@@ -12,7 +12,7 @@
 
 namespace tegula::tile {
 
-/// How .check() runs a kernel.
+/// Options of .check(), which runs a kernel on the host.
 struct CheckOptions {
   std::optional<std::uint64_t> shuffle = {};  // instances in an order that this seed draws; else x fastest
 };

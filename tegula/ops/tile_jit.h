@@ -70,7 +70,7 @@ void record(Builder& b, const TileArguments& a) {
 
 }  // namespace language
 
-/// A kernel: called with a grid and one argument for each parameter of its lambda, it gives the tensors of its Out parameters. It is a node of the graph:
+/// A kernel: called with a grid and one argument for each parameter of its lambda, it gives the tensors of its Out parameters. The call is a node of the graph:
 /// jit captures it, gradients flow through it where it has one, it runs on every device.
 template <class F>
 class Kernel {

@@ -27,7 +27,7 @@ struct TileArguments {
   std::span<const std::int64_t> constants;  // known now: sizes of tiles, powers of two
   std::span<const tile::Value> strides;  // of the inputs in TileLaunch::strided, one per axis, i64: elements from one to the next
 };
-/// Builds the program that each instance of the grid runs, word by word (tile/builder.h, and formula::exp and its like). It is called when a plan is
+/// Builds the program that each instance of the grid runs, word by word (tile/builder.h, and formula::exp and its like). The kernel is called when a plan is
 /// made, once for all instances. A function, or a lambda without captures: it depends on its arguments alone.
 using TileKernel = void (*)(tile::Builder& b, const TileArguments& a);
 
@@ -36,8 +36,8 @@ struct TileOutput {
   Shape shape;
   DType dtype;
   std::optional<Number> fill = {};  // value of each element before the first instance runs; none: undefined
-  // Or the number of an input of this shape and dtype that it begins as a copy of. If the kernel does not read that input by its own pointer, and nothing
-  // else needs it after the kernel, the result takes over its memory.
+  // The result may begin as a copy of the input of this number, of the same shape and dtype. If the kernel does not read that input by its own pointer, and
+  // nothing else needs it after the kernel, the result takes over its memory.
   int begins_as = -1;
 };
 
@@ -64,7 +64,7 @@ struct TileLaunch {
 ///                            {.grid = {divide_up(n, 1024)}, .outputs = {{{n}, f32}}, .numbers = {n}, .constants = {1024}})[0];
 ///
 /// Addresses are not checked, except with TEGULA_CHECK=tile in the environment: then a load, store or atomic word outside of its tensor, and an
-/// element of a result that is never stored, are Errors with the element, the tensor, the instance and the kernel's line. That is some times slower.
+/// element of a result that is never stored, are Errors with the element, the tensor, the instance and the kernel's line. The check is some times slower.
 ///
 /// Throws Error for no kernel, no outputs, a grid of more than three axes or with negative ones. Building the kernel throws Error for a wrong
 /// word, with the line of this call, and for an atomic word on a result without a fill, with its own line.

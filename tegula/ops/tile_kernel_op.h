@@ -10,7 +10,7 @@
 
 namespace tegula {
 
-/// A kernel as it was written down: parameters are inputs, outputs, numbers.
+/// A kernel as a program: parameters are inputs, outputs, numbers.
 struct TileProgram {
   tile::Program program;
   std::vector<tile::Builder::Sentence> sentences;  // of its checks
@@ -45,7 +45,7 @@ class TileKernelOp final : public KernelOp {
   bool accepts(int index, const Layout& layout) const override;
   void lower(KernelContext& context) const override;
   std::string check_message(std::int64_t id, std::int64_t value) const override;
-  /// An Error where one is wanted of an input of floats: a kernel's gradient is what it was given, behind another op.
+  /// Throws Error if a gradient by an input of floats is wanted: a kernel's gradient is a kernel given to it, behind another op.
   std::vector<Tensor> gradients(const Node& y, std::span<const Tensor> dys, const std::vector<bool>& wanted) const override;
   const TileLaunch& launch() const { return launch_; }
   /// The program that the function builds; throws the function's errors.

@@ -38,7 +38,7 @@ inline Blocked<Tensor> descriptor(const Tensor& x, Shape block) { return {x, std
 inline Blocked<OutShape> descriptor(OutShape x, Shape block) { return {std::move(x), std::move(block)}; }
 inline Blocked<Variable*> descriptor(Variable& x, Shape block) { return {&x, std::move(block)}; }
 
-/// For a Const that tune() or given() decides. Those at the end of the parameters may be left out.
+/// The value for a Const that tune() or given() decides. Such values at the end of the parameters may be left out.
 struct Tuned {};
 inline constexpr Tuned tuned;
 

@@ -214,7 +214,7 @@ class Tuner {
 
  private:
   Arguments by(const Config& config) const { return decided(open_, grid_, facts_, &choices_, &config); }
-  /// By the first configuration that can be recorded.
+  /// The key by the first configuration that can be recorded.
   std::string key() const {
     std::optional<Error> first_error;
     for (const Config& config : configs_) {

@@ -1,5 +1,5 @@
 #pragma once
-// Which constants a kernel is launched with: Triton's autotune and heuristics.
+// The choice of the constants that a kernel is launched with: Triton's autotune and heuristics.
 
 #include <functional>
 #include <memory>
@@ -54,7 +54,7 @@ struct Config {
 
 struct TuneOptions {
   std::vector<std::string> key = {};  // parameters whose numbers, or shapes, decide beside all dtypes; none: all of them
-  std::function<std::vector<Config>(const std::vector<Config>&, const Launch&)> prune = {};  // those that are worth a try for this launch
+  std::function<std::vector<Config>(const std::vector<Config>&, const Launch&)> prune = {};  // returns configurations worth a try
   double seconds = 5;  // then the fastest so far is taken
 };
 

@@ -28,14 +28,14 @@ class GradientAccumulator {
   /// The sums divided by the weights that were added since the last time (zeros when there were none), and begins anew: the gradient of the mean over all.
   std::vector<Tensor> mean(Line where = Line::current());
 
-  /// From now on it adds up parts of the gradients, those that this rank keeps (Optimizer::take_parts).
+  /// From now on it adds up parts of the gradients: the parts that this rank keeps (Optimizer::take_parts).
   void take_parts(const std::function<Variable(std::size_t i, const Variable& whole)>& part_of);
 
   /// () i64: how many were added.
   const Variable& count() const { return count_; }
   /// () f64: the sum of their weights, each 1 unless it was given. Between ranks: parallel.mean(accumulator.mean(), weight) with its value before mean().
   const Variable& weight() const { return weight_; }
-  /// For a checkpoint: "count", "weight", "conv1.weight.gradient", …
+  /// The state for a checkpoint: "count", "weight", "conv1.weight.gradient", …
   Parameters state() const;
 
  private:

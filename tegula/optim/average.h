@@ -22,7 +22,7 @@ class ParameterAverage {
   void update(Line where = Line::current());
   /// () i64: how often.
   const Variable& updates() const { return updates_; }
-  /// For a checkpoint, beside the copy's own state: "updates".
+  /// The state for a checkpoint, beside the copy's own: "updates".
   Parameters state() const { return {{"updates", updates_.cell()}}; }
 
  protected:

@@ -14,7 +14,7 @@ struct ClippedGradients {
 /// All gradients times min(1, max_norm / (norm + 1e-6)), where norm is that of all of them as one vector (Pascanu et al., 2013).
 /// auto [clipped, norm] = optim::clip_grad_norm(grad(loss, parameters(net)), 1.0);
 ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, double max_norm, Line where = Line::current());
-/// For ranks that hold parts of the vector. Gradient i is that of parameter i: for a parameter that ranks split (Cell::partition) the norm counts all
+/// Clips for ranks that hold parts of the vector. Gradient i is that of parameter i: for a parameter that ranks split (Cell::partition) the norm counts all
 /// parts.
 ClippedGradients clip_grad_norm(const std::vector<Tensor>& gradients, const Parameters& parameters, double max_norm,
                                 Line where = Line::current());

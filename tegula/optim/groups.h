@@ -44,7 +44,7 @@ class ParameterGroups final : public Optimizer {
   explicit ParameterGroups(std::vector<std::unique_ptr<Optimizer>> groups, Line where = Line::current());
 
   std::size_t size() const { return groups_.size(); }
-  /// The rate of a group, from 0, as it is now.
+  /// The present rate of a group, from 0.
   Tensor rate(std::size_t group, Line where = Line::current()) const;
   bool elementwise() const override;
 

@@ -39,7 +39,7 @@ class LossScaler {
 
   const Variable& scale() const { return scale_; }      // () f32
   const Variable& skipped() const { return skipped_; }  // () i64: steps left out so far
-  /// For a checkpoint: "loss_scale", "loss_scale.good_steps", "loss_scale.skipped_steps".
+  /// The state for a checkpoint: "loss_scale", "loss_scale.good_steps", "loss_scale.skipped_steps".
   Parameters state() const;
 
  private:

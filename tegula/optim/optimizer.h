@@ -87,9 +87,9 @@ class Optimizer {
     std::vector<Tensor> p, g;  // parameters and gradients in f32, or f64
     std::vector<DType> stored;  // the dtypes in which the parameters are stored
   };
-  /// The new parameters: the formula of the optimiser. It may see fewer than parameters() has, and state of as many: frozen ones are left out.
+  /// The new parameters: the formula of the optimiser. Parameters may be fewer than parameters() has, and state of as many: frozen ones are left out.
   virtual std::vector<Tensor> update(const Step& step) = 0;
-  /// update() of those that are not frozen; the others' as they are.
+  /// update() of the parameters that are not frozen; the others' as they are.
   virtual std::vector<Tensor> update_some(const Step& step);
   /// The state made by add_state, by name.
   virtual Parameters update_state() const;

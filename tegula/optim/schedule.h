@@ -73,7 +73,7 @@ struct CosineRestartsLR {
 };
 
 enum class Anneal : std::uint8_t { Cosine, Linear };
-/// From maximum / div_factor up to the maximum over the first pct_start of the steps, then down to maximum / div_factor /
+/// The rate goes from maximum / div_factor up to the maximum over the first pct_start of the steps, then down to maximum / div_factor /
 /// final_div_factor at step total - 1, and stays there (Smith and Topin, 2018; PyTorch's OneCycleLR with two phases).
 struct OneCycleLR {
   double maximum;

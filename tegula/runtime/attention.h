@@ -16,7 +16,7 @@ namespace tegula::runtime {
 /// buffers: q, k, v[, mask][, bias][, lengths][, start][, seed, position], then
 ///   forward: o (B, M, H, E), sum (B, H, M), which is f32 (f64 for f64);
 ///   backward: o, sum, gradient of o[, of sum], then those of q (B, M, H, D), k (B, N, G, D), v (B, N, G, E) and the scores (B, H, M, N).
-/// Results are dense where the description says nothing else; those that nobody wants are null.
+/// Results are dense where the description says nothing else; results that nobody wants are null.
 /// Layouts have any strides, but the last axis of q, k, v, o and its gradient is dense. Offsets in them are ignored.
 struct Attention {
   bool backward = false;

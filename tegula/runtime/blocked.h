@@ -7,8 +7,8 @@
 
 namespace tegula::runtime {
 
-/// How a tensor lies where strides alone cannot say it: axes are cut into blocks, one after another, whose elements lie together. The last block of an axis is
-/// filled up with zeros.
+/// The layout of a tensor where strides alone cannot say it: axes are cut into blocks, one after another, whose elements lie together. The last block of an
+/// axis is filled up with zeros.
 struct Blocked {
   Shape shape = {};  // the sizes of the axes that are cut
   Dims strides = {};  // elements, of each axis: from one block to the next
@@ -19,7 +19,7 @@ struct Blocked {
   explicit operator bool() const { return any || shape.rank() > 0; }
 };
 
-/// How many elements an axis has in one block of the outermost kind.
+/// The number of elements that an axis has in one block of the outermost kind.
 std::int64_t block_of(const Blocked& blocked, int axis);
 /// Elements in memory, the zeros among them.
 std::int64_t elements(const Blocked& blocked);

@@ -27,7 +27,7 @@ enum class Arithmetic : std::uint8_t { Full, TF32 };
 /// Layouts have the same rank >= 2: (batch…, M, K), (batch…, K, N), (batch…, M, N). Batch strides of a and b may be 0 (broadcast).
 /// In each of a, b and c one of the last two strides is 1 (or its size is 1) and the other is at least the size it spans.
 /// If the device prefers it, B lies in blocks of its last two axes, without batch axes.
-/// buffers: (a, b[, factor of a, factor of b][, those that the epilogue reads…], c).
+/// buffers: (a, b[, factor of a, factor of b][, operands of the epilogue…], c).
 struct Matmul {
   Operand a, b, c;
   Arithmetic arithmetic = Arithmetic::Full;
@@ -52,7 +52,7 @@ enum class ConvolutionPass : std::uint8_t { Forward, BackwardData, BackwardWeigh
 /// Cross-correlation over 1 to 3 spatial axes. input (N, C, spatial…), weight (K, C/groups, kernel…), output (N, K, spatial…):
 /// the shapes are always in this order, the strides say how each lies in memory (any dense permutation; the weight is row-major
 /// or, where the device wants that, channels-last or in blocks). Size: (input + low + high - dilation*(kernel-1) - 1) / stride + 1.
-/// buffers: Forward (input, weight[, those that the epilogue reads…], output); BackwardData (output gradient, weight, input gradient); BackwardWeight (input,
+/// buffers: Forward (input, weight[, operands of the epilogue…], output); BackwardData (output gradient, weight, input gradient); BackwardWeight (input,
 /// output gradient, weight gradient[, bias gradient]).
 /// Operands of one dtype.
 struct Convolution {
@@ -153,7 +153,7 @@ struct Packing {
   bool operator==(const Packing&) const = default;
 };
 
-/// The host's turn in the queue of a device that queues its work: so many bytes come to it, so many go back.
+/// The host's turn in the queue of a device that queues its work: bytes come to it, and bytes go back.
 struct HostTurn {
   using Work = std::function<void(const void* input, void* output)>;
   std::size_t input_bytes = 0, output_bytes = 0;

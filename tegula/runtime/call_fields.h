@@ -16,7 +16,7 @@ void fields(Visit& visit, T& d) {
   visit("source", d.source), visit("word", d.word), visit("operands", d.operands), visit("constant", d.constant);
 }
 
-/// How a tensor lies in blocks: of devices whose calls have them.
+/// The layout of a tensor in blocks: of devices whose calls have them.
 template <class Visit, class T>
 requires requires(T& d) { d.axes, d.sizes, d.any; }
 void fields(Visit& visit, T& d) {

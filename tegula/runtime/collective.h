@@ -53,7 +53,7 @@ class Communicator {
   virtual void abort() noexcept = 0;
 };
 
-/// How a device exchanges with others of its make by itself (Device::communicates).
+/// A device's own exchange with others of its make (Device::communicates).
 class Communicates {
  public:
   using Id = std::array<char, 128>;

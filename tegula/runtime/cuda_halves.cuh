@@ -4,7 +4,7 @@
 #pragma region Halves
 #ifdef TEGULA_EMULATED
 #define TEGULA_OF_HALVES TEGULA_WORD
-// What the compiler does not tell of: members work on memory, and the words' own code is not watched.
+// Reports the accesses that the compiler does not tell of: members work on memory, and the words' own code is not watched.
 #define TEGULA_COPIED(T, ...) TEGULA_WORD T(const T& other) { TEGULA_TOUCH(&other, kRead), __VA_ARGS__; }
 #define TEGULA_TOUCH(place, kind) \
   emulated::checked_access(place, static_cast<int>(sizeof *(place)), emulated::kind, __builtin_return_address(0))

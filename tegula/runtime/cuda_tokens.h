@@ -31,7 +31,7 @@ struct CNumber {
 bool is_name(char c);
 /// Names, numbers and single characters; without comments, texts in quotes and lines of the preprocessor.
 std::vector<Token> tokens_of(std::string_view text);
-/// Behind the bracket that closes the one at `at`.
+/// The place behind the bracket that closes the one at `at`.
 std::size_t behind_bracket(std::span<const Token> tokens, std::size_t at);
 /// The parts between commas.
 std::vector<Part> parts_of(std::span<const Token> tokens);

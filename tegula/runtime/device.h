@@ -72,7 +72,7 @@ struct KernelFigures {
   std::size_t local_bytes = 0;   // per thread: spilled registers, which lie in memory
   std::size_t shared_bytes = 0;  // per block
   int resident_blocks = 0;       // that fit on a multiprocessor at once
-  double occupancy = 0;          // their threads, as a share of those that a multiprocessor can hold
+  double occupancy = 0;          // their threads, as a share of the threads that a multiprocessor can hold
 };
 
 /// A tile program made ready for a device. Immutable to its users; launches may come from several threads.
@@ -152,7 +152,7 @@ class DeviceMemory {
   virtual Ref<Buffer> allocate(std::size_t bytes, const Purpose& purpose) = 0;
   /// Memory that host and device both read and write at the same address; 64-byte aligned.
   virtual Ref<Buffer> allocate_shared(std::size_t bytes) { return allocate(bytes, {}); }
-  /// How often allocate had to ask the system (never, once sizes repeat), bytes in use and kept for reuse.
+  /// Calls of allocate that had to ask the system (none, once sizes repeat), bytes in use and kept for reuse.
   virtual PoolCounters counters() const { return host_pool_counters(); }
   /// Gives all kept blocks back to the system.
   virtual void trim() { trim_host_pool(); }
@@ -203,7 +203,7 @@ class Device {
   virtual int max_threads() const { return 1; }
   /// May take a moment at the first call: where a maker states no rate it is measured.
   virtual DeviceProperties properties() { return {.model = name()}; }
-  /// How it exchanges with others of its make, without the host; null where it does not.
+  /// The device's exchange with others of its make, without the host; null if it has none.
   virtual Communicates* communicates() { return nullptr; }
 
   const DeviceFacts& facts() const { return facts_; }
@@ -213,7 +213,7 @@ class Device {
   const TilePreference& tiles() const { return facts_.tiles; }
   const Costs& costs() const { return facts_.costs; }
 
-  /// True if the description, as it is, is among its candidates.
+  /// True if the description, unchanged, is among its candidates.
   bool takes(const CallDescription& description) const;
   /// Seconds of the call, as the first candidate says or else the table of costs; 0 where neither knows, or the device has no such call.
   double cost(const CallDescription& description) const;
@@ -230,7 +230,7 @@ class Device {
   std::unique_ptr<Kernel> compile(const tile::Program& program) { return compiler().compile(program); }
   void request(std::span<const PlannedLaunch> launches) { compiler().request(launches); }
   void prepare(std::span<const PlannedLaunch> launches) { compiler().prepare(launches); }
-  /// By the queue of Use::Compute.
+  /// Copies by the queue of Use::Compute.
   void copy_in(void* device, const void* host, std::size_t bytes);
   void copy_out(void* host, const void* device, std::size_t bytes);
   void copy(void* to, const void* from, std::size_t bytes);

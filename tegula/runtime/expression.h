@@ -1,7 +1,7 @@
 #pragma once
 // The epilogue of a call as data: what it computes from each element of its result before it stores it. The ops' own formulas print it.
 //
-// A device says through Device::takes which epilogues its call has. It finds that out with `sums_of` and comparisons with the expressions
+// A device says through Device::takes which epilogues its call has. The device uses `sums_of` and comparisons with the expressions
 // below, and gives the library its own names for them.
 
 #include <array>
@@ -60,7 +60,7 @@ using Formula = std::function<tile::Value(tile::Builder& builder, std::span<cons
 /// than elementwise words in the compute type of `dtype`.
 bool append(Expression& to, std::span<const int> operands, DType dtype, const Formula& formula);
 
-/// result + channel + tensor, and what is made of that sum.
+/// result + channel + tensor, and the rest of the expression, a function of that sum.
 struct Sums {
   bool channel = false, tensor = false;
   Expression rest = {};  // of the sum as its result

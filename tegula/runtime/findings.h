@@ -19,7 +19,7 @@ struct Findings {
         kernels;  // keys: name, architecture, and a hash of all that the code was compiled from but the compiler's version
     std::vector<char> image;
   };
-  /// As the tuning file has it (runtime/tuning.h).
+  /// A choice, as the tuning file has it (runtime/tuning.h).
   struct Choice {
     std::string section, key, choice;
     double microseconds = 0;

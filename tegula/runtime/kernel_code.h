@@ -26,7 +26,7 @@ struct GpuKernelCode {
   int registers = 0;  // per thread
   std::size_t stack_bytes = 0, spill_stores = 0, spill_loads = 0;  // per thread
   int resident_blocks = 0;  // that fit on a multiprocessor
-  double occupancy = 0;  // their threads, as a share of those that a multiprocessor can hold
+  double occupancy = 0;  // their threads, as a share of the threads that a multiprocessor can hold
 };
 
 /// Throws Error where there is no NVRTC (cuda/compiler/nvrtc.h says what is missing), and for a program that cannot be done on the architecture.

@@ -17,7 +17,7 @@ struct Timing {
   double median = 0, fastest = 0;  // over the batches, in seconds per run
 };
 
-/// How long one run of `work` takes. On an asynchronous device the runs of a batch are queued one after another and waited for once, so
+/// The time that one run of `work` takes. On an asynchronous device the runs of a batch are queued one after another and waited for once, so
 /// that the measured time is the device's pace and not the latency.
 Timing measure(Device& device, const std::function<void()>& work, const MeasureOptions& options = {});
 

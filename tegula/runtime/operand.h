@@ -9,7 +9,7 @@
 
 namespace tegula::runtime {
 
-/// How the elements of an operand stand for numbers.
+/// The numbers that the elements of an operand stand for.
 enum class Scale : std::uint8_t {
   None,    // as they are
   Factor,  // u8 codes of E4M3 (graph/e4m3.h), times one f32 number that lies in a buffer of its own

@@ -1,5 +1,5 @@
 #pragma once
-// Which devices there are.
+// The devices of this machine.
 
 #include <string>
 #include <string_view>
@@ -25,7 +25,7 @@ Device& cpu();
 /// too old), a device, a device of a new enough architecture (sm_75).
 Device& cuda(int index = 0, Line where = Line::current());
 
-/// How many GPUs can be used; 0 without throwing when there is none. `why`, when given, gets the sentence cuda() would throw.
+/// The number of GPUs that can be used; 0 without throwing when there is none. `why`, when given, gets the sentence cuda() would throw.
 int cuda_count(std::string* why = nullptr);
 
 /// "cpu", "cuda", "cuda:1". Throws Error for other names.
@@ -52,7 +52,7 @@ class DeviceScope {
 
 namespace tegula::runtime {
 
-/// By the number buffers carry (0: cpu, 1 + index: cuda).
+/// The device by the number that buffers carry (0: cpu, 1 + index: cuda).
 Device& device_of(int number);
 /// True if the registry has a device of this number. A device made elsewhere (the tests have some) is known to its buffers alone.
 bool has_device(int number);

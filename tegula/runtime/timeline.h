@@ -35,7 +35,7 @@ class Timeline {
   static std::int64_t now();
 
   void add(TimelineEvent event);
-  /// How many there were, kept or not, and the kept ones in the order of their ends.
+  /// The number of events, kept or not, and the kept ones in the order of their ends.
   std::size_t count() const;
   std::vector<TimelineEvent> events() const;
 

@@ -90,7 +90,7 @@ void TuningFile::write() const {
   write_cache_file(path_, root.dump(1) + "\n");
 }
 
-/// With the mutex held, like look.
+/// Call with the mutex held, like look.
 void TuningFile::load() {
   if (!loaded_ && !path_.empty()) sections_.merge(read());
   loaded_ = true;

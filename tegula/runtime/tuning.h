@@ -29,7 +29,7 @@ class TuningFile {
 
   /// The choice stored for `key` under `section` ("<card>, <library version>"), or nothing.
   std::optional<std::string> find(const std::string& section, const std::string& key);
-  /// How long that took; nothing where it is not known, or was not possible.
+  /// The time that the choice took; nothing where it is not known, or was not possible.
   std::optional<double> microseconds(const std::string& section, const std::string& key);
   /// True if some section has the key.
   bool knows(const std::string& key);
@@ -71,7 +71,7 @@ TuningFile& tuning_file();
 /// True if algorithms are measured. With TEGULA_TUNE=0 the library's own guess is taken, and nothing is remembered.
 bool tuning_enabled();
 
-/// Who computes a call that both the device's library and tile programs compute (graph/in_tiles.h); TEGULA_TUNE at that moment.
+/// The program that computes a call which both the device's library and tile programs compute (graph/in_tiles.h); TEGULA_TUNE at that moment.
 enum class CallChoice : std::uint8_t {
   Remembered,  // as the tuning file says, and the library where it says nothing
   Measured,  // "all": what is not in the file is measured, by all programs and by the library

@@ -18,10 +18,10 @@ using tile::Term;
 /// The two-dimensional tile that a program is about: its largest one, or the largest line.
 struct MainTile {
   std::int64_t rows = 1, columns = 1;
-  bool of_products = false;  // it is what tensor cores add up
+  bool of_products = false;  // tensor cores add this tile up
   std::vector<std::int64_t> widths = {};  // then: columns of others that lie alike
   bool merges_axes = false;  // then: tiles of more axes lie as rows and columns (decide/layout.h)
-  /// Neither that tile nor a slice of it.
+  /// True if the shape is neither that tile nor a slice of it.
   bool is_flat(const Shape& shape) const;
 };
 /// `architecture`: of what has tensor cores, the sums that these make.
@@ -32,7 +32,7 @@ class Analysis : public tile::Facts {
   Analysis(const tile::Program& program, const Specialisation& specialisation, int architecture = 0);
 
   bool guarded() const { return guarded_; }
-  /// Whether the launch makes maps of tensors.
+  /// True if the launch makes maps of tensors (TensorMap).
   bool maps() const { return maps_; }
   std::int64_t rows() const { return main_.rows; }
   std::int64_t columns() const { return main_.columns; }

@@ -19,9 +19,9 @@ constexpr std::int64_t kStagedBytesOfBlock = 112 * 1024, kStagedBytesOfShare = 3
 
 /// True if tensor cores multiply TF32 and bf16. Others round neither: f32 stays f32, and products of bf16 are faster in f32.
 constexpr bool has_tf32(const Card& card) { return card.architecture >= 80; }
-/// How many blocks should share a long row; those of smaller cards have too little shared memory for it.
+/// The number of blocks that should share a long row; 1 on smaller cards, which have too little shared memory for it.
 int blocks_of_row(int architecture);
-/// How programs are cut for a card: so many instances keep all of its multiprocessors busy, each with few registers for its tile.
+/// The sizes by which programs are cut for a card: enough instances to keep all of its multiprocessors busy, each with few registers for its tile.
 tile::TilePreference tiles_for(const Card& card);
 
 }  // namespace tegula::gpu

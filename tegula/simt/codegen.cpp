@@ -35,10 +35,10 @@ using tile::Program;
 using tile::Word;
 
 constexpr int kLargestFact = 4;
-/// From this architecture on a kernel can wait for the launch ahead by itself (griddepcontrol, PTX 7.8).
+/// The first architecture on which a kernel can wait for the launch ahead by itself (griddepcontrol, PTX 7.8).
 constexpr int kWaitsItself = 90;
 
-/// Whether the number is no more than a limit: of a loop, of coordinates, of a count of tiles. What divides it makes no access wider.
+/// Returns true if the number is used only as a limit: of a loop, of coordinates, of a count of tiles. Its divisors make no access wider.
 bool only_limits(const Program& program, std::size_t parameter) {
   std::vector<bool> shows(program.instructions.size());  // the number, whatever its shape
   for (std::size_t i = 0; i < program.instructions.size(); ++i) {
@@ -77,7 +77,7 @@ int coarse_fact(const Program& program, const tile::Parameter& parameter, int fa
   return fact >= whole ? whole : 0;
 }
 
-/// What stands for the end of a kernel's name until its text is known.
+/// A placeholder for the end of a kernel's name until its text is known.
 constexpr const char* kNameless = "_@";
 
 std::string nameless(const Program& program) {

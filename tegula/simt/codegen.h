@@ -5,7 +5,7 @@
 // spread over the threads' registers by one layout per shape (see layout.h); loads and stores are as wide as what is known about the
 // arguments allows; reductions go through warp shuffles, then shared memory, then the cluster's distributed shared memory.
 //
-// How a kernel gets its arguments (the launcher in kernel.cpp relies on this):
+// The arguments of a kernel (the launcher in kernel.cpp relies on this):
 //   one argument set:  extern "C" __global__ void NAME(const Arguments a, long long g0, long long g1, long long g2, Failure* failure)
 //     behind `a`, for each of Generated::maps: const __grid_constant__ TensorMap mapN
 //   many sets:         extern "C" __global__ void NAME(const Set* sets, int count, Failure* failure)

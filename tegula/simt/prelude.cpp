@@ -1,4 +1,4 @@
-// What generated kernels stand on: stored types, wide accesses, exchange between threads, tensor cores, and words that CUDA has no function for.
+// The functions that generated kernels call: stored types, wide accesses, exchange between threads, tensor cores, and words that CUDA has no function for.
 
 #include <array>
 #include <string>
@@ -50,10 +50,10 @@ void for_each_declared(std::string_view part, F&& f) {
 }
 
 constexpr std::size_t kParts = 4;
-/// In their order: a later one may use an earlier one.
+/// The parts in their order: a later one may use an earlier one.
 constexpr std::array<std::string_view, kParts> kText{kTypes, kWords, kAcross, kProducts};
 
-/// What the parts declare, and which use which.
+/// The names that the parts declare, and the parts that each part uses.
 class Parts {
  public:
   Parts() {

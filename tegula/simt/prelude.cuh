@@ -20,7 +20,7 @@ typedef Float8<2> E5M2;
 __device__ inline float widen(Float16 x) { float y; asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x.bits)); return y; }
 __device__ inline float widen(BFloat16 x) { return __int_as_float(static_cast<int>(x.bits) << 16); }
 __device__ inline void narrow(float x, Float16& y) { asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y.bits) : "f"(x)); }
-// As one of two: for one alone the instruction has an eighth of the rate.
+// Converts a number as one of two: for one alone the instruction has an eighth of the rate.
 #if __CUDA_ARCH__ >= 800
 __device__ inline unsigned int pair_of(float high, float low) {
   unsigned int pair;
@@ -100,7 +100,7 @@ __device__ inline void narrow(float x, Float8<kMantissa>& y) {
   y.bits = static_cast<unsigned char>(code | (word >> 24 & 0x80));
 }
 
-/// As stored and read again.
+/// Returns x as it is stored and read again.
 template <class Stored, class T>
 __device__ inline T rounded(T x) { Stored y; narrow(x, y); return widen(y); }
 #ifndef TEGULA_EMULATED
@@ -111,8 +111,8 @@ __device__ inline float rounded<BFloat16, float>(float x) { return __int_as_floa
 template <class T> __device__ inline T infinite() { return static_cast<T>(__int_as_float(0x7f800000)); }
 template <class T> __device__ inline T not_a_number() { return static_cast<T>(__int_as_float(0x7fc00000)); }
 
-// ---- The L2. Where it must let something go, that should be what was written: then rows reach 0.97 of a copy's rate on an H200 instead of
-// 0.94, and 0.88 where it is what was read. The numbers are CUDA's access properties "persisting" and "streaming" (cuda/annotated_ptr).
+// ---- The L2 should let go first what was written: then rows reach 0.97 of a copy's rate on an H200 instead of
+// 0.94, and 0.88 if it lets go what was read. The numbers are CUDA's access properties "persisting" and "streaming" (cuda/annotated_ptr).
 #ifndef TEGULA_EMULATED
 constexpr unsigned long long kLasting = 0x14F0000000000000, kPassing = 0x12F0000000000000;
 #if __CUDA_ARCH__ >= 800
@@ -128,13 +128,13 @@ template <class T> T* passing(T* p) { return p; }
 #endif
 
 // ---- A launch that begins while the one ahead of it runs (programmatic dependent launch). Without such an edge in the graph neither does anything.
-/// What comes next may begin as soon as all blocks of this launch have.
+/// Lets the next launch begin as soon as all blocks of this launch have.
 __device__ inline void let_next_begin() {
 #if !defined(TEGULA_EMULATED) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
-/// Until the launch ahead is over, and what it wrote is seen.
+/// Waits until the launch ahead is over, and what it wrote is seen.
 __device__ inline void await_launch_ahead() {
 #if !defined(TEGULA_EMULATED) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -156,7 +156,7 @@ __device__ inline float element_of(const Wide<BFloat16, kWide>& x, int k) {
 }
 #endif
 
-/// As it lies in memory. `other` is 0.
+/// Loads a vector as it lies in memory. `other` is 0.
 template <int kWide, int kCount, class T>
 __device__ inline void load_wide(const T* from, Wide<T, kCount>& x) {
 #pragma unroll
@@ -214,7 +214,7 @@ __device__ inline void load_wide(const T* from, U* x) {
     for (int i = 0; i < kWide; ++i) x[j + i] = element_of(wide, i);
   }
 }
-/// What no instance writes: such loads need not keep their place among the stores. kLasts: it is more than the L1 would keep beside the rows.
+/// Memory that no instance writes: its loads need not keep their place among the stores. kLasts: it is more than the L1 would keep beside the rows.
 template <class T, bool kLasts> struct Steady { const T* from; };
 template <bool kLasts = false, class T> __device__ inline Steady<T, kLasts> steady(const T* from) { return {from}; }
 template <int kWide, bool kLasts, class T>
@@ -245,7 +245,7 @@ __device__ inline void load_wide(Steady<T, kLasts> steady, U* x) {
     for (int i = 0; i < kWide; ++i) x[j + i] = element_of(wide, i);
   }
 }
-/// Only the first `inside` elements are there; the others become `other`. kWhole: `inside` is a multiple of kWide.
+/// Loads the first `inside` elements; the others become `other`. kWhole: `inside` is a multiple of kWide.
 template <int kWide, int kCount, bool kWhole, class T, class U>
 __device__ inline void load_wide(const T* from, U* x, int inside, U other) {
 #pragma unroll
@@ -276,7 +276,7 @@ __device__ inline void copy_async(const T* from, Wide<T, kCount>& to) {
   emulated::copy(&to, from, sizeof to, sizeof to);
 #endif
 }
-/// Until what this thread sent has arrived.
+/// Waits until what this thread sent has arrived.
 __device__ inline void await_copies() {
 #ifndef TEGULA_EMULATED
 #if __CUDA_ARCH__ >= 800
@@ -397,7 +397,7 @@ __device__ inline long long difference(long long a, long long b) {
 /// The greatest number whose product with `step`, 2 or more, is at most a.
 __device__ inline long long rounded_down(long long a, long long step) { return a / step - (a % step < 0); }
 
-/// Of one guard at least. The first few are asked for at once, and no thread waits for them before it takes the answer.
+/// Returns true if one guard at least has failed. The first few are asked for at once, and no thread waits for them before it takes the answer.
 __device__ inline bool any_failed(const Failure* guards, int count) {
   constexpr int kFew = 4;
   bool failed = false;

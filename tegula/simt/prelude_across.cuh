@@ -104,7 +104,7 @@ __device__ inline void exchange_write(T* place, int rank, const T* x, void* coun
     else asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.b32 [%0], %1, [%2];" :: "r"(there + 4 * i), "r"(parts.words[i]), "r"(told) : "memory");
   }
 }
-/// Until all that was expected is there. Of this block's scope, as it lies in its own memory: a wider one would empty the first-level cache.
+/// Waits until all that was expected is there, in this block's scope, as the counter lies in its own memory: a wider one would empty the first-level cache.
 __device__ inline void await_exchange(void* counter) {
   const unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(counter));
   unsigned int done;
@@ -169,7 +169,7 @@ __device__ inline void combine_pair(T* x, T* parts) {
 
 /// Combines x[i] over the kColumns threads of each row of threads, and over the cluster; all of them get the result. `shared` is this
 /// reduction's own: [kRows][kWarps][kCount] parts of the warps, then [kRows][kCluster][kCount] parts of the blocks. kAgain: it may have been
-/// used before. Where it is not, a cluster has no barrier at all: every warp tells every block, `shared` is [kRows][kCluster][kWarps][kCount],
+/// used before. If it was not, a cluster has no barrier at all: every warp tells every block, `shared` is [kRows][kCluster][kWarps][kCount],
 /// and `counter`, begun, expects all of it.
 template <class Op, int kRows, int kColumns, int kCluster, int kCount, bool kAgain, class T>
 __device__ inline void combine_columns(T* x, unsigned char* shared, [[maybe_unused]] void* counter = nullptr) {
@@ -276,7 +276,7 @@ struct SharedRows<kDistance, kColumns, kCount, true> {
   template <class Op, class T>
   static __device__ inline int combine(T*) { return 0; }
 };
-/// Of a warp: the elements at the beginnings of so many lines.
+/// Combines, in a warp, the elements at the beginnings of kLines lines.
 template <class Op, int kLines, class T>
 __device__ inline T combine_lines(const T* parts, int pitch) {
   const int lane = threadIdx.x % 32;
@@ -286,8 +286,8 @@ __device__ inline T combine_lines(const T* parts, int pitch) {
   return total;
 }
 
-/// Combines x[i] over the threads with the same column; all of them get the result. So many values at a time meet in shared memory, between
-/// two barriers. Where many lines meet, the lanes of a warp take one each, warps the places in turn: one after the other they would wait for memory.
+/// Combines x[i] over the threads with the same column; all of them get the result. kAtOnce values at a time meet in shared memory, between
+/// two barriers. If many lines meet, the lanes of a warp take one each, warps the places in turn: one after the other they would wait for memory.
 template <class Op, int kRows, int kColumns, int kCount, int kAtOnce = (kCount < 8 ? kCount : 8), class T>
 __device__ inline void combine_rows(T* x, unsigned char* shared) {
   constexpr int kWarpRows = kColumns < 32 ? 32 / kColumns : 1, kLines = kRows < kWarpRows ? 1 : kRows / kWarpRows;

@@ -1,4 +1,4 @@
-// What tensor cores do. Fragments are PTX's ("Matrix Fragments for mma.m16n8k16" and its neighbours): a register holds 4 bytes of an operand.
+// The products of tensor cores. Fragments are PTX's ("Matrix Fragments for mma.m16n8k16" and its neighbours): a register holds 4 bytes of an operand.
 
 #pragma region Products
 // ---- Tensor cores.
@@ -58,14 +58,14 @@ __device__ inline void team_barrier(int threads) { asm volatile("bar.sync 1, %0;
 /// Four warps give registers back until each of their threads has so many; or take them, as soon as there are so many.
 template <int kCount> __device__ inline void leave_registers() { asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" :: "n"(kCount)); }
 template <int kCount> __device__ inline void take_registers() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" :: "n"(kCount)); }
-/// The block's barriers by number, of so many threads.
+/// The block's barriers by number, for `threads` threads.
 __device__ inline void wait_at(int number, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(number), "r"(threads) : "memory"); }
 __device__ inline void arrive_at(int number, int threads) { asm volatile("bar.arrive %0, %1;" :: "r"(number), "r"(threads) : "memory"); }
 __device__ inline void await_bytes(unsigned char* counter, int parity) {
   unsigned int ended = 0;
   while (!ended) asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }" : "=r"(ended) : "r"(in_shared(counter)), "r"(parity) : "memory");
 }
-/// What the copy engine would bring if coordinates were addresses, as they are for the program. No function of its own: where one is called wgmma waits.
+/// Copies what the copy engine would bring if coordinates were addresses, as they are for the program. It is inlined: where a function is called wgmma waits.
 template <int kColumns, int kRows, int kPitch, class T>
 __device__ inline void copy_plainly(unsigned char* place, unsigned char* counter, const T* from, long long columns, long long rows, long long stride) {
 #pragma unroll 1
@@ -144,7 +144,7 @@ __device__ inline void store_inside(const unsigned char* place, const TensorMap&
 }
 __device__ inline void close_stores() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 template <int kUnfinished> __device__ inline void await_stores() { asm volatile("cp.async.bulk.wait_group.read %0;" :: "n"(kUnfinished) : "memory"); }
-/// To the same place in the shared memory of the cluster's block of that number: two numbers, or several of two, of four bytes each.
+/// Sends to the same place in the shared memory of the cluster's block of that number: two numbers, or several of two, of four bytes each.
 template <int kCount, class T>
 __device__ inline void send_wide(T* place, int rank, const T* x) {
   unsigned int here = static_cast<unsigned int>(__cvta_generic_to_shared(place)), there;

@@ -23,7 +23,7 @@ __device__ inline float quotient(float x, float s) {
   return holds ? fmaf(fmaf(-q, s, x), inverse, q) : q;
 }
 
-// Of two that are both there.
+// Returns one of two values that are both there.
 template <class T> __device__ inline T chosen(bool first, T a, T b) { return first ? a : b; }
 
 // NaN wins.
@@ -42,7 +42,7 @@ __device__ inline float larger(float a, float b) { return a != a || b != b ? a +
 // Division by 0 gives 0. Most indices are small: 32-bit division is several times as fast.
 __device__ inline int divided(int a, int b) { return b == 0 ? 0 : b == -1 ? static_cast<int>(0u - static_cast<unsigned int>(a)) : a / b; }
 __device__ inline int remainder_of(int a, int b) { return b == 0 || b == -1 ? 0 : a % b; }
-// Of what is at least 0 and below 2^32.
+// Divides numbers that are at least 0 and below 2^32.
 __device__ inline long long divided_short(long long a, long long b) { return b == 0 ? 0 : static_cast<unsigned int>(a) / static_cast<unsigned int>(b); }
 __device__ inline long long remainder_short(long long a, long long b) { return b == 0 ? 0 : static_cast<unsigned int>(a) % static_cast<unsigned int>(b); }
 __device__ inline long long divided(long long a, long long b) {
@@ -171,7 +171,7 @@ template <int Unrolled> __device__ inline Philox philox(long long seed, unsigned
   }
   return {{x, y, z, w}};
 }
-/// What stands alone is code for each element of a tile: it is kept short.
+/// A single word is code for each element of a tile: it is kept short.
 __device__ inline int philox_word(long long seed, long long index) {
   const Philox words = philox<2>(seed, static_cast<unsigned long long>(index) / 4);
   const int i = static_cast<int>(index & 3);

@@ -1,5 +1,5 @@
 #pragma once
-// What a kernel's threads print. They leave elements in a buffer; when the launch is over the host makes a line of each tile.
+// The output of a kernel's threads. They leave elements in a buffer; when the launch is over the host makes a line of each tile.
 
 #include <cstdint>
 #include <span>
@@ -24,7 +24,7 @@ struct PrintBuffer {
   PrintedElement elements[kRoom];
 };
 
-/// Those of a program's words Print, at their texts' numbers. Empty where it prints nothing.
+/// A program's words Print, at their texts' numbers. Empty if it prints nothing.
 using PrintedWords = std::vector<tile::PrintedWord>;
 PrintedWords printed_words(const tile::Program& program);
 

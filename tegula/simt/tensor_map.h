@@ -19,11 +19,11 @@ struct TensorMap {
     std::int64_t number = 0;
     bool operator==(const Size&) const = default;
   };
-  /// From a plane to the next: the product of these, in elements. Without a size the coordinate is one of a plane.
+  /// The distance from a plane to the next: the product of these, in elements. Without a size the coordinate is one of a plane.
   struct Plane {
     std::vector<Size> factors;
     std::optional<Size> size = {};
-    int box = 1, step = 1;  // so many planes of a box, which are so far apart
+    int box = 1, step = 1;  // planes of a box, and their distance in planes
     bool operator==(const Plane&) const = default;
   };
   static constexpr std::size_t kMostPlanes = 3;
@@ -43,7 +43,7 @@ struct TensorMap {
     for (const Size& factor : plane.factors) product *= number(factor);
     return product;
   }
-  /// Of all planes of a box.
+  /// The rows of all planes of a box.
   int all_rows() const {
     int rows = box_rows;
     for (const Plane& plane : planes) rows *= plane.box;

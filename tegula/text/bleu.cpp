@@ -75,7 +75,7 @@ std::vector<std::string> words_of(const std::string& line, const BleuOptions& op
   return words_of(options.tokens == BleuTokens::Mteval13a ? tokenize_13a(text) : text);
 }
 
-/// How often each n-gram of up to four words comes; words are separated by blanks, which none holds.
+/// The number of times that each n-gram of up to four words comes; words are separated by blanks, which none holds.
 using Counts = std::array<TextMap<std::int64_t>, kOrders>;
 Counts ngrams(const std::vector<std::string>& words) {
   Counts counts;

@@ -29,7 +29,7 @@ LabelledTexts read_labelled_texts(const std::string& path, const LabelledTextsOp
 /// The different labels, sorted.
 std::vector<std::string> classes_of(const LabelledTexts& texts);
 
-/// How often each word comes in the texts: between white space, in lower case, as words_json cuts them.
+/// Counts each word in the texts: between white space, in lower case, as words_json cuts them.
 TextMap<std::int64_t> count_words(std::span<const std::string> texts);
 
 /// Token sequences with class numbers. A batch is (n, W) tokens, (n) lengths and (n) labels, all i64; W is the longest sequence's length there, rounded up to a

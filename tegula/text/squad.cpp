@@ -72,7 +72,7 @@ class SquadFile {
   std::string name_;
 };
 
-/// As Python's string.punctuation.
+/// True for the characters of Python's string.punctuation.
 bool is_ascii_punctuation(char32_t code) {
   return (code >= '!' && code <= '/') || (code >= ':' && code <= '@') || (code >= '[' && code <= '`') || (code >= '{' && code <= '~');
 }

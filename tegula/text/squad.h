@@ -20,20 +20,20 @@ struct Question {
 std::vector<Question> read_squad(const std::string& path);
 std::vector<Question> parse_squad(std::string_view json, std::string_view name);
 
-/// As SQuAD's script compares: in lower case, without ASCII punctuation and the words a, an, the, one blank between words.
+/// The answer as SQuAD's script compares it: in lower case, without ASCII punctuation and the words a, an, the, one blank between words.
 std::string normalized_answer(std::string_view answer);
 /// 1 where prediction and answer are alike after that, else 0.
 double exact_match(std::string_view prediction, std::string_view answer);
 /// The harmonic mean of precision and recall of the words in common, each as often as it comes; with no words on one side, whether there are none on the other.
 double answer_f1(std::string_view prediction, std::string_view answer);
 
-/// In percent, over questions; of several answers the best counts. A prediction "" says that there is no answer.
+/// Scores in percent, over questions; of several answers the best counts. A prediction "" says that there is no answer.
 struct AnswerScores {
   double exact = 0, f1 = 0;
   std::int64_t total = 0, missing = 0;  // questions, and those among them without a prediction, which count as 0
   double answered_exact = 0, answered_f1 = 0;  // of questions that have an answer …
   std::int64_t answered = 0;
-  double unanswered_exact = 0;  // … and of those that have none
+  double unanswered_exact = 0;  // … and of the questions that have none
   std::int64_t unanswered = 0;
 };
 /// `predictions` by the questions' ids. Throws Error for no questions.

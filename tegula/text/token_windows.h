@@ -21,7 +21,7 @@ void write_tokens(const std::string& path, const Ids& tokens);
 /// A set that never comes to its end: for a data::Loader without shuffling.
 constexpr std::int64_t endless(std::int64_t batch) { return (std::int64_t{1} << 31) / batch * batch; }
 
-/// Windows at random positions: each sample is tokens x (length) and the ones that follow, y (length), i64. Which positions these are follows from the
+/// Windows at random positions: each sample is tokens x (length) and the ones that follow, y (length), i64. The positions follow from the
 /// Loader's seed and position alone. Throws Error for a text of fewer than length + 1 tokens.
 class RandomWindows {
  public:

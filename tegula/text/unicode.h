@@ -29,10 +29,10 @@ void for_each_character(std::string_view text, F&& f) {
 
 void append_utf8(std::string& text, char32_t code);
 std::size_t count_characters(std::string_view text);
-/// How many bytes at the front are UTF-8.
+/// The number of bytes at the front that are UTF-8.
 std::size_t valid_bytes(std::string_view text);
 inline bool is_utf8(std::string_view text) { return valid_bytes(text) == text.size(); }
-/// With U+FFFD for each byte that belongs to no character, as Python's errors="replace" nearly does.
+/// The text with U+FFFD for each byte that belongs to no character, as Python's errors="replace" nearly does.
 std::string replace_invalid(std::string_view text);
 
 enum class Form : std::uint8_t { NFC, NFD, NFKC, NFKD };
@@ -40,7 +40,7 @@ enum class Form : std::uint8_t { NFC, NFD, NFKC, NFKD };
 std::string normalize(std::string_view text, Form form);
 /// Character by character, as Python's str.lower() but for the final sigma.
 std::string lowercase(std::string_view text);
-/// Without the non-spacing marks (Mn) of the NFD form: "é" is "e".
+/// The text without the non-spacing marks (Mn) of the NFD form: "é" is "e".
 std::string strip_accents(std::string_view text);
 
 bool is_letter(char32_t code);       // L*

@@ -29,7 +29,7 @@ class WordTokenizer {
 
   /// Number 0 is an empty token.
   const Vocabulary& vocabulary() const { return vocabulary_; }
-  /// How often a word came; 0 for one that did not.
+  /// The number of times a word came; 0 for one that did not.
   std::int64_t count(std::string_view word) const;
   Ids encode(std::string_view text) const;
   std::vector<Ids> encode(std::span<const std::string> texts) const;
@@ -55,10 +55,10 @@ struct PadOptions {
 };
 /// Sequences as rows of one length: (N, length) i64, Keras' pad_sequences. Throws Error for a negative length.
 HostArray pad_sequences(std::span<const Ids> sequences, const PadOptions& options = {});
-/// How long each is, at most `length` if that is not 0: (N) i64.
+/// The length of each sequence, at most `length` if that is not 0: (N) i64.
 HostArray sequence_lengths(std::span<const Ids> sequences, std::int64_t length = 0);
 
-/// Which words are in each text: (N, size) f32, with counts or with ones. Throws Error for a number that is not in [0, size).
+/// The words in each text: (N, size) f32, with counts or with ones. Throws Error for a number that is not in [0, size).
 enum class Bag : std::uint8_t { Counts, Ones };
 HostArray bag_of_words(std::span<const Ids> texts, Id size, Bag kind = Bag::Counts);
 

@@ -17,8 +17,8 @@ namespace tegula {
 using Judgement = std::function<double(const EpochRecord&)>;
 double judged(const EpochRecord& record, const Judgement& value);
 
-/// trainer.on_epoch = EarlyStopping{.patience = 3}: stops after so many epochs in a row that were not better than the best by more than `least`. A fit begins
-/// anew; one that was resumed goes on as if it had never stopped.
+/// trainer.on_epoch = EarlyStopping{.patience = 3}: stops after `patience` epochs in a row that were not better than the best by more than `least`. A fit
+/// begins anew; one that was resumed goes on as if it had never stopped.
 struct EarlyStopping {
   std::int64_t patience = 3;
   double least = 0;
@@ -60,7 +60,7 @@ class CheckpointOption {
   Checkpoint checkpoint_;
 };
 
-/// The function that a Trainer calls after each epoch with the record. It returns nothing, or Go::Stop to end the training; or EarlyStopping.
+/// The function that a Trainer calls after each epoch with the record. The function returns nothing, or Go::Stop to end the training; or EarlyStopping.
 class EpochCallback {
  public:
   EpochCallback() = default;

@@ -50,7 +50,7 @@ class Evaluator {
   /// All outputs of a model with several.
   std::vector<Tensor> predict_all(const data::AnyDataset& data);
 
-  // For use inside of a jit.
+  // The outputs for use inside of a jit.
   /// The model's outputs for the tensors of a batch.
   std::vector<Tensor> outputs(const std::vector<Tensor>& batch) const;
   /// The tensors of a batch that are targets.

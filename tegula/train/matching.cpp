@@ -14,7 +14,8 @@ namespace {
 constexpr std::int64_t kNone = -1;
 constexpr double kForbidden = std::numeric_limits<double>::infinity();
 
-/// As many columns as rows or more. Rows come in one by one: a shortest path leads from each to a free column, by costs that are reduced by a price of each row and column.
+/// Matches rows to columns, of which there are as many or more. Rows come in one by one: a shortest path leads from each to a free column, by costs that are
+/// reduced by a price of each row and column.
 class Matcher {
  public:
   Matcher(std::span<const double> costs, std::int64_t rows, std::int64_t columns, bool turned)

@@ -1,5 +1,5 @@
 #pragma once
-// How good predictions are. Computed on the host, in double.
+// Measures of predictions. Computed on the host, in double.
 
 #include <cstdint>
 #include <span>
@@ -26,7 +26,8 @@ double roc_auc(const Tensor& scores, const Tensor& labels, Line where = Line::cu
 /// The mean over classes of each one's against all others, of those of which there are rows and others: scores (N, C), labels (N) in [0, C).
 double macro_roc_auc(const Tensor& scores, const Tensor& labels, Line where = Line::current());
 
-/// The sum of precisions at each threshold, weighted by the recall that it adds (scikit-learn: average_precision_score). As roc_auc; NaN without a row of the class.
+/// The sum of precisions at each threshold, weighted by the recall that it adds (scikit-learn: average_precision_score). Arguments as for roc_auc; NaN without
+/// a row of the class.
 double average_precision(const Tensor& scores, const Tensor& labels, Line where = Line::current());
 
 /// 1 - Σ (y - p)² / Σ (y - mean(y))² over all elements of predictions and targets of one shape. NaN for no elements or targets that are all alike.
@@ -74,7 +75,7 @@ class ConfusionMatrix {
   double precision(std::int64_t c) const;  // share of the samples predicted as c that are c
   double recall(std::int64_t c) const;  // share of the samples of class c that are predicted as c
   double f1(std::int64_t c) const;  // the harmonic mean of both
-  double iou(std::int64_t c) const;  // the samples that are c and predicted as c, over those that are either; f1 is dice
+  double iou(std::int64_t c) const;  // the samples that are c and predicted as c, over the samples that are either; f1 is dice
   double mean_iou() const;  // over the classes that occur in truth or prediction; NaN when empty
   double macro_f1() const;  // the mean of f1 over classes
 
@@ -89,7 +90,8 @@ class ConfusionMatrix {
   std::string print() const;
   /// A line for each class, its precision, recall, F1 and support, and the averages (scikit-learn: classification_report).
   std::string report() const;
-  /// For a picture with the counts in its cells; a shade is the share of the true class: io::plot("confusion.png", matrix.heatmap("digits")). For up to 200 classes.
+  /// A picture with the counts in its cells; a shade is the share of the true class: io::plot("confusion.png", matrix.heatmap("digits")). For up to 200
+  /// classes.
   io::Heatmap heatmap(std::string title = "") const;
 
  private:

@@ -1,5 +1,5 @@
 #pragma once
-// How good found boxes are, by the rules of COCO (Lin et al., "Microsoft COCO", 2014; its evaluation of bounding boxes).
+// Measures of found boxes, by the rules of COCO (Lin et al., "Microsoft COCO", 2014; its evaluation of bounding boxes).
 
 #include <array>
 #include <cstdint>
@@ -27,7 +27,7 @@ class MeanAveragePrecision {
   /// One picture. Throws Error for shapes that do not fit.
   void add(const FoundBoxes& found, const TrueBoxes& truth, Line where = Line::current());
 
-  /// Means over classes that have an object, -1 where none has. Of a picture the 100 boxes of the greatest scores of each class count.
+  /// Means over classes that have an object, -1 where none has. The 100 boxes of the greatest scores of each class count in a picture.
   struct Result {
     double map = -1;                           // over IoU 0.50, 0.55 … 0.95: the measure of COCO
     double map50 = -1, map75 = -1;             // at IoU 0.5 (the measure of Pascal VOC) and 0.75

@@ -1,5 +1,5 @@
 #pragma once
-// How near made samples are to real ones.
+// Distances of made samples from real ones.
 
 #include "tegula/graph/tensor.h"
 

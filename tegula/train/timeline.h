@@ -30,7 +30,7 @@ class TimelineRecorder {
   runtime::TimelineScope scope_;
 };
 
-/// One step of a recording: the run of a plan with the most exchanges, in the middle of those that took neither long nor short. A row for each rank's
+/// One step of a recording: the run of a plan with the most exchanges, in the middle of the runs that took neither long nor short. A row for each rank's
 /// computations, one for its exchanges. Throws Error for a recording without runs.
 io::Bars timeline_picture(const dist::Timelines& ranks);
 

@@ -95,7 +95,7 @@ struct TrainerOptions {
   std::optional<EarlyStopping> early_stopping = {};  // beside a function in on_epoch
   Nonfinite nonfinite = Nonfinite::Stop;
   Progress progress = Progress::AtTerminal;
-  std::string progress_rows = "rows";  // what they are, for the line: "images"
+  std::string progress_rows = "rows";  // the kind of the rows, for the line: "images"
 };
 
 /// Holds references to model and optimiser. Steps are jit-ed. Random numbers come from the default generator. fit leaves the model in
@@ -125,8 +125,8 @@ class Trainer {
 
   /// Trains until options.epochs or options.steps are done or a callback says Go::Stop; after resume() only the rest of them, which may be nothing. test may be empty.
   /// An epoch in which options.steps end is not in the history. Tests at the beginning if the checkpoint can be written; a later failure is a warning,
-  /// and the older file stays. It also stays when the loss is no longer a number. Warns once, with names, of the optimiser's parameters that the objective
-  /// does not depend on, and of the model's that the optimiser was not given, unless they are frozen (nn/freeze.h).
+  /// and the older file stays. The file also stays when the loss is no longer a number. Warns once, with names, of the optimiser's parameters that the
+  /// objective does not depend on, and of the model's that the optimiser was not given, unless they are frozen (nn/freeze.h).
   /// Throws Error for data that model or loss do not take, for a file to resume from that does not fit, and, unless options.nonfinite says otherwise, for a loss that is
   /// no number: with the op that made it and the user's line, if the state is small (64 MiB) and whole on each rank. The model is then as it was before that step.
   History fit(const data::AnyDataset& train, const data::AnyDataset& test = {});
@@ -234,7 +234,7 @@ class Trainer {
   double test_seconds_ = 0;
   Parameters best_;  // copies of trained_state() from the best epoch, with EarlyStopping::restore_best
   double saved_ = 0;  // the judgement of the best epoch so far, with Checkpoint::best_only
-  bool has_named_ = false, has_named_left_out_ = false;  // parameters without gradient, those that the optimiser was not given
+  bool has_named_ = false, has_named_left_out_ = false;  // parameters without gradient, and parameters that the optimiser was not given
   bool has_warned_ = false;  // warned of a loss that is no number
   struct Snapshot {
     Parameters cells;
@@ -244,7 +244,7 @@ class Trainer {
   std::optional<Snapshot> snapshot_;  // the state from which the search for the op that made a NaN starts
 };
 
-/// For a picture: io::plot("curve.png", learning_curve(history, "mnist-cnn")).
+/// A picture: io::plot("curve.png", learning_curve(history, "mnist-cnn")).
 io::LearningCurve learning_curve(const History& history, std::string title = "");
 
 }  // namespace tegula

@@ -1,4 +1,4 @@
-// How a Trainer ends: at the best epoch, or at a loss that is no number.
+// The end of a Trainer's fit: at the best epoch, or at a loss that is no number.
 
 #include <unistd.h>
 
@@ -160,7 +160,7 @@ void Trainer::name_those_left_out() {
                              "). Where that is meant, freeze(net, \"" + left_out[0] + "\") says it");
 }
 
-/// In each trace, so that all of them read the same.
+/// Names them in each trace, so that all of them read the same.
 void Trainer::name_those_without_gradient(const Tensor& objective) {
   const std::vector<std::string> idle =
       without_gradient(objective, trainable(parallel_ ? parallel_->leaves() : optimizer_.parameters()), where_);

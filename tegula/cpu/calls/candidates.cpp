@@ -1,4 +1,4 @@
-// How the CPU would rather have its calls: layouts, dtypes and epilogues.
+// The forms in which the CPU runs calls best: layouts, dtypes and epilogues.
 
 #include "tegula/cpu/calls/library.h"
 #include "tegula/cpu/calls/ways.h"

@@ -38,7 +38,7 @@ struct Geometry {
 enum class Order { ChannelsFirst, ChannelsLast, Other };
 Order order_of(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides);
 bool lies_in_order(Order order, std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides);
-/// From one pixel to the next, of channels that lie last.
+/// The distance from one pixel to the next, of channels that lie last.
 std::int64_t pixel_distance(std::int64_t n, std::int64_t channels, const Axes3& size, const Strides5& strides);
 
 /// True if a group has 8, 24, … channels on both sides: oneDNN's channels-last kernels then leave half of each vector empty, and those for
@@ -57,13 +57,13 @@ std::unique_ptr<runtime::Call> make_patch_convolution(const runtime::Convolution
 
 /// Through oneDNN, f32; nothing is empty.
 std::unique_ptr<runtime::Call> make_onednn_convolution(const runtime::Convolution& description);
-/// The blocks in which it would have the weight; none where it reads it as it lies.
+/// The blocks in which oneDNN would have the weight; none if it reads the weight as it lies.
 runtime::Blocked onednn_weight_blocks(const runtime::Convolution& description);
 /// Not oneDNN's gradient of a weight (2.6.3, AVX-512) where, along the first of three axes, a second window still begins in the padding: parts of it stay unwritten
 /// (kernel 4 x 2 x 2, padding 3, steps of 2, say).
 bool onednn_suits(const runtime::Convolution& description);
 
-/// With images in the lanes of vectors, f32, where lanes_suit() says so.
+/// Convolutions with images in the lanes of vectors, f32, where lanes_suit() says so.
 bool lanes_suit(const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_lanes_convolution(const runtime::Convolution& description);
 
@@ -72,7 +72,7 @@ std::unique_ptr<runtime::Call> make_lanes_convolution(const runtime::Convolution
 bool planes_suit(const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_plane_convolution(const runtime::Convolution& description);
 
-/// As matrix products: gradients of 1x1 convolutions on channels-last activations.
+/// Convolutions as matrix products: gradients of 1x1 convolutions on channels-last activations.
 bool pointwise_suits(const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pointwise_convolution(const runtime::Convolution& description);
 

@@ -24,7 +24,7 @@ constexpr std::int64_t kGradientBytes = 26 << 10;  // four channels of the outpu
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 
-/// How the images of one tensor lie in a block, with a border of zeros.
+/// The layout of one tensor's images in a block, with a border of zeros.
 struct BlockLayout {
   std::int64_t channels = 0, positions = 0, channel_stride = 0;
   Axes3 stride{}, low{};

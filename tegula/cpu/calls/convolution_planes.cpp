@@ -61,7 +61,7 @@ struct Planes {
     }
   }
 
-  /// From a plane of the source into the padded one.
+  /// The lines' pairs from a plane of the source into the padded one.
   LinePairs padding() const {
     LinePairs lines;
     for (std::int64_t d = 0; d < source[0]; ++d) {
@@ -80,7 +80,7 @@ struct Planes {
     }
     return lines;
   }
-  /// From the inputs of the first tap of a line of results to that line.
+  /// The lines' pairs from the inputs of the first tap of a line of results to that line.
   LinePairs results() const {
     LinePairs lines;
     for (std::int64_t d = 0; d < result[0]; ++d) {

@@ -40,7 +40,7 @@ constexpr int kTileRows = 12;
 constexpr int kTileRows = 6;
 #endif
 
-/// How A is read: RowsAdjacent has a_row == 1 (packed, or A transposed), ColumnsAdjacent has a_column == 1.
+/// The order in which A is read: RowsAdjacent has a_row == 1 (packed, or A transposed), ColumnsAdjacent has a_column == 1.
 enum class ReadA { RowsAdjacent, ColumnsAdjacent };
 
 template <class T>

@@ -28,7 +28,7 @@ struct Gemm {
 /// Scratch of one gemm call of at most this size, a multiple of 64 bytes.
 std::size_t gemm_scratch_bytes(std::int64_t m, std::int64_t n, std::int64_t k, std::size_t element);
 
-/// How many columns of B lie together where a product of one row reads them one after the other.
+/// The number of columns of B that lie together where a product of one row reads them one after the other.
 std::int64_t gemm_panel_columns(std::int64_t n);
 
 /// `scratch` is 64-byte aligned.

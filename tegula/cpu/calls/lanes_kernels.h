@@ -38,7 +38,7 @@ struct TapSum {
 };
 void tap_sum(const TapSum& job);
 
-/// How many outputs the kernel computes together when there are so many.
+/// The number of outputs that the kernel computes together, if there are enough.
 std::int64_t tap_sum_rows(std::int64_t outputs);
 
 /// gradient[t, k] += sum over pixels p and lanes of in[p, t] * dy[k, p], gradient (taps, outputs rounded up to 4).

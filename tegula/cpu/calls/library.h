@@ -17,7 +17,7 @@ std::unique_ptr<runtime::Call> make_grouped_sum(const runtime::GroupedSum& descr
 std::unique_ptr<runtime::Call> make_packing(const runtime::Packing& description);
 std::unique_ptr<runtime::Call> make_cuda_kernel(const runtime::CudaKernel& description);
 
-/// As runtime::Device.
+/// The candidates of runtime::Device.
 std::vector<runtime::Candidate> candidates(const runtime::CallDescription& description);
 /// The candidates for a matmul, from the way that make_matmul takes (ways.h).
 std::vector<runtime::Candidate> matmul_candidates(const runtime::Matmul& description);

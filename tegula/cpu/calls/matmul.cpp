@@ -243,7 +243,7 @@ class MatmulCall : public runtime::Call {
   std::int64_t a_elements() const { return product_.m * product_.k; }
   std::int64_t b_elements() const { return product_.k * product_.n; }
   std::int64_t c_elements() const { return product_.m * product_.n; }
-  /// With enough products every thread takes whole ones; else all threads work on one after the other.
+  /// Returns true if every thread takes whole products, as there are enough; else all threads work on one after the other.
   bool whole_products(int threads) const {
     return threads > 1 && (product_.batch() >= 4 * threads || (product_.batch() > 1 && product_.batch() % threads == 0));
   }

@@ -19,7 +19,7 @@ using D = hn::ScalableTag<float>;
 using V = hn::Vec<D>;
 using I = hn::RebindToSigned<D>;
 
-/// Up to a vector of lanes, `step` elements apart. Reads nothing behind the last of them.
+/// Loads up to a vector of lanes, `step` elements apart. Reads nothing behind the last of them.
 HWY_INLINE V load(const float* from, std::int64_t lanes, std::int64_t step) {
   const D d;
   const auto all = static_cast<std::int64_t>(hn::Lanes(d));

@@ -15,7 +15,7 @@ template <class Description>
 struct Way {
   bool (*suits)(const Description&);
   std::unique_ptr<runtime::Call> (*make)(const Description&);
-  /// The forms in which it would have the call, the best first; null: as it is described.
+  /// The forms in which the way would have the call, the best first; null: as it is described.
   std::vector<runtime::Candidate> (*forms)(const Description&) = nullptr;
 };
 
@@ -34,14 +34,14 @@ template <class Description>
 std::unique_ptr<runtime::Call> make_first(std::span<const Way<Description>> ways, const Description& description) {
   return first_way(ways, description).make(description);
 }
-/// As Device::candidates.
+/// The candidates of Device::candidates, from the first way that takes the description.
 template <class Description>
 std::vector<runtime::Candidate> forms_of_first(std::span<const Way<Description>> ways, const Description& description) {
   const Way<Description>& way = first_way(ways, description);
   return way.forms ? way.forms(description) : std::vector<runtime::Candidate>{{description}};
 }
 
-/// Asked for any blocks: the call with its weight in those that it would have (weight_blocks), if it would, and without.
+/// The answers to a question for any blocks: the call with its weight in the blocks of weight_blocks, if there are any, and without blocks.
 template <class Description>
 std::vector<runtime::Candidate> with_blocks(Description d, runtime::Operand Description::* weight) {
   (d.*weight).blocks = {};

@@ -16,8 +16,8 @@ struct HalfBuffer {
   bool written = false;
 };
 
-/// A call on buffers of f16 or bf16, in steps (runtime/call_steps.h): those that are read are widened, `inner` (f32) runs on them, the others are rounded from its
-/// results. What `inner` sees lies as widened_layout says.
+/// A call on buffers of f16 or bf16, in steps (runtime/call_steps.h): buffers that are read are widened, `inner` (f32) runs on them, the others are rounded
+/// from its results. The buffers of `inner` lie as widened_layout says.
 std::unique_ptr<runtime::Call> make_widened(std::unique_ptr<runtime::Call> inner, DType dtype, const std::vector<HalfBuffer>& buffers);
 /// The same order without room. Throws Error where elements do not lie in rows.
 Layout widened_layout(const Layout& layout);

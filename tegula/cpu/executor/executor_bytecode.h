@@ -23,7 +23,7 @@ union Slot {
   std::byte* pointer;
 };
 
-/// The address so many bytes further. Not pointer arithmetic: a base belongs to element 0 of a block also where the box forbids that
+/// Returns the address, moved by a number of bytes. Not pointer arithmetic: a base belongs to element 0 of a block also where the box forbids that
 /// element, and may then lie outside of every object.
 template <class T>
 T* shifted(T* address, std::int64_t bytes) {
@@ -83,7 +83,7 @@ struct MapStep : Step {
   std::int32_t attribute = 0;  // Narrow: the stored type
 };
 
-/// In a While `index` counts, and `begin` is true if there is another iteration.
+/// A loop. In a While `index` counts, and `begin` is true if there is another iteration.
 struct LoopStep : Step {
   std::int32_t index = 0, begin = 0, end = 0, step = 0;
   std::int64_t distance = 0;  // begin: to the step after the loop; end: back to the body
@@ -194,7 +194,7 @@ struct AcrossStep : Step {
   std::int32_t count = -1;  // Reduce in strips: slot of the length of this strip,
   std::int32_t strip = -1;  // slot of the strip's number; after the first strip the result is combined with the previous one;
   std::int32_t total = -1;  // and of the sum of floats so far, in f64
-  std::int32_t ordered = 0;  // Sort, ArgSort: so many, from the first on, have to be in order; 0: all
+  std::int32_t ordered = 0;  // Sort, ArgSort: the number of elements, from the first on, that have to be in order; 0: all
 };
 
 struct DotStep : Step {

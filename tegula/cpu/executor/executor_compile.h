@@ -1,5 +1,5 @@
 #pragma once
-// From tile programs to steps. One pass over the program in order; each value gets a Form, and steps are emitted for values that must be computed.
+// Compiles tile programs to steps. One pass over the program in order; each value gets a Form, and steps are emitted for values that must be computed.
 
 #include <initializer_list>
 #include <optional>

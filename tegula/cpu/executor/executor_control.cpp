@@ -73,7 +73,7 @@ Form Compiler::carried_form(const Form& initial, const tile::Type& type, Carry h
   return type.pointer ? *as_affine(form) : form;
 }
 
-/// How the value must be carried so that `next` can follow it; `how` itself when it fits as it is.
+/// Returns the way to carry the value so that `next` can follow it; `how` itself when it fits as it is.
 Compiler::Carry Compiler::fits(const Form& carried, const Form& next, Carry how) const {
   if (carried.kind != Kind::Affine || carried.offset.tile >= 0) return how;
   const auto affine = as_affine(next);
@@ -138,7 +138,7 @@ void Compiler::pass_on(const std::vector<Form>& into, const std::vector<Id>& fro
   for (const auto& [to, value] : scalars) assign(to, value);
 }
 
-/// The body is compiled for the best guess of how values are carried, and again where its results say otherwise. Whether a While goes on is carried, too.
+/// Compiles the body for the best guess of how values are carried, and again where its results say otherwise. The condition of a While is carried, too.
 void Compiler::compile_loop(Id id) {
   const Instruction& self = program_[id];
   const tile::Region& region = self.regions[0];

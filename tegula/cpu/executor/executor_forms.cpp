@@ -10,7 +10,7 @@
 
 namespace tegula::host {
 
-/// How slots are computed (affine.h): by steps of the instance. Limits are compared with indices: one that does not fit is beyond every axis.
+/// Slots are computed (affine.h) by steps of the instance. Limits are compared with indices: one that does not fit is beyond every axis.
 struct Compiler::Slots {
   Compiler& compiler;
 
@@ -62,7 +62,7 @@ Form Compiler::sum(const Form& a, const Form& b, std::int64_t sign) {
   return normalised(result);
 }
 
-/// Without offsets.
+/// The form times the factor, without offsets.
 Form Compiler::scaled(const Form& form, const Scalar& factor) {
   Form result = form;
   tile::scale_affine(result, factor, Slots{*this});

@@ -33,8 +33,8 @@ class Layout {
   Item& item(int position) { return items_[static_cast<std::size_t>(position)]; }
   bool reads(const Item& item, int tile) const { return std::find(item.reads.begin(), item.reads.end(), tile) != item.reads.end(); }
 
-  /// From the first write to the last read; a tile that is there before a loop and read in it is needed until the loop ends, and one that is read
-  /// behind a loop has its place from the loop's beginning.
+  /// Finds tiles' lives, from the first write to the last read; a tile that is there before a loop and read in it is needed until the loop ends, and one that
+  /// is read behind a loop has its place from the loop's beginning.
   void find_lives() {
     lives_.assign(tiles_.size(), {});
     writers_.assign(tiles_.size(), 0);

@@ -1,7 +1,7 @@
 // Tails cost what they hold: when a program stores only the first rows of a tile, only these rows are computed and loaded.
 //
 // The last instance of a grid has a tile that is partly beyond the end, and the small parameters of a multi-tensor optimiser step
-// fill a fraction of one. Their stores have a box whose bound on the first axis is known when the instance begins. That bound is
+// fill a fraction of one. Their stores have a box whose bound on the first axis is known when the instance begins. The bound is
 // handed back from readers to what they read: a tile's limit is the one bound that all its readers agree on.
 
 #include <algorithm>

@@ -60,7 +60,7 @@ class Strips {
 
   static bool aims(const Item& item) { return item.run() == aim_store; }
 
-  /// How many elements an item works on in one go, 0 when it cannot be cut into strips.
+  /// The number of elements that an item works on in one go, 0 when it cannot be cut into strips.
   std::int64_t length(const Item& item) const {
     if (item.kind == Item::Kind::Map) {
       const auto& step = item.as<MapStep>();

@@ -18,7 +18,7 @@ class LineTransform {
   LineTransform& operator=(const LineTransform&) = delete;
 
   std::int64_t size() const { return size_; }
-  /// Elements of the work of run() for so many lines.
+  /// The number of elements of run()'s work for a number of lines.
   std::size_t work(std::int64_t lines) const;
   /// X[k] = Σ x[j] exp(-2πi jk / n) in place: element j of line l is at j * lines + l of both parts. With the parts exchanged it is the inverse, not divided.
   void run(T* re, T* im, std::int64_t lines, T* work) const;

@@ -23,7 +23,8 @@ namespace {
 constexpr std::int64_t kSmall = 32;  // of a triangle that is solved or factored by plain loops
 constexpr std::int64_t kCompact = 64;  // columns of an LU that are copied to where they lie close to each other
 
-/// How many pieces work is cut into, which threads then share: as many on any number of threads, because a library sums pieces of other sizes in other orders.
+/// The number of pieces that work is cut into, which threads then share: as many on any number of threads, because a library sums pieces of other sizes in
+/// other orders.
 int pieces_of(double operations) { return operations < 4e6 ? 1 : operations < 1e8 ? 2 : operations < 1e9 ? 4 : 8; }
 
 constexpr std::int64_t kLibraryTriangle = 256, kLibraryCholesky = 256;  // the same where a fast library computes them
@@ -83,7 +84,7 @@ TEGULA_WIDE void swap_lines(T* one, T* other, std::int64_t count) {
   }
 }
 
-/// Of n > kPanel.
+/// The size of the first half of n > kPanel, a multiple of kPanel.
 std::int64_t half_of(std::int64_t n) { return std::max(n / 2 / kPanel * kPanel, kPanel); }
 
 /// Cuts the columns of X between the threads, each of which solves its own.
@@ -171,7 +172,7 @@ class LU {
     exchange(a.from(half, 0), half, pivots + half, n - half);
     for (std::int64_t i = half; i < n; ++i) pivots[i] += half;
   }
-  /// What the factors of the first n columns make of those behind them, up to `last`.
+  /// Applies the factors of the first n columns to those behind them, up to `last`.
   void follow(Strided<T> a, std::int64_t m, std::int64_t n, const std::int64_t* pivots, std::int64_t last) {
     exchange(a.from(0, n), last - n, pivots, n);
     solve_lower(products_, Strided<const T>(a), Diagonal::Ones, n, a.from(0, n), last - n);
@@ -211,7 +212,7 @@ void subtract_square(const Products<T>& products, std::int64_t n, std::int64_t k
   subtract_square(products, n - half, k, a.from(half, 0), c.from(half, half));
 }
 
-/// By panels from left to right.
+/// Factors by panels from left to right.
 template <class T>
 std::int32_t cholesky_by_panels(const Products<T>& products, Strided<T> a, std::int64_t n, T* work) {
   for (std::int64_t c = 0; c < n; c += kPanel) {

@@ -84,7 +84,7 @@ std::int64_t lu_work(std::int64_t m);
 
 /// Householder's reflectors in blocks: H = I - V T Vᵀ (Schreiber and Van Loan, 1989).
 inline constexpr std::int64_t kReflectors = 32;  // of a block of a small matrix
-/// Reflectors of a block: so many that what they are applied to is not waited for.
+/// The number of reflectors of a block: enough that threads need not wait for the matrix they are applied to.
 inline std::int64_t reflectors_of(std::int64_t m, std::int64_t n) { return m < 1024 || n < 1024 ? kReflectors : 4 * kReflectors; }
 
 /// A = Q R in place, A (m, n) by columns: R, and below its diagonal the reflectors, whose first elements are 1. factors (min(m, n)): τ of each.

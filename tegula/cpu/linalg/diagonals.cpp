@@ -20,7 +20,7 @@ T length_of(T a, T b) {
   return sum > kLeast ? std::sqrt(sum) : std::hypot(a, b);
 }
 
-/// Of a rotation that makes (f, g) (length, 0): cosine and sine.
+/// The cosine and sine of a rotation that makes (f, g) (length, 0).
 template <class T>
 struct Turn {
   T length, c = 1, s = 0;

@@ -35,7 +35,7 @@ std::int64_t greatest(const T* column, std::int64_t first, std::int64_t m, T mos
   return i + hn::FindFirstTrue(d, found);
 }
 
-/// NaN left out. Of numbers up to a whole register.
+/// The greatest size of numbers up to a whole register, NaN left out.
 template <class T>
 T greatest_size(const T* x, std::int64_t count) {
   const hn::ScalableTag<T> d;
@@ -125,7 +125,7 @@ void panel(T* a, std::int64_t m, std::int64_t n, std::int64_t* pivots) {
   }
 }
 
-/// So many registers of columns at once.
+/// Solves NV registers of columns at once.
 template <class T, int NV, class Mask>
 void solve_columns(const SmallTriangle<T>& s, const T* packed, const T* factors, T* x, std::int64_t apart, Mask mask) {
   const hn::ScalableTag<T> d;

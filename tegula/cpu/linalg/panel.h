@@ -8,14 +8,15 @@ namespace tegula::host {
 inline constexpr std::int64_t kPanel = 16;  // columns of an LU that are factored at once
 inline constexpr std::int64_t kTriangle = 16;  // rows of a triangle whose system is solved at once
 
-/// From one column of a panel with so many rows to the next: whole registers, and one more line of the cache, so that columns do not share their places in it.
+/// The distance of a panel's columns, of this number of rows: whole registers, and one more line of the cache, so that columns do not share their places in it.
 template <class T>
 constexpr std::int64_t panel_apart(std::int64_t rows) {
   constexpr std::int64_t kLine = 64 / static_cast<std::int64_t>(sizeof(T));
   return (rows + kLine - 1) / kLine * kLine + kLine;
 }
 
-/// P A = L U in place, A (m, n) by columns, panel_apart(m) from one to the next, n <= kPanel; `a` is aligned to 64 bytes. What lies between the columns is changed.
+/// P A = L U in place, A (m, n) by columns, panel_apart(m) from one to the next, n <= kPanel; `a` is aligned to 64 bytes. Memory between the columns is
+/// changed.
 /// pivots (min(m, n)): in step i row i changes places with row pivots[i], whose number is the greatest, the first of equals (LAPACK's rule).
 void factor_panel(float* a, std::int64_t m, std::int64_t n, std::int64_t* pivots);
 void factor_panel(double* a, std::int64_t m, std::int64_t n, std::int64_t* pivots);

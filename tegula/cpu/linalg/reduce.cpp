@@ -15,7 +15,7 @@ constexpr int kMostPieces = 8;
 
 std::int64_t columns_of(std::int64_t n) { return n < 160 ? kColumns / 4 : kColumns; }
 
-/// How many pieces a product of n x n numbers and a vector is cut into, on any number of threads.
+/// The number of pieces that a product of n x n numbers and a vector is cut into, on any number of threads.
 int pieces_of(std::int64_t n) { return n < 192 ? 1 : n < 768 ? 2 : kMostPieces; }
 
 /// Threads are woken for products of at least so many numbers: of fewer they would come too late.
@@ -131,7 +131,7 @@ void product_across(int threads, const T* a, std::int64_t apart, std::int64_t ro
   });
 }
 
-/// On and behind the diagonal of C (n, n): C - A B.
+/// C - A B, on and behind the diagonal of C (n, n).
 template <class T>
 void subtract_upper(const Products<T>& products, std::int64_t n, std::int64_t k, Strided<const T> a, Strided<const T> b, Strided<T> c) {
   constexpr std::int64_t kWhole = 256;

@@ -17,7 +17,7 @@ namespace tegula::host::HWY_NAMESPACE {
 namespace {
 namespace hn = hwy::HWY_NAMESPACE;
 
-/// So many registers of columns.
+/// Turns NV registers of columns.
 template <int NV, class T, class Mask>
 void turn_columns(T* row, std::int64_t step, const T* c, const T* s, std::int64_t count, Mask mask) {
   const hn::ScalableTag<T> d;

@@ -103,7 +103,7 @@ class RoutineCall final : public runtime::Call {
     const int threads = std::clamp(options.threads, 1, most_threads_);
     auto* const scratch = static_cast<std::byte*>(options.scratch);
     const Products<T> products(scratch + workers(most_threads_) * one(), largest(), threads);
-    // What nobody reads is stored all the same.
+    // Results that nobody reads are stored all the same.
     std::vector<std::vector<std::byte>> unread;
     std::vector<void*> all(buffers.begin(), buffers.end());
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -138,7 +138,7 @@ class RoutineCall final : public runtime::Call {
   std::int64_t largest() const { return std::max({d_.rows, d_.columns, d_.right, kReflectors}); }
   std::size_t one() const { return work_ + copy_; }
   std::size_t products_bytes() const { return Products<T>::scratch_bytes(largest(), most_threads_); }
-  /// How many threads have matrices of their own.
+  /// The number of threads that have matrices of their own.
   std::size_t workers(int threads) const {
     const bool alone = d_.batch >= 2 * threads || std::max(d_.rows, d_.columns) <= kAlone;
     return alone ? static_cast<std::size_t>(std::clamp<std::int64_t>(d_.batch, 1, threads)) : 1;

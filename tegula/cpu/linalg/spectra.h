@@ -21,8 +21,8 @@ std::int32_t singular_values(const Products<T>& products, T* a, std::int64_t m, 
                              T* work);
 std::int64_t singular_values_work(std::int64_t m, std::int64_t n);
 
-/// By LAPACK, or by reduction to Hessenberg's form and the QR algorithm with double shifts (Francis, 1961). a (n, n) by columns is overwritten; values (n, 2), vectors
-/// (n, n, 2) or null.
+/// Eigenvalues by LAPACK, or by reduction to Hessenberg's form and the QR algorithm with double shifts (Francis, 1961). a (n, n) by columns is overwritten;
+/// values (n, 2), vectors (n, n, 2) or null.
 template <class T>
 std::int32_t general_eigen(T* a, std::int64_t n, T* values, T* vectors, T* work);
 template <class T>

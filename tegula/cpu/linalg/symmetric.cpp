@@ -1,5 +1,5 @@
-// Eigenvalues of symmetric matrices, and singular values: reduced to few diagonals by our own blocks, which are shared out between our threads. What is left is done by
-// a fast LAPACK, which divides and conquers, or by iterations of our own where there is none and where the matrix is small.
+// Eigenvalues of symmetric matrices, and singular values: reduced to few diagonals by our own blocks, which are shared out between our threads. The diagonals
+// are left to a fast LAPACK, which divides and conquers, or to iterations of our own where there is none and where the matrix is small.
 
 #include <algorithm>
 #include <cmath>
@@ -68,7 +68,7 @@ void copy_rows(const T* from, const std::vector<std::int64_t>& order, std::int64
   for (std::int64_t i = 0; i < n; ++i) std::copy_n(from + order[static_cast<std::size_t>(i)] * n, n, to + i * apart);
 }
 
-/// Of T, rows of `vectors`, or null.
+/// Eigenvalues of the tridiagonal T, and its vectors as rows of `vectors` unless that is null. Returns LAPACK's info, without sign.
 template <class T>
 std::int32_t conquer_symmetric(const Products<T>& products, const LapackFunctions<T>& f, std::int64_t n, T* d, T* e, T* vectors, T* work) {
   if (vectors) return conquer_three_diagonals(products, f, n, d, e, vectors, work);
@@ -78,7 +78,7 @@ std::int32_t conquer_symmetric(const Products<T>& products, const LapackFunction
   return std::abs(info);
 }
 
-/// Of B: left vectors in rows of `left`, `apart` elements from one to the next, right vectors in columns of `right`.
+/// Singular values of the bidiagonal B: left vectors in rows of `left`, `apart` elements from one to the next, right vectors in columns of `right`.
 template <class T>
 std::int32_t conquer_two(const LapackFunctions<T>& f, std::int64_t n, T* d, T* e, T* left, std::int64_t apart, T* right, T* work) {
   const int order = static_cast<int>(n), stride = static_cast<int>(apart);

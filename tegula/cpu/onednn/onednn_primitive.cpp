@@ -47,7 +47,7 @@ dnnl::primitive_attr onednn_attributes() {
   return attributes;
 }
 
-/// From one layout to another.
+/// A copy from one layout to another.
 struct OneDnnPrimitive::Reorder {
   memory::desc from, to;
   dnnl::reorder::primitive_desc description;

@@ -113,7 +113,7 @@ struct NarrowHalf {
     return hn::PromoteTo(d, hn::DemoteTo(hn::Rebind<hwy::float16_t, D>(), x));
   }
 };
-/// To nearest even; a NaN stays one.
+/// Rounds to nearest even; a NaN stays one.
 struct NarrowBFloat16 {
   template <class D, class V>
   static HWY_INLINE V call(D d, V x) {

@@ -21,7 +21,7 @@ template <class T>
 struct Dot {
   using D = Lanes<T>;
   static constexpr std::int64_t N = static_cast<std::int64_t>(hn::MaxLanes(D()));
-  // As many sums as there is room for in 32 registers, or in 16.
+  // Sums that there is room for in 32 registers, or in 16.
   static constexpr int kRows = HWY_MAX_BYTES == 64 ? 8 : 6;
 
   static HWY_INLINE hn::Vec<D> multiply_add(hn::Vec<D> x, hn::Vec<D> y, hn::Vec<D> sum) {

@@ -42,7 +42,7 @@ struct Add { template <class D, class V> static HWY_INLINE V call(D, V a, V b) {
 struct Sub { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::Sub(a, b); } };
 struct Mul { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::Mul(a, b); } };
 struct Div { template <class D, class V> static HWY_INLINE V call(D, V a, V b) { return hn::Div(a, b); } };
-/// By one f32 for a whole row: the product with the reciprocal, and the remainder made good (Markstein, "Computation of elementary
+/// Divides by one f32 for a whole row: the product with the reciprocal, and the remainder made good (Markstein, "Computation of elementary
 /// functions on the IBM RISC System/6000 processor", 1990). A third of the time of a division; equal to it but for the last bit of
 /// some quotients below 2^-100.
 struct DivideByHeld {

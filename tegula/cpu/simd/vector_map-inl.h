@@ -117,7 +117,7 @@ struct Result<bool, D> {
 };
 
 /// Step functions of one word: F::call(d, operands…) over as many elements as a vector of L has lanes, kUnroll vectors in flight.
-/// There is one function for each pattern of operands that advance along the row (bit i: operand i); the others are held in
+/// Each pattern of operands that advance along the row has a function of its own (bit i: operand i); the other operands are held in
 /// registers.
 template <class F, int kUnroll, class L, class Out, class... In>
 class Map {

@@ -309,7 +309,7 @@ class Rows {
     if (i < count) store_tail(v, out + i, count - i);
   }
 
-  /// In registers by squares of vectors; the rests at the ends, and elements of one byte, through a buffer in the first-level cache.
+  /// Transposes in registers by squares of vectors; the rests at the ends, and elements of one byte, through a buffer in the first-level cache.
   static void load_transposed(void* tile, std::int64_t tile_stride, void* memory, std::int64_t memory_stride, std::int64_t rows,
                               std::int64_t columns) {
     for_squares(rows, columns, [&](std::int64_t r, std::int64_t c, std::int64_t height, std::int64_t width, auto whole) {

@@ -198,7 +198,7 @@ class MatmulCall : public runtime::Call {
     return std::nullopt;
   }
 
-  /// For operands at any address; found when the first of them comes, within the scratch that there is.
+  /// The algorithm for operands at any address; found when the first of them comes, within the scratch that there is.
   const std::optional<Choice>& unaligned() const {
     if (!unaligned_) unaligned_ = first_usable(problem().candidates(size_of(d_.dtype()), scratch_bytes()), false);
     return unaligned_;

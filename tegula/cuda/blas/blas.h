@@ -42,7 +42,7 @@ const BlasLt* blas_lt_if_there(Context& context);
 /// The same. Throws Error where there is none.
 const BlasLt& blas_lt(Context& context);
 
-/// True if cuBLASLt has what is made of a sum (runtime::Sums::rest): relu, and gelu's tanh form, which it computes in f32 at best.
+/// True if cuBLASLt has the activation of a sum (runtime::Sums::rest): relu, and gelu's tanh form, which it computes in f32 at best.
 bool fuses_activation(const runtime::Expression& rest, DType dtype);
 
 }  // namespace tegula::gpu

@@ -12,7 +12,7 @@ namespace tegula::gpu {
 /// times in the tuning file. False if cuBLASLt has no such epilogue, and for small products, which are not measured.
 bool prefers_gradient(Context& context, const runtime::Matmul& description);
 
-/// For a description with such an epilogue. Throws Error where cuBLASLt has no algorithm.
+/// A call for a description with such an epilogue. Throws Error where cuBLASLt has no algorithm.
 std::unique_ptr<runtime::Call> make_gradient_matmul(Context& context, const runtime::Matmul& description);
 
 }  // namespace tegula::gpu

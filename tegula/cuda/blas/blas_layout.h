@@ -11,7 +11,7 @@ namespace tegula::gpu {
 
 /// A column-major matrix, maybe to be read transposed.
 struct BlasMatrix {
-  std::int64_t rows = 0, columns = 0;  // as it lies in memory, before the transposition
+  std::int64_t rows = 0, columns = 0;  // of the matrix in memory, before the transposition
   std::int64_t leading = 1;  // elements from one column to the next
   std::int64_t batch_stride = 0;
   bool transposed = false;

@@ -17,7 +17,7 @@ namespace tegula::gpu {
 constexpr std::size_t kBlasWorkspace = std::size_t{32} << 20;
 /// Bytes; the alignment that the fastest kernels need of all addresses.
 constexpr std::size_t kBlasAlignment = 16;
-/// In the tuning file: no algorithm does this.
+/// The tuning file's word for a product that no algorithm does.
 constexpr const char* kNoAlgorithm = "none";
 
 /// The dtypes and the arithmetic of a product, and the epilogue applied to its sums.
@@ -66,7 +66,7 @@ class LtProblem {
   std::vector<Choice> candidates(std::size_t alignment, std::size_t workspace) const;
   /// The algorithm in a tuning file's entry, or nothing if it does not run here.
   std::optional<Choice> remembered(const std::string& text) const;
-  /// For the tuning file.
+  /// The choice as text for the tuning file.
   static std::string text_of(const Choice& choice);
   /// "algorithm 66 tile 20 stages 35 split 3", for people.
   std::string describe(const Choice& choice) const;

@@ -31,7 +31,7 @@ Code brought(const std::string& key);
 class AskedCode {
  public:
   void note(std::string key, const Code& code);
-  /// By image; waits for the compiler.
+  /// The code since that moment, by image; waits for the compiler.
   std::vector<runtime::Findings::Code> since(std::uint64_t moment) const;
 
  private:

@@ -181,7 +181,7 @@ KernelIndex::KernelIndex(std::optional<std::filesystem::path> path, std::string_
 
 std::string KernelIndex::checksum(std::string_view line) const { return hexadecimal(text_hash(line, seed_)); }
 
-/// With the mutex held.
+/// Call with the mutex held.
 void KernelIndex::load() {
   if (loaded_ || !path_) return;
   loaded_ = true;

@@ -1,5 +1,5 @@
 #pragma once
-// What is known of kernels without their texts, kept on disk: a start that finds a kernel here, and its code in the cache, neither lowers nor prints it.
+// Facts about kernels without their texts, kept on disk: a start that finds a kernel here, and its code in the cache, neither lowers nor prints it.
 
 #include <compare>
 #include <cstddef>
@@ -51,7 +51,7 @@ class KernelIndex {
   std::string noted_;
 };
 
-/// That of this library: cache_folder()/<build>.kernels. The build is the linker's hash of the library's contents; without one nothing is kept.
+/// The index of this library: cache_folder()/<build>.kernels. The build is the linker's hash of the library's contents; without one nothing is kept.
 KernelIndex& kernel_index();
 
 }  // namespace tegula::gpu

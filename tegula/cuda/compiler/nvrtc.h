@@ -1,5 +1,5 @@
 #pragma once
-// CUDA C++ to machine code, by NVIDIA's run-time compiler. It is opened when it is first needed; no header of the toolkit is.
+// CUDA C++ to machine code, by NVIDIA's run-time compiler. The compiler is opened when it is first needed; no header of the toolkit is.
 
 #include <cstddef>
 #include <functional>
@@ -35,7 +35,7 @@ struct Figures {
   std::size_t spill_stores = 0, spill_loads = 0;  // bytes of a thread
   std::size_t shared_bytes = 0;  // static; a launch's dynamic memory comes on top
 };
-/// By kernel name.
+/// The figures by kernel name.
 std::map<std::string, Figures> figures(const std::string& source, int architecture);
 
 /// True if an earlier process compiled kernels on this machine, which are then kept on disk.

@@ -105,7 +105,7 @@ std::vector<std::string> parts_of(const std::vector<char>& bytes, std::int32_t o
   return parts;
 }
 
-/// Our ends of sockets to as many new processes; none if the program cannot be started. It leaves a child of its own at once, so this process
+/// Our ends of sockets to as many new processes; none if the program cannot be started. The program leaves a child of its own at once, so this process
 /// need not wait for it.
 std::vector<int> spawn_compilers(const std::filesystem::path& path, int count) {
   std::vector<int> ours, theirs;
@@ -152,7 +152,7 @@ int default_count() {
   return processors < 4 ? 0 : std::min(processors, 16);
 }
 
-/// Beside the file that this function is in.
+/// The path beside the file that this function is in.
 std::filesystem::path default_path() {
   const std::filesystem::path file = code_file(reinterpret_cast<const void*>(&default_path));
   return file.empty() ? file : file.parent_path() / "tegula-nvrtc";

@@ -28,7 +28,7 @@ class CompilerProcesses {
   /// tegula-nvrtc beside the file that this code is in. Lives as long as the process.
   static CompilerProcesses& get();
 
-  /// Starts those that do not run. They take a moment to be ready.
+  /// Starts the processes that do not run. They take a moment to be ready.
   void start();
   /// The cubin of a unit. Waits for one of the processes to be free; nothing when none runs, or the unit could not be compiled there: the
   /// caller compiles it here, and finds out why. `version` is that of NVRTC here.
@@ -51,7 +51,7 @@ class CompilerProcesses {
 
 /// The main loop of such a process: compiles the units that come through the socket until it closes. Returns the exit status.
 int serve_compilations(int socket);
-/// Children of this process that do so, one for each socket; false when there could not be so many.
+/// Forks children of this process that do so, one for each socket; false if not all could be started.
 bool fork_servers(int count);
 
 }  // namespace tegula::gpu

@@ -15,7 +15,7 @@
 namespace tegula::gpu {
 
 Library::Library(std::string_view op, std::initializer_list<const char*> names, std::string_view advice) {
-  // As the loader finds them (the module's run path has the toolkit it was built with), then in the toolkit the user points at.
+  // Libraries are sought as the loader finds them (the module's run path has the toolkit it was built with), then in the toolkit the user points at.
   std::vector<std::string> folders{""};
   for (const char* variable : {"CUDA_PATH", "CUDA_HOME"}) {
     if (const char* root = std::getenv(variable); root && *root) folders.push_back(std::string(root) + "/lib64/");

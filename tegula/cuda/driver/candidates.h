@@ -1,5 +1,5 @@
 #pragma once
-// How a GPU would rather have its calls: layouts, dtypes and epilogues.
+// The forms in which a GPU runs calls best: layouts, dtypes and epilogues.
 
 #include <vector>
 
@@ -8,7 +8,7 @@
 
 namespace tegula::gpu {
 
-/// As runtime::Device; the caller holds Context::order.
+/// The candidates of runtime::Device; the caller holds Context::order.
 std::vector<runtime::Candidate> candidates(Context& context, const runtime::CallDescription& description);
 
 }  // namespace tegula::gpu

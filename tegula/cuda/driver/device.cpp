@@ -236,7 +236,7 @@ struct Devices {
   std::mutex mutex;
   std::map<int, CudaDevice*> all;
 };
-/// Never destroyed: tensors may be released by static objects after main.
+/// The devices, never destroyed: tensors may be released by static objects after main.
 Devices& devices() {
   static auto* instance = new Devices;
   return *instance;

@@ -1,5 +1,5 @@
 #pragma once
-// Which GPUs can be used, and opening them.
+// The GPUs that can be used, and opening them.
 
 #include "tegula/runtime/device.h"
 #include "tegula/runtime/findings.h"

@@ -29,7 +29,7 @@ constexpr std::size_t kUnitCharacters = 24000;
 
 std::int64_t instances_of(const ArgumentSet& set) { return set.grid[0] * set.grid[1] * set.grid[2]; }
 
-/// Without the sets that have nothing to do.
+/// Returns the sets but those that have nothing to do.
 std::vector<ArgumentSet> nonempty(std::span<const ArgumentSet> sets) {
   std::vector<ArgumentSet> kept;
   kept.reserve(sets.size());
@@ -254,7 +254,7 @@ void Kernel::show_decisions(const Specialisation& variant) const {
     show_text("print.decide", "// " + program_->name + "\n" + decisions_of(*program_, variant, context_.card.architecture));
 }
 
-/// By the index, or by its text, which the index then knows. TEGULA_CHECK=plan makes the text anyway, and compares.
+/// Returns the kernel by the index, or by its text, which the index then knows. TEGULA_CHECK=plan makes the text anyway, and compares.
 AskedKernel Kernel::asked_for(const Specialisation& variant) const {
   const int architecture = context_.card.architecture;
   const std::string id = kernel_id(*program_, variant, architecture);
@@ -301,7 +301,7 @@ Kernel::Printing& Kernel::printing() const {
   return one;
 }
 
-/// On a thread of the driver, when the launch is over.
+/// Runs on a thread of the driver, when the launch is over.
 void Kernel::show(void* printing) {
   const Printing& one = *static_cast<const Printing*>(printing);
   try {

@@ -43,7 +43,7 @@ class CodeCache {
   void request(const std::vector<AskedKernel>& wanted);
   /// The functions of `wanted`, in order.
   std::vector<const Function*> compile(const std::vector<AskedKernel>& wanted);
-  /// The functions that were requested, including those that existed.
+  /// The functions that were requested, including functions that existed.
   const AskedCode& asked() const { return asked_; }
   void note(const Function& function) { asked_.note(function.key, function.code); }
 

@@ -1,5 +1,5 @@
 #pragma once
-// How long work on the GPU takes, under the conditions of its later use: replayed from a CUDA graph.
+// The time that work on the GPU takes, under the conditions of its later use: replayed from a CUDA graph.
 
 #include <functional>
 #include <optional>
@@ -17,7 +17,7 @@ std::optional<double> measure(Context& context, const std::function<void(int rep
 /// True if the stream is being recorded; measuring is then not possible.
 bool is_recording(const Context& context);
 
-/// Several sets of buffers for measuring, so many that a set has left the cache when its turn comes again (eight at most).
+/// Several sets of buffers for measuring, enough that a set has left the cache when its turn comes again (eight at most).
 class RotatingBuffers {
  public:
   /// One set holds a block of each size, filled with small numbers. Throws Error when memory is short.

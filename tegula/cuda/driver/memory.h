@@ -77,7 +77,7 @@ class BriefMemory {
 /// again only when the streams are idle, since the host writes into it at once.
 Ref<Buffer> allocate_shared(Context& context, std::size_t bytes);
 
-/// By Context::stream(); waits until the bytes are on the host.
+/// Copies by Context::stream(); waits until the bytes are on the host.
 void copy_out(Context& context, void* to, CUdeviceptr from, std::size_t bytes);
 
 /// Copies from the host, through rings of pinned chunks whose reuse waits for events. The caller holds Context::order.
@@ -95,7 +95,7 @@ class Staging {
  private:
   static constexpr std::size_t kChunks = 4;
   static constexpr std::size_t kChunkBytes = std::size_t{2} << 20;
-  static constexpr std::size_t kLarge = kChunkBytes / 2;  // copies of at least so many bytes
+  static constexpr std::size_t kLarge = kChunkBytes / 2;  // the least bytes of a large copy
   static constexpr std::size_t kLandings = 16;
   static constexpr std::size_t kLandingBytes = std::size_t{16} << 20;  // at most, each
 
@@ -116,7 +116,7 @@ class Staging {
   };
   static void advance(Ring& ring, CUstream stream);
   void pieces(CUstream stream, CUdeviceptr to, const std::byte* from, std::size_t bytes);
-  /// One with room for so many bytes; null where there is no memory for it.
+  /// Returns a landing with room for the bytes; null where there is no memory for it.
   Landing* landing(std::size_t bytes);
   static void give_up(Landing& landing);
 

@@ -15,7 +15,7 @@
 
 namespace tegula::gpu {
 
-/// A library call behind the doors that everything on the stream goes through. It is made when it is first looked at, unless it is there.
+/// A library call behind the doors that everything on the stream goes through. The call is made when it is first looked at, unless it is there.
 class OrderedCall final : public runtime::Call {
  public:
   using Make = std::function<std::unique_ptr<runtime::Call>()>;

@@ -17,7 +17,7 @@ class Progress {
   explicit Progress(Context& context) : context_(context) {}
   /// Adds a mark after the work queued so far. The caller holds Context::order, and nothing is being recorded on this thread.
   void mark();
-  /// Seconds since a mark was last reached, or the first of those that wait was made; 0 where none waits.
+  /// Seconds since a mark was last reached, or since the first waiting mark was made; 0 where none waits.
   double stalled();
 
  private:

@@ -35,7 +35,7 @@ __device__ inline Word larger(Word a, Word b) {
 }
 #pragma endregion
 
-/// What a window is searched for where its maximum alone is wanted.
+/// A window's best element where its maximum alone is wanted.
 #pragma region Maximum
 struct alignas(16) Best {
   Word e[16 / sizeof(Word)];

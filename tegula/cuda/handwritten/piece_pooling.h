@@ -8,8 +8,8 @@
 
 namespace tegula::gpu {
 
-/// Forward: (input, output, taps), those that are wanted; backward: (taps, output gradient, input gradient). Nothing where the description is of
-/// another kind.
+/// Buffers: forward (input, output, taps), of the results the wanted ones; backward (taps, output gradient, input gradient). Nothing where the description is
+/// of another kind.
 std::optional<PlainKernel> piece_pooling(const runtime::Pooling& description);
 
 }  // namespace tegula::gpu

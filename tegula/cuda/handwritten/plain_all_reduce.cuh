@@ -1,7 +1,7 @@
 // Text of a kernel, as plain_all_reduce.cpp puts it together (cmake/EmbedCuda.cmake).
 
 #pragma region Again
-// As it is now, whoever else writes there.
+// Reads memory as it is now, whoever else writes there.
 #ifdef TEGULA_EMULATED
 __device__ inline unsigned again(const unsigned* p) { return *p; }
 __device__ inline void all_see_it() {}
@@ -12,7 +12,7 @@ __device__ __forceinline__ void all_see_it() { __threadfence_system(); }
 #pragma endregion
 
 #pragma region Pack
-// What a thread moves at once.
+// The words that a thread moves at once.
 struct alignas(4 * WORDS) Words { unsigned values[WORDS]; };
 union Pack { Words words; Element values[VECTOR]; };
 
@@ -79,7 +79,7 @@ struct State {
   Line* from[MOST_RANKS];  // where theirs come
 };
 
-// In the order of ranks, whoever adds: all of them get the same bits.
+// Adds in the order of ranks, whichever rank adds: all of them get the same bits.
 extern "C" __global__ void __launch_bounds__(THREADS) all_reduce(const Element* in, Element* out, State* state) {
   const unsigned number = again(&state->exchange) + 1, rank = state->rank;
   const Index first = blockIdx.x * Index(THREADS) + threadIdx.x, step = gridDim.x * Index(THREADS);

@@ -29,7 +29,7 @@ __device__ __forceinline__ void copy_later(float* to, const float* from, bool in
   else asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(place), "l"(from), "r"(bytes) : "memory");
 }
 __device__ __forceinline__ void end_group() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// Until only so many groups are under way.
+// Waits until at most kGroups groups are under way.
 template <int kGroups>
 __device__ __forceinline__ void await_groups() { asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory"); }
 #if PARTS > 1
@@ -47,7 +47,7 @@ __device__ __forceinline__ Four cluster_read(const Four* place, int rank) {
 #endif
 #endif
 
-// Where (line, inner index) of an operand lies.
+// Returns the place of (line, inner index) of an operand.
 template <int kPitch, bool kAlongInner>
 __device__ __forceinline__ int place_of(int line, int k) { return kAlongInner ? line * kPitch + k : k * kPitch + line; }
 

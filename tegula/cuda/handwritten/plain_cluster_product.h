@@ -13,7 +13,7 @@ namespace tegula::gpu {
 /// The cuts that are worth trying for a product that may round its operands (see split_choices).
 std::vector<SplitChoice> cluster_choices(const BlasProduct& p, const Card& card);
 
-/// As split_product_kernel, for a choice with warps and such a tile.
+/// The kernel that split_product_kernel describes, for a choice with warps and such a tile.
 PlainKernel cluster_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice);
 
 }  // namespace tegula::gpu

@@ -4,14 +4,14 @@
 // and the outputs stay what they are. The engines for tensor cores want at least 16 bytes of channels: an image of three, in halves, has 16
 // channels for steps of two, four of which are zero; filled up to 8 without folding, five of eight are.
 //
-// Of k outputs side by side in a row one pixel with k times the channels can be made: they lie in memory as if it were. Then f is k steps
+// One pixel with k times the channels can be made of k outputs side by side in a row: they lie in memory as if it were. Then f is k steps
 // wide and there are k copies of the weight, each shifted by a step against the one before.
 
 #include "tegula/cuda/handwritten/plain_kernels.h"
 
 namespace tegula::gpu {
 
-/// Channels are filled up with zeros to pieces of so many behind each row (a).
+/// Channels are filled up with zeros to pieces of this size behind each row (a).
 inline constexpr std::int64_t kFoldPiece = 8;
 
 struct PlainFold {

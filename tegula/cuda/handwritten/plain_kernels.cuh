@@ -59,7 +59,7 @@ extern "C" __global__ void pooling(const unsigned char* taps, const Element* dy,
 #pragma endregion
 
 #pragma region SearchBackward
-// Where the maximum of a window is.
+// Returns the place of the maximum of a window.
 __device__ Index first_maximum(const Element* x, Index n, Index c, Index o0, Index o1, Index o2) {
   Sum best = 0;
   Index where = -1;

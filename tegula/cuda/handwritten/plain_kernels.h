@@ -28,7 +28,7 @@ constexpr std::size_t align_scratch(std::size_t bytes) { return (bytes + 255) / 
 /// (input) -> output; backward: (input, output gradient) or (output gradient) -> input gradient. No atomics: the same bits every time.
 PlainKernel pooling_kernel(const runtime::Pooling& description);
 
-/// The sum as it is written, with the epilogue but for a tensor: one thread for each element of the result (of C, output or input gradient), one block
+/// The sum by its definition, with the epilogue but for a tensor: one thread for each element of the result (of C, output or input gradient), one block
 /// for each element of a weight gradient. Arguments as in runtime::Call::run; the bias gradient is a kernel of its own.
 PlainKernel direct_matmul_kernel(const runtime::Matmul& description);
 PlainKernel direct_convolution_kernel(const runtime::Convolution& description);

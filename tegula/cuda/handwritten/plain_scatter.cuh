@@ -9,7 +9,7 @@ __device__ inline Number key_at(const long long* index, Number at) {
 }
 __device__ inline Number key_at(const Number* keys, Number at) { return keys[at]; }
 
-// How often each digit occurs in the block's tile.
+// Counts each digit in the block's tile.
 template <int SHIFT, class Key>
 __device__ inline void count_digits(const Key* keys, Number* table) {
   __shared__ unsigned counts[256];
@@ -109,7 +109,7 @@ __device__ inline void add_lines(const Element* source, const Number* lines, Num
 }
 __device__ inline bool is_aligned(const void* p) { return VECTOR > 1 && reinterpret_cast<unsigned long long>(p) % 16 == 0; }
 
-// Of each row that has lines in this block's piece: where they begin and end. Rows that go on in another piece get their partial sum here:
+// Finds where the lines of each row in this block's piece begin and end. Rows that go on in another piece get their partial sum here:
 // slot 2 * piece for the one that begins with the piece or before it, the next slot for another one that goes on behind it.
 extern "C" __global__ void scatter_find(const Number* keys, const Number* lines, const Element* source, Number* rows, Sum* partial) {
   __shared__ unsigned counts[2];  // of lines in the first row and in the last one

@@ -15,7 +15,7 @@
 namespace tegula::gpu {
 
 struct ScatterKernels {
-  /// In the order of their launches. For each pass of the sort "count": (index or keys) -> (table), the first one also clears rows, and
+  /// The kernels in the order of their launches. For each pass of the sort "count": (index or keys) -> (table), the first one also clears rows, and
   /// "sort": (index or keys, lines, table) -> sorted (keys, lines), the first one takes no lines. Then "find": (keys, lines, source) ->
   /// (rows, partial sums), and "add": (rows, lines, source, partial sums) -> sums.
   std::vector<PlainKernel> kernels;

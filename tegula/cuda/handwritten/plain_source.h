@@ -11,7 +11,7 @@
 
 namespace tegula::gpu {
 
-/// A translation unit. It begins with Element (as stored), Sum (what sums are in), load, store, Index and INFINITE.
+/// A translation unit. The text begins with Element (as stored), Sum (what sums are in), load, store, Index and INFINITE.
 class PlainSource {
  public:
   /// Index is 32 bits wide when all of `layouts` and their element numbers fit.
@@ -32,7 +32,7 @@ class PlainSource {
 ///   stands for is free as long as a and b agree. The tests bring their own product for the CPU.
 std::string tensor_core_product();
 
-/// Defines activation(Sum): what is made of a sum (runtime::Sums::rest), which reads nothing else.
+/// Defines activation(Sum): the activation of a sum (runtime::Sums::rest), which reads nothing else.
 void activation_function(PlainSource& source, const runtime::Expression& rest);
 
 /// "n * 192 + c": where an element lies. Axes of size 1 are left out.

@@ -51,7 +51,7 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
     for (const SplitChoice& choice : tensor_choices(p)) choices.push_back(choice);
     return choices;
   }
-  // As many parts as there is room for, and half of that; where the tiles alone fill the card, larger ones.
+  // The first choice has as many parts as there is room for, the second half of that; where the tiles alone fill the card, larger tiles follow.
   SplitChoice choice;
   const std::int64_t blocks = 2 * card.multiprocessors;  // more parts than this keep no card busier
   while (card.architecture >= 90 && choice.parts < 8 && tiles_of(p, choice) * choice.parts * 2 <= blocks && p.k >= 64 * choice.parts)

@@ -1,6 +1,6 @@
 #pragma once
 // Small products in f32 as one kernel of our own: where a product is over before a large tile has begun, its time is that of starting it,
-// and a second kernel that adds up the parts of a split sum doubles it. Here the inner axis is split over the blocks of a cluster, which add
+// and a second kernel that adds up the parts of a split sum doubles it. The inner axis is split over the blocks of a cluster, which add
 // their parts through each other's shared memory.
 
 #include <optional>
@@ -15,7 +15,7 @@ namespace tegula::gpu {
 
 class PlainSource;
 
-/// How a product is cut; `parts` blocks share one tile of the result.
+/// The cut of a product; `parts` blocks share one tile of the result.
 struct SplitChoice {
   int tile_m = 32, tile_n = 32;
   int parts = 1;
@@ -33,18 +33,18 @@ std::vector<SplitChoice> split_choices(const runtime::Matmul& d, const BlasProdu
 struct Price {
   double in_f32 = 0, in_halves = 0;
 };
-/// The price of a product of f32 that lies so. One that is cut so begins sooner in f32 than a call of cuBLASLt's in halves. Where neither operand nor the result has
-/// rows that would begin at multiples of 16 bytes as halves, cuBLASLt reads these one by one.
+/// The price of a product of f32 that lies so. A product that is cut so begins sooner in f32 than a call of cuBLASLt's in halves. Where neither operand nor the
+/// result has rows that would begin at multiples of 16 bytes as halves, cuBLASLt reads these one by one.
 Price price_product(runtime::Matmul description, const Card& card);
-/// By its operations and by how many elements it reads and gives.
+/// The price of a convolution by its operations and by how many elements it reads and gives.
 Price price_convolution(double operations, double elements);
 
 /// Defines NAME_LEADING, NAME_BATCH, NAME_INNER (the inner axis is contiguous) and NAME_WIDE (neighbours can be read four at a time).
 void define_operand(PlainSource& source, const std::string& name, const BlasMatrix& x, bool along_inner);
 
-/// How many tiles the result is cut into, those of a batch together.
+/// The number of tiles that the result is cut into, those of a batch together.
 std::int64_t tiles_of(const BlasProduct& p, const SplitChoice& choice);
-/// The attribute of a kernel of which so many blocks work together.
+/// The attribute of a kernel whose clusters have this number of blocks.
 std::string cluster_attribute(int blocks);
 
 /// Adds the text of a kernel that multiplies so, behind what such kernels share: sizes (M, TILE_M, TILES_M …), both operands, and

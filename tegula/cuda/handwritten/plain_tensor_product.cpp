@@ -33,7 +33,7 @@ PlainKernel tensor_product_kernel(const runtime::Matmul& d, const BlasProduct& p
   const std::int64_t tiles_m = divide_up(p.m, choice.tile_m), tiles_n = divide_up(p.n, choice.tile_n);
   constexpr std::int64_t kRegisters = 96;  // for what is under way
   source.define("WARPS", choice.warps), source.define("ROUNDS", rounds);
-  // As even as registers allow.
+  // Rounds are shared out as evenly as registers allow.
   const std::int64_t most = std::clamp<std::int64_t>(kRegisters / ((choice.tile_m + choice.tile_n) / 2), 1, rounds);
   source.define("TOGETHER", divide_up(rounds, divide_up(rounds, most)));
   source.add(tensor_core_product());

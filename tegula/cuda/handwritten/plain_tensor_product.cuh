@@ -2,7 +2,7 @@
 // @NAME@ stands for what that file fills in.
 
 // Lanes (g, t) = (lane / 4, lane % 4). A lane holds, of every line it has, four neighbours of the inner axis from 4t on: its slots of two
-// products in a row. Which of a tile's lines are a lane's is free as well: neighbours where lines are neighbours in memory (place 8 of g * n +
+// products in a row. A lane's lines of a tile are free as well: neighbours where lines are neighbours in memory (place 8 of g * n +
 // i), every eighth where the inner axis is (g + 8 * i), so that it reads whole vectors either way.
 #pragma region TensorProduct
 #define GROUPS_M (TILE_M / 8)

@@ -12,7 +12,7 @@ namespace tegula::gpu {
 /// The cuts that are worth trying for a product that may round its operands (see split_choices).
 std::vector<SplitChoice> tensor_choices(const BlasProduct& p);
 
-/// As split_product_kernel, for a choice with warps.
+/// The kernel that split_product_kernel describes, for a choice with warps.
 PlainKernel tensor_product_kernel(const runtime::Matmul& d, const BlasProduct& p, const SplitChoice& choice);
 
 }  // namespace tegula::gpu

@@ -1,7 +1,7 @@
 // Text of kernels beside cuSOLVER's: BATCH, LENGTH, ROWS, COUNT and Pivot are defined in front of it by solver_call.cpp.
 
 #pragma region Solver
-// Where each matrix of the batch begins; LENGTH: bytes of one.
+// Stores the place where each matrix of the batch begins; LENGTH: bytes of one.
 extern "C" __global__ void matrix_pointers(char* first, char** to) {
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i < BATCH) to[i] = first + i * LENGTH;

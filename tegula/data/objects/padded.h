@@ -23,8 +23,8 @@ PaddedImages padded(std::span<const HostArray> images, std::int64_t multiple = 1
 /// 1 where a padded image has pixels and 0 beside them: (N, H, W) f32 of sizes (N, 2). Throws Error for other sizes.
 HostArray inside(const HostArray& sizes, std::int64_t height, std::int64_t width);
 
-/// Samples of one set, padded to one size: {image (C, height, width), size (2) i64, …}, so that a Loader makes batches of them. What stands behind the image stays as it is,
-/// but for masks i64 (h, w) of the image's size, which get `mask` beside them. An image that is larger is an Error when it is asked for.
+/// Samples of one set, padded to one size: {image (C, height, width), size (2) i64, …}, so that a Loader makes batches of them. Arrays behind the image stay as
+/// they are, but for masks i64 (h, w) of the image's size, which get `mask` beside them. An image that is larger is an Error when it is asked for.
 Sample padded_to(const Sample& sample, std::int64_t height, std::int64_t width, std::int64_t mask = -1);
 template <Dataset T>
 auto padded(T set, std::int64_t height, std::int64_t width, std::int64_t mask = -1) {

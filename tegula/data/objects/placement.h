@@ -3,7 +3,7 @@
 //
 //   auto train = data::augmented(set, data::RandomPlacement{.flip = 0.5, .degrees = 10, .scale = 0.2}, data::RandomColour{.brightness = 0.2});
 //
-// A sample is {image (C, H, W) f32, …}. Of the arrays behind the image, f32 (M, 4) are boxes, i64 (M) right behind them their classes (-1 where there
+// A sample is {image (C, H, W) f32, …}. Among the arrays behind the image, f32 (M, 4) are boxes, i64 (M) right behind them their classes (-1 where there
 // is none), and i64 (H, W) of the image's size is a mask. Others stay as they are.
 
 #include <array>
@@ -22,7 +22,7 @@ namespace tegula::data {
 /// a step refers to the picture as the steps before it have left it.
 class Placement {
  public:
-  /// A picture of this size as it is. Throws Error for a size below 1.
+  /// Begins with the unchanged picture of this size. Throws Error for a size below 1.
   Placement(std::int64_t height, std::int64_t width);
 
   Placement& flip();  // left and right
@@ -30,7 +30,7 @@ class Placement {
   /// The window from (top, left) on, which may lie outside. Throws Error for a window without a pixel.
   Placement& crop(std::int64_t top, std::int64_t left, std::int64_t height, std::int64_t width);
   Placement& resize(std::int64_t height, std::int64_t width);
-  /// As data::affine does it. Throws Error for a scale that is not positive.
+  /// Changes places as data::affine does. Throws Error for a scale that is not positive.
   Placement& affine(const Affine& change);
 
   std::int64_t height() const { return height_; }
@@ -55,8 +55,8 @@ class Placement {
 struct PlacedOptions {
   Fill fill = Fill::Zero;  // of the image
   std::int64_t mask = 0;  // of the mask, beyond the edges of the picture
-  // The box of a moved object is the smallest upright one around the corners of its box, cut off at the edges. It is dropped when less than `visible` of its area,
-  // or a side below `side` pixels, is left.
+  // The box of a moved object is the smallest upright one around the corners of its box, cut off at the edges. The box is dropped when less than `visible` of
+  // its area, or a side below `side` pixels, is left.
   double visible = 0.3, side = 1;
 };
 /// The sample after the change: pixels of the image linear between those of the source, of the mask the nearest one. Boxes that are dropped make way for those

@@ -1,5 +1,5 @@
 #pragma once
-// Which tensors travel together (tensor fusion: Sergeev and Del Balso, "Horovod", 2018).
+// Sets of tensors that travel together (tensor fusion: Sergeev and Del Balso, "Horovod", 2018).
 
 #include <cstdint>
 #include <functional>
@@ -10,7 +10,7 @@
 
 namespace tegula::dist {
 
-/// Neighbours of one dtype, joined along their last axis up to so many bytes together, go through `exchange`, which keeps that axis; each result is a tensor's
+/// Neighbours of one dtype, joined along their last axis up to `most` bytes together, go through `exchange`, which keeps that axis; each result is a tensor's
 /// slice of it. Buckets begin with the last tensor, the gradient that is there first. Undefined tensors (and their results) are left out.
 std::vector<Tensor> in_buckets(const std::vector<Tensor>& tensors, std::int64_t most, const std::function<Tensor(const Tensor&)>& exchange,
                                const Line& where);

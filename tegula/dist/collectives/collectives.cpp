@@ -63,7 +63,7 @@ class CollectiveOp final : public LibraryOp {
   std::unique_ptr<runtime::Call> prepare(runtime::Device& device, const Setting& setting) const override {
     return collective_call(device, group_, what_, setting.results[0].shape);
   }
-  /// For a group of one.
+  /// The values for a group of one.
   void reference(std::span<const std::span<const double>> x, std::span<const Shape>, std::span<double> y, const Shape&) const override {
     std::copy_n(x[0].begin(), std::min(x[0].size(), y.size()), y.begin());
   }

@@ -35,7 +35,7 @@ Tensor all_gather_anew(Arg x, const Group& group = world(), std::optional<Precis
 Tensor broadcast(Arg x, int root = 0, const Group& group = world());
 /// The root gets the sum (mean, maximum), the others zeros.
 Tensor reduce(Arg x, int root = 0, const Group& group = world(), Reduction reduction = Reduction::Sum);
-/// x (…, n·k, …) of the same shape: the r-th part along `axis` goes to rank r, and those that come lie in the order of ranks.
+/// x (…, n·k, …) of the same shape: the r-th part along `axis` goes to rank r, and received parts lie in the order of ranks.
 Tensor all_to_all(Arg x, const Group& group = world(), int axis = 0);
 
 /// Sends x to a rank of the group, which receives it. Returns an empty tensor (0): a tensor computed from it (added to a loss: sum(token)) waits for

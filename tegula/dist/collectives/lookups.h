@@ -20,7 +20,7 @@ struct TableGradient {
   Tensor
       rest;  // (length, …): what reaches the table otherwise, as by the scores of a network whose output layer is its embedding; undefined where nothing does
 };
-/// Nothing where no rows are added, or where gathering those of so many ranks moves as much as a sum of the whole.
+/// Nothing where no rows are added, or where gathering the rows of all ranks moves as much as a sum of the whole.
 std::optional<TableGradient> table_gradient(const Tensor& gradient, int ranks, const Line& where);
 
 /// The sum (mean) of a table's gradient over ranks that add as many rows each: the rows travel and are added where they arrive, in the ranks' order, so that all get the

@@ -13,7 +13,7 @@ namespace tegula::dist {
 Tensor rows_of(const Tensor& x, std::int64_t n, std::int64_t part, const Line& where);
 /// The same with rows as short as may be.
 Tensor rows_of(const Tensor& x, const Group& group, const Line& where);
-/// And back: (n, part) -> `shape`.
+/// The inverse of rows_of: (n, part) -> `shape`.
 Tensor from_rows(const Tensor& rows, const Shape& shape, const Line& where);
 
 }  // namespace tegula::dist

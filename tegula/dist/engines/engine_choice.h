@@ -15,7 +15,7 @@ enum class Wish : std::uint8_t {
   Own,   // the devices' own engine where every rank has a device of its own
   Must,  // TEGULA_ENGINE=nccl: the same, or an error
 };
-/// As the environment has it.
+/// The wish that the environment names.
 Wish wish_of_environment();
 
 /// One rank's word, as it travels.

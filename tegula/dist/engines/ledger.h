@@ -15,7 +15,7 @@
 
 namespace tegula::dist {
 
-/// A collective of a program, as often as it is queued.
+/// A collective of a program, queued any number of times.
 struct Intent {
   Header header;
   Line where{};
@@ -53,7 +53,7 @@ class Ledger {
   };
   std::vector<Outgoing> outgoing(bool status);
 
-  /// Takes a note of another rank. It is kept until this rank has come as far.
+  /// Takes a note of another rank. The note is kept until this rank has come as far.
   void heard(int from, const LedgerNote& note);
   /// Throws Error where a rank does something else than this one, naming both lines.
   void compare();

@@ -1,5 +1,5 @@
 #pragma once
-// How two ranks' elements become one.
+// The combination of two ranks' elements into one.
 
 #include <cmath>
 #include <cstdint>
@@ -20,7 +20,7 @@ Partial<T> widen(T value) {
   return static_cast<Partial<T>>(value);
 }
 
-/// As the ops do: integers wrap around, a NaN is the maximum.
+/// Combines two numbers as the ops do: integers wrap around, a NaN is the maximum.
 template <class P>
 P combined(P a, P b, Reduction reduction) {
   if constexpr (std::is_same_v<P, bool>) {

@@ -130,7 +130,7 @@ void gather_chunks(Of& ring, T* out, const Chunks& chunks) {
   }
 }
 
-/// How the ranks lie on hosts; null where that makes no two levels. Found once for a group, by all of its ranks.
+/// The ranks by hosts; null if these do not make two levels. Found once for a group, by all of its ranks.
 const Levels* levels_among(Ring& ring, Group::State& state) {
   if (!state.placed && ring.size() >= 4) {
     std::vector<std::uint64_t> hosts(static_cast<std::size_t>(ring.size()));
@@ -162,7 +162,7 @@ void all_reduce_in_levels(Ring& ring, const Levels& levels, std::vector<std::byt
   gather_chunks(within, out, chunks);
 }
 
-/// From the root along the ring, in pieces: while one arrives the one before it goes on.
+/// Sends from the root along the ring, in pieces: while one arrives the one before it goes on.
 template <class T>
 void broadcast(Ring& ring, const T* in, T* out, std::int64_t count, int root) {
   const std::int64_t piece = std::max<std::int64_t>(1, (std::int64_t{1} << 18) / static_cast<std::int64_t>(sizeof(T)));

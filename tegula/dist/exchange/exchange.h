@@ -1,5 +1,5 @@
 #pragma once
-// Collectives over host memory: which bytes a rank sends to whom, and how it combines those that come. No word about graphs.
+// Collectives over host memory: which bytes a rank sends to whom, and how it combines received ones. No word about graphs.
 
 #include <cstddef>
 #include <string>

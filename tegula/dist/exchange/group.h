@@ -71,7 +71,7 @@ class Mesh {
  public:
   /// Throws Error unless the sizes multiply to the group's.
   explicit Mesh(std::vector<std::pair<std::string, int>> axes, Group group = world(), Line where = Line::current());
-  /// This rank's place along an axis, and the group of those that differ from it there alone. Throws Error for an axis that is not there.
+  /// This rank's place along an axis, and the group of the ranks that differ from it there alone. Throws Error for an axis that is not there.
   int place(const std::string& axis, Line where = Line::current()) const;
   Group along(const std::string& axis, Line where = Line::current()) const;
 

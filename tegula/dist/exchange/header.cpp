@@ -31,7 +31,7 @@ std::string said_by(const Header& header) {
 
 Kind sent_as(Kind kind) { return kind == Kind::Receive ? Kind::Send : kind; }
 
-/// At different places of one jit.
+/// Returns true if the two are at different places of one jit.
 bool differ_in_order(const Header& a, const Header& b) { return a.trace != 0 && a.trace == b.trace && a.number != b.number; }
 
 bool agree_but_for_order(const Header& a, const Header& b) {

@@ -13,7 +13,7 @@
 namespace tegula::dist {
 namespace {
 
-/// Never 0, but for an empty text.
+/// A number of the text, never 0 but for an empty text.
 std::uint64_t number_of(std::string_view text) {
   if (text.empty()) return 0;
   FnvHash hash;

@@ -1,5 +1,5 @@
 #pragma once
-// Which machine a process is on.
+// The machine that a process is on.
 
 #include <cstdint>
 

@@ -7,10 +7,10 @@
 
 namespace tegula::dist {
 
-/// As one rank of a group sees it. All hosts have as many ranks.
+/// The levels of a group as one of its ranks sees them. All hosts have as many ranks.
 struct Levels {
   std::vector<int> within;  // the ranks of its host, in the group, in order
-  std::vector<int> across;  // those that have its place there, of each host
+  std::vector<int> across;  // the ranks with its place on their host, one of each host
   int place = 0, host = 0;  // its own among both
 };
 

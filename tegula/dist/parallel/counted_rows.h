@@ -1,5 +1,5 @@
 #pragma once
-// Which rows of a rank count where several ranks share out a batch.
+// The rows of a rank that count where several ranks share out a batch.
 
 #include "tegula/graph/tensor.h"
 

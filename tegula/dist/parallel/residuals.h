@@ -19,14 +19,15 @@ class Residuals {
 
   /// Under names that begin with "exchange.": for checkpoints. Empty unless gradients travel in FP8.
   const Parameters& cells() const { return cells_; }
-  /// gradients (as the parameters; undefined ones stay so) -> their sums over the ranks, in their dtypes, in messages of about so many bytes of f32. Writes the cells.
+  /// gradients (as the parameters; undefined ones stay so) -> their sums over the ranks, in their dtypes, in messages of about `bucket_bytes` of f32. Writes
+  /// the cells.
   /// Throws Error where gradients are not those of the parameters.
   std::vector<Tensor> sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Line where) const;
   /// This rank's parts (k) of those sums, as with rows_of (collectives/rows.h).
   std::vector<Tensor> parts_of_sum(const std::vector<Tensor>& gradients, std::int64_t bucket_bytes, Line where) const;
 
  private:
-  /// How numbers of a parameter's shape lie where they travel, who carries them, and back.
+  /// The layout of numbers of a parameter's shape where they travel, who carries them, and the way back.
   struct Way {
     std::function<Tensor(const Tensor& whole)> sent;
     std::function<Fp8Sum(const Tensor& sent)> exchange;

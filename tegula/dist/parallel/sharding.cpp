@@ -45,7 +45,7 @@ class Gathered final : public CellSource {
         group_(std::move(group)),
         gradient_(gradient) {}
 
-  /// In a trace, reading it twice gathers once.
+  /// Gathers the value; in a trace, reading it twice gathers once.
   Tensor read(const Line& where) const override {
     const In frame("all_gather", where);
     const Tensor part = read_cell(part_, where);

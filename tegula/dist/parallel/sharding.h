@@ -48,7 +48,7 @@ class Sharding {
   void restore(Line where);
 
  private:
-  /// How often the parts and the parameters were written, of those that are kept whole.
+  /// The numbers of writes to the parts and to the parameters that are kept whole.
   struct Writes {
     std::uint64_t parts = 0, whole = 0;
   };

@@ -13,7 +13,7 @@ enum class Placement : std::uint8_t {
   Sequence,    // its part of the axis of steps
 };
 
-/// A field of layers that can be shared out (nn::Linear::split). One that was default-constructed leaves the layer as it is.
+/// A field of layers that can be shared out (nn::Linear::split). A default-constructed Split leaves the layer as it is.
 struct Split {
   enum class Style : std::uint8_t {
     None,
@@ -26,7 +26,7 @@ struct Split {
   std::int64_t units = 1;  // pieces of each block that must not be cut: heads
   Style vocabulary = Style::Columns;  // the classes: rows of a table, or columns of scores
 
-  // By the plan.
+  // The style by the plan.
   Style style = Style::None;
   Group group = {};
   Placement input = Placement::Replicated, output = Placement::Replicated;

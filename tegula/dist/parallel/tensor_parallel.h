@@ -1,7 +1,7 @@
 #pragma once
 // Tensor parallel: ranks share out the features of a layer (Shoeybi et al., "Megatron-LM", 2019), the classes of a loss, and, between such layers, the steps of
 // sequences (Korthikanti et al., "Reducing activation recomputation in large transformer models", 2022). dist::tensor_parallel(net, …) in
-// nn/tensor_parallel.h makes a network such; this is what its layers are made of.
+// nn/tensor_parallel.h makes a network tensor-parallel; these functions are what its layers call.
 //
 // All ranks compute one and the same loss: unlike those of collectives.h gradients here are not those of a sum over the ranks.
 
@@ -12,7 +12,7 @@ namespace tegula::dist {
 
 /// x, which all ranks have, as the input of each rank's own computation: the gradients of the ranks are added up (Megatron's f).
 Tensor copy_to_ranks(Arg x, const Group& group);
-/// The sum of the ranks' results, on all of them; the gradient goes to each as it is (Megatron's g).
+/// The sum of the ranks' results, on all of them; the gradient goes to each unchanged (Megatron's g).
 Tensor reduce_from_ranks(Arg x, const Group& group);
 /// x (…, n·k, …), which all ranks have -> (…, k, …), this rank's part along `axis`; the parts of the gradient are gathered.
 Tensor scatter_to_ranks(Arg x, const Group& group, int axis = -1);

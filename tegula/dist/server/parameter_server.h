@@ -22,8 +22,8 @@
 namespace tegula::dist {
 
 struct ParameterServerOptions {
-  int workers = 1;  // it ends when so many have come and all have left
-  std::int64_t updates = 0;  // after so many gradients workers are told to stop; 0: they decide
+  int workers = 1;  // the number of workers that must come and leave before the server ends
+  std::int64_t updates = 0;  // the number of gradients after which workers are told to stop; 0: they decide
   std::int64_t most_stale =
       -1;  // gradients that are staler are thrown away (Ho et al., "More effective distributed ML", 2013); -1: none are
   std::string secret = {};  // that workers must know
@@ -34,7 +34,7 @@ struct ParameterServerReport {
   std::int64_t applied = 0, dropped = 0;  // gradients
   std::int64_t stalled = 0;  // workers that were left out because they took nothing for options.unread
   std::map<std::int64_t, std::int64_t>
-      staleness;  // how many gradients came when so many others had been applied since their weights were given out
+      staleness;  // number of gradients, by the number of others that had been applied since their weights were given out
   std::vector<std::int64_t> of_worker;  // gradients of each, in the order in which they came
   double seconds = 0;  // from the first worker to the last
   double mean_staleness() const;
@@ -50,14 +50,15 @@ ParameterServerReport serve_parameters(const std::string& address, const Paramet
 /// A worker's copy of a server's parameters.
 class ServedParameters {
  public:
-  /// Takes the server's values, and waits for it so many seconds, here and in push. Throws Error where there is none, or one with other parameters or another secret.
+  /// Takes the server's values, and waits for it `seconds` at most, here and in push. Throws Error where there is none, or one with other parameters or another
+  /// secret.
   ServedParameters(const std::string& address, Parameters parameters, const std::string& secret = {}, double seconds = 60,
                    Line where = Line::current());
 
   /// Sends gradients and takes new values of the parameters. False when the server wants no more. Throws Error for other shapes and dtypes, and a server that has gone, or takes or
   /// says nothing for the constructor's seconds.
   bool push(const std::vector<Tensor>& gradients);
-  /// How many gradients had been applied to the values that the parameters have.
+  /// The number of gradients that had been applied to the values that the parameters have.
   std::int64_t version() const { return version_; }
 
  private:

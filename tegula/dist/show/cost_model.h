@@ -22,12 +22,13 @@ struct Measured {
 /// If longer messages took no longer, β is the highest rate among them: a lower bound.
 LinkCost fit_ring(std::span<const Measured> all, int ranks);
 
-/// Seconds of an all-reduce of so many bytes in a ring: 2 (n - 1) messages of b / n bytes (Patarasuk and Yuan, 2009), that is 2 (n - 1) α + 2 (n - 1)/n · b/β.
+/// Seconds of an all-reduce of `bytes` in a ring: 2 (n - 1) messages of b / n bytes (Patarasuk and Yuan, 2009), that is 2 (n - 1) α + 2 (n - 1)/n · b/β.
 double ring_all_reduce(const LinkCost& link, int ranks, double bytes);
-/// By recursive halving and doubling (Rabenseifner, 2004), the tree of a power of two: 2 log2(n) α + 2 (n - 1)/n · b/β; elsewhere two messages of all bytes more.
+/// Seconds by recursive halving and doubling (Rabenseifner, 2004), the tree of a power of two: 2 log2(n) α + 2 (n - 1)/n · b/β; else two messages of all bytes
+/// more.
 double tree_all_reduce(const LinkCost& link, int ranks, double bytes);
-/// On hosts of `per_host` ranks each: rings within the hosts reduce-scatter, each rank's part goes round a ring of the hosts, and is gathered within. If
-/// `ranks` is no multiple of `per_host`, the last host counts as a full one.
+/// Seconds on hosts of `per_host` ranks each: rings within the hosts reduce-scatter, each rank's part goes round a ring of the hosts, and is gathered within.
+/// If `ranks` is no multiple of `per_host`, the last host counts as a full one.
 double hierarchical_all_reduce(const LinkCost& within, const LinkCost& between, int ranks, int per_host, double bytes);
 
 /// The input of a table of simulated scaling.

@@ -46,7 +46,7 @@ std::vector<TimelineEvent> read(const json& all, std::int64_t ahead) {
   return out;
 }
 
-/// By how much another rank's clock is ahead: the answer lies in the middle of the shortest of some round trips (Cristian, 1989). The other rank
+/// The time by which another rank's clock is ahead: the answer lies in the middle of the shortest of some round trips (Cristian, 1989). The other rank
 /// answers meanwhile.
 std::int64_t clock_of(const Group& group, int other) {
   std::int64_t best = 0, shortest = std::numeric_limits<std::int64_t>::max();

@@ -15,7 +15,7 @@ using Timelines = std::vector<std::vector<runtime::TimelineEvent>>;
 /// Rank 0 of the group gets the recordings of all; the others get nothing. All ranks call it. Clocks of other machines are compared over some round trips.
 Timelines collect(const runtime::Timeline& own, const Group& group = world());
 
-/// For chrome://tracing and ui.perfetto.dev ("Trace Event Format", Google): a process for each rank, with the thread that computes and the exchanges.
+/// A text for chrome://tracing and ui.perfetto.dev ("Trace Event Format", Google): a process for each rank, with the thread that computes and the exchanges.
 std::string chrome_trace(const Timelines& ranks);
 
 /// One collective of a step, over all ranks and runs. Times are medians, in seconds.

@@ -108,7 +108,7 @@ Listener bound_at(const std::string& path) {
   return listener;
 }
 
-/// At a port that is free, which is told by the file: all of it or nothing.
+/// Listens at a port that is free, which is told by the file: all of it or nothing.
 Listener bound_beside(const std::string& path) {
   Listener listener = listen_at(":0");
   char host[256] = "";

@@ -23,14 +23,14 @@ struct Listener {
 /// Addresses are "host:port", "unix:/a/path", and "file:/a/path": the listener writes its address, with a free port, into that file.
 /// Throws Error when the address is none, or taken.
 Listener listen_at(const std::string& address);
-/// On the same machine's side of an existing connection, at a port or path that is free. `path`: where a Unix socket would lie.
+/// Listens on the same machine's side of an existing connection, at a port or path that is free. `path`: where a Unix socket would lie.
 Listener listen_beside(const Descriptor& connection, const std::string& path);
 /// Nothing if there is no listener. Throws Error for an invalid address.
 Descriptor try_connect(const std::string& address);
-/// The next one who connects within so many seconds, or nothing.
+/// The next one who connects within `seconds`, or nothing.
 Descriptor accept_within(const Listener& listener, double seconds);
 
-/// A message of a length that goes ahead. False when the other side has gone, takes or says nothing for so many seconds, or the message is absurdly long.
+/// A message behind its length. False when the other side has gone, takes or says nothing for `seconds`, or the message is absurdly long.
 bool send_message(const Descriptor& socket, std::string_view message, double seconds = 10);
 bool receive_message(const Descriptor& socket, std::string& message, double seconds = 10);
 

@@ -30,7 +30,7 @@ constexpr double kOnItsWay = 0.1;  // seconds for the arrival of data sent befor
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;  // bytes of one message: MPI counts in int
 
-/// From TEGULA_MPI_LIBRARY, beside the library or the program, or where the loader looks.
+/// Loads MPI's functions from TEGULA_MPI_LIBRARY, beside the library or the program, or where the loader looks.
 const MpiFunctions& load() {
   const std::string own = code_file(reinterpret_cast<const void*>(&load));
   const std::string folder = own.substr(0, own.rfind('/') + 1);

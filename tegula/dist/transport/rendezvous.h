@@ -1,5 +1,5 @@
 #pragma once
-// How the ranks of a run find each other over sockets.
+// The meeting of a run's ranks over sockets.
 
 #include <memory>
 #include <string>

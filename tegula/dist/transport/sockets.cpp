@@ -219,7 +219,7 @@ class SocketTransport final : public Transport {
     flush(other);
   }
 
-  // As much as the socket takes; a rank that has ended does not read.
+  // Sends as much as the socket takes; a rank that has ended does not read.
   static void flush(Peer& other) {
     while (!other.outbox.empty()) {
       const ssize_t count = ::send(other.link.control.get(), other.outbox.data(), other.outbox.size(), MSG_NOSIGNAL | MSG_DONTWAIT);

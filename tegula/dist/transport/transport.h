@@ -49,8 +49,8 @@ class Transport {
   virtual void tell(int to, std::string bytes) = 0;
   /// The notes that have come since the last call, during exchange() or listen().
   virtual std::vector<Note> notes() = 0;
-  /// Reads other ranks' notices, without waiting. Throws as exchange() does if any rank has ended or stopped; returns those that have done their part and are
-  /// gone. Not beside an exchange.
+  /// Reads other ranks' notices, without waiting. Throws as exchange() does if any rank has ended or stopped; returns the ranks that have done their part and
+  /// are gone. Not beside an exchange.
   virtual std::vector<int> listen(const Doing& doing) = 0;
   /// Seconds without any progress after which a waiting rank gives up.
   virtual double timeout() const = 0;

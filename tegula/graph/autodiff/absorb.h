@@ -10,7 +10,7 @@
 // operand anyway, and the kernels of layers that are finite at finite arguments stay as they are.
 //
 // If an elementwise op's cotangent is masked by `where`, or is a view or sum of masked ones, the mask is applied to the op's gradient
-// (formula::times_partial). Elsewhere only products that are NaN change: where(g == 0 && isnan(g * d), 0, g * d). So no other value changes,
+// (formula::times_partial). Elsewhere only products that are NaN change: where(g == 0 && isnan(g * d), 0, g * d). No other value changes,
 // and no derivative of one.
 
 #include <span>

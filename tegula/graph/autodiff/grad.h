@@ -53,10 +53,10 @@ class WrtList {
 /// order: what y was computed from is kept while y, or something computed from it, is alive.
 /// Throws when y is not a scalar, when none of the xs is reached, for a Variable that was assigned after y was computed from its earlier
 /// value, and where history that may lead to an x was given up (set_history_budget, graph/history.h): never a part of the gradient.
-/// Those not reached while others are get zeros, as do those reached only through steps (floor, round, sign), and frozen Parameters (nn/freeze.h), for which nothing
-/// is computed. Reads of Variables are leaves (graph/variable.h). The result is graph: it can be differentiated again.
+/// If some xs are reached, the others get zeros, as do those reached only through steps (floor, round, sign), and frozen Parameters (nn/freeze.h), for which
+/// nothing is computed. Reads of Variables are leaves (graph/variable.h). The result is graph: it can be differentiated again.
 std::vector<Tensor> grad(const Tensor& y, const WrtList& xs, Line where = Line::current());
-/// With respect to one; a list of one, grad(y, {x}), gives a list of one.
+/// The gradient with respect to one; a list of one, grad(y, {x}), gives a list of one.
 template <class X>
 requires std::convertible_to<const X&, Wrt>
 Tensor grad(const Tensor& y, const X& x, Line where = Line::current()) {

@@ -93,7 +93,7 @@ std::vector<Ref<Node>> choices_of(const std::vector<Region::StandIn>& again, con
   return out;
 }
 
-// The gradients read results that are computed again. Those are there: with them second derivatives by a result are what they are without a
+// Lets the gradients read results that are computed again. These are there: with them second derivatives by a result are what they are without a
 // checkpoint, and what made them is not computed again. Choices stay as they are: no gradient flows through them, and an extreme is equal to an element only
 // where both are computed by the same kernels.
 std::vector<Tensor> with_results(const std::vector<Tensor>& gradients, const std::vector<Region::StandIn>& again) {

@@ -1,5 +1,5 @@
 #pragma once
-// A loop as one node: a body that runs a fixed number of times (ops/loop.h is what users call).
+// A loop as one node: a body that runs a fixed number of times (users call ops/loop.h).
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 #pragma once
-// Which nodes a function made.
+// The nodes that a function made.
 
 #include <unordered_set>
 
@@ -7,7 +7,7 @@
 
 namespace tegula {
 
-/// From now on the nodes that this thread makes, until it goes.
+/// Collects the nodes that this thread makes from now on, until it goes.
 class NewNodes {
  public:
   NewNodes();

@@ -32,14 +32,14 @@ class Region final : public Shared {
 
   const std::vector<Ref<Node>>& parameters() const { return parameters_; }
   const std::vector<Ref<Node>>& results() const { return results_; }
-  /// In program order, without the parameters.
+  /// The nodes in program order, without the parameters.
   const std::vector<Ref<Node>>& nodes() const { return nodes_; }
   /// Equal for two regions exactly when they compute the same.
   const Words& key() const { return key_; }
   bool has_check() const { return has_check_; }
 
   using Copies = std::unordered_map<const Node*, Tensor>;
-  /// Other results for a node with several, given its inputs; none: it is copied as it is.
+  /// Other results for a node with several, given its inputs; none: the node is copied unchanged.
   using Instead = std::function<std::vector<Tensor>(const Node&, std::span<const Tensor>)>;
   /// The body over other values of the parameters: what became of each node.
   Copies copy(std::span<const Tensor> parameters, const Instead& instead = {}) const;

@@ -1,4 +1,4 @@
-// Where the chunks of an array lie: sections III.A.1, III.A.2, VII and IV.A.2.i of the format specification.
+// The places of an array's chunks: sections III.A.1, III.A.2, VII and IV.A.2.i of the format specification.
 
 #include <bit>
 
@@ -10,13 +10,13 @@ namespace {
 /// Bytes ahead of what a block of an index holds: signature, version, client, the header's address; behind it stands a checksum.
 constexpr std::uint64_t kPrefix = 4 + 1 + 1 + 8, kChecksum = 4;
 
-/// Where a chunk lies, as an index has it.
+/// The place of a chunk, as an index has it.
 struct Entry {
   std::uint64_t address = kNowhere, bytes = 0, mask = 0;
 };
 
-/// How an index writes its entries: an address, and of chunks behind filters their bytes and which filters were left out. The bytes take as many bytes as those of a
-/// chunk before the filters and one more in version 4 of the layout message, and eight in version 5 (HDF5 2.0): the size of the entry tells.
+/// The form of an index's entries: an address, and of chunks behind filters their bytes and which filters were left out. The bytes take as many bytes as those
+/// of a chunk before the filters and one more in version 4 of the layout message, and eight in version 5 (HDF5 2.0): the size of the entry tells.
 struct EntryForm {
   std::uint64_t bytes = 8;  // of an entry
   bool has_size = false;
@@ -94,7 +94,8 @@ class FixedArray {
   std::uint64_t block_ = kNowhere;
 };
 
-/// Of an array that grows along one axis. The first entries stand in the index block. The others stand in data blocks, which are arranged in super blocks:
+/// The index of an array that grows along one axis. The first entries stand in the index block. The others stand in data blocks, which are arranged in super
+/// blocks:
 /// super block u has 2^(u/2) data blocks of 2^((u+1)/2) times as many entries as the least. The addresses of the first data blocks stand in the
 /// index block as well, those of the others in blocks of their super block.
 class ExtensibleArray {

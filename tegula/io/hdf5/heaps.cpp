@@ -35,7 +35,7 @@ namespace {
 /// The least bytes that hold numbers up to `most`.
 std::uint64_t width_of(std::uint64_t most) { return most == 0 ? 1 : (static_cast<std::uint64_t>(std::bit_width(most)) - 1) / 8 + 1; }
 
-/// A B-tree of version 2. How wide a child's counts are depends on how many records its nodes may have.
+/// A B-tree of version 2. The width of a child's counts depends on the number of records that its nodes may have.
 struct RecordTree {
   Image& image;
   const std::function<void(std::span<const std::byte>)>& entry;

@@ -108,7 +108,7 @@ struct Type {
   std::string words = {};  // of what is not read
 };
 Type parse_type(const Image& image, Cursor& in);
-/// The sizes of an array, empty for a single element, and those that it may grow to: kNowhere for any.
+/// The sizes of an array, empty for a single element, and the sizes that it may grow to: kNowhere for any.
 struct Space {
   std::vector<std::uint64_t> sizes, most;
 };

@@ -18,7 +18,7 @@ struct Layer {
   std::string first, last;           // of a model: the layers where it begins and ends
 };
 
-/// What changes for layers that see a map as a row, or whose row becomes a map.
+/// The layers that see a map as a row, or whose row becomes a map.
 struct Flattened {
   std::map<std::string, std::int64_t> inputs;   // channels of the map, by layer; -1: there is one, and its channels are not known
   std::map<std::string, std::int64_t> outputs;

@@ -23,7 +23,7 @@ std::string without_number(const std::string& name) {
   return end != std::string::npos && end + 1 < name.size() && name[end] == '_' ? name.substr(0, end) : name;
 }
 
-/// Which part of a layer a group within it is; "" for the layer itself, or its only cell.
+/// The part of a layer that a group within it is; "" for the layer itself, or its only cell.
 std::string part_of(const std::string& group) {
   if (group.starts_with("forward_")) return "forward";
   if (group.starts_with("backward_")) return "backward";
@@ -68,7 +68,7 @@ std::string kind_of_group(const std::string& group) {
   return "";
 }
 
-/// Where a variable belongs.
+/// The place to which a variable belongs.
 struct Place {
   std::vector<std::string> outer;  // models within the model
   std::string layer, part, kind;

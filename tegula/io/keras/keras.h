@@ -12,7 +12,7 @@
 
 namespace tegula::io {
 
-/// What a file without the model's configuration does not say: Keras' .weights.h5, checkpoints, and SavedModels of model.export.
+/// Facts that a file without the model's configuration does not say: Keras' .weights.h5, checkpoints, and SavedModels of model.export.
 struct KerasOptions {
   /// The channels of the map that a Dense sees through a Flatten, by the Dense layer's name; 0: it sees none.
   std::map<std::string, std::int64_t> flattened = {};
@@ -32,8 +32,9 @@ struct KerasTensor {
 ///
 /// Names are those of the layers and PyTorch's of their tensors: dense.weight, bn.running_mean, lstm.weight_ih_l0, bi.weight_ih_l0_reverse, mha.in_proj_weight,
 /// sep.depthwise.weight. A layer within a model within the model has the outer names in front where its own is not the only one.
-/// What changes its order: kernels of Dense, convolutions, their transposed and depthwise forms, and attention; a GRU's gates, and its biases in two; a Dense (or a batch norm) behind a
-/// Flatten, whose inputs come as (C, H, W) here; a Dense in front of a Reshape to a map. GRUs with reset_after=False and layers of one's own keep Keras' names and order.
+/// These change their order: kernels of Dense, convolutions, their transposed and depthwise forms, and attention; a GRU's gates, and its biases in two; a Dense
+/// (or a batch norm) behind a Flatten, whose inputs come as (C, H, W) here; a Dense in front of a Reshape to a map. GRUs with reset_after=False and layers of
+/// one's own keep Keras' names and order.
 /// Throws Error for damaged files, and where the file does not say whether a Dense is behind a Flatten (KerasOptions::flattened).
 std::vector<KerasTensor> read_keras(const std::string& path, const KerasOptions& options = {});
 /// The same of an .h5 or .keras file from memory. `name` stands for the file in messages.
@@ -44,7 +45,7 @@ struct KerasLayer {
   std::string name, kind;  // "conv1", "Conv2D"
   std::string settings;  // what differs from the layers here, or has to be said to them: "filters 8, kernel 3 x 3, padding same, relu"
 };
-/// The layers in the order of the model, without those that only name inputs; empty for a file without configuration.
+/// The layers in the order of the model, without layers that only name inputs; empty for a file without configuration.
 std::vector<KerasLayer> read_keras_layers(const std::string& path);
 
 /// True for the folder of a SavedModel.

@@ -254,7 +254,7 @@ class Layer {
     const int axes[] = {1, 0}, gru[] = {1, 0, 2};
     const bool is_gru = kind == "GRU";
     const Part* bias = find(part, "bias");
-    // Whose reset gate comes before the product is another net: its weights stay as they are.
+    // A GRU whose reset gate comes before the product is another net: its weights stay as they are.
     if (is_gru && bias && bias->array.shape.rank() != 2) return;
     const Part &kernel = need(part, "kernel", 2), &inner = need(part, "recurrent_kernel", 2);
     const std::int64_t gates = kind == "LSTM" ? 4 : is_gru ? 3 : 1, units = inner.array.shape[0];
@@ -283,7 +283,7 @@ class Layer {
     }
   }
 
-  /// What no rule took, under Keras' names.
+  /// Adds the variables that no rule took, under Keras' names.
   void rest() {
     for (const auto& [part, variables] : in_.parts) {
       for (const auto& [name, variable] : variables)

@@ -13,7 +13,7 @@ struct Part {
   HostArray array;
   std::string path;  // in the file
 };
-/// By part and name: "", "forward", "backward", "query", "key", "value", "output"; "kernel".
+/// Parts by part and name: "", "forward", "backward", "query", "key", "value", "output"; "kernel".
 using Parts = std::map<std::string, std::map<std::string, Part>>;
 
 struct LayerWeights {

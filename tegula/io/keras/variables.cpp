@@ -31,7 +31,7 @@ std::vector<std::string> split(std::string_view path) {
   return out;
 }
 
-/// Without TensorFlow's number of an output: "kernel:0" is "kernel".
+/// The name without TensorFlow's number of an output: "kernel:0" is "kernel".
 std::string without_output(std::string name) {
   const std::size_t colon = name.rfind(':');
   if (colon != std::string::npos && name.find_first_not_of("0123456789", colon + 1) == std::string::npos) name.resize(colon);

@@ -25,7 +25,7 @@ struct Stored {
   bool numbered = false;            // names are numbers, and layers without a name of their own have their class's: "conv2d_1"
 };
 
-/// Whether the path is the index of a TensorFlow checkpoint, or its name without an end.
+/// Returns true if the path is the index of a TensorFlow checkpoint, or its name without an end.
 bool is_checkpoint(const std::string& path);
 Stored read_stored(const std::string& path, Contents contents);
 Stored parse_stored(std::span<const std::byte> bytes, std::string_view name, Contents contents);

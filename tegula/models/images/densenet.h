@@ -10,7 +10,7 @@
 
 namespace tegula::models {
 
-/// Adds `growth` channels to those that are there.
+/// Adds `growth` channels to its input's.
 struct DenseLayer {
   std::int64_t in, growth;
   nn::BatchNorm2d norm1{in};
@@ -57,7 +57,7 @@ struct DenseFeatures {
   Tensor operator()(Tensor x);
 };
 
-/// Huang et al., "Densely connected convolutional networks" (2017). As it stands DenseNet-121, 8.0 M parameters; {6, 12, 32, 32} is 169, {6, 12,
+/// Huang et al., "Densely connected convolutional networks" (2017). The defaults are DenseNet-121, 8.0 M parameters; {6, 12, 32, 32} is 169, {6, 12,
 /// 48, 32} is 201.
 struct DenseNet {
   std::int64_t classes = 1000;

@@ -18,7 +18,7 @@ struct PictureSizes {
   std::int64_t latent = 64, channels = 1, size = 28;  // numbers that a picture is made of; of the picture, height and width
   std::int64_t width = 32;                            // maps at half of the size; each halving has twice as many
 
-  /// How often the size can be halved, down to 4 at least. Throws Error for sizes below 8 and odd ones.
+  /// The number of times that the size can be halved, down to 4 at least. Throws Error for sizes below 8 and odd ones.
   std::int64_t halvings() const;
   std::int64_t smallest() const { return size >> halvings(); }
   std::int64_t most_maps() const { return width << (halvings() - 1); }

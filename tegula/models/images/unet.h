@@ -10,7 +10,7 @@
 namespace tegula::models {
 
 /// Ronneberger et al., "U-Net: convolutional networks for biomedical image segmentation" (2015), with batch norm and padded convolutions: `depth`
-/// times half the size and twice the channels, and back, each time beside what was there. H and W are multiples of 2^depth. As it stands 31 M parameters.
+/// times half the size and twice the channels, and back, each time beside what was there. H and W are multiples of 2^depth. The defaults have 31 M parameters.
 struct UNet {
   std::int64_t in = 3, classes = 2;
   std::int64_t width = 64, depth = 4;

@@ -46,7 +46,7 @@ struct VitHead {
   nn::Linear head{width, classes};
 };
 
-/// Dosovitskiy et al., "An image is worth 16x16 words" (2021). As it stands ViT-B/16, 86.6 M parameters; 17.6 G multiply-adds an image.
+/// Dosovitskiy et al., "An image is worth 16x16 words" (2021). The defaults are ViT-B/16, 86.6 M parameters; 17.6 G multiply-adds an image.
 struct VisionTransformer {
   std::int64_t classes = 1000;
   std::int64_t image = 224, patch = 16, depth = 12, width = 768, heads = 12, hidden = 3072;

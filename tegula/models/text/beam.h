@@ -10,7 +10,7 @@
 
 namespace tegula::models {
 
-/// The k best continuations at every length; those that end are set aside. Ended ones and, at the end, the others count
+/// The k best continuations at every length; ended ones are set aside. Ended ones and, at the end, the others count
 /// log-probability / length^penalty. One beam is greedy search: it is done when it ends.
 class BeamSearch {
  public:
@@ -24,7 +24,7 @@ class BeamSearch {
   /// Candidates of each beam (beams, n), n >= 2 * beams or the whole vocabulary: log-probabilities, and the tokens. At first only those of the
   /// first beam count: the others are the same.
   void extend(std::span<const float> values, std::span<const std::int64_t> tokens);
-  /// Always so many.
+  /// The beams, always k of them.
   const std::vector<Beam>& beams() const { return beams_; }
   /// True if no open sequence can become better than the ended ones.
   bool done() const { return done_; }

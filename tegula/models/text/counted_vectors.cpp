@@ -36,7 +36,7 @@ std::vector<double> pairs_of(const text::Corpus& corpus, std::int64_t words, std
   return counts;
 }
 
-/// In place, and made symmetric.
+/// Turns counts into information in place, and makes them symmetric.
 void to_information(std::vector<double>& counts, std::int64_t words) {
   const auto n = static_cast<std::size_t>(words);
   std::vector<double> sums(n), powers(n);

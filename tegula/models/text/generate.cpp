@@ -133,7 +133,7 @@ class TextGenerator::Impl {
     })));
   }
 
-  /// From the last tokens' features (B, width): the next tokens, or candidates for beams.
+  /// Returns the next tokens, or candidates for beams, from the last tokens' features (B, width).
   std::vector<Tensor> chosen(const Tensor& features) {
     const Tensor scores = head_(features);
     if (beams_ > 1) {

@@ -12,7 +12,7 @@
 
 namespace tegula::models {
 
-/// How a token is chosen from its scores.
+/// The choice of a token by its scores.
 struct Sampling {
   double temperature = 1;  // the scores are divided by it; 0: always the greatest
   std::int64_t top_k = 0;  // only the k greatest; 0: all

@@ -260,7 +260,7 @@ std::vector<Written> TextWriter::all(const std::vector<std::string>& prompts, co
                                 return !text.stream.stopped();
                               },
                           .generator = o.generator};
-  // Those that go on have as many new tokens each. One that is full makes all begin again from what they see, whatever was generated together.
+  // Texts that go on have as many new tokens each. One that is full makes all begin again from what they see, whatever was generated together.
   for (std::int64_t done = 0; done < o.tokens && std::ranges::any_of(texts, [](const Writing& text) { return !text.ended; });) {
     options.max_new_tokens = o.tokens - done;
     std::vector<text::Ids> seen;

@@ -20,7 +20,7 @@ namespace tegula::models {
 struct LanguageModel {
   std::variant<std::unique_ptr<Gpt2>, std::unique_ptr<LstmLanguageModel>, std::unique_ptr<Llama>> net;
   text::Tokenizer tokenizer;
-  text::Ids ends = {};  // tokens that end a text, beside those that the tokenizer knows as such
+  text::Ids ends = {};  // tokens that end a text, beside the tokenizer's own
   LoadReport report = {};  // of GGUF files and Hugging Face's folders: what had another name or order of axes there
 
   std::string_view kind() const;  // "gpt2", "lstm", "llama"

@@ -77,7 +77,7 @@ class Llama {
   Tensor hidden(Arg tokens, nn::KeyValueCache* cache = nullptr) const;
   /// (…, width) -> (…, vocabulary).
   Tensor head(Arg x) const;
-  /// A cache for so many sequences; a capacity of 0 is the context.
+  /// A cache for `batch` sequences; a capacity of 0 is the context.
   nn::KeyValueCache cache(std::int64_t batch = 1, std::int64_t capacity = 0) const;
   const LlamaOptions& options() const { return options_; }
 

@@ -68,7 +68,7 @@ class LstmGenerator {
   LstmGenerator(LstmGenerator&&) noexcept;
   LstmGenerator& operator=(LstmGenerator&&) noexcept;
 
-  /// As models::TextGenerator; there is no cache that could be full. Refuses beams.
+  /// Generates as models::TextGenerator does; no cache could be full. Refuses beams.
   std::vector<Generated> operator()(const std::vector<std::vector<std::int64_t>>& prompts, const GenerateOptions& options = {});
   Generated operator()(const std::vector<std::int64_t>& prompt, const GenerateOptions& options = {});
 

@@ -13,7 +13,7 @@
 
 namespace tegula::models {
 
-/// How a decoder's state and an annotation become a score. Additive asks with the state before the step, and the context is an input of the step
+/// The score of a decoder's state and an annotation. Additive asks with the state before the step, and the context is an input of the step
 /// (Bahdanau); General and Dot ask with the state after it, and the combination of state and context is an input of the next step (Luong's input feeding).
 enum class Alignment : std::uint8_t { Additive, General, Dot };
 
@@ -51,7 +51,7 @@ class Seq2Seq {
   /// Goes on from `from.state`.
   Decoded decode(Arg target, const Encoded& from, const Tensor& lengths = {}) const;
   Tensor head(Arg features) const;
-  /// As Transformer::attention: (N, T, S).
+  /// The weights that Transformer::attention gives: (N, T, S).
   Tensor attention(Arg source, Arg target, const Tensor& lengths = {}) const {
     return decode(target, encode(source, lengths), lengths).weights;
   }
@@ -78,7 +78,7 @@ class Seq2Seq {
   Seq2SeqOptions options_;
 };
 
-/// As TranslationGenerator, of a Seq2Seq.
+/// A TranslationGenerator for a Seq2Seq.
 class Seq2SeqGenerator {
  public:
   Seq2SeqGenerator(const Seq2Seq& net, std::int64_t batch, std::int64_t source_width, const TranslateOptions& options = {});

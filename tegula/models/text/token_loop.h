@@ -10,13 +10,13 @@ namespace tegula::models::detail {
 
 using Prompts = std::vector<std::vector<std::int64_t>>;
 
-/// How wide a batch of prompts is made: few widths, so that few programs are compiled.
+/// The width to which a batch of prompts is padded: few widths, so that few programs are compiled.
 std::int64_t prompt_width(std::size_t longest);
 
 /// (B, 1 + width) i64: how long each prompt is, then its tokens, then zeros. Throws Error for a token outside of the vocabulary.
 Tensor packed(const Prompts& prompts, std::int64_t width, std::int64_t vocabulary);
 
-/// Chooses tokens by their scores in jit-ed functions, and remembers those that came where a penalty asks for them.
+/// Chooses tokens by their scores in jit-ed functions, and remembers earlier tokens if a penalty asks for them.
 class TokenChooser {
  public:
   TokenChooser(std::int64_t batch, std::int64_t vocabulary);
@@ -35,8 +35,8 @@ class TokenChooser {
   bool used_ = false;
 };
 
-/// Takes `next`, the first token of each sequence, and those that `step` gives for the tokens before, until all sequences ended or have options.max_new_tokens
-/// or `room` tokens.
+/// Takes `next`, the first token of each sequence, and the tokens that `step` gives for the ones before, until all sequences ended or have
+/// options.max_new_tokens or `room` tokens.
 std::vector<Generated> generate_tokens(std::vector<std::int64_t> next, std::int64_t room, const GenerateOptions& options,
                                        const std::function<std::vector<std::int64_t>(const std::vector<std::int64_t>&)>& step);
 

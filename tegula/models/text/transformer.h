@@ -10,7 +10,7 @@
 
 namespace tegula::models {
 
-/// Which matrices are one: none, the target's embedding and the scores', or the source's too (one vocabulary).
+/// The matrices that are one: none, the target's embedding and the scores', or the source's too (one vocabulary).
 enum class Tied : std::uint8_t { None, Target, All };
 
 struct TransformerOptions {
@@ -61,10 +61,10 @@ struct TranslateOptions {
   bool operator==(const TranslateOptions&) const = default;
 };
 
-/// Sources as one batch of (rows, width): each one `copies` times, and the last one again for those that are missing.
+/// Sources as one batch of (rows, width): each one `copies` times, and the last one again in place of missing ones.
 struct PaddedSources {
   Tensor tokens;  // (batch, width)
-  Tensor lengths;  // (batch * copies): each length so many times
+  Tensor lengths;  // (batch * copies): each length `copies` times
 };
 /// Throws Error for more sources than `batch`, an empty one, and one that is longer than `width`.
 PaddedSources pad_sources(const std::vector<std::vector<std::int64_t>>& sources, std::int64_t batch, std::int64_t width,

@@ -63,7 +63,7 @@ struct AttendedSequence {
   Tensor context, weights;
 };
 
-/// Which annotations a query sees; all, when nothing is given.
+/// The annotations that a query sees; all, when nothing is given.
 struct Attendable {
   Tensor lengths = {};  // (N) integers: how many of the S there are. Error when run and outside [0, S]
   Tensor mask = {};  // boolean, broadcasts to (N, M, S): false hides an annotation from a query
@@ -94,7 +94,7 @@ class GeneralAttention {
  public:
   GeneralAttention(std::int64_t query_size, std::int64_t key_size, DType dtype = f32, Line where = Line::current());
   AttendedSequence operator()(Arg queries, Arg keys, const Tensor& values = {}, const Attendable& seen = {}) const;
-  /// As AdditiveAttention's, (N, S, query_size).
+  /// The projected keys, as AdditiveAttention's: (N, S, query_size).
   Tensor project(Arg keys) const { return key_layer(keys); }
   AttendedSequence with_projected(Arg queries, Arg projected, Arg values, const Attendable& seen = {}) const;
   void visit(Visitor& visitor, const Path& path);

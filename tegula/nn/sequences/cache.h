@@ -53,7 +53,7 @@ class KeyValueCache {
   };
   [[nodiscard]] Beginning from_empty(Line where = Line::current());
 
-  /// How many columns are written: () i64.
+  /// The number of columns that are written: () i64.
   Tensor length(Line where = Line::current()) const { return length_.read(where); }
   /// Forgets everything, or everything after the first `length` tokens.
   void truncate(std::int64_t length = 0, Line where = Line::current());

@@ -18,7 +18,7 @@ struct RecurrentOptions {
   double dropout = 0;          // on each layer's output but the last one's, while training
   bool bidirectional = false;  // a second direction from the last step to the first; outputs beside each other
   Nonlinearity nonlinearity = Nonlinearity::Tanh;  // RNN
-  std::int64_t proj_size = 0;  // LSTM: h is projected to so many features (Sak et al., 2014); 0: it is not
+  std::int64_t proj_size = 0;  // LSTM: features that h is projected to (Sak et al., 2014); 0: h is not projected
   double cell_clip =
       0;  // LSTM: c stays in [-cell_clip, cell_clip] (Sak et al., 2014; cuDNN's clipping), beyond which no gradient goes back; 0: anywhere
   DType dtype = f32;

@@ -1,5 +1,5 @@
 #pragma once
-// What builders of several kinds share.
+// Functions that builders of several kinds share.
 
 #include "tegula/onnx/call.h"
 #include "tegula/onnx/operators.h"

@@ -1,4 +1,4 @@
-// Graphs within a node: If, Loop, Scan. What shapes and constants decide is decided when the graph is built; a Loop is written out.
+// Graphs within a node: If, Loop, Scan. Choices by shapes and constants are made when the graph is built; a Loop is written out.
 
 #include <limits>
 
@@ -60,7 +60,7 @@ Value known(Tensor x) {
   return out;
 }
 
-/// What the iterations gave, along a new axis; of none as the graph declares it.
+/// The iterations' results along a new axis; without an iteration as the graph declares it.
 Tensor stacked(const Call& call, const std::vector<Tensor>& items, const ValueType& declared) {
   if (!items.empty()) return stack(items, 0);
   Shape shape{0};

@@ -36,7 +36,7 @@ Pool pool_of(const Call& call) {
   return out;
 }
 
-/// How often each run of the pool comes in each row, its tokens next to each other or up to max_skip_count apart; weighted.
+/// Counts each run of the pool in each row, its tokens next to each other or up to max_skip_count apart; weighted.
 Results counted(const Call& call) {
   const Pool pool = pool_of(call);
   const Shape shape = call[0].shape();

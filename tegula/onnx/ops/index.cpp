@@ -17,8 +17,8 @@
 namespace tegula::onnx {
 namespace {
 
-/// Indices (…, k) of the first k axes of `sizes` as places in those axes flattened, with an offset for each of the leading `batches`. Where one is out of range the
-/// place is none, so that the lookup says so.
+/// Indices (…, k) of the first k axes of `sizes` as places in those axes flattened, with an offset for each of the leading `batches`. If one is out of range
+/// the place is none, so that the lookup says so.
 Tensor places(const Tensor& indices, const Shape& sizes, int batches) {
   const int k = static_cast<int>(indices.shape().back());
   std::int64_t stride = 1;

@@ -13,7 +13,7 @@
 namespace tegula::onnx {
 namespace {
 
-/// By the given statistics; with training_mode by those of the batch, and the running ones beside it.
+/// Normalises by the given statistics; with training_mode by those of the batch, and the running ones beside it.
 Results batch_normalized(const Call& call) {
   const Tensor x = call[0], weight = call[1], bias = call[2], mean_in = call[3], variance_in = call[4];
   const double eps = call.number("epsilon", 1e-5);

@@ -12,7 +12,7 @@
 namespace tegula::onnx {
 namespace {
 
-/// alpha * A B + beta * C, A and B transposed where asked for. What is 1 multiplies nothing.
+/// alpha * A B + beta * C, A and B transposed where asked for. A factor of 1 multiplies nothing.
 Results gemm(const Call& call) {
   const auto scaled = [](const Tensor& x, double factor) {
     if (factor == 1) return x;

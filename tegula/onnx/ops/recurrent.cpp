@@ -63,7 +63,7 @@ class Activations {
   std::vector<Function> functions_;
 };
 
-/// What one direction has.
+/// The weights of one direction.
 struct Weights {
   Tensor input, recurrent;  // (gates * H, I), (gates * H, H)
   Tensor input_bias, recurrent_bias;  // (gates * H)

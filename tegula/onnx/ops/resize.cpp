@@ -13,7 +13,7 @@
 namespace tegula::onnx {
 namespace {
 
-/// Where place `at` of the result lies in the input.
+/// The place in the input of place `at` of the result.
 double place_of(const Call& call, double at, std::int64_t in, const NewSize& to, const Resizing& how) {
   const auto width = static_cast<double>(in), wide = to.scale * width;
   if (how.places == "half_pixel") return (at + 0.5) / to.scale - 0.5;

@@ -53,7 +53,7 @@ Results dropped(Call& call) {
 
 Results identity(const Call& call) { return call.has(0) ? call.value(0) : Value(); }
 
-/// Of the second input the type alone matters.
+/// Converts the first input to the type of the second, whose values do not matter.
 Results cast_like(const Call& call) {
   Value out = converted(call, call.value(0), type_of(call.value(1)), call.flag("saturate", true));
   out.known = call.value(0).known;

@@ -6,7 +6,7 @@
 
 namespace tegula::onnx {
 
-/// What a node says of its windows, an entry for each spatial axis. Negative pads take elements away.
+/// A node's windows, an entry for each spatial axis. Negative pads take elements away.
 struct NodeWindow {
   Dims size, stride, dilation, low, high;
 
@@ -26,7 +26,7 @@ Dims per_axis(const Call& call, std::string_view attribute, int axes, std::int64
 
 /// x (N, C, spatial…) with `value` around it, or without what negative pads take away.
 Tensor padded(const Tensor& x, const NodeWindow& window, const PadOptions& options = {});
-/// How many windows there are along an axis; with `ceil` the last may reach outside, but not begin there.
+/// The number of windows along an axis; with `ceil` the last may reach outside, but not begin there.
 std::int64_t positions(const NodeWindow& window, int axis, std::int64_t size, bool ceil);
 
 }  // namespace tegula::onnx

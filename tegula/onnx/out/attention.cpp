@@ -28,7 +28,7 @@ void write_composed(Site& site) {
   site.give(GraphWriter(site.out(), std::move(traces), std::move(leaves)).write());
 }
 
-/// Whether the softmax's sum is read, as a gradient does.
+/// Returns true if the softmax's sum is read, as a gradient does.
 bool wants_sums(Site& site) {
   const auto& nodes = site.graph().traces()[0]->nodes;
   for (std::size_t i = static_cast<std::size_t>(site.index()); i < nodes.size(); ++i) {

@@ -90,7 +90,7 @@ bool takes(const Counterpart& one, DType dtype, std::int64_t opset) {
   return (one.dtypes & kind) != 0;
 }
 
-/// Whether the dtype is one that operators with attributes take in all operator sets, and these, which are f32, say it exactly.
+/// Returns true if operators with attributes take the dtype in all operator sets, and their attributes, which are f32, say the number exactly.
 bool is_plain(Site& site, double attribute = 0) {
   const DType dtype = site.result().dtype;
   return (dtype == f32 || dtype == f16 || dtype == f64) && fits_attribute(dtype, attribute);
@@ -187,7 +187,7 @@ void where_or_zero(Site& site) {
   site.give_elementwise(site.add("Where", {site.loose(0), kKept ? x : zero, kKept ? zero : x}));
 }
 
-/// With the sign of the divisor; 0 where that is 0.
+/// Writes a remainder with the sign of the divisor; 0 where that is 0.
 void remainder(Site& site) {
   const auto divisor = site.number(1);
   if (!site.numbers_fit() || is_float(site.result().dtype) || !divisor || divisor->real() == 0) return write_formula(site);

@@ -193,7 +193,7 @@ class Formula {
     const std::string y = out().add("BitShift", {a, b}, {attribute("direction", std::string(direction))});
     return is_signed ? out().cast(y, dtype) : y;
   }
-  /// Of a negative number the bits that come in are ones: those of its complement are zeros.
+  /// Shifts to the right. The bits that come into a negative number are ones: those of its complement are zeros.
   std::string shifted_right(const Instruction& one) {
     const DType dtype = one.type.dtype;
     const std::string x = operand(one, 0), by = operand(one, 1);

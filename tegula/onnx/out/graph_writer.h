@@ -10,7 +10,7 @@
 
 namespace tegula::onnx {
 
-/// Writes one graph, which is given as it is in every trace (out/sizes.h): the graphs differ in sizes alone.
+/// Writes one graph, given in the form of every trace (out/sizes.h): the graphs differ in sizes alone.
 class GraphWriter {
  public:
   using Traces = std::vector<const formats::StoredGraph*>;
@@ -30,9 +30,9 @@ class GraphWriter {
   /// The values of the file's constants, for graphs within this one.
   const std::vector<std::string>& constants() const { return leaves_.constants; }
   const formats::StoredNode& node(int i, std::size_t trace = 0) const { return traces_[trace]->nodes[static_cast<std::size_t>(i)]; }
-  /// How many nodes and results read node i.
+  /// The number of nodes and results that read node i.
   int uses(int i) const { return uses_[static_cast<std::size_t>(i)]; }
-  /// Whether anything that is written reads this result of node i.
+  /// Returns true if anything that is written reads this result of node i.
   bool is_read(int i, std::size_t result) const;
   Sizes sizes(int i, std::size_t result = 0) const;
   /// The value of node i.

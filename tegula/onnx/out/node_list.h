@@ -22,7 +22,7 @@ Attribute attribute(std::string name, Graph graph);
 
 class NodeList;
 
-/// What the graphs of one file share.
+/// The facts that the graphs of one file share.
 struct Sheet {
   std::int64_t opset = 0;
   OpenSizes open;
@@ -47,7 +47,7 @@ class NodeList {
   explicit NodeList(Sheet& sheet) : sheet_(sheet) {}
   Sheet& sheet() { return sheet_; }
   std::int64_t opset() const { return sheet_.opset; }
-  /// Where the nodes to come are from: "Linear/matmul".
+  /// Sets the origin of the nodes to come: "Linear/matmul".
   void set_path(std::string path) { path_ = std::move(path); }
 
   /// A node with one result, which it returns.
@@ -56,7 +56,7 @@ class NodeList {
                                        std::size_t results);
 
   std::string constant(const HostArray& array) { return constant(array, type_of(array.dtype)); }
-  /// Of a type that the array holds: integers of 4 bits in i8 or u8.
+  /// A constant of a type that the array holds: integers of 4 bits in i8 or u8.
   std::string constant(const HostArray& array, Type type);
   /// The array of a constant, or null for another value.
   std::shared_ptr<const StoredArray> constant_of(const std::string& value) const;

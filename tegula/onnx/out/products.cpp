@@ -89,7 +89,7 @@ void weight_gradient(Site& site) {
   std::string y = site.add("Conv", {out.transpose(window.padded(site, site.in(0), 0, -1), order), out.transpose(site.in(1), order)},
                            window.attributes());
   y = out.transpose(y, order);
-  // What a stride leaves over at the end would be further taps.
+  // Elements that a stride leaves over at the end would be further taps.
   Integers starts, ends, axes;
   for (int axis = 2; axis < site.rank(); ++axis) { starts.push_back(0), ends.push_back(site.result().shape[axis]), axes.push_back(axis); }
   site.give(site.add("Slice", {y, out.integers(starts), out.integers(ends), out.integers(axes)}));
@@ -125,7 +125,7 @@ void pool(Site& site, const char* type, std::vector<Attribute> more, double outs
   site.give(std::move(results));
 }
 
-/// Places in the plane of a channel, of those in the whole tensor. Where pads were made before (WindowOf::padded), that is the padded one.
+/// Places in the plane of a channel, from those in the whole tensor. If pads were made before (WindowOf::padded), the plane is the padded one.
 void max_pool_indices(Site& site) {
   NodeList& out = site.out();
   const Described d = site.described();
@@ -155,7 +155,7 @@ void avg_pool(Site& site) {
   const Described d = site.described();
   const bool counts = d.flag("counts_padding");
   if (counts || WindowOf(d).fits(0)) return pool(site, "AveragePool", {attribute("count_include_pad", std::int64_t{counts})}, 0);
-  // Pads that are made before count. So the mean with them is divided by the share of the window that is inside; a window without one has the mean 0.
+  // Pads that are made before count. The mean with them is divided by the share of the window that is inside; a window without one has the mean 0.
   NodeList& out = site.out();
   const DType dtype = site.result().dtype;
   Sizes plane = site.input_sizes(0);

@@ -6,7 +6,7 @@
 namespace tegula::onnx {
 namespace {
 
-/// Of types that operators on rows take in all operator sets: others are computed in a wider one.
+/// Returns a type that operators on rows take in all operator sets: others are computed in a wider one.
 DType wide(DType dtype) {
   if (dtype == f64 || dtype == i64 || dtype == u64) return dtype;
   return is_float(dtype) ? f32 : is_unsigned(dtype) && size_of(dtype) == 4 ? u32 : i32;
@@ -15,7 +15,7 @@ DType wide(DType dtype) {
 void reduce_by(Site& site, const char* type) {
   const auto axes = site.described().integers("axes");
   const DType has = site.input(0).dtype, to = site.result().dtype;
-  // Of no booleans at all, "any" is the least number of the type: of u8 that is false.
+  // "any" of no booleans at all is the least number of the type: of u8 that is false.
   const DType computed = has == f16 && to == f16 ? f16 : has == boolean ? u8 : wide(has);
   std::string x = site.in(0);
   if (has != computed) x = site.out().cast(x, computed);

@@ -15,7 +15,7 @@ std::optional<Size> OpenSizes::common(std::span<const std::int64_t> values) cons
   for (std::size_t axis = 0; axis < count(); ++axis)
     if (values[axis + 1] != values[0]) out.of |= 1u << axis;
   if (!out.is_constant()) {
-    // Of the first axis that it depends on: the others' product times the factor is what one more of it adds.
+    // The factor is that of the first axis that it depends on: the others' product times the factor is what one more of it adds.
     std::size_t chosen = 0;
     while (!(out.of >> chosen & 1)) ++chosen;
     std::int64_t others = 1, all = 1;

@@ -1,5 +1,6 @@
 #pragma once
-// Sizes that may depend on axes which a file leaves open. A function is traced once for each open axis and twice more; a size is what the sizes in all traces have in common.
+// Sizes that may depend on axes which a file leaves open. A function is traced once for each open axis and twice more; a size is the formula that fits all
+// traces.
 
 #include <cstdint>
 #include <optional>
@@ -20,13 +21,13 @@ struct Size {
 };
 using Sizes = std::vector<Size>;
 
-/// What the open axes measure in each trace: first all of them as the first trace has them, then each alone in another size, and last all in a third one.
+/// The sizes of the open axes in each trace: first all of them as the first trace has them, then each alone in another size, and last all in a third one.
 class OpenSizes {
  public:
   /// `first`: of each open axis.
   explicit OpenSizes(std::vector<std::int64_t> first = {}) : first_(std::move(first)) {}
   std::size_t count() const { return first_.size(); }
-  /// How many traces there are: one where no axis is open.
+  /// The number of traces: one where no axis is open.
   std::size_t traces() const { return first_.empty() ? 1 : first_.size() + 2; }
   std::int64_t size(std::size_t axis, std::size_t trace) const {
     if (trace == first_.size() + 1) return first_[axis] + 3;

@@ -1,5 +1,5 @@
 #pragma once
-// How ops are written: a line for each in the tables, by kind.
+// Writers of ops: a line for each in the tables, by kind.
 
 #include <map>
 #include <span>
@@ -68,7 +68,7 @@ class Site {
   }
   void give(std::string value) { graph_.give(node_, {std::move(value)}); }
   void give(std::vector<std::string> values) { graph_.give(node_, std::move(values)); }
-  /// Whether all numbers among the operands are numbers of their dtype: ops compute in wider ones (-1 beside u8).
+  /// Returns true if all numbers among the operands are numbers of their dtype: ops compute in wider ones (-1 beside u8).
   bool numbers_fit() const;
   /// The result of an elementwise node over loose inputs; `reads`: bit i is input i, where the value is not made of all of them.
   void give_elementwise(std::string value, std::uint64_t reads = ~std::uint64_t{0});
@@ -102,7 +102,7 @@ WordList normalization_words();
 WordList attention_words();
 WordList loop_words();
 
-/// Whether a number of the dtype may be an attribute, which is f32: of f64 only one that f32 has.
+/// Returns true if a number of the dtype may be an attribute, which is f32: of f64 only one that f32 has.
 bool fits_attribute(DType dtype, double number);
 
 /// BatchNormalization, LayerNormalization, InstanceNormalization, GroupNormalization, Gemm, or a Conv with a bias in place of the last op of their formula.

@@ -12,7 +12,7 @@ Tensor operator<=(Arg a, Arg b);
 Tensor operator>(Arg a, Arg b);
 Tensor operator>=(Arg a, Arg b);
 
-/// How far apart isclose lets two values be: |a - b| <= absolute + relative * |b|.
+/// The distance up to which isclose takes two values as equal: |a - b| <= absolute + relative * |b|.
 struct Closeness {
   double relative = 1e-5;
   double absolute = 1e-8;

@@ -74,7 +74,7 @@ template <class F, int I>
 inline constexpr bool kDeclared =
     !std::is_void_v<decltype(declared<F, I>(std::array<double, static_cast<std::size_t>(arity<F>())>{}, 0.0))>;
 
-/// How many of F's operands may have a gradient.
+/// The number of F's operands that may have a gradient.
 template <class F>
 constexpr int differentiable_inputs() {
   constexpr auto kind = F::info.operands;
@@ -133,7 +133,7 @@ struct Emitted {
 };
 /// The word that the formula is, of its inputs in their order; nothing if there are several, or none.
 std::optional<tile::Word> single_word(const Emitted& formula);
-/// Which inputs the emitted words really use, as a mask.
+/// The inputs that the emitted words really use, as a mask.
 std::uint32_t used_inputs(const Emitted& formula);
 /// True if the result is 0 where the last input is, for all values of the others: it is only selected, and multiplied by constants of the formula.
 bool keeps_zeros(const Emitted& formula);
@@ -245,7 +245,7 @@ class ElementwiseGradient final : public ElementwiseOp {
     return out;
   }
 
-  /// Which of (x…, y, dy) the derivative uses, as a mask.
+  /// The arguments among (x…, y, dy) that the derivative uses, as a mask.
   static std::uint32_t used() {
     static const std::uint32_t mask = formula::used_inputs(emitted());
     return mask;

@@ -32,7 +32,7 @@ QuantizedInt4 quantize_int4(Arg x, const Int4Options& options = {});
 Tensor dequantize_int4(const QuantizedInt4& x, Line where = Line::current());
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> int4_cases();
 
 }  // namespace tegula

@@ -22,7 +22,7 @@ Tensor box_area(Arg boxes);
 /// boxes (…, 4), cut off at the edges of a picture of that height and width.
 Tensor clip_boxes(Arg boxes, double height, double width);
 
-/// How alike two boxes are: 1 when they are equal.
+/// The measure of likeness of two boxes: 1 when they are equal.
 enum class BoxOverlap : std::uint8_t {
   Iou,  // intersection over union, in [0, 1]; 0 where both are empty
   Generalized,  // less the share of the box around both that neither covers (Rezatofighi et al., 2019), in [-1, 1]
@@ -72,7 +72,7 @@ struct KeptBoxes {
 KeptBoxes nms(Arg boxes, Arg scores, const NmsOptions& options = {});
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> box_cases();
 
 }  // namespace tegula

@@ -34,7 +34,7 @@ struct AffineGridOptions {
 Tensor affine_grid(Arg theta, const Shape& size, const AffineGridOptions& options = {});
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> grid_sample_cases();
 
 }  // namespace tegula

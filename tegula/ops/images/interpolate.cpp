@@ -31,7 +31,7 @@ Tensor tent(const Tensor& distance) { return relu(1 - abs(distance)); }
 
 using ops::cubic;
 
-/// How one axis is resized: the matrix of (outputs, inputs) is a formula of both positions, so its transposed one is too. All of it is a graph over
+/// The resizing of one axis: the matrix of (outputs, inputs) is a formula of both positions, so its transposed one is too. All of it is a graph over
 /// positions, in f64, which a jit-ed function computes once.
 class AxisResize {
  public:
@@ -45,7 +45,7 @@ class AxisResize {
     const double ratio = static_cast<double>(in) / static_cast<double>(out);
     if (corners_) scale_ = out > 1 ? static_cast<double>(in - 1) / static_cast<double>(out - 1) : 0;
     else scale_ = factor > 0 ? 1 / factor : ratio;
-    // As in PyTorch, a size that stays is left as it is, whatever the factor.
+    // A size that stays is left as it is, whatever the factor, as in PyTorch.
     if (out == in && (mode_ == Interpolation::Linear || antialias_)) scale_ = ratio;
   }
 
@@ -104,7 +104,7 @@ class AxisResize {
     return minimum(is_exact() ? floor(twice * in / (2 * out)) : floor(twice * (scale_ / 2)), in - 1);
   }
 
-  /// How far from its source the filter reaches.
+  /// The distance from its source that the filter reaches.
   double reach() const { return (mode_ == Interpolation::Cubic ? 2 : 1) * (antialias_ ? std::max(scale_, 1.0) : 1.0); }
 
   /// The matrix's elements at positions o and j, which broadcast.

@@ -47,7 +47,7 @@ struct InterpolateOptions {
 Tensor interpolate(Arg x, const InterpolateOptions& options);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> interpolate_cases();
 
 }  // namespace tegula

@@ -34,7 +34,7 @@ struct RoiPoolOptions {
 Tensor roi_pool(Arg x, Arg boxes, Arg images, const RoiPoolOptions& options = {});
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> region_cases();
 
 }  // namespace tegula

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kMostSpatial = kMaxRank - 2;
 
-/// How many axes are spatial: as the options say, or as many as one of the arguments has numbers, or two.
+/// The number of spatial axes: as the options say, or as many as one of the arguments has numbers, or two.
 int spatial_axes(std::string_view op, const UnfoldOptions& options, std::initializer_list<PerAxis> given, const Line& where) {
   int axes = options.axes;
   for (const PerAxis& one : given)
@@ -33,7 +33,7 @@ Window window_of(std::string_view op, const Dims& input, const PerAxis& window, 
   return make_window(input, window.expand(axes, 1, op, "window", where), options.stride, options.padding, options.dilation, op, where);
 }
 
-/// How many windows there are along each axis; throws where none fits.
+/// The number of windows along each axis; throws if none fits.
 Dims positions_of(std::string_view op, const Dims& input, const Window& window, const Line& where) {
   Dims positions;
   std::int64_t count = 1;

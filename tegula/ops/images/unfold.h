@@ -27,7 +27,7 @@ Tensor pixel_shuffle(Arg x, std::int64_t r);
 Tensor pixel_unshuffle(Arg x, std::int64_t r);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> unfold_cases();
 
 }  // namespace tegula

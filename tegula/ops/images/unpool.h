@@ -34,11 +34,11 @@ struct ContrastNormOptions {
   double least = 1e-4;  // the divisor is at least this, so that rounding in a plain picture is not made large
 };
 /// x (N, C, H, W): v = x - the Gaussian mean over the window and the channels, and v / max(σ, mean of σ, least) with σ² the same mean of v² (Jarrett et al., "What is the best
-/// multi-stage architecture for object recognition?", 2009, section 2.1). At the edges the window is what lies inside. Float dtypes; gradients.
+/// multi-stage architecture for object recognition?", 2009, section 2.1). At the edges the window is its part inside. Float dtypes; gradients.
 Tensor local_contrast_norm(Arg x, const ContrastNormOptions& options = {});
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> unpool_cases();
 
 }  // namespace tegula

@@ -5,7 +5,7 @@
 
 namespace tegula::ops {
 
-/// Of a (…, m, n) in f32 or f64.
+/// The LU factors of a (…, m, n) in f32 or f64.
 LUFactors factors_of(const Tensor& a, const Line& where);
 /// x with a x = b, or aᵀ x = b.
 Tensor by_factors(const Tensor& packed, const Tensor& order, const Tensor& b, bool transposed);

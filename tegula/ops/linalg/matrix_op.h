@@ -10,7 +10,8 @@
 namespace tegula::ops {
 
 /// Inputs and results as runtime/matrix_routine.h says, with any axes in front: a matrix by columns is a tensor (…, columns, rows), its transpose.
-/// `transposed` of an LU: a and lu by rows; `full` of Cholesky: zeros above the diagonal. Where a device does not take these, the op is spelled out in the other form.
+/// `transposed` of an LU: a and lu by rows; `full` of Cholesky: zeros above the diagonal. If a device does not take these, the op is spelled out in the other
+/// form.
 class MatrixOp final : public LibraryOp, public ByHost {
  public:
   using Form = runtime::MatrixRoutine;

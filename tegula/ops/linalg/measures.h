@@ -1,5 +1,5 @@
 #pragma once
-// What is composed of products, systems and singular values. The last two axes are rows and columns, axes in front are a batch.
+// Measures composed of products, systems and singular values. The last two axes are rows and columns, axes in front are a batch.
 
 #include <optional>
 
@@ -34,7 +34,7 @@ struct RankOptions {
   std::optional<double> tolerance =
       std::nullopt;  // relative to the greatest singular value; by default max(m, n) times the dtype's epsilon
 };
-/// How many singular values lie above the tolerance (…), i64.
+/// The number of singular values above the tolerance (…), i64.
 Tensor matrix_rank(Arg a, const RankOptions& options = {});
 /// The Moore-Penrose inverse (…, n, m), by svd: singular values up to the tolerance count as 0. The gradient is that of svd.
 Tensor pinv(Arg a, const RankOptions& options = {});

@@ -10,7 +10,7 @@
 
 namespace tegula::ops {
 
-/// True if a routine (QR, SVD) over so many matrices of these extents is sooner done by tiles on this device.
+/// True if tiles do a routine (QR, SVD) over this many matrices of these extents sooner on this device.
 bool suits_tiles(const runtime::Device& device, const runtime::MatrixRoutine& routine);
 
 /// The results of that routine (MatrixOp): a (…, n, m) by columns, f32 or f64, at most 64 by 64.

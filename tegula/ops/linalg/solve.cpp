@@ -75,7 +75,7 @@ Tensor checked_solution(std::string_view name, const Tensor& a, const Tensor& b,
   return ops::not_singular(name, solved(a, lu, b, false, where), lu.packed, where);
 }
 
-/// By factors in f32, or of a rounded to f16: a correction multiplies the error by about their rounding error times the condition.
+/// The solution by factors in f32, or of a rounded to f16: a correction multiplies the error by about their rounding error times the condition.
 Tensor refined(const ops::System& system, Refine refine, const Line& where) {
   constexpr std::int64_t kCorrections = 30;
   const DType own = system.a.dtype();

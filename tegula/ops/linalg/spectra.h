@@ -30,9 +30,9 @@ EigenFactors eigh(Arg a);
 EigenFactors eigh(Arg a, Arg b);
 Tensor eigvalsh(Arg a);
 
-/// Any a (…, n, n). There is no complex dtype: values (…, n, 2) and vectors (…, n, n, 2) are pairs of real and imaginary parts in a last axis, vectors as columns: column
-/// j, vectors[…, :, j, :], of norm 1, belongs to value j; conjugate pairs stand side by side. The order is the library's. The gradient asks for distinct values; of a
-/// defective matrix it is inf or NaN.
+/// Any a (…, n, n). No complex dtype exists: values (…, n, 2) and vectors (…, n, n, 2) are pairs of real and imaginary parts in a last axis, vectors as
+/// columns: column j, vectors[…, :, j, :], of norm 1, belongs to value j; conjugate pairs stand side by side. The order is the library's. The gradient asks for
+/// distinct values; of a defective matrix it is inf or NaN.
 EigenFactors eig(Arg a);
 /// The values (…, n, 2) alone.
 Tensor eigvals(Arg a);

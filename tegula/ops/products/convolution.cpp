@@ -134,7 +134,7 @@ class ConvolutionOp final : public LibraryOp, public InTiles {
   }
 
  private:
-  /// As the device would rather have it.
+  /// Returns the device's best form of the convolution, or nothing if it has none.
   static std::optional<runtime::Convolution> best(const runtime::Device& device, const runtime::Convolution& asked) {
     const std::vector<runtime::Candidate> ways = device.candidates(asked);
     if (ways.empty()) return std::nullopt;

@@ -46,7 +46,7 @@ Tensor conv_transpose3d(Arg x, Arg weight, const ConvolutionTransposeOptions& op
 Tensor conv_transpose3d(Arg x, Arg weight, Arg bias, const ConvolutionTransposeOptions& options = {});
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> convolution_cases();
 
 }  // namespace tegula

@@ -10,7 +10,7 @@
 namespace tegula {
 
 enum class ConvolutionAlgorithm : std::uint8_t {
-  Direct,        // the sum for each output element as it is written down; every operand comes from memory
+  Direct,        // the sum for each output element by its definition; every operand comes from memory
   Tiled,         // a block of weights times a block of inputs for each tap of the window: loaded values are used many times
   Unrolled,      // im2col: the windows of one image become the columns of a matrix, then a matrix product; one buffer serves all images
   ImplicitGemm,  // the same product over the whole batch at once, the matrix never in memory: its elements are addressed where they lie
@@ -24,15 +24,15 @@ std::string_view name(ConvolutionAlgorithm algorithm);
 
 /// True if the algorithm takes a weight (O, I, KH, KW) with these options.
 bool takes_convolution(ConvolutionAlgorithm algorithm, const Shape& weight, const ConvolutionOptions& options = {});
-/// As conv2d without bias, by this algorithm; options.groups is 1. The gradients of the first four are conv2d's, those of the transforms are transforms. Throws Error where
-/// the algorithm does not take it.
+/// conv2d without bias, by this algorithm; options.groups is 1. The gradients of the first four are conv2d's, those of the transforms are transforms. Throws
+/// Error where the algorithm does not take it.
 Tensor conv2d_with(ConvolutionAlgorithm algorithm, Arg x, Arg weight, const ConvolutionOptions& options = {});
 
-/// How many times larger than the image its unrolled matrix is: window elements * outputs / inputs of one channel.
+/// The ratio of the size of the image's unrolled matrix to the image's own: window elements * outputs / inputs of one channel.
 /// x (…, H, W), weight (O, I, KH, KW).
 double expansion_ratio(const Shape& x, const Shape& weight, const Shape& y);
 
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> convolution_ladder_cases();
 
 }  // namespace tegula

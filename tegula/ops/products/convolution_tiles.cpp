@@ -123,11 +123,11 @@ class ConvolutionTilesOp final : public KernelOp {
   std::int64_t pixels() const { return tile_.images * tile_.rows * tile_.columns; }
   std::int64_t taps() const { return window_.size[0] * window_.size[1]; }
   bool is_padded(int axis) const { return window_.low[axis] > 0; }
-  /// Whether an image's row may be seen through taps that are no row of the result.
+  /// Returns true if taps may see an image's row that is no row of the result.
   bool turns(int axis) const {
     return window_.size[axis] > 1 || window_.stride[axis] > 1 || window_.low[axis] > 0 || window_.high[axis] > 0;
   }
-  /// Whether windows may go beyond the images' ends.
+  /// Returns true if windows may go beyond the images' ends.
   bool is_beyond(int axis) const { return window_.low[axis] > 0 || window_.high[axis] > 0; }
 
   /// The step's tap, and the first of its terms: both follow from the step, so that its tiles can be asked for ahead.
@@ -136,7 +136,7 @@ class ConvolutionTilesOp final : public KernelOp {
     if (chunks == 1) return {step, 0};
     return {step / chunks, step % chunks * tile_.terms};
   }
-  /// Which block of channels, and of columns, rows and images, beside each other in this order.
+  /// The numbers of the blocks of channels, and of columns, rows and images, beside each other in this order.
   struct Instance {
     Tile channels, columns, rows, images, rest;
   };
@@ -184,7 +184,7 @@ class ConvolutionTilesOp final : public KernelOp {
     k.launch({instances(O, of_y), 1, 1}, operations(of_y, of_w));
   }
 
-  /// What the epilogue makes of the sums (pixels, O).
+  /// Returns the epilogue's value of the sums (pixels, O).
   Tile followed(TypedLaunch& k, const Tile& sums, const Tile& o, const Tile& channels, const Block& result) const {
     int input = 2;
     return made_of(epilogue_, sums, [&](Expression::Source source) -> Tile {
@@ -299,7 +299,7 @@ class ConvolutionTilesOp final : public KernelOp {
     store(y + place, total, at < length);
     k.launch({blocks_of(size, block), 1, 1}, static_cast<double>(parts * size));
   }
-  /// Whether the weight's gradient lies in rows of taps, a row for each channel.
+  /// Returns true if the weight's gradient lies in rows of taps, a row for each channel.
   bool of_taps(const KernelContext& context) const { return context.output().strides[3] != 1 && taps() > 1; }
   static double operations(const Sizes& y, const Sizes& w) {
     return 2.0 * static_cast<double>(y[0] * y[1] * y[2]) * static_cast<double>(w[0] * w[1] * w[2] * w[3]);

@@ -12,19 +12,20 @@
 
 namespace tegula::ops {
 
-/// Sums of a program instance: a block of pixels of some images, by channels; the pixels' number is a power of two, and so are its factors. Of weights' gradients:
+/// Sums of a program instance: a block of pixels of some images, by channels; the pixels' number is a power of two, and so are its factors. For weights'
+/// gradients:
 /// channels of the gradient by those of the images, and `images`, `rows` and `columns` are terms.
 struct ConvolutionTile {
   std::int64_t images = 1, rows = 8, columns = 16, channels = 128;
   std::int64_t terms = 64;  // of an iteration; of weights' gradients the images' channels
-  std::int64_t splits = 1;  // of weights' gradients: sums of so many parts of the pixels, which are added in their order
+  std::int64_t splits = 1;  // of weights' gradients: parts of the pixels, each with a sum, which are added in their order
   int stages = 0;  // of the loop; 0: the generator decides
   std::optional<bool> specialize = {};  // the loop's warp_specialize
   bool operator==(const ConvolutionTile&) const = default;
 };
 
-/// Whether these programs do it: two spatial axes, f16 or bf16, one group, channels that are multiples of 8; of images' gradients a dilation of 1 along axes that
-/// have a stride.
+/// Returns true if these programs do it: two spatial axes, f16 or bf16, one group, channels that are multiples of 8; for images' gradients a dilation of 1
+/// along axes that have a stride.
 bool describes_convolution_tiles(runtime::ConvolutionPass pass, const Window& window, std::int64_t groups, DType dtype, const Shape& x,
                                  const Shape& weight);
 /// The tile for these sizes: as few pixels as possible beyond the images, tiles of 128 x 128 where there are enough for all multiprocessors, else smaller ones.
@@ -41,9 +42,9 @@ std::vector<TileWay> convolution_ways(const runtime::Convolution& call, const Wi
                                       std::int64_t instances);
 
 /// The sum of the pass over (a, b), as the convolution's LibraryOp has it: Forward (x, w) -> y, BackwardData (y, w) -> x, BackwardWeight (x, y) -> w; shapes are
-/// (N, C, spatial…) and (O, I, window…), `shape` is the result's. Sums are f32. Of Forward `epilogue` makes the result of each sum; `read` are its vectors by
-/// channel and tensors of the result's shape, in their order. Of weights' gradients a block that goes beyond the images has terms of zeros times elements near the
-/// images' ends: where these are infinite or NaN, a tap may be NaN that does not see them.
+/// (N, C, spatial…) and (O, I, window…), `shape` is the result's. Sums are f32. In Forward `epilogue` makes the result of each sum; `read` are its vectors by
+/// channel and tensors of the result's shape, in their order. In weights' gradients a block that goes beyond the images has terms of zeros times elements near
+/// the images' ends: where these are infinite or NaN, a tap may be NaN that does not see them.
 Tensor convolution_tiles(runtime::ConvolutionPass pass, const Window& window, const Tensor& a, const Tensor& b, const Shape& shape,
                          const ConvolutionTile& tile, const runtime::Expression& epilogue = {}, std::span<const Tensor> read = {});
 

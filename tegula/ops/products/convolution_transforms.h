@@ -11,7 +11,8 @@ Tensor winograd(const ConvolutionProblem& problem, const Line& where);
 /// True if the window is one of those.
 bool suits_winograd(const Window& window);
 
-/// By the Fourier transform (Mathieu, Henaff and LeCun, 2013): a product over the channels for each frequency. Any window; the larger it is the more is saved.
+/// The convolution by the Fourier transform (Mathieu, Henaff and LeCun, 2013): a product over the channels for each frequency. Any window; larger ones save
+/// more.
 Tensor by_fourier(const ConvolutionProblem& problem, const Line& where);
 
 }  // namespace tegula::ops

@@ -1,4 +1,4 @@
-// Which tiles a convolution in the tile language has, and where it stands for a library's.
+// Chooses the tiles that a convolution in the tile language has, and the shapes for which it stands for a library's.
 
 #include <algorithm>
 #include <array>
@@ -61,8 +61,8 @@ namespace {
 
 constexpr std::int64_t kInstancesOfProcessor = 4;  // that `instances` counts (simt/card.cpp)
 
-/// How many parts of so many steps take least, of so many blocks of sums: two instances are on a multiprocessor at a time. `step`: operations of one, in 10^6;
-/// `bytes`: of both operands.
+/// Returns the number of parts in which so many steps take least, for so many blocks of sums: two instances are on a multiprocessor at a time. `step`:
+/// operations of one, in 10^6; `bytes`: of both operands.
 std::int64_t parts_of(std::int64_t blocks, std::int64_t steps, std::int64_t sums, double step, double bytes, std::int64_t instances) {
   constexpr double kOperations = 4.6;  // of a multiprocessor, 10^6 in a microsecond (H200)
   // Microseconds of a step in any case, one instance or two: of 64 x 64 sums, 3 x 3 taps, a step took 0.87 with one and 0.96 with two to a multiprocessor.

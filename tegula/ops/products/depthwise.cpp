@@ -53,7 +53,7 @@ class DepthwiseOp final : public KernelOp {
     auto at = output * window_.stride[i] + (q * window_.dilation[i] - window_.low[i]);
     return {at, at >= 0 && at < input_size};
   }
-  /// Which output looks from there at this input.
+  /// Returns the output that looks from there at this input.
   Place output_place(int i, const Tile& input, const Tile& q, const Tile& output_size) const {
     auto reach = input + window_.low[i] - q * window_.dilation[i];
     const std::int64_t stride = window_.stride[i];

@@ -18,7 +18,7 @@ Tensor einsum(std::string_view equation, std::initializer_list<Arg> operands);
 Tensor einsum(std::string_view equation, const std::vector<Tensor>& operands, Line where = Line::current());
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> einsum_cases();
 
 }  // namespace tegula

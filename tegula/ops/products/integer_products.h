@@ -13,7 +13,7 @@ Tensor matmul_integer(Arg a, Arg b);
 Tensor conv_integer(Arg x, Arg weight, const ConvolutionOptions& options = {});
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> integer_product_cases();
 
 }  // namespace tegula

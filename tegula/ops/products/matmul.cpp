@@ -147,7 +147,7 @@ std::vector<Tensor> MatmulOp::gradient(const Node& y, const Tensor& dy, const st
   return out;
 }
 
-// As it is written.
+// Returns the product as its definition has it.
 Tensor sum_of_products(const Tensor& a, const Tensor& b, const Line& where) {
   Shape left = a.shape(), right = b.shape();
   left.push_back(1);  // (batch…, M, K, 1)

@@ -32,7 +32,7 @@ struct AddmmOptions {
 Tensor addmm(Arg input, Arg a, Arg b, const AddmmOptions& options = {});
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> matmul_cases();
 
 }  // namespace tegula

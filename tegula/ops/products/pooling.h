@@ -53,7 +53,7 @@ Tensor global_avg_pool(Arg x, AxisOrder layout);
 Tensor global_max_pool(Arg x, AxisOrder layout);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> pooling_cases();
 
 }  // namespace tegula

@@ -24,7 +24,7 @@ namespace {
 using runtime::Pooling;
 using runtime::PoolingKind;
 
-/// As runtime::Pooling says; of the maximum, forward, the taps are the second result.
+/// The pooling that runtime::Pooling describes; the second result of the maximum, forward, is the taps.
 class PoolingOp final : public LibraryOp, public InTiles {
  public:
   PoolingOp(PoolingKind kind, bool backward, const Window& window) : kind_(kind), backward_(backward), window_(window) {}
@@ -84,7 +84,7 @@ class PoolingOp final : public LibraryOp, public InTiles {
     if (slice.dtype == u8 || (searches && which != 1) || !runs_are_aligned(slice, kAlignment)) return false;
     return with_room_between_images(slice.layout) || with_room_between_pixels(slice.layout);
   }
-  // As the convolutions around it want their activations.
+  // Activations lie as the convolutions around want them.
   std::uint32_t channels_last(runtime::Device& device, std::span<const Layout> inputs, const Shape& output, DType dtype) const override {
     const Shape& x = backward_ ? output : inputs[0].shape;
     Shape weight = Dims::filled(x.rank(), 1);

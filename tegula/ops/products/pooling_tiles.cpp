@@ -17,7 +17,7 @@ using tile::Tile;
 using Mask = TileRows::Mask;
 using Operand = KernelContext::Operand;
 
-/// Taps of a window that are written out, and those where each element is read alone: a thread has many then. Those of a larger window are walked over.
+/// Taps of a window that are written out, and those where each element is read alone: a thread has many then. Taps of a larger window are walked over.
 constexpr std::int64_t kTapsWrittenOut = 64, kTapsOfSingles = 4;
 constexpr std::int64_t kLine = 4;  // elements that are read at a time, at least
 class PoolingTilesOp final : public KernelOp {
@@ -39,7 +39,7 @@ class PoolingTilesOp final : public KernelOp {
  private:
   bool has_taps() const { return Pooling{.kind = kind_, .window = window_.size}.has_taps(); }
   int axes() const { return window_.axes(); }
-  /// Whether neighbours in memory see neighbours, several at a time.
+  /// Returns true if neighbours in memory see neighbours, several at a time.
   bool reads_lines(const Operand& result) const {
     for (int axis = 1; axis < result.shape.rank(); ++axis)
       if (result.strides[axis] == 1 && result.shape[axis] > 1)
@@ -63,8 +63,8 @@ class PoolingTilesOp final : public KernelOp {
       return Elements(context, name, numel(sizes) / std::max<std::int64_t>(columns, 1), columns, order, sizes);
     }
     const Tile& at(int axis) const { return at_[static_cast<std::size_t>(axis)]; }
-    /// The elements of a result, which lies in this order: one behind the other, rows evenly apart. Such places are seen to be different ones; others, computed from
-    /// the coordinates, would be written one by one.
+    /// The elements of a result, which lies in this order: one behind the other, rows evenly apart. These places are seen to be different ones; others,
+    /// computed from the coordinates, would be written one by one.
     std::optional<Tile> line(const Operand& of, const Tile& pointer) {
       const int last = order_.back();
       if (of.shape[last] != 1 && of.strides[last] != 1) return std::nullopt;
@@ -119,7 +119,7 @@ class PoolingTilesOp final : public KernelOp {
         is_one_.push_back(of.strides[axis] == 1);
       }
     }
-    /// Of n, c and the places along the spatial axes.
+    /// Returns the pointers of the elements at n, c and the places along the spatial axes.
     Tile operator()(const Tile& n, const Tile& c, const std::vector<Tile>& places) const {
       std::optional<Tile> last;  // along the axis without distances: behind the others
       std::optional<Tile> all;
@@ -153,7 +153,7 @@ class PoolingTilesOp final : public KernelOp {
     for (int i = 2; i < shape.rank(); ++i) out.push_back(k.number(shape[i]));
     return out;
   }
-  /// Of a tap's number the tap along each axis.
+  /// Returns the tap along each axis from a tap's number.
   std::vector<Tile> along_axes(Tile tap) const {
     std::vector<Tile> out(static_cast<std::size_t>(axes()));
     for (int i = axes(); i-- > 0;) {
@@ -176,7 +176,7 @@ class PoolingTilesOp final : public KernelOp {
     for (auto tap : tile::range(0, taps())) body(tap, along_axes(tap));
   }
 
-  /// Where a tap of an output's window is in the input, and whether that is inside.
+  /// The place of an output window's tap in the input, and whether that is inside.
   struct Seen {
     std::vector<Tile> places;
     Mask inside;
@@ -203,7 +203,7 @@ class PoolingTilesOp final : public KernelOp {
     }
     return out;
   }
-  /// How many elements of the window of an output are inside.
+  /// Returns the number of elements of an output's window that are inside.
   Tile inside_of(const std::vector<Tile>& output, const std::vector<Tile>& input_sizes) const {
     Tile all = 1;
     for (int i = 0; i < axes(); ++i) {
@@ -215,7 +215,7 @@ class PoolingTilesOp final : public KernelOp {
     }
     return maximum(all, 1);
   }
-  /// What a window's sum is divided by.
+  /// Returns the number that a window's sum is divided by.
   Tile divisor(const std::vector<Tile>& output, const std::vector<Tile>& input_sizes, DType dtype) const {
     if (kind_ == PoolingKind::AverageWithPadding) return tile::full_of({1, 1}, static_cast<double>(taps()), dtype);
     return cast_to(inside_of(output, input_sizes), dtype);

@@ -167,7 +167,7 @@ namespace {
 constexpr std::int64_t kInstancesOfProcessor = 4;  // that `instances` counts (simt/card.cpp)
 constexpr std::int64_t kFewRows = 128, kLeastTerms = 256;  // of a part
 
-/// With more terms at a time where a tile is small, and no part that is empty.
+/// Returns the tile with more terms at a time if it is small, and no part that is empty.
 ProductTile settled(ProductTile tile, std::int64_t K) {
   // H200, 256 x 4096 x 4096, us: 27.2 and 20.3 by 128 terms.
   if (!tile.turned && tile.rows * tile.columns <= 64 * 128 && K >= 2048) tile.terms = 128;
@@ -189,7 +189,7 @@ ProductTile in_a_cluster(ProductTile tile) {
   return tile;
 }
 
-/// Of few rows. Memory is what it takes: two instances or more for each multiprocessor, each of which reads its part of b once.
+/// Tiles for products of few rows. Their time is that of memory: two instances or more for each multiprocessor, each of which reads its part of b once.
 std::vector<ProductTile> tiles_of_few_rows(std::int64_t M, std::int64_t N, std::int64_t K, std::int64_t processors) {
   ProductTile tile;
   tile.turned = true, tile.columns = 64, tile.terms = 64;

@@ -1,5 +1,5 @@
 #pragma once
-// What a call's epilogue (runtime/expression.h) makes of a tile of sums, in the tile language.
+// Applies a call's epilogue (runtime/expression.h) to a tile of sums, in the tile language.
 
 #include <bit>
 #include <cstdint>

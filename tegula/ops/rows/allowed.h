@@ -7,7 +7,7 @@
 
 namespace tegula::ops {
 
-/// Which numbers are allowed.
+/// The numbers that are allowed.
 enum class Allowed : std::uint8_t {
   Probability,  // in [0, 1]
   ProbabilityOrNan,  // NaN, too: its results are NaN, and show it themselves

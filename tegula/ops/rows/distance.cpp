@@ -18,7 +18,7 @@ struct Pair {
   Tensor a, b;
   DType dtype;
 };
-/// In one float dtype, at least f32.
+/// Both operands in one float dtype, at least f32.
 Pair wide_pair(std::string_view op, const Arg& a, const Arg& b) {
   const DType dtype = result_type(op, {a, b});
   ops::float_tensor(op, a), ops::float_tensor(op, b);

@@ -1,5 +1,5 @@
 #pragma once
-// How far apart vectors are.
+// Distances and similarities of vectors.
 
 #include "tegula/graph/tensor.h"
 
@@ -14,7 +14,7 @@ Tensor cosine_similarity(Arg a, Arg b, int axis = 1, double eps = 1e-8);
 Tensor cdist(Arg a, Arg b, double p = 2);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> distance_cases();
 
 }  // namespace tegula

@@ -21,7 +21,7 @@ struct LinearCrossEntropyOptions {
 Tensor linear_cross_entropy(Arg x, Arg weight, Arg labels, const LinearCrossEntropyOptions& options = {});
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> linear_cross_entropy_cases();
 
 }  // namespace tegula

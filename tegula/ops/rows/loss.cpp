@@ -1,4 +1,4 @@
-// Losses of numbers against numbers. Those of classes are in loss_classes.cpp.
+// Losses of numbers against numbers. Losses of classes are in loss_classes.cpp.
 
 #include "tegula/ops/rows/loss.h"
 #include "tegula/core/error.h"

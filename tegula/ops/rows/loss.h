@@ -18,7 +18,7 @@ struct LossOptions {
   LossReduction reduction = LossReduction::Mean;
 };
 
-/// (input - target)². Here and below the shapes are equal, or one broadcasts to the other: (N) against (N, 1), which would give (N, N), is
+/// (input - target)². In this and the next losses the shapes are equal, or one broadcasts to the other: (N) against (N, 1), which would give (N, N), is
 /// refused.
 Tensor mse_loss(Arg input, Arg target, const LossOptions& options = {});
 /// |input - target|.
@@ -116,7 +116,7 @@ struct TripletMarginOptions {
 Tensor triplet_margin_loss(Arg anchor, Arg positive, Arg negative, const TripletMarginOptions& options = {});
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> loss_cases();
 std::vector<OpCase> class_loss_cases();
 

@@ -1,5 +1,5 @@
 #pragma once
-// Reductions over the elements that are there: NaN stands for a missing number and does not count. As the functions of those names in NumPy and PyTorch;
+// Reductions over the elements that are there: NaN stands for a missing number and does not count. They are the functions of those names in NumPy and PyTorch;
 // of a float type. An element that is NaN gets no gradient.
 
 #include "tegula/ops/rows/reduce.h"
@@ -17,7 +17,7 @@ Tensor nanstd(Arg x, const Axes& axes = {}, const VarianceOptions& options = {})
 /// The middle one of the numbers along an axis, the lower of two; NaN where there is none.
 Tensor nanmedian(Arg x, int axis = -1, Keep keep = Keep::No);
 
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> nan_reduce_cases();
 
 }  // namespace tegula

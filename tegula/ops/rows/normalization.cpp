@@ -66,13 +66,13 @@ struct Moments {
   Tensor centered;  // x - mean
 };
 
-/// For axes along which a program instance holds its values: exact, in two passes over them.
+/// Moments along axes whose values a program instance holds: exact, in two passes over them.
 Moments moments(const Tensor& x, const Constants& c) {
   const Tensor mean = c.mean(x), scaled = c.scaled_difference(x, mean);
   return {mean, c.mean(scaled * scaled), x - mean};
 }
 
-/// For channels, whose values are spread over all of memory: one pass, sums of differences from the first value of each channel (Chan, Golub
+/// Moments of channels, whose values are spread over all of memory: one pass, sums of differences from the first value of each channel (Chan, Golub
 /// and LeVeque, "Algorithms for computing the sample variance", 1983). The variance loses digits only if that value is many standard
 /// deviations off the mean.
 /// `origin` (1, C, 1, …) is that value. The summands depend on x and the origin alone, with no computation on the origin first, so everything is

@@ -48,7 +48,7 @@ Tensor local_response_norm(Arg x, const LocalResponseNormOptions& options = {});
 Tensor l2_normalize(Arg x, int axis = 1, double eps = 1e-12);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> normalization_cases();
 
 }  // namespace tegula

@@ -10,7 +10,7 @@ namespace tegula {
 
 /// Floats keep their dtype (halves are added in f32), integers and booleans give i64. Empty: 0.
 Tensor sum(Arg x, const Axes& axes = {}, Keep keep = Keep::No);
-/// As sum; empty: 1. The gradient is right where elements are 0.
+/// The product, with axes and dtype as for sum; empty: 1. The gradient is right where elements are 0.
 Tensor prod(Arg x, const Axes& axes = {}, Keep keep = Keep::No);
 /// Needs a float type. Empty: NaN.
 Tensor mean(Arg x, const Axes& axes = {}, Keep keep = Keep::No);
@@ -50,7 +50,7 @@ Tensor norm(Arg x, double p = 2, const Axes& axes = {}, Keep keep = Keep::No);
 Tensor logsumexp(Arg x, const Axes& axes = {}, Keep keep = Keep::No);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> reduce_cases();
 
 }  // namespace tegula

@@ -12,7 +12,7 @@
 
 namespace tegula::ops {
 
-/// How an instance gets at the columns of its rows.
+/// An instance's way to the columns of its rows.
 enum class Columns : std::uint8_t {
   Spread,  // instances share them out
   Looped,  // each instance walks over all columns, a tile at a time: for_each_tile
@@ -85,7 +85,7 @@ class RowKernel : public KernelLaunch {
   Value columns_value_, row_, column_, first_column_, row_mask_, column_mask_;
 };
 
-/// A launch that stores the number in so many elements of an output or a scratch buffer: the first one of kernels that then change some.
+/// A launch that stores the number in `elements` elements of an output or a scratch buffer: the first one of kernels that then change some.
 void launch_fill(KernelContext& context, const KernelArgument& target, std::int64_t elements, DType dtype, const Number& value);
 
 }  // namespace tegula::ops

@@ -16,7 +16,7 @@ Tensor cummin(Arg x, int axis);
 Tensor logcumsumexp(Arg x, int axis);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> scan_cases();
 
 }  // namespace tegula

@@ -9,7 +9,7 @@
 
 namespace tegula {
 
-/// For each value the number of elements of its line that are smaller (Left), or not greater (Right): where it would be inserted. NaN counts as
+/// The place of a value in its line: the number of elements that are smaller (Left), or not greater (Right), where it would be inserted. NaN counts as
 /// greatest.
 enum class Side : std::uint8_t { Left, Right };
 /// sorted (n), ascending, and values of any shape; or sorted (…, n) and values (…, m), a line for each row. i64 of the values' shape.
@@ -35,7 +35,7 @@ Tensor bincount(Arg values, std::int64_t length);
 Tensor bincount(Arg values, std::int64_t length, Arg weights);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> search_cases();
 
 }  // namespace tegula

@@ -13,7 +13,7 @@ Tensor log_softmax(Arg x, int axis = -1);
 Tensor softmin(Arg x, int axis = -1);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> softmax_cases();
 
 }  // namespace tegula

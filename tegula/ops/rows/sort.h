@@ -22,7 +22,7 @@ Sorted kthvalue(Arg x, std::int64_t k, int axis = -1);
 /// The middle element of the sorted axis, the lower of two; NaN when there is one.
 Tensor median(Arg x, int axis = -1, Keep keep = Keep::No);
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> sort_cases();
 
 }  // namespace tegula

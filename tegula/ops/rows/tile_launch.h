@@ -30,12 +30,12 @@ class LanguageLaunch {
   Tile scratch(int i, DType dtype, bool writable) { return said(launch_.scratch(i, dtype, writable)); }
   Tile number(std::int64_t value) { return said(launch_.number(value)); }
 
-  /// Of what an output's elements are computed in.
+  /// Zeros of the dtype in which an output's elements are computed.
   Tile zeros(const Shape& shape, int output = 0) { return tile::full_of(shape, 0, tile::compute_type(context_.output(output).dtype)); }
   /// id * size + [0, size)
   static Tile positions(int axis, std::int64_t size) { return tile::program_id(axis) * size + tile::arange(0, size); }
 
-  /// Where elements are; nothing: everywhere.
+  /// The places where elements are; nothing: everywhere.
   using Mask = std::optional<Tile>;
   static Mask both(const Mask& a, const Mask& b) { return a && b ? Mask(*a && *b) : a ? a : b; }
   static Tile load(const Tile& pointer, const Mask& mask) { return mask ? tile::load(pointer, *mask) : tile::load(pointer); }

@@ -1,5 +1,5 @@
 #pragma once
-// How ops name axes.
+// The names of axes in ops.
 
 #include <string_view>
 

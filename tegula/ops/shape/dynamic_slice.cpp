@@ -21,7 +21,7 @@ using ops::Extents;
 using ops::RowKernel;
 using tile::Value;
 
-/// For one tile: where its elements lie in both. An index that failed its check names nothing; not every device waits for checks.
+/// The places of one tile's elements in both tensors. An index that failed its check names nothing; not every device waits for checks.
 struct Places {
   Value slice, whole, mask;
   /// `row_of_slice`: from one of its rows to the next.

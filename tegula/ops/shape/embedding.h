@@ -12,7 +12,7 @@ Tensor embedding(Arg indices, Arg weight);
 Tensor embedding(Arg indices, Arg weight, std::int64_t padding_index);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> embedding_cases();
 
 }  // namespace tegula

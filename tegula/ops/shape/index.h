@@ -43,7 +43,7 @@ Tensor masked_fill(Arg x, Arg mask, Arg value);
 Tensor one_hot(Arg index, std::int64_t classes, DType dtype = i64);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> index_cases();
 std::vector<OpCase> dynamic_slice_cases();
 

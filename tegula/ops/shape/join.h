@@ -16,12 +16,12 @@ Tensor stack(const std::vector<Tensor>& xs, int axis = 0, Line where = Line::cur
 /// Pieces of `size` along an axis, the last one the rest; or pieces of given sizes, which must add up.
 std::vector<Tensor> split(Arg x, std::int64_t size, int axis = 0);
 std::vector<Tensor> split(Arg x, const std::vector<std::int64_t>& sizes, int axis = 0);
-/// At most `count` pieces of equal size (the last may be smaller), as PyTorch cuts them.
+/// Cuts x into at most `count` pieces of equal size (the last may be smaller), as PyTorch does.
 std::vector<Tensor> chunk(Arg x, std::int64_t count, int axis = 0);
 /// The slices at each position of an axis, which goes: stack's inverse.
 std::vector<Tensor> unbind(Arg x, int axis = 0);
 
-/// How many elements to add before and after an axis; negative numbers take away.
+/// The numbers of elements to add before and after an axis; negative numbers take away.
 struct PadWidth {
   std::int64_t low = 0;
   std::int64_t high = 0;
@@ -44,7 +44,7 @@ Tensor pad(Arg x, std::span<const PadWidth> widths, const PadOptions& options = 
 Tensor repeat(Arg x, const Dims& counts);
 /// Each element `count` times in a row along an axis; without an axis x is flattened first.
 Tensor repeat_interleave(Arg x, std::int64_t count, std::optional<int> axis = std::nullopt);
-/// Each element moves `shift` positions along the axis; those that fall off come in at the other end.
+/// Each element moves `shift` positions along the axis; elements that fall off come in at the other end.
 Tensor roll(Arg x, std::int64_t shift, int axis);
 /// One shift for each axis.
 Tensor roll(Arg x, const Dims& shifts, const Dims& axes);
@@ -56,7 +56,7 @@ Tensor triu(Arg x, std::int64_t k = 0);
 Tensor diag(Arg x, std::int64_t k = 0);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> join_cases();
 
 }  // namespace tegula

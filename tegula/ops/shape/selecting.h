@@ -28,7 +28,7 @@ struct UniqueValues {
   Tensor counts;  // (most) i64: how often each comes
   Tensor count;  // () i64: how many different elements there are
 };
-/// The different elements of x. Each NaN is different from the others. If there are more than `most`, those that are greater are left out, and
+/// The different elements of x. Each NaN is different from the others. If there are more than `most`, the greatest are left out, and
 /// `inverse` counts them nevertheless. Gradients flow through `values`, to the first of equal elements.
 UniqueValues unique(Arg x, std::int64_t most);
 
@@ -39,7 +39,7 @@ enum class ScatterReduction : std::uint8_t { Sum, Product, Minimum, Maximum };
 Tensor scatter_reduce(Arg x, int axis, Arg index, Arg source, ScatterReduction reduction);
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> selecting_cases();
 
 }  // namespace tegula

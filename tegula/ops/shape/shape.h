@@ -20,7 +20,7 @@ Tensor swapaxes(Arg x, int a, int b);
 /// Axis `from` goes to position `to`, the others keep their order.
 Tensor movedim(Arg x, int from, int to);
 
-/// Without the given axes of size 1 (others among them stay), by default without any.
+/// x without the given axes of size 1 (others among them stay), by default without any.
 Tensor squeeze(Arg x, const Axes& axes = {});
 /// A new axis of size 1, at position `axis` of the result.
 Tensor unsqueeze(Arg x, int axis);
@@ -58,7 +58,7 @@ struct WindowOptions {
 Tensor windows(Arg x, const Dims& axes, const Dims& window, const WindowOptions& options = {});
 
 struct OpCase;
-/// For the tests (case.h).
+/// The cases for the tests (case.h).
 std::vector<OpCase> shape_cases();
 
 }  // namespace tegula

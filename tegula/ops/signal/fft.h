@@ -1,7 +1,7 @@
 #pragma once
-// Discrete Fourier transforms. There is no complex dtype: a complex tensor of shape (…) is a real one of shape (…, 2), pairs of real and imaginary parts. `axes` name
-// axes of the complex (…): -1 is the one in front of the pairs. f32 or f64; halves compute in f32. Of any size: primes above 31 by Bluestein's algorithm. On the CPU by
-// our own loops, on a GPU by cuFFT where it is found, else on the host. All differentiate, and again.
+// Discrete Fourier transforms. No complex dtype exists: a complex tensor of shape (…) is a real one of shape (…, 2), pairs of real and imaginary parts. `axes`
+// name axes of the complex (…): -1 is the one in front of the pairs. f32 or f64; halves compute in f32. All sizes: primes above 31 by Bluestein's algorithm. On
+// the CPU by our own loops, on a GPU by cuFFT where it is found, else on the host. All differentiate, and again.
 
 #include <cstdint>
 #include <optional>

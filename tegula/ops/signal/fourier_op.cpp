@@ -70,7 +70,7 @@ class FourierOp final : public LibraryOp, public ByHost {
     return runtime::work_of(form(inputs[0], f32)).operations;
   }
 
-  /// The adjoint: the transform with the other sign. Of real numbers a spectrum has half, whose other numbers count in both.
+  /// The adjoint: the transform with the other sign. The spectrum of real numbers is half of the whole, whose numbers with a mirror image stand for both.
   std::vector<Tensor> gradient(const Node& y, const Tensor& dy, const std::vector<bool>&) const override {
     const Line& where = y.origin().where;
     if (spectrum_ == Spectrum::Complex) return {transformed(dy, spectrum_, !inverse_, sizes_, where)};

@@ -7,7 +7,7 @@
 
 namespace tegula {
 
-// Windows of n numbers; periodic: as the beginning of a window of n + 1, which is what spectra want.
+// Windows of n numbers; periodic: the beginning of a window of n + 1, as spectra want it.
 enum class Period : bool { Symmetric, Periodic };
 /// sin²(π k / n), of n - 1 in place of n where symmetric.
 Tensor hann_window(std::int64_t n, DType dtype = f32, Period period = Period::Periodic, Line where = Line::current());

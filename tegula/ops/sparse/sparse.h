@@ -8,7 +8,7 @@
 
 namespace tegula {
 
-/// Which row of the result each of `count` lines belongs to, sorted. Made outside of a jit-ed function it is sorted once, whatever the number of steps.
+/// The row of the result to which each of `count` lines belongs, sorted. Made outside of a jit-ed function it is sorted once, whatever the number of steps.
 struct Segments {
   Tensor index;  // i64 (count): the row of each line
   Tensor starts, order;  // i64 (rows + 1), (count): row r has lines order[starts[r]] … order[starts[r + 1] - 1]

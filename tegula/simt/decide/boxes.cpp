@@ -19,7 +19,7 @@ namespace {
 
 constexpr int kLineBytes = 16;  // of which addresses and strides of tensors are multiples
 
-/// Of a Load or a Store: its places' shape, its mask.
+/// The shape of the places and the mask of a Load or a Store.
 const Shape& shape_of(const Analysis& a, Id access) { return a.type(a[access].operands[0]).shape; }
 Form mask_of(const Analysis& a, Id access) {
   const std::size_t place = tile::mask_place(a[access]);
@@ -74,7 +74,7 @@ class Finder {
   }
 
  private:
-  /// Of an axis: the coordinate of the tile's first element, and the size.
+  /// An axis: the coordinate of the tile's first element, and the size.
   struct Side {
     Term first;
     TensorMap::Size last;
@@ -121,7 +121,7 @@ class Finder {
     return side;
   }
 
-  /// What of the base, as it is written, is left without x + y * stride.
+  /// Returns the addends of the base, as it is written, that are left without x + y * stride.
   static std::optional<std::vector<Term>> without(const Term& base, const Term& x, const Term& y, const Term& stride) {
     std::vector<Term> left = addends_of(base);
     std::int64_t number = 0;
@@ -178,7 +178,7 @@ class Finder {
     const bool one = others == 1 && plane.number.kind == Term::Kind::Scalar && !plane.distance.factors.empty();
     return one && twos >= line ? std::optional(std::move(plane)) : std::nullopt;
   }
-  /// Of products of terms, and of scalars that the program multiplies.
+  /// Adds the factors of products of terms, and of scalars that the program multiplies.
   void factors_of(const Term& term, std::vector<Term>& factors) const {
     if (term.kind == Term::Kind::Product) {
       for (const Term& one : *term.operands) factors_of(one, factors);
@@ -260,14 +260,14 @@ class GeneralFinder {
   }
 
  private:
-  /// Of an axis: the coordinate of the tile's first element and those from one to the next, and the size. `ends`: the mask is false before 0, too.
+  /// An axis: the coordinate of the tile's first element, the step to the next one, and the size. `ends`: the mask is false before 0, too.
   struct Side {
     Polynomial first;
     TensorMap::Size size;
     int step = 1;
     bool ends = false;
   };
-  /// Of a box that is inside: the tensor has nothing ahead of it, or the program reads nothing there.
+  /// Returns true if a box may begin there. If it is inside, its coordinate is at least 0 or the mask is false before 0; otherwise its step is 1.
   bool may_begin_at(const Side& side) const { return inside_ ? side.ends || is_natural(a_, side.first) : side.step == 1; }
   static bool has_both_ends(const Analysis& a, Id access) {
     if (shape_of(a, access).rank() > 2) return true;
@@ -347,7 +347,7 @@ class GeneralFinder {
     }
     return twos >= line ? std::optional(std::move(factors)) : std::nullopt;
   }
-  /// What conditions without coordinates say of a number: that it is at least 0, that it is below a size.
+  /// The limits of a number by conditions without coordinates: it is at least 0 (`ends`), it is below a size.
   struct Limited {
     Polynomial number;
     std::optional<TensorMap::Size> size;
@@ -384,7 +384,7 @@ class GeneralFinder {
     }
     return true;
   }
-  /// By what of the launch's numbers the number is multiplied in the sum.
+  /// Returns the factor, of the launch's numbers, by which the number is multiplied in the sum.
   std::optional<Polynomial> distance_of(const Polynomial& number, const Polynomial& sum) const {
     const auto first = std::ranges::find_if(number, [](const auto& one) { return !one.first.empty(); });
     if (first == number.end()) return {};
@@ -397,7 +397,7 @@ class GeneralFinder {
     }
     return {};
   }
-  /// What is left of the base: numbers of planes, which are at least 0, times distances that the launch knows.
+  /// Adds the planes to the box: the rest of the base is numbers of planes, which are at least 0, times distances that the launch knows.
   bool add_planes(const Polynomial& rest, int line, TensorBox& box) const {
     std::map<std::vector<Id>, Polynomial> numbers;  // by the launch's part
     for (const auto& [scalars, coefficient] : rest) {

@@ -1,5 +1,5 @@
 #pragma once
-// Which tiles of memory are boxes of a tensor, so that the copy engine can bring them.
+// Finds the tiles of memory that are boxes of a tensor, so that the copy engine can bring them.
 
 #include <optional>
 #include <vector>

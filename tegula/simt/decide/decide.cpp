@@ -62,7 +62,7 @@ bool changes_in_order(const Program& program) {
     return !tile::is_changed_freely(program[self.operands[0]].type.dtype);
   });
 }
-/// Whether the old value of an atomic word is used.
+/// Returns true if the old value of an atomic word is used.
 bool takes_old(const Analysis& analysis) {
   const std::vector<Instruction>& all = analysis.program().instructions;
   for (Id id = 0; id < static_cast<Id>(all.size()); ++id)
@@ -73,7 +73,7 @@ bool stores(const Program& program) {
   return std::any_of(program.instructions.begin(), program.instructions.end(),
                      [](const Instruction& self) { return self.word == Word::Store; });
 }
-/// Whether it reads what its instances may write.
+/// Returns true if the program reads what its instances may write; `scalars`: only loads of scalars count.
 bool reads_results(const Analysis& analysis, bool scalars) {
   const Program& program = analysis.program();
   return std::any_of(program.instructions.begin(), program.instructions.end(), [&](const Instruction& self) {
@@ -83,7 +83,7 @@ bool reads_results(const Analysis& analysis, bool scalars) {
   });
 }
 
-/// What is only read, what is only written.
+/// Hints by parameter: tensors that are only read, tensors that are only written.
 std::vector<Hint> cache_hints(const Analysis& analysis) {
   const Program& program = analysis.program();
   std::vector<Hint> hints(program.parameters.size(), Hint::None);
@@ -114,7 +114,7 @@ class Regions {
  public:
   Regions(const Values& values, Decisions& decisions, std::size_t shared_bytes) : v_(values), d_(decisions), shared_bytes_(shared_bytes) {}
 
-  /// `fetched`: loads of the loops around that are fetched ahead. There is one ring: the outermost loop that has a use for it has it.
+  /// `fetched`: loads of the loops around that are fetched ahead. A kernel has one ring: the outermost loop with a use for it gets it.
   void visit(const tile::Region& region, const std::set<Id>& fetched) {
     for (const Id id : region.body) {
       const Instruction& self = v_.at(id);
@@ -171,7 +171,7 @@ std::size_t Decisions::ring_bytes() const {
 
 namespace {
 
-/// Which thread holds what, and what lies in shared memory.
+/// Decides the elements that each thread holds, and the contents of shared memory.
 void decide_layout(const Analysis& analysis, int architecture, Decisions& decisions) {
   const Program& program = analysis.program();
   StagedRows& staging = decisions.staging;

@@ -1,5 +1,5 @@
 #pragma once
-// What is decided about a kernel before any of it is lowered. TEGULA_PRINT=decide shows it for each kernel of a plan.
+// The decisions about a kernel before any of it is lowered. TEGULA_PRINT=decide shows them for each kernel of a plan.
 
 #include <cstddef>
 #include <cstdint>
@@ -18,12 +18,12 @@
 
 namespace tegula::gpu {
 
-/// What is left of a float where it is rounded or stored: 8 bits, 11, or all of them.
+/// The digits of a float that are left where it is rounded or stored: 8 bits, 11, or all of them.
 enum class Digits : std::uint8_t { Brief, Half, All };
-/// Whether a word of f32 can be computed with fewer digits.
+/// Returns true if a word of f32 can be computed with fewer digits.
 bool has_brief_form(const tile::Instruction& self);
 
-/// What a loop fetches ahead into a ring of stages in shared memory.
+/// Loads that a loop fetches ahead into a ring of stages in shared memory.
 struct RingPlan {
   int stages = 0;  // 0: nothing is fetched ahead
   int ahead = 0;   // iterations
@@ -40,35 +40,35 @@ struct DeferredSum {
   tile::Id parameter = -1, combination = -1;
   std::vector<tile::Id> chain;  // the reductions, first one first
   tile::Id widened = -1;        // the cast of what they leave: the threads' own shares of some tiles are added in that type
-  std::int64_t tiles = 1;       // so many at a time
+  std::int64_t tiles = 1;       // tiles that are added up at a time
 };
 using DeferredSums = std::vector<std::optional<DeferredSum>>;  // of a loop's carried values
 
-/// A tile that changes its layout: what is element e in `to` is element e in `from`. It has 2^bits elements in `from`.
+/// A change of a tile's layout: element e in `to` is element e in `from`. The tile has 2^bits elements in `from`.
 struct LayoutChange {
   simt::Linear from, to;
   int bits = 0;
 };
 
 struct Decisions {
-  /// Which thread holds what. Read by everything. Measured on an H200 (layout.cpp says what where).
+  /// The elements that each thread holds. Read by everything. Measured on an H200 (layout.cpp gives the figures).
   ThreadGrid grid;
   /// Rows in shared memory instead of registers. Read by lower/staged.cpp, sharing.cpp. Measured on an H200 (layout.cpp: worth_staging).
   StagedRows staging;
-  /// How exact words have to be, by word. Read by lower/words.cpp. No measurement: what is stored has no more digits.
+  /// Digits that words must have, by word. Read by lower/words.cpp. No measurement: stored values have no more digits.
   std::vector<Digits> digits;
   /// Blocks that go over all instances in turn, for sums in a fixed order; 0: one block for each instance. Read by the printer, lower/memory.cpp.
   int walkers = 0;
-  /// Whether an instance can tell in which order another one does things: it reads what others write, or takes old values of atomic words. Read by
+  /// True if an instance can tell in which order another one does things: it reads what others write, or takes old values of atomic words. Read by
   /// lower/memory.cpp. No measurement.
   bool order_is_seen = false;
-  /// Whether threads that read the same scalar may get different ones: it is written meanwhile. Read by lower/control.cpp. No measurement.
+  /// True if threads that read the same scalar may get different values: it is written meanwhile. Read by lower/control.cpp. No measurement.
   bool threads_may_differ = false;
   /// Hints of what is only read and only written, by parameter. Read by the printer. H200: weights stay in the L2 beside streams.
   std::vector<simt::KernelParameter::Hint> hints;
-  /// By loop. Read by lower/control.cpp, for passes/fetch_ahead. Bytes on their way: measured on an H200 (decide/rings.cpp).
+  /// Rings by loop. Read by lower/control.cpp, for passes/fetch_ahead. Bytes on their way: measured on an H200 (decide/rings.cpp).
   std::map<tile::Id, RingPlan> rings;
-  /// By loop. Read by lower/deferred.cpp. Sixteen numbers to a conversion: conversions cost as much as many additions.
+  /// Deferred sums by loop. Read by lower/deferred.cpp. Sixteen numbers to a conversion: conversions cost as much as many additions.
   std::map<tile::Id, DeferredSums> deferred;
   /// Values that lie in registers in another type than they are computed in: loads whose halves stay packed until they are used. Read by
   /// lower/memory.cpp, values.cpp. Half the registers of what is kept behind a reduction.
@@ -80,12 +80,12 @@ struct Decisions {
   /// numbers wait for one).
   TensorProducts products;
 
-  /// Which words share a loop, which are computed again where they are needed, and how sums are split. Read by lower/control.cpp, sharing.cpp,
+  /// Words that share a loop, words that are computed again where they are needed, and splits of sums. Read by lower/control.cpp, sharing.cpp,
   /// across.cpp. Splits of sums: measured on an H200.
   Schedule schedule;
 
   std::size_t ring_bytes() const;
-  /// Whether the value is taken, vector by vector, from where it lies as it is stored: packed, in shared memory, or in memory itself.
+  /// Returns true if the value is taken, vector by vector, from where it lies as it is stored: packed, in shared memory, or in memory itself.
   bool lies_as_stored(tile::Id id) const { return held_as.contains(id) || staging.staged.contains(id) || staging.direct.contains(id); }
 };
 

@@ -1,4 +1,4 @@
-// How exact words have to be: as exact as what is made of them.
+// Decides how exact words have to be: as exact as the values that are computed from them.
 
 #include <algorithm>
 
@@ -32,7 +32,7 @@ bool compares(const tile::Instruction& self) {
 
 Digits digits_of(DType stored) { return stored == DType::bf16 ? Digits::Brief : stored == DType::f16 ? Digits::Half : Digits::All; }
 
-/// What of a stored value is left. One number for a row, beside whole tiles, is left out: a statistic, as exact as what it was made of.
+/// Returns the digits that a store keeps. One number for a row, beside whole tiles, is a statistic, as exact as its operands: it needs the fewest.
 Digits digits_of(const Values& values, const tile::Instruction& store, bool tiles) {
   const tile::Type& type = values.analysis().type(store.operands[0]);
   if (is_half(type.dtype)) return digits_of(type.dtype);

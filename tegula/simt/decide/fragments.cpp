@@ -1,4 +1,4 @@
-// Which products tensor cores can do, and which thread holds what of their sums.
+// Finds the products that tensor cores can do, and the elements of their sums that each thread holds.
 
 #include <algorithm>
 #include <bit>
@@ -41,7 +41,7 @@ std::optional<DType> stored_as(const Program& program, Id id) {
   }
 }
 
-/// Whether f32 elements have been rounded to TF32, as language/products.cpp does it: what is left needs no more of them.
+/// Returns true if f32 elements have been rounded to TF32, as language/products.cpp does it: the rounded numbers need no more digits.
 bool is_tf32(const Program& program, Id id) {
   const Instruction* self = &program[id];
   while (self->word == Word::Transpose || self->word == Word::Hint) self = &program[self->operands[0]];

@@ -1,5 +1,5 @@
 #pragma once
-// Which thread holds which element of a tile.
+// The layout of a tile: the thread that holds each element.
 //
 // A program has one grid of threads over its two-dimensional tile of R rows and C columns. A thread holds, in registers,
 //   v[r][c][k]: row r * row_threads + tr, column (c * columns_across + tc) * vector + k
@@ -26,7 +26,7 @@ enum class Spread : std::uint8_t {
 /// A tile of more axes as rows and columns: all axes but the last one together are rows.
 Shape in_two_axes(const Shape& shape);
 
-/// How many threads there are and what each holds. `vector` is a power of two. Below a warp column_threads and row_threads are powers of two
+/// The number of threads and the elements that each holds. `vector` is a power of two. Below a warp column_threads and row_threads are powers of two
 /// too, above it a row of threads is a number of whole warps.
 struct ThreadGrid {
   std::int64_t rows = 1, columns = 1;  // of the tile

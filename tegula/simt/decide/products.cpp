@@ -65,8 +65,8 @@ class Decider {
   }
 
  private:
-  /// Whether a loop has the hint warp_specialize, either way: without it TF32 is not multiplied in groups. What threads round and bring into lines costs more there
-  /// (H200, 4096³, b as (K, N): 41 TFLOP/s, cuBLAS 347; e4m3 without the hint 1295).
+  /// Returns true if a loop has the hint warp_specialize, either way: without it TF32 is not multiplied in groups. Operands that threads round and bring into
+  /// lines cost more there (H200, 4096³, b as (K, N): 41 TFLOP/s, cuBLAS 347; e4m3 without the hint 1295).
   bool says_roles() const {
     return std::ranges::any_of(a_.program().instructions,
                                [](const Instruction& self) { return self.word == Word::For && (self.attribute >> 16 & 16) != 0; });
@@ -94,7 +94,7 @@ class Decider {
     return !users.empty() &&
            std::ranges::all_of(users, [&](Id user) { return is_product(user) && a_.resolve(v_.at(user).operands[2]) != a_.resolve(id); });
   }
-  /// Whether the value is a tile of more axes, taken as rows and columns.
+  /// Returns true if the value is a tile of more than two axes, taken as rows and columns.
   bool is_merge(Id id) const {
     return v_.grid().merges_axes && v_.at(id).word == Word::Reshape && a_.type(id).shape.rank() == 2 &&
            a_.type(v_.at(id).operands[0]).shape.rank() > 2;
@@ -136,7 +136,8 @@ class Decider {
     one.tile = tile_of(one.by_terms ? terms : others, (one.by_terms ? others : terms) * size);
     return one;
   }
-  /// What a product's left operand, which fragments round anyway, is rounded from, where nothing else takes the rounded numbers.
+  /// Returns the value that a product's left operand is rounded from, if fragments round it anyway and nothing else takes the rounded numbers; else the
+  /// operand.
   Id before_rounding(Id id, DType dtype) {
     const Instruction& self = v_.at(id);
     if (self.word != Word::Narrow || static_cast<DType>(self.attribute) != dtype || !multiplied_only(id)) return id;
@@ -146,7 +147,7 @@ class Decider {
     p_.absorbed.insert(id);
     return from;
   }
-  /// Whether threads hold it as numbers that are computed with. No recipe: the grid of fragments has none (schedule.cpp).
+  /// Returns true if threads hold the value as numbers that are computed with. Recipes need no test: the grid of fragments has none (schedule.cpp).
   bool has_registers(Id id) const {
     const Word word = v_.at(id).word;
     return word != Word::Constant && word != Word::Parameter && a_.form(id).kind == Form::Kind::None && !v_.renames(id);
@@ -211,7 +212,7 @@ class Decider {
       }
     }
   }
-  /// Whether only that product takes the carried value within the loop, and what comes of it is carried on.
+  /// Returns true if only that product takes the carried value within the loop, and its result is carried on.
   bool carries(const tile::Region& region, Id sum, Id dot) const {
     bool alone = true;
     for_each_region(a_.program(), region, [&](const tile::Region& inner) {
@@ -293,7 +294,7 @@ class Decider {
       ring->second.late = 1;
     }
   }
-  /// Where that is known.
+  /// Returns the number of the loop's iterations, if it is known.
   std::optional<std::int64_t> iterations_of(Id loop) const {
     std::int64_t numbers[3];
     for (std::size_t i = 0; i < 3; ++i) {
@@ -303,7 +304,8 @@ class Decider {
     }
     return numbers[2] > 0 ? std::optional((numbers[1] - numbers[0] + numbers[2] - 1) / numbers[2]) : std::nullopt;
   }
-  /// No more than there are iterations. As many as two blocks of a multiprocessor have room for, of wgmma where these are 3 copied by TMA, otherwise as many as one has, from 2 to 4.
+  /// Chooses the stages of each ring: no more than there are iterations, and as many as two blocks of a multiprocessor have room for (of wgmma if these
+  /// are 3 copied by TMA), otherwise as many as one has, from 2 to 4.
   /// H200, bf16, 4096³, TFLOP/s (cuBLAS 701): mma, tiles of 128 x 128: 64 terms in 3 stages 262, in 4, for which one block has room, 179; 32 terms
   /// in 4 stages 353. wgmma: 64 terms in 3 stages 255, in 4 365; 32 terms in 4 stages 344; tiles of 128 x 256, 64 terms in 4 stages 398 (8192³: 426
   /// of 657), 256 x 128 312. With copies by TMA 4 stages of 128 x 256 x 64 632 (of 698; 8192³: 662 of 665), 256 x 128 618, 128 x 128 519, in 3
@@ -371,7 +373,7 @@ class Decider {
     if (number == std::ssize(p_.maps)) p_.maps.push_back(map);
     return static_cast<int>(number);
   }
-  /// Where blocks do not stay, tiles are stored by way of a ring, which nobody needs behind its loop.
+  /// Stores tiles by way of a ring, which nobody needs behind its loop, if blocks do not stay.
   void choose_stored() {
     std::size_t room = 0;
     for (const auto& [loop, plan] : p_.rings) {
@@ -383,7 +385,7 @@ class Decider {
     });
     for (auto& [id, tile] : p_.stored) tile.map = number_of(tile.box.map);
   }
-  /// There is no room for a stage more.
+  /// Ends products within their own iteration: the ring has no room for one more stage.
   void end_early(Id loop, TileRingPlan& plan) {
     plan.late = 0;
     const std::vector<Id>& body = v_.at(loop).regions[0].body;

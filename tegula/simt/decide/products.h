@@ -1,5 +1,5 @@
 #pragma once
-// Which products of tiles tensor cores do, and where their operands lie.
+// Finds the products of tiles that tensor cores do, and the places of their operands.
 //
 // The sums of such a product are the program's tile: threads hold it as the fragments of mma have it (ThreadGrid::fragments). Operands lie in shared
 // memory as they are stored, in rows of 16-byte pieces, of which eight below each other lie in different banks; they are copied there without passing
@@ -23,7 +23,7 @@ class Values;
 
 constexpr int kStepBytes = 32;  // of a row of an operand, that one mma takes
 
-/// In shared memory. Piece p of row r lies where piece p ^ ((r >> shift()) & mask()) would.
+/// A tile in shared memory. Piece p of row r lies where piece p ^ ((r >> shift()) & mask()) would.
 struct SwizzledTile {
   int rows = 0, pieces = 0;  // pieces of 16 bytes in a row
   bool strips = false;  // 8 pieces of all rows, then the next 8: what wgmma takes
@@ -61,8 +61,8 @@ inline int axis_along(const Shape& shape, const CopiedTile& copied) { return sha
 struct Operand {
   tile::Id value = -1;  // the tile in shared memory
   bool copied = false;  // it is a CopiedTile; else threads write it
-  bool in_registers = false;  // its fragments are what threads hold of it: the sums of another product, as pairs
-  bool by_terms = false;  // its rows are terms of the sums: what ldmatrix transposes
+  bool in_registers = false;  // its fragments are registers of the threads: the sums of another product, as pairs
+  bool by_terms = false;  // its rows are terms of the sums, which ldmatrix transposes
   bool swapped = false;  // axes of `value` and of what lies there: written the other way round
   SwizzledTile tile;
   std::size_t place = 0;  // in the scratch, of what is written; among the tiles where four warps multiply together
@@ -75,7 +75,7 @@ struct Product {
   Operand left, right;
 };
 
-/// What a loop copies ahead for all threads of the block.
+/// The tiles that a loop copies ahead for all threads of the block.
 struct TileRingPlan {
   int stages = 0;
   int late = 0;  // stages that are still read when an iteration's copies begin, beside that of the one before
@@ -121,8 +121,8 @@ std::int64_t imprecise_terms(const tile::Instruction& dot);
 std::optional<Shape> shape_of_products(const tile::Program& program, int architecture);
 /// Columns of the others that have as many rows: threads hold them alike. None where columns are reduced, which other threads would hold.
 std::vector<std::int64_t> widths_of_products(const tile::Program& program, const Shape& sums, int architecture);
-/// Whether tiles of more than two axes can lie as rows and columns: nothing looks across their axes or turns them, they come from memory, go there, or are
-/// rows and columns again.
+/// Returns true if tiles of more than two axes can lie as rows and columns: nothing looks across their axes or turns them, they come from memory, go there, or
+/// are rows and columns again.
 bool merges_axes(const tile::Program& program);
 /// The hint of their loops (num_warps, tile/language/control.h), as a power of two; 0: there is none.
 int warps_wanted(const tile::Program& program, int architecture);
@@ -131,8 +131,8 @@ int warps_wanted(const tile::Program& program, int architecture);
 ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums, std::vector<std::int64_t> widths = {}, bool groups = false,
                          int wanted = 0);
 TensorProducts decide_products(const Values& values, int architecture);
-/// roles.cpp: whether a warp of its own copies the tiles of the products' loop, whether blocks stay, and whether groups multiply in turn. What that warp needs must
-/// follow from parameters, the instance and the counter, and the others must need each other nowhere in the loop.
+/// roles.cpp: decides whether a warp of its own copies the tiles of the products' loop, whether blocks stay, and whether groups multiply in turn. That warp's
+/// values must follow from parameters, the instance and the counter, and the others must need each other nowhere in the loop.
 void decide_roles(const Values& values, TensorProducts& products);
 
 /// shared_terms.cpp: how many blocks of a cluster do the iterations of the products' loop between them, where the loop asks for it (RangeHints::num_ctas). Nothing

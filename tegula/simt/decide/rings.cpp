@@ -1,4 +1,4 @@
-// What loops fetch ahead: only memory that the loop does not write, at addresses that follow from the loop's counter.
+// Decides which loads loops fetch ahead: only memory that the loop does not write, at addresses that follow from the loop's counter.
 
 #include <algorithm>
 
@@ -25,7 +25,7 @@ bool is_address_word(Word word) {
          word == Word::Arange || word == Word::Constant;
 }
 
-/// Whether the value can be computed for a later iteration: from the counter and from what the loop does not change.
+/// Returns true if the value can be computed for a later iteration: from the counter and from what the loop does not change.
 bool follows_counter(const Values& v, const tile::Region& body, Id id) {
   const tile::Instruction& self = v.at(id);
   if (id == body.parameters[0]) return true;

@@ -1,5 +1,5 @@
-// Whether a warp of its own copies tiles for the others, which then meet only where they need each other. Where the loop copies all that is multiplied, blocks stay for
-// several instances; groups of four warps take turns at several products.
+// Decides whether a warp of its own copies tiles for the others, which then meet only where they need each other. If the loop copies all operands, blocks stay
+// for several instances; groups of four warps take turns at several products.
 
 #include <algorithm>
 
@@ -65,9 +65,9 @@ class Roles {
     return std::ranges::all_of(v_.at(loop).operands.begin(), v_.at(loop).operands.begin() + 3, [&](Id one) { return is_scalar(one); }) &&
            copies_follow(ring) && are_own(a_.program().body);
   }
-  /// Whether blocks stay for several instances, so that the next one's tiles come while results are stored: nothing is copied but by the loop.
+  /// Returns true if blocks stay for several instances, so that the next one's tiles come while results are stored: only the loop copies.
   bool stay() const { return stays_; }
-  /// Whether groups multiply in turn, so that one computes what lies between the products while another one multiplies.
+  /// Returns true if groups multiply in turn, so that one computes what lies between the products while another one multiplies.
   bool take_turns() const {
     constexpr int kGroup = 32;  // rows of threads
     const std::vector<Id>& body = v_.at(loop_).regions[0].body;
@@ -77,13 +77,13 @@ class Roles {
 
  private:
   bool is_fetched(const Operand& one) const { return one.copied && p_.copied.at(one.value).loop == loop_; }
-  /// What threads write, or copy where it stands in the loop, they would wait for.
+  /// Returns true if threads need not wait for the operand, as they would for a tile that they write, or copy where it stands in the loop.
   bool is_there(const Operand& one) const {
     const std::vector<Id>& whole = a_.program().body.body;
     const bool ahead = one.copied && p_.copied.at(one.value).loop < 0 && std::ranges::find(whole, one.value) != whole.end();
     return is_fetched(one) || one.in_registers || ahead;
   }
-  /// Of parameters, the instance, the counter, and of what no instance writes.
+  /// Returns true if the value is computed from parameters, the instance, the counter, and memory that no instance writes.
   bool is_scalar(Id id) const {
     id = a_.resolve(id);
     const Instruction& self = v_.at(id);
@@ -135,7 +135,7 @@ class Roles {
     const Id from = reduce.operands[0];
     return reduce.operands.size() == 1 && v_.spread(from) == Spread::Full && a_.type(from).shape.rank() == 2 && reduce.attribute == 1;
   }
-  /// Whether it may write what is copied: of another instance, which may have begun already.
+  /// Returns true if the store may write what is copied: for another instance, which may have begun already.
   bool writes_copied(const Instruction& store) const {
     const Id root = a_.root_of(store.operands[0]);
     return root < 0 || std::ranges::any_of(p_.copied, [&](const auto& one) { return a_.root_of(v_.at(one.first).operands[0]) == root; });
@@ -197,7 +197,7 @@ class Behind {
            blocks * (columns(first) * 3 / 4 + columns(last) / 2) + kOther <= simt::MoveRegisters::beside(team, static_cast<int>(kGroup));
   }
   bool is_tile(Id id) const { return v_.spread(id) == Spread::Full && a_.form(id).kind == Form::Kind::None && !v_.renames(id); }
-  /// Of what the loop carries, within the loop: others take what it is at the end.
+  /// Adds the users of the carried value within the loop; others take its value at the end.
   void find_users(const tile::Region& region, Id carried, std::vector<Id>& users) const {
     const auto is = [&](Id one) { return a_.resolve(one) == carried; };
     for (const Id id : region.body) {

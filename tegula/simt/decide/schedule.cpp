@@ -160,7 +160,7 @@ class Scheduler {
       }
     });
   }
-  /// Adds a word to those of its loop. What it takes from other loops comes first.
+  /// Adds a word to its loop. Values that it takes from other loops come first.
   void share_loop(Id id) {
     const Spread own = v_.spread(id);
     const std::vector<Id>& operands = v_.at(id).operands;
@@ -191,7 +191,7 @@ class Scheduler {
       if (recipe) s_.recipes[id] = std::move(*recipe);
       else if (!stays(id, members)) loop.kept.insert(id);
     }
-    // What the kept ones are made of lives in the loop; the rest is computed where it is needed.
+    // Operands of the kept values live in the loop; the other values are computed where they are needed.
     std::set<Id> inner;
     for (const Id id : loop.kept) take(id, members, loop.kept, inner);
     if (loop.kept.empty()) return;
@@ -199,7 +199,7 @@ class Scheduler {
     add({Kind::Loop, -1, s_.loops.size()});
     s_.loops.push_back(std::move(loop));
   }
-  /// Whether nothing outside of its loop needs the value.
+  /// Returns true if nothing outside of its loop needs the value.
   bool stays(Id id, const std::set<Id>& members) const {
     return std::ranges::all_of(a_.users(id), [&](Id user) {
       if (user < 0) return false;
@@ -215,13 +215,13 @@ class Scheduler {
   }
 
   // ---- Values that are computed again.
-  /// Whether one store is all that takes the value: then it is written once wherever it is written.
+  /// Returns true if one store is the only user of the value: then it is written once wherever it is written.
   bool only_stored(Id id) const {
     const auto& users = a_.users(id);
     if (users.size() != 1 || users[0] < 0) return false;
     return v_.at(users[0]).word == Word::Store || (tile::has_result(v_.at(users[0]).word) && v_.renames(users[0]) && only_stored(users[0]));
   }
-  /// Whether the value is a product of floats that one sum over rows takes as soon as it is there, which then rounds once.
+  /// Returns true if the value is a product of floats that one sum over rows takes as soon as it is there, which then rounds once.
   bool only_summed(Id id) const {
     const auto& users = a_.users(id);
     if (grid_.reduces || repeats_ > 0 || v_.at(id).word != Word::Mul || !is_float(a_.type(id).dtype) || users.size() != 1 || users[0] < 0)

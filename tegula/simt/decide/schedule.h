@@ -1,5 +1,5 @@
 #pragma once
-// In what order the words of a program become statements.
+// The order in which the words of a program become statements.
 //
 // Words that work element by element wait until something else needs one of them, and share a loop then. Some are not kept at all: they are computed
 // again wherever they are needed. Reductions over one tile wait for each other, so that they share a loop and the way across the threads.

@@ -15,7 +15,7 @@ using tile::Word;
 
 namespace {
 
-/// Whether each block of a cluster may do it.
+/// Returns true if each block of a cluster may do the instruction.
 bool may_repeat(const Instruction& self) {
   if (!self.regions.empty()) return false;
   switch (self.word) {

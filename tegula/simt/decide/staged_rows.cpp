@@ -50,7 +50,7 @@ class Finder {
   }
   bool flat(Id id) const { return slices_.spread_of(a_.type(id).shape) == Spread::Flat; }
 
-  /// Whether the writer can do without registers for this one.
+  /// Returns true if the writer can do without registers for the instruction.
   bool fits(Id id) const {
     const Instruction& self = a_[id];
     switch (self.word) {

@@ -3,7 +3,7 @@
 //
 // A row that is too long for the registers of a block is copied into shared memory, asynchronously and as it is stored: every thread copies
 // the vectors that the layout gives it and reads them back for each pass over the row, so no barrier is needed. Nothing else of the row's
-// length is kept: what lies between a load and a reduction or a store is computed again in each pass. That leaves the registers to
+// length is kept: values between a load and a reduction or a store are computed again in each pass. The registers are left to
 // threads, so that several rows are in flight on one multiprocessor. A cluster works on a few rows together: blocks meet once for all of
 // them, and numbers that meet every row are read once.
 

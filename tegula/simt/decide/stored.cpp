@@ -38,16 +38,16 @@ std::optional<StoredTile> in_pieces(TensorBox box, int rows_of_tile) {
   return fit && left == 1 && all == rows_of_tile ? std::optional(std::move(tile)) : std::nullopt;
 }
 
-/// Whether the engine stores what does not say how. H200, bf16, TFLOP/s by threads and by the engine: tiles of 128 x 256 x 64 at 4096³ 653 and 666, b as (N, K) 633 and
-/// 661; at 8192³ 671 and 678, 660 and 670; 8192 x 3072 x 768 484 and 533; with a copying warp 463 and 535; 128 x 128 of 256 rows with one 257 and 321. Kernels of
-/// several products, and those with tiles of more axes, have not been measured.
+/// Returns true if the engine takes stores without a hint. H200, bf16, TFLOP/s by threads and by the engine: tiles of 128 x 256 x 64 at 4096³ 653 and 666, b as
+/// (N, K) 633 and 661; at 8192³ 671 and 678, 660 and 670; 8192 x 3072 x 768 484 and 533; with a copying warp 463 and 535; 128 x 128 of 256 rows with one 257
+/// and 321. Kernels of several products, and those with tiles of more axes, have not been measured.
 bool is_faster(const Analysis& a) {
   const auto& all = a.program().instructions;
   const bool is_deep = std::ranges::any_of(all, [](const Instruction& self) { return self.type.shape.rank() > 2; });
   return !is_deep && std::ranges::count(all, Word::Dot, &Instruction::word) == 1;
 }
 
-/// Whether the program stores there twice, or takes what it has stored: what threads and the engine do there has no order.
+/// Returns true if the program stores there twice, or takes what it has stored: accesses of threads and of the engine have no order there.
 bool is_touched_again(const Analysis& a, Id store) {
   const Id root = a.root_of(a[store].operands[0]);
   const auto& all = a.program().instructions;

@@ -10,7 +10,7 @@
 
 namespace tegula::gpu {
 
-/// How a tile in memory is reached, a vector of neighbours at a time.
+/// An access to a tile in memory, a vector of neighbours at a time.
 struct VectorAccess {
   int wide = 1;                   // elements side by side in one access
   std::vector<Condition> on;      // hold for the whole vector or not at all

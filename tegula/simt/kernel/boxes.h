@@ -8,7 +8,7 @@
 
 namespace tegula::simt {
 
-/// A counter's phase, the first one of parity 0, ends when so many threads have arrived and the bytes that they said are expected have come.
+/// A counter's phase, the first one of parity 0, ends when `arrivals` threads have arrived and the bytes that they said are expected have come.
 struct BeginCounters {
   Expression place;  // of the first one
   int count = 1;
@@ -22,13 +22,13 @@ struct ExpectBytes {  // arrives, too
   Expression counter;
   std::size_t bytes = 0;
 };
-/// What the thread read before may be overwritten by whoever awaits the phase.
+/// Lets whoever awaits the phase overwrite what the thread read before.
 struct Arrive {
   Expression counter;
 };
-/// The box of the map that begins at (x, y) of a plane, to `place`. Where a coordinate is negative the thread itself reads what the program says: rows that
-/// begin `stride` elements apart, below the limits, from pointer + y * stride + x on, of the plane that begins at `pointer`. Of a map that is `inside` no
-/// coordinate is: pointer, limits and stride are not read.
+/// Copies the box of the map that begins at (x, y) of a plane to `place`. Where a coordinate is negative the thread itself reads what the program says: rows
+/// that begin `stride` elements apart, below the limits, from pointer + y * stride + x on, of the plane that begins at `pointer`. No coordinate of a map that
+/// is `inside` is negative: pointer, limits and stride are not read.
 struct CopyBox {
   int map = 0;  // of Kernel::maps
   int box_columns = 0, box_rows = 0, pitch = 128;  // the same of it, rows of all planes
@@ -39,7 +39,7 @@ struct CopyBox {
 struct AwaitBytes {  // until the counter's phase of that parity has ended
   Expression counter, parity;
 };
-/// The other way: the box from `place` to (x, y) of a plane of the map; what lies outside of the tensor stays as it is. Numbers are those of CopyBox, and where
+/// Stores the box from `place` to (x, y) of a plane of the map; memory outside of the tensor stays unchanged. Numbers are those of CopyBox, and where
 /// a coordinate is negative the thread itself writes what the program says. The copy engine reads `place` at some time until the thread awaits it, and sees
 /// what threads wrote there before they fenced it (FenceTiles) and met.
 struct StoreBox {

@@ -1,5 +1,5 @@
 #pragma once
-// What one thread computes: types of registers, and expressions over them.
+// The expressions that one thread computes, and the types of its registers.
 //
 // An expression is a tree; its nodes are the expressions of C++ that kernels need. Group is a pair of parentheses: it changes no value.
 
@@ -33,7 +33,7 @@ struct Type {
   bool constant = false;  // of a pointer: to what is not changed through it
   int count = 1;
   bool operator==(const Type&) const = default;
-  /// Whether it is several numbers, as they are stored.
+  /// Returns true if the type is several numbers, as they are stored.
   bool is_vector() const { return pointers == 0 && (kind == Kind::Wide || kind == Kind::Packed); }
 };
 inline Type computed(DType dtype) { return {.kind = Type::Kind::Computed, .dtype = dtype}; }
@@ -42,10 +42,10 @@ inline Type wide(DType dtype, int count) { return {.kind = Type::Kind::Wide, .dt
 inline Type packed(DType dtype, int count) { return {.kind = Type::Kind::Packed, .dtype = dtype, .count = count}; }
 inline Type placed(DType dtype) { return {.kind = Type::Kind::Placed, .dtype = dtype}; }
 inline Type pointer_to(Type type) { return ++type.pointers, type; }
-/// Of a value of the tile language.
+/// The register's type of a value of the tile language.
 inline Type type_of(const tile::Type& type) { return type.pointer ? pointer_to(stored(type.dtype)) : computed(type.dtype); }
 
-/// What brings two numbers together: a reduction's operation; `placed`: of numbers with their places, the larger or the smaller stays.
+/// The operation that brings two numbers together, as a reduction does; `placed`: the larger or the smaller one stays, with its place.
 struct Operation {
   tile::Reduction kind = tile::Reduction::Sum;
   DType dtype = DType::f32;
@@ -53,7 +53,7 @@ struct Operation {
   bool operator==(const Operation&) const = default;
 };
 
-/// Which of a thread's registers of a tile: that of the loops over rows (r), vectors (c) and their elements (k) that are open.
+/// The register of a thread's tile that is meant: that of the loops over rows (r), vectors (c) and their elements (k) that are open.
 enum class Place : std::uint8_t {
   One,
   Row /* [r] */,

@@ -65,7 +65,7 @@ struct EachOfVector {
   int count = 1;
   Block body;
 };
-/// What a loop fetches ahead into a ring of stages in shared memory (passes/fetch_ahead.h).
+/// The loads that a loop fetches ahead into a ring of stages in shared memory (passes/fetch_ahead.h).
 struct Ring {
   struct Fetched {
     Name value;  // that the load leaves
@@ -136,7 +136,8 @@ struct Barrier {
   int threads = 0;  // of a team
   bool frees_ring = true;  // nobody reads the ring behind it, unless a loop that uses it is open
 };
-/// Warps meet at one of the block's numbered barriers: when `threads` of them are there, those that wait go on; the others go on at once (bar.sync, bar.arrive).
+/// Warps meet at one of the block's numbered barriers: when `threads` of them are there, the waiting ones go on; the others go on at once (bar.sync,
+/// bar.arrive).
 struct NumberedBarrier {
   Expression number;
   int threads = 0;
@@ -148,9 +149,9 @@ struct MoveRegisters {
   int count = 0;
   bool takes = false;
   static constexpr int kAll = 65536, kStep = 8, kLeast = 24, kMost = 240;  // of a multiprocessor; counts are multiples of the step
-  /// What a block of so many threads begins with, for each of them.
+  /// The number of registers that each of a block's `threads` threads begins with.
   static constexpr int at_first(int threads) { return kAll / threads / kStep * kStep; }
-  /// What `threads` can have where so many others of their block keep the least.
+  /// The number that each of `threads` can have if `others` of their block keep the least.
   static constexpr int beside(int threads, int others) {
     const int each = (at_first(threads + others) * (threads + others) - others * kLeast) / threads / kStep * kStep;
     return each < kMost ? each : kMost;
@@ -193,11 +194,11 @@ struct Atomic {
   Condition compared;  // of CompareAndSwap
   Condition target;  // where what was there before goes
 };
-/// What a thread did before is seen before what it does behind, by those of the scope.
+/// The threads of the scope see what the thread did before ahead of what it does behind.
 struct Fence {
   tile::Scope scope = tile::Scope::Gpu;
 };
-/// In the order of `places`; each thread writes those that belong to it: `owner` of `owners`.
+/// Writes in the order of `places`; each thread writes the elements that belong to it: `owner` of `owners`.
 struct WriteInOrder {
   std::optional<tile::AtomicKind> changes;  // nothing: stores
   bool keeps_old = false;  // what was there before takes the place of the value
@@ -328,7 +329,7 @@ struct CloseProducts {};
 struct AwaitProducts {
   int unfinished = 0;
 };
-/// What the thread wrote to shared memory is seen by those products, and by the copy engine, once threads have met.
+/// Makes what the thread wrote to shared memory visible to those products, and to the copy engine, once threads have met.
 struct FenceTiles {};
 
 // ---- What passes put something in the place of (passes/).
@@ -340,7 +341,7 @@ struct CopyTile {
   std::size_t box_bytes = 0, counters = 0;  // where it comes as boxes; and apart: where its counters lie among the tiles
   Block body;
 };
-/// From here on what was copied ahead for this iteration is read; and from here on threads do not read it any more. `behind`: for the one before, if there was
+/// Threads read what was copied ahead for this iteration from here on; and from here on do not read it any more. `behind`: for the one before, if there was
 /// one, which the variable `begun` says by 1.
 struct AwaitTile {
   tile::Id load = -1;
@@ -370,7 +371,7 @@ struct UseScratch {
   std::size_t bytes = 0;
 };
 struct MeetCluster {};  // from here on the other blocks of the cluster run
-/// From here on the ring is used, with this layout; OpenRing is before the first copy into it.
+/// The ring is used from here on, with this layout; OpenRing is before the first copy into it.
 struct UseRing {
   std::string layout;
 };
@@ -464,7 +465,7 @@ struct Kernel {
   int walkers = 0;  // blocks that go over all instances in turn; 0: a block, or a cluster, for each instance
   int copiers =
       0;  // threads behind the others, of which the first copies for them: a warp, or a group of four that gives registers to the others
-  bool stays = false;  // then: blocks stay, each takes every instance that is so many blocks further than its last
+  bool stays = false;  // then: blocks stay, each takes every instance that is the number of blocks further than its last
   std::vector<KernelParameter> parameters;
   std::vector<TensorMap> maps;  // that it takes behind its arguments
   std::vector<Assembly> assembly;
@@ -478,12 +479,12 @@ struct Kernel {
   int team() const { return row_threads * column_threads; }
   int threads() const { return team() + copiers; }
   std::size_t parts_begin() const { return (scratch_bytes + 15) / 16 * 16; }
-  /// At lines of 128 bytes: rings that begin between them are filled at 0.77 of the rate (H200).
+  /// Rings begin at lines of 128 bytes: between them they are filled at 0.77 of the rate (H200).
   std::size_t ring_begin() const { return ring_bytes > 0 ? (parts_begin() + part_bytes + 127) / 128 * 128 : parts_begin() + part_bytes; }
   std::size_t staged_begin() const { return (ring_begin() + ring_bytes + 127) / 128 * 128; }
   /// Tiles that tensor cores read.
   std::size_t tiles_begin() const { return (staged_begin() + staged_bytes + 127) / 128 * 128; }
-  /// Those of four warps' products begin at the next multiple of this.
+  /// Tiles of four warps' products begin at the next multiple of this.
   static constexpr std::size_t kTileLine = 1024;
   std::size_t shared_bytes() const {
     if (tile_bytes > 0) return tiles_begin() + tile_bytes + (groups ? kTileLine : 0);

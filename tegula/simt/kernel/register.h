@@ -8,7 +8,7 @@
 
 namespace tegula::simt {
 
-/// Of an array of registers, the outermost first.
+/// The sizes of an array of registers, the outermost first.
 class Sizes {
  public:
   Sizes() = default;

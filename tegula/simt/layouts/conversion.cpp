@@ -40,7 +40,7 @@ bool stays_in_warp(const Linear& from, const Linear& to, Conversion& conversion)
          follow(to.warps(), conversion.of_warps, [](Bits bit) { return Spot{0, 0, bit}; });
 }
 
-/// How many bits of the register's number depend on the thread.
+/// The number of bits of the register's number that depend on the thread.
 int choices(const Conversion& conversion) {
   Columns registers;
   for (const auto* spots : {&conversion.of_lanes, &conversion.of_warps})
@@ -55,7 +55,7 @@ bool keeps_lanes(const Conversion& conversion) {
   return std::ranges::all_of(conversion.of_registers, none) && std::ranges::all_of(conversion.of_warps, none);
 }
 
-/// Those of the columns that the ones kept before do not make.
+/// Returns the columns that are independent of `kept` and of the columns before them.
 Columns independent_of(Columns kept, const Columns& columns) {
   Columns added;
   for (const Bits column : columns) {

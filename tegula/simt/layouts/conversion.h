@@ -1,5 +1,5 @@
 #pragma once
-// How numbers go from one linear layout to another.
+// The conversion of numbers from one linear layout to another.
 
 #include "tegula/simt/layouts/linear.h"
 
@@ -15,7 +15,7 @@ struct Conversion {
   /// Registers, Lanes: where the number for a place of the target lies, one column for each bit of the place.
   std::vector<Spot> of_registers, of_lanes, of_warps;
   /// Shared: from an element's number to its word in memory. The lanes of a warp write to and read from words of different banks: the words' low bits
-  /// are one to one both on the elements that the lanes write together and on those that they read together. There is always such a matrix, as two
+  /// are one to one both on the elements that the lanes write together and on those that they read together. A matrix like this always exists, as two
   /// spaces of one size have a common complement.
   Columns words;
 

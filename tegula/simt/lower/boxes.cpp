@@ -21,7 +21,7 @@ Expression Lowering::map_size(const simt::TensorMap::Size& size) const {
   return a_.parameter_names()[static_cast<std::size_t>(size.parameter)];
 }
 
-/// Where the plane of these numbers begins in memory.
+/// Returns the place in memory where the plane of these numbers begins.
 Expression Lowering::begin_of_planes(const simt::TensorMap& map, const simt::Expressions& numbers) const {
   Expression begin = a_.parameter_names()[static_cast<std::size_t>(map.pointer)];
   for (std::size_t i = 0; i < map.planes.size(); ++i) {

@@ -92,7 +92,7 @@ void Lowering::assign_all(Id variable_id, Id value) {
   loops(own, a_.type(variable_id).shape, Step::Elements, [&] { assign(held(variable_id, own), element(value, own)); });
 }
 
-/// Whether the tiles of all iterations are one tall tile: each begins with the row behind the last one of another, so that none touches what
+/// Returns true if the tiles of all iterations are one tall tile: each begins with the row behind the last one of another, so that none touches what
 /// another does.
 bool Lowering::moves_on(const tile::Region& body, Id pointer) const {
   const Shape& shape = a_.type(pointer).shape;
@@ -226,7 +226,7 @@ void Lowering::agree(Name variable, DType dtype) {
   });
 }
 
-/// What a pass needs to know of the loads that the loop fetches ahead.
+/// Returns what a pass needs to know of the loads that the loop fetches ahead.
 simt::Box<simt::Ring> Lowering::fetches(const RingPlan& plan) const {
   if (plan.stages == 0) return {};
   simt::Ring ring{.stages = plan.stages,
@@ -286,7 +286,7 @@ void Lowering::carry_on(const tile::Region& body, const DeferredSums& deferred) 
   }
 }
 
-/// Of several reductions in every iteration each may use its memory again when the others have met.
+/// Lets each of several reductions in every iteration use its memory again when the others have met.
 void Lowering::keep_parts_apart(const tile::Region& body, simt::Block& block) const {
   if (in_turn() || grid_.cluster > 1 || std::ranges::any_of(body.body, [&](Id inner) { return !at(inner).regions.empty(); })) return;
   std::vector<simt::Combine*> met;

@@ -16,7 +16,7 @@
 
 namespace tegula::gpu {
 
-/// Of the function that inline assembly becomes.
+/// The name of the function that inline assembly becomes.
 std::string function_name(const tile::Text& text);
 
 class Lowering : private Values {
@@ -43,7 +43,7 @@ class Lowering : private Values {
   Expression packed_vector(Id load) const;
   bool is_recipe(Id id) const { return decided_.schedule.recipes.contains(id); }
   bool is_packed(Id id) const { return decided_.held_as.contains(id); }
-  /// Whether the value has registers of its own, of the numbers that are computed with.
+  /// Returns true if the value has registers of its own, of the numbers that are computed with.
   bool has_registers(Id value) const;
   Expression coordinate(int axis, Spread loops, const Shape& shape) const;
   Expression expression_of(const Term& term) const;
@@ -62,9 +62,9 @@ class Lowering : private Values {
   }
   static Expression held(Name name, Spread own) { return simt::held(name, place(own)); }
   Expression held(Id id, Spread own) const { return held(variable(id), own); }
-  /// Where the place is inside the tile; nothing when it always is.
+  /// Returns the condition that the place is inside the tile; nothing when it always is.
   When inside(Spread loops, const Shape& shape) const;
-  /// Where of several threads that hold the same this one should act; nothing when there is only one.
+  /// Returns the condition on which this thread, of several that hold the same, should act; nothing when there is only one.
   When acts(Spread spread) const;
   /// Row-major index of the place.
   Expression linear(Spread loops, const Shape& shape) const;
@@ -145,7 +145,7 @@ class Lowering : private Values {
   Expression place_in(Id pointer, Spread loops) { return affine_element(a_.affine(pointer), loops, a_.type(pointer).shape); }
   bool is_read_only(Id pointer) const;
   Expression source(Id pointer, Expression text) const;
-  /// How many elements of the vector are there; the whole vector where nothing limits it.
+  /// Returns the number of the vector's elements that are there; the whole vector where nothing limits it.
   Expression inside(const Access& access, int count) const;
   simt::Type wide_type(Id pointer) const { return simt::wide(a_.type(pointer).dtype, grid_.vector); }
   void touch(Id pointer, bool writes, bool next = true);

@@ -24,7 +24,7 @@ Expression least_of(const std::vector<Expression>& limits) {
 
 }  // namespace
 
-/// What follows touches memory there (passes/place_barriers.h).
+/// Marks that the next statements touch memory there (passes/place_barriers.h).
 void Lowering::touch(Id pointer, bool writes, bool next) {
   add(simt::Touch{.root = a_.root_of(pointer),
                   .pointer = pointer,
@@ -34,7 +34,7 @@ void Lowering::touch(Id pointer, bool writes, bool next) {
                   .next = next});
 }
 
-/// Whether every instance reads the same there, and none writes it: not even under another name, as a result in its operand's place does
+/// Returns true if every instance reads the same there, and none writes it: not even under another name, as a result in its operand's place does
 /// where one instance is all there is.
 bool Lowering::is_read_only(Id pointer) const {
   const Form form = a_.affine(pointer);
@@ -76,7 +76,7 @@ Expression Lowering::inside(const Access& access, int count) const {
   return on ? simt::choose(*std::move(on), std::move(limit), 0) : limit;
 }
 
-/// Loops over the vectors of a tile of places. Of computed places the first one of a vector is looked at.
+/// Loops over the vectors of a tile of places. If the places are computed, the first one of a vector is looked at.
 void Lowering::vectors(Id pointer, Spread own, const std::vector<Id>& values, const Body& body) {
   loops(own, a_.type(pointer).shape, Step::Vectors, values, [&] {
     if (!a_.counts_by_hint(pointer)) return body();
@@ -126,7 +126,7 @@ void Lowering::load(Id id) {
   });
 }
 
-/// Which lines the L2 keeps, where the access says so.
+/// Returns the pointer with the lines' policy in the L2, if the access names one.
 Expression Lowering::with_eviction(Id access, Expression pointer) const {
   switch (tile::AccessHints::of(at(access)).eviction_policy) {
     case tile::Eviction::First: return simt::call("passing", std::move(pointer));
@@ -205,8 +205,8 @@ bool Lowering::store_pieces(Id store, Id value, Id mask) {
   if (store_by_boxes(store, value) || store_by_rows(*vectors, pointer, value)) return true;
   const simt::Type number = simt::computed(DType::f32), boolean = simt::computed(DType::boolean), whole = simt::computed(DType::i32);
   const auto bit = [](int mask_of) { return simt::binary(simt::group(simt::binary("q", "&", mask_of)), "!=", 0); };
-  /// That of four numbers whose place is the thread's in its row of four, exclusive or `by`. All are read: of ?: within ?: the compiler would choose a place
-  /// to read, and keep the tile in local memory for it (NVRTC 13.0 with --split-compile), where wgmma waits for each of its sums.
+  /// Returns the one of four numbers whose place is the thread's in its row of four, exclusive or `by`. All are read: for ?: within ?: the compiler would
+  /// choose a place to read, and keep the tile in local memory for it (NVRTC 13.0 with --split-compile), where wgmma waits for each of its sums.
   const auto own_of = [](int by, auto&& at) {
     const auto two = [&](int first) { return simt::call("chosen", "odd", at((first + 1) ^ by), at(first ^ by)); };
     return simt::call("chosen", "high", two(2), two(0));
@@ -303,8 +303,8 @@ void Lowering::write_in_order(Id id) {
   add(std::move(chunks));
 }
 
-/// The hardware's words come in any order; all else comes in order. What the instance did before is seen before, where it is asked for and
-/// somebody can tell.
+/// Adds an atomic word. The hardware's words come in any order; all others come in order. Earlier effects of the instance are seen before, if that is asked for
+/// and somebody can tell.
 void Lowering::atomic(Id id) {
   const tile::Instruction& self = at(id);
   const Id pointer = self.operands[0];

@@ -29,7 +29,7 @@ Expression place_of_piece(const SwizzledTile& tile, const Expression& row, Expre
 
 }  // namespace
 
-/// Where the tile lies: in a stage of a ring, in a place of its own, in the scratch.
+/// Returns the place where the tile begins: in a stage of a ring, in a place of its own, in the scratch.
 Expression Lowering::tile_begin(const Operand& operand) const {
   if (!operand.copied && grid_.groups) return Expression("tiles") + operand.place;
   if (!operand.copied) return operand.place > 0 ? Expression("shared") + operand.place : Expression("shared");
@@ -94,13 +94,13 @@ void Lowering::copy_tile(Id load) {
   awaits_tiles_ = true;
 }
 
-/// Where the counters of what has come of the load's tile lie among the tiles.
+/// Returns the place, among the tiles, of the counters of what has come of the load's tile.
 std::size_t Lowering::counters_of(Id load) const {
   const TileRingPlan& ring = decided_.products.rings.at(decided_.products.copied.at(load).loop);
   return ring.counters + (ring.apart ? ring.counters_before(load) : 0);
 }
 
-/// What was copied where it stands is seen by all.
+/// Waits until all see the tiles that were copied where they stand.
 void Lowering::await_tiles() {
   if (!std::exchange(awaits_tiles_, false)) return;
   add(simt::WaitForCopies{0});
@@ -242,7 +242,7 @@ void Lowering::write_operands(const Product& product) {
   if (begun) barrier();
 }
 
-/// Of the lane: from the tile's begin, without what loops over the operand's parts add.
+/// Returns the lane's place from the tile's begin on, without what loops over the operand's parts add.
 Expression Lowering::matrix_place(const Operand& operand, bool is_left) const {
   const auto bit = [](int shift) { return and_(shifted("lane", shift), 1); };
   // Matrices 0 and 1 are parts of the rows of the left operand, and of the terms of the right one.
@@ -292,7 +292,7 @@ auto Lowering::behind(Id ahead) const -> const std::pair<const Id, Product>* {
     if (one.second.behind && one.second.ahead == ahead) return &one;
   return nullptr;
 }
-/// Of the iteration before, where there was one.
+/// Multiplies for the iteration before, if there was one.
 void Lowering::product_behind(Id id, const Product& product) {
   add(simt::AwaitTile{product.right.value, true});
   within({}, [&] { group_steps(id, product); });
@@ -308,13 +308,13 @@ void Lowering::begin_behind(Id id, const Product& product) {
   });
 }
 
-/// Whether the sums of four warps' product begin with zeros, which its first step then is told.
+/// Returns true if the sums of four warps' product begin with zeros; its first step is then told so.
 bool Lowering::begins_anew(Id id) const {
   return grid_.groups && !decided_.products.in_place.contains(id) && tile::is_zero(a_.program(), at(id).operands[2]) &&
          imprecise_terms(at(id)) == 0;
 }
 
-/// Whether the tile comes into its own part of the ring, as soon as nobody reads what is there (TileRingPlan::apart).
+/// Returns true if the tile comes into its own part of the ring, as soon as nobody reads what is there (TileRingPlan::apart).
 bool Lowering::comes_apart(const Operand& operand) const {
   if (!operand.copied) return false;
   const auto ring = decided_.products.rings.find(decided_.products.copied.at(operand.value).loop);
@@ -408,7 +408,7 @@ void Lowering::group_steps(Id id, const Product& product) {
   const simt::Type bytes = simt::pointer_to({.kind = simt::Type::Kind::Byte});
   if (!product.left.in_registers) let(bytes, "left", tile_begin(product.left));
   let(bytes, "right", product.behind ? copied_begin(product.right.value, "stage_behind") : tile_begin(product.right));
-  // Of the group's first row: 64 rows are 64 of `pitch` bytes, or a strip.
+  // Places are those of the group's first row: 64 rows are 64 of `pitch` bytes, or a strip.
   const Expression group = simt::group(Expression("tr") / 64);
   const auto side = [&](const Operand& operand, Expression place, Expression block) {
     const SwizzledTile& tile = operand.tile;

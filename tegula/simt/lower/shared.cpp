@@ -155,7 +155,7 @@ void Lowering::dot(Id id) {
   });
 }
 
-/// Between registers whose layouts are linear (passes/convert_layouts.h).
+/// Converts registers between layouts that are linear (passes/convert_layouts.h).
 void Lowering::change_layout(Id id, const LayoutChange& change) {
   const Id from = a_.resolve(at(id).operands[0]);
   const tile::Type &source = a_.type(from), &target = at(id).type;

@@ -1,5 +1,5 @@
 #pragma once
-// What the copy engine brings into a block's shared memory, and the counters that say so.
+// The pieces that the copy engine brings into a block's shared memory, and the counters that say so.
 
 #include <cstdint>
 #include <map>
@@ -28,7 +28,7 @@ class Arrivals {
   void arrive(const Access& counter);
   /// A box is on its way, or comes at once.
   void bring(const Access& by, const Access& counter, std::vector<Piece> pieces, bool at_once);
-  /// Whether the counter's phase of that parity has ended; the warp has seen it then.
+  /// Returns true if the counter's phase of that parity has ended; the warp has seen it then.
   bool has_ended(const Access& counter, bool parity);
   bool is_bringing() const { return !boxes_.empty(); }
   /// Lets some of the boxes come.
@@ -39,7 +39,7 @@ class Arrivals {
     bool parity = false;  // of the phase
     int arrivals = 1, left = 1;  // threads that arrive in each phase; that are still to come in this one
     std::int64_t missing = 0;  // bytes
-    Known known, last_known;  // to those that have arrived in this phase, in the last one
+    Known known, last_known;  // to the threads that have arrived in this phase, in the last one
     std::uint16_t ticket = 0, last_ticket = 0;  // of what comes in this phase, in the last one
   };
   struct Box {

@@ -53,7 +53,7 @@ class Cluster {
   Arrivals& arrivals() { return arrivals_; }
   Departures& departures() { return departures_; }
   const Map& map(int number) const { return maps_[static_cast<std::size_t>(number)]; }
-  /// What is copied comes at once.
+  /// Returns true if copies come at once.
   bool copies_at_once() const { return !options_.uneven; }
   /// Bytes that have come to a block's counter, and are expected there.
   void expect(int block, int exchange, std::int64_t bytes);
@@ -75,7 +75,7 @@ class Cluster {
   bool release();
   bool has_bytes(const Warp& warp);
   void found_apart(const Warp& warp);
-  /// At a barrier by number.
+  /// A meeting at a barrier by number.
   struct Meeting {
     std::uint32_t warps = 0;  // that have come; bits
     int threads = 0;

@@ -104,7 +104,7 @@ struct Instruction {
     Remainder,  // counter[number] = (out as a number) % limit
     Leave,  // the active lanes
     Meet,  // all threads of the block
-    MeetTeam,  // but those that copy for the others
+    MeetTeam,  // all but the warps that copy for the others
     // The rest is the same of clusters.
     MeetCluster,
     Arrive,

@@ -1,5 +1,5 @@
 #pragma once
-// What the copy engine takes from a block's shared memory to tensors, some time until the thread that asked for it waits.
+// The boxes that the copy engine takes from a block's shared memory to tensors, some time until the thread that asked for it waits.
 
 #include <cstdint>
 #include <random>
@@ -17,7 +17,7 @@ class Departures {
   /// The thread has a box taken, which leaves at once or later. A piece's `to` is in shared memory, its `from` in a tensor.
   void take(const Access& by, std::vector<Arrivals::Piece> pieces, bool at_once);
   void close(const Access& by);
-  /// Until all but the thread's last `unfinished` groups have left.
+  /// Waits until all but the thread's last `unfinished` groups have left.
   void await(const Access& by, int unfinished);
   bool is_taking() const;
   /// Lets some of the boxes leave.

@@ -14,7 +14,7 @@ namespace tegula::simt {
 
 constexpr int kLanes = 32;
 
-/// What a lane holds. A Boolean is an int, 0 or 1.
+/// The kind of number that a lane holds. A Boolean is an int, 0 or 1.
 enum class Number : std::uint8_t { Boolean, I32, U32, I64, U64, F32, F64, Address };
 
 /// Bytes of 32 lanes of 4 bytes: what registers are counted in.
@@ -23,7 +23,7 @@ constexpr std::uint32_t granules(Number number) { return number <= Number::U32 |
 
 /// The number that threads compute with for a dtype.
 Number number_of(DType computed);
-/// Of a type that is a number or a pointer.
+/// The number of a type that is a number or a pointer.
 Number number_of(const Type& type);
 /// Bytes between neighbours in memory, of what the type is.
 std::size_t bytes_of(const Type& type);
@@ -46,7 +46,7 @@ std::span<const Function> words();
 
 /// A number as another type, as static_cast does; nullptr where the two lie alike.
 LaneFunction conversion(Number from, Number to);
-/// What is left of a computed number that is stored as the dtype and read again.
+/// The function that stores a computed number as the dtype and reads it again.
 LaneFunction rounding(DType stored);
 /// The function that brings two numbers together; of placed ones see `best`.
 LaneFunction folding(const Operation& operation);
@@ -54,7 +54,7 @@ LaneFunction folding(const Operation& operation);
 LaneFunction changing(tile::AtomicKind kind, DType computed);
 /// The number that changes nothing under the operation, as bits.
 std::uint64_t neutral(const Operation& operation);
-/// For each lane whether the first of two numbers with places stays: operands value, place, value, place.
+/// The function that tells for each lane whether the first of two numbers with places stays: operands value, place, value, place.
 LaneFunction best(const Operation& operation);
 
 /// The elements at these addresses, widened, for the lanes of the mask; and the way back.

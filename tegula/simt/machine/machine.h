@@ -1,7 +1,7 @@
 #pragma once
 // Executes kernels (simt/kernel/kernel.h) on the CPU, statement by statement, and watches them: no compiler and no GPU is needed.
 //
-// A warp is 32 lanes in step, with a mask of those that are active; warps go from one barrier to the next in an order of their own. The machine finds errors
+// A warp is 32 lanes in step, with a mask of the active ones; warps go from one barrier to the next in an order of their own. The machine finds errors
 // that a GPU would not report: threads that reach memory without a barrier between them; reads of unwritten memory, of the target of a copy under way, or
 // outside of memory; barriers that not all threads reach. Bank conflicts of shared memory are counted.
 

@@ -65,7 +65,7 @@ void Memory::begin_cluster(std::uint32_t first_block) {
   for (Clock& clock : clocks_) clock = {.time = begun_, .meeting = begun_};
 }
 
-/// What one warp has seen all others know of.
+/// All threads of the block know of what any one of its warps has seen.
 void Memory::have_met(int block) {
   ++clocks_[static_cast<std::size_t>(block)].time;
   for (auto& [ticket, warps] : seen_) warps = ~0u;
@@ -101,7 +101,7 @@ void Memory::acquire(const Access& access, const Known& known) {
 void Memory::note_piece_read(std::uint64_t address, int by) {
   piece_reads_[(address - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece][static_cast<std::size_t>(by / kLanes)] = tick_;
 }
-/// Whether all who have read the piece are known to be done with it; nobody has read what comes.
+/// Reports a race for each warp that has read the piece and is not known to be done with it. Nobody has read the content that comes.
 void Memory::check_piece_is_free(const Access& access, int lane) {
   Reads& reads = piece_reads_[(access.addresses[lane] + access.offset - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece];
   const Known& own = known_warps_[static_cast<std::size_t>(access.first_thread / kLanes)];
@@ -126,7 +126,7 @@ void Memory::find(Finding::Kind kind, const Access& access, int lane, const std:
                                           std::to_string(access.first_thread + lane) + ")"});
 }
 
-/// What is known of the first byte; nullptr outside of shared memory.
+/// Returns what is known of the first byte; nullptr outside of shared memory.
 Memory::Byte* Memory::byte_of_shared(const Access& access, int lane, int& block) {
   const std::uint64_t offset = access.addresses[lane] + access.offset - reinterpret_cast<std::uintptr_t>(shared_);
   if (offset >= states_.size()) return nullptr;
@@ -134,7 +134,7 @@ Memory::Byte* Memory::byte_of_shared(const Access& access, int lane, int& block)
   return &states_[offset];
 }
 
-/// Of an element of a tensor: of bytes and halves each has its own, of others each word.
+/// Returns the state of an element of a tensor: bytes and halves have one each, other elements one for each word.
 Memory::Byte& Memory::state_of(std::uint64_t address, std::size_t element) {
   const bool words = element >= 4;
   if (words) address /= 4;
@@ -162,7 +162,7 @@ bool Memory::is_known(std::uint64_t address, std::size_t bytes) {
   return has(last_known_);
 }
 
-/// Whether the address is aligned and belongs to memory that the thread may reach.
+/// Returns true if the address belongs to memory that the thread may reach; reports one that does not, and one that is not aligned.
 bool Memory::is_inside(const Access& access, int lane) {
   const std::uint64_t address = access.addresses[lane] + access.offset;
   if (address % access.bytes != 0 && std::has_single_bit(access.bytes)) find(Finding::Kind::Misaligned, access, lane);
@@ -177,7 +177,7 @@ bool Memory::is_inside(const Access& access, int lane) {
   return false;
 }
 
-/// Whether the thread `by` of the block comes behind what was done then.
+/// Returns true if the thread `by` of the block comes behind what was done then.
 bool Memory::is_before(std::uint32_t time, std::uint32_t meeting, int by, int block) const {
   const Clock& clock = clocks_[static_cast<std::size_t>(block)];
   return by / threads_ == block ? time < clock.time : meeting < meeting_;

@@ -26,7 +26,7 @@ struct Access {
   const std::string* said = nullptr;  // the expression
 };
 
-/// Of each warp of a block: up to when what it has read may be overwritten.
+/// By warp of a block: the time until which its reads are done, so that what they read may be overwritten.
 using Known = std::map<int, std::uint32_t>;
 
 class Memory {
@@ -47,9 +47,9 @@ class Memory {
   std::uint32_t read(const Access& access, std::uint32_t& defined, bool atomic = false);
   /// `defined`: lanes whose value is.
   std::uint32_t write(const Access& access, std::uint32_t defined, bool atomic = false);
-  /// The same into the memory of another block; `counted`: whoever waits for the counter may read it.
+  /// The same into the memory of another block; `counted`: threads that wait for the counter may read it.
   void write_to(const Access& access, int block, std::uint32_t defined, int counted);
-  /// What this cluster did is before what follows an atomic word of another one that meets its next ones; and what those that it has met did is before
+  /// Orders what this cluster did before what follows an atomic word of another one that meets its next ones; and what the clusters that it has met did before
   /// what it does now.
   void fence();
   /// The counter of a block has arrived: what was counted may be read.
@@ -64,7 +64,7 @@ class Memory {
   void give_piece(const Access& access, int lane);
 
   // ---- Copies that a lane has begun.
-  /// `ticket`: whoever has seen it may read what comes.
+  /// `ticket`: threads that have seen it may read what comes.
   bool begin_copy(const Access& access, int lane, std::uint16_t ticket = 0);
   void end_copy(const Access& access, int lane);
   /// The access' warp tells others, by a counter, what it has read, and what it knows of others; it learns that.
@@ -95,12 +95,12 @@ class Memory {
 
   Byte* byte_of_shared(const Access& access, int lane, int& block);
   Byte& state_of(std::uint64_t address, std::size_t element);
-  /// Whether it was another cluster that did so then.
+  /// Returns true if another cluster did so then.
   bool is_elsewhere(std::uint16_t by, std::uint32_t time) const {
     return !instances_meet_ && by != kNobody && time < begun_ && !is_acquired(time);
   }
   bool is_acquired(std::uint32_t time) const;
-  /// At an atomic word: what others have left there is met, and what this cluster has released is left there.
+  /// Orders at an atomic word: effects that others have left there are met, and those that this cluster has released are left there.
   void meet_at(std::uint64_t address, bool writes);
   template <class F>
   void each_element(const Access& access, int lane, F&& f);
@@ -108,7 +108,7 @@ class Memory {
   bool may_take(std::uint16_t counter, int by) const;
   bool is_before(std::uint32_t time, std::uint32_t meeting, int by, int block) const;
   std::uint32_t warp_time(int by) const { return warp_times_[static_cast<std::size_t>(by / kLanes)]; }
-  /// Whether the two are of a warp that has met since.
+  /// Returns true if the two threads are of a warp that has met since.
   bool is_of_warp(int other, std::uint32_t time, int by) const { return other / kLanes == by / kLanes && time < warp_time(by); }
   void note_read(Byte& byte, int by, int block, const Access& access, int lane, bool atomic = false);
   void note_write(Byte& byte, int by, int block, const Access& access, int lane, bool atomic);
@@ -128,14 +128,14 @@ class Memory {
   std::vector<Clock> clocks_;
   std::vector<std::uint32_t> warp_times_;
   std::map<std::uint16_t, std::uint32_t> seen_;  // by ticket: warps of the block
-  /// Where warps know of each other by counters (Kernel::copiers), by pieces of shared memory: when each warp has read it last, since boxes came.
+  /// The time when each warp has read a piece of shared memory last, since boxes came; kept where warps know of each other by counters (Kernel::copiers).
   static constexpr std::size_t kPiece = 16, kMostWarps = 32;
   using Reads = std::array<std::uint32_t, kMostWarps>;
   void all_know(int warps);
   void note_piece_read(std::uint64_t address, int by);
   void check_piece_is_free(const Access& access, int lane);
   bool counts_warps_;
-  /// By piece: the warp that wrote it last, and how often that had fenced; where there are boxes.
+  /// The last write of a piece: the warp that wrote it, and how often that had fenced; where there are boxes.
   struct LastWrite {
     std::uint16_t warp = kNobody;
     std::uint32_t fences = 0;

@@ -24,7 +24,7 @@ Code Translator::translate() {
   code_.granules = kConstantGranules;
   scopes_.emplace_back();
   head();
-  // What is declared ahead of the body stays.
+  // Declarations ahead of the body stay.
   add({.what = What::Save, .number = new_mask()});  // a first instruction that is not the body's
   walk(k_.entry);
   walk(k_.begin);
@@ -34,7 +34,7 @@ Code Translator::translate() {
   return std::move(code_);
 }
 
-/// What every kernel begins with.
+/// Declares the names with which every kernel begins.
 void Translator::head() {
   Given& given = code_.given;
   const auto give = [&](std::uint32_t& granule, Name name, Type type) {

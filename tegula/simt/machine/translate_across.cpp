@@ -243,7 +243,7 @@ void Translator::combine_rows_of_warp(const Combine& combine, const std::string&
   for (std::int64_t i = first; i < first + count; ++i) across_warp(combine.operation, simt::element(x, i), 16, combine.column_threads);
 }
 
-/// For a warp: combines the elements at the beginnings of the lines into "(total)".
+/// Combines, for a warp, the elements at the beginnings of the lines into "(total)".
 void Translator::combine_lines(const Combine& combine, const Expression& parts, std::int64_t lines, std::int64_t pitch) {
   assign("(total)", choose(lane() < lines, simt::element(kParts, parts + lane() * Expression(pitch)), nothing(combine.operation)));
   across_warp(combine.operation, "(total)", 16, 1);
@@ -419,7 +419,7 @@ void Translator::operator()(const Scan& scan) {
   declare(scan.name, variable(from).value);
 }
 
-/// By merging ever longer runs: an element's place is its own plus its rank in the run beside it.
+/// Sorts by merging ever longer runs: an element's place is its own plus its rank in the run beside it.
 void Translator::operator()(const Sort& sort) {
   declare_two("order", sort.count);
   const char *from = "(one)", *to = "(two)";

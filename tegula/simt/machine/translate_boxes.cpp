@@ -35,7 +35,7 @@ void each_lane(const Access& access, F&& f) {
   }
 }
 
-/// What the box that begins at these coordinates, columns, rows, planes, leaves from `begin` on.
+/// Returns the pieces that the box that begins at these coordinates (columns, rows, planes) leaves from `begin` on.
 std::vector<Arrivals::Piece> pieces_of(const Cluster::Map& given, const std::vector<std::int64_t>& first, std::uint64_t begin) {
   const TensorMap& map = *given.of;
   const auto size = static_cast<std::int64_t>(size_of(map.dtype)), each = 16 / size;
@@ -102,7 +102,7 @@ void Translator::operator()(const Arrive& arrive) {
   });
 }
 
-/// Where its coordinates are, and, of a box that the thread may move itself, what limits it.
+/// Returns the slots of the box's coordinates, and of its limits if the thread may move it itself.
 template <class Box>
 std::pair<std::vector<Slot>, std::vector<Slot>> Translator::coordinates(const Box& box) {
   const auto number = [&](const Expression& e) { return lanes(e, Number::I64).slot; };

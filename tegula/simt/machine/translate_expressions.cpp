@@ -129,7 +129,7 @@ Translator::Value Translator::called(std::span<const Function> table, const std:
   return result;
 }
 
-/// By the function that stands for it where there is no PTX.
+/// Calls the function that stands for the assembly where there is no PTX.
 Translator::Value Translator::assembled(const Assembly& assembly, const Values& operands) {
   if (!assembly.what.fallback) unknown("the PTX \"" + assembly.what.text + "\" without a fallback");
   const Value result = temporary(computed(assembly.result));

@@ -1,4 +1,4 @@
-// What tensor cores do (PTX, "Warp Level Matrix Instructions").
+// The products of tensor cores (PTX, "Warp Level Matrix Instructions").
 
 #include <algorithm>
 #include <array>
@@ -141,7 +141,7 @@ struct LeftSide {
   }
 };
 
-/// Of a warp: 16 rows of its group's 64, times `columns` columns, added to the sums at the granules of `rows`. False where something is not there.
+/// Adds a warp's products, 16 rows of its group's 64 times `columns` columns, to the sums at the granules of `rows`. Returns false if an operand is not there.
 template <class T>
 bool multiply_tile(Cluster& cluster, Warp& warp, const LeftSide& left, const Side& right, std::uint64_t b, int columns,
                    const std::array<std::size_t, 2>& rows, LoadFunction load, bool fresh) {

@@ -29,7 +29,7 @@ class Translator {
     Value value;
     int counter = -1;  // of a loop over registers
   };
-  /// What an expression names: registers, or a place in memory.
+  /// A name's place: registers, or a place in memory.
   struct Reference {
     bool in_memory = false;
     Value value;  // the registers, or the address
@@ -140,7 +140,7 @@ class Translator {
   void across_warp(const Operation& operation, const Expression& x, int from, int to);
   void combine_lines(const Combine& combine, const Expression& parts, std::int64_t lines, std::int64_t pitch);
   void let_parts(const Combine& combine);
-  /// What the lane at that distance (exclusive or) has; `distances`: of each lane its own.
+  /// The value of the lane at that distance (exclusive or); `distances`: each lane has its own.
   Value exchanged(const Value& value, int distance, const std::optional<Slot>& distances = {});
   void write_to(const Expression& place, const Expression& rank, const Value& value, int exchange);
   void meet() { add({.what = Instruction::What::Meet}); }

@@ -1,4 +1,4 @@
-// What the functions of kernels mean: a line for each, by the text that kernels call.
+// The meanings of the functions of kernels: a line for each, by the text that kernels call.
 
 #include <vector>
 
@@ -13,7 +13,7 @@ namespace {
 using i64 = long long;
 using u64 = unsigned long long;
 
-/// Of all types that threads compute with.
+/// The functions of all types that threads compute with.
 template <class T>
 constexpr Function kOfAll[] = {
     entry<[](T x) { return prelude::sign_of(x); }>("sign_of"),

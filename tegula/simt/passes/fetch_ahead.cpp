@@ -41,7 +41,7 @@ class Fetcher : AheadLoop {
     find_addresses(ring_.addresses);
   }
 
-  /// In place of the loop.
+  /// Adds the statements in place of the loop.
   void put(Block& out) {
     out.push_back(UseRing{ring_.layout});
     for (const Ring::Fetched& one : ring_.loads) touch(one.pointer, out);
@@ -137,7 +137,7 @@ class Fetcher : AheadLoop {
     }
     out.push_back(Loop{.name = "s", .end = ring_.ahead, .unroll = 1, .body = std::move(block)});
   }
-  /// The copies that begin beside an iteration. Those of an iteration are closed in the order in which they are needed.
+  /// Adds the copies that begin beside an iteration. Copies of one iteration are closed in the order in which they are needed.
   void continue_(Block& out) {
     for (const bool further : {false, true}) {
       if (further && !two_ways()) continue;

@@ -24,7 +24,7 @@ class Fetcher : AheadLoop {
     loop_.body = std::move(rest);
   }
 
-  /// In place of the loop.
+  /// Adds the statements in place of the loop.
   void put(Block& out) {
     for (const CopyTile& copy : copies_) touch(copy.pointer, out);
     const int counters = tiles_.stages * static_cast<int>(copies_.size());

@@ -20,7 +20,7 @@ class Fetcher : AheadLoop {
     std::erase_if(loop_.body, is_ahead);
   }
 
-  /// In place of the loop.
+  /// Adds the statements in place of the loop.
   void put(Block& out) {
     for (const CopyTile& copy : copies_) touch(copy.pointer, out);
     const int ahead = boxes() ? tiles_.stages - tiles_.late : tiles_.stages - 1 - tiles_.late, behind = tiles_.stages - ahead;

@@ -12,7 +12,7 @@ bool all_meet(const Statement& statement) {
 }
 bool does_nothing(const Statement& statement) { return statement.as<Origin>() || statement.as<Note>(); }
 
-/// Whether all threads have just met, behind one statement more.
+/// Returns true if all threads have just met, behind one statement more.
 bool have_met(const Statement& statement, bool before) { return all_meet(statement) || (before && does_nothing(statement)); }
 
 bool meets_again(const Block& block) {

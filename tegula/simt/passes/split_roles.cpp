@@ -41,7 +41,7 @@ class Splitter : AheadLoop {
     counters_ = tiles_.stages * (tiles_.apart ? static_cast<int>(copies_.size()) : 1);
   }
 
-  /// What every block begins with: all stages are free.
+  /// The statements with which every block begins: all stages are free.
   Block begin() const {
     const Expression first = binary("threadIdx.x", "==", 0), counters = Expression("tiles") + tiles_.counters;
     return {Declare{.what = {"stage", kInt, {}}, .value = 0}, Declare{.what = {"parity", kInt, {}}, .value = 0},
@@ -52,7 +52,7 @@ class Splitter : AheadLoop {
                       first),
             Barrier{}};
   }
-  /// Of the thread that copies.
+  /// The statements of the thread that copies.
   Block copying() const {
     For loop{.type = loop_.type, .name = loop_.name, .begin = loop_.begin, .end = loop_.end, .step = loop_.step, .body = {}, .program = {}};
     loop.body = addresses_;
@@ -69,7 +69,7 @@ class Splitter : AheadLoop {
     loop.body.push_back(Assign{.target = "stage", .value = choose(binary("stage", "==", tiles_.stages - 1), 0, Expression("stage") + 1)});
     return {std::move(loop)};
   }
-  /// Of the others, with what stands behind the loop.
+  /// Adds the statements of the other threads, with those behind the loop.
   void compute(Block rest, Block& out) {
     if (tiles_.behind)
       for (const char* const name : {"begun", "stage_behind", "parity_behind"})
@@ -165,7 +165,7 @@ class Splitter : AheadLoop {
     while (to != body.end() && !names(*to, busy)) ++to;
     std::rotate(wait, wait + kLength, to);
   }
-  /// Whether the statement, or one within, names one of the registers.
+  /// Returns true if the statement, or one within, names one of the registers.
   static bool names(const Statement& statement, const std::set<std::string>& registers) {
     bool found = false;
     const auto look = [&](const Statement& one) {
@@ -228,7 +228,7 @@ class Splitter : AheadLoop {
     }
     loop_.body = std::move(body);
   }
-  /// What the group has at the end it gives on; behind the last one nobody waits.
+  /// Gives on the turn that the group has at the end; behind the last group nobody waits.
   void end_turns(Block& out) const { out.push_back(give_turn(binary("group", "<", groups() - 1))); }
 
   const Kernel& kernel_;

@@ -1,10 +1,10 @@
 #pragma once
 // Lets a warp of its own copy the tiles of the kernel's loop (Kernel::copiers), and the others compute.
-// Where an iteration's last product is begun in the next one (For::Tiles::behind), the copying warp has three idle beside it, so that the others have its registers.
-// Of several products each tile has counters of its own (For::Tiles::apart). Groups of four warps may take turns at the products (For::Tiles::turns).
+// If an iteration's last product is begun in the next one (For::Tiles::behind), the copying warp has three idle beside it: the others have its registers.
+// If there are several products, each tile has counters of its own (For::Tiles::apart). Groups of four warps may take turns at them (For::Tiles::turns).
 // Why: address arithmetic and waiting for a free stage stand in no product's way, no iteration has a barrier of the block, and where blocks stay the next instance's
 // tiles come while results are stored. In turn one group computes what lies between its products while another one multiplies.
-// Why here: loops still say what they copy ahead; fetch_tiles takes those that are left.
+// Why here: loops still say what they copy ahead; fetch_tiles takes the loops that are left.
 
 #include "tegula/simt/kernel/kernel.h"
 
@@ -12,7 +12,7 @@ namespace tegula::simt {
 
 /// Does nothing where no thread copies for the others.
 void split_roles(Kernel& kernel);
-/// Behind all passes that place barriers: those of the threads that compute are theirs alone.
+/// Runs behind all passes that place barriers: barriers of the threads that compute are theirs alone.
 void name_team_barriers(Kernel& kernel);
 
 }  // namespace tegula::simt

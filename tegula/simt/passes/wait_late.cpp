@@ -25,7 +25,7 @@ bool is_mark(const Statement& statement) {
 template <class T, class... Others>
 constexpr bool is_one_of = (std::is_same_v<T, Others> || ...);
 
-/// Of the statement itself: whether it may be executed while the launch ahead runs.
+/// Returns true if the statement itself may be executed while the launch ahead runs.
 bool is_harmless(const Statement& statement) {
   if (const auto* touch = statement.as<Touch>()) return touch->steady && !touch->writes;
   return std::visit(
@@ -36,7 +36,7 @@ bool is_harmless(const Statement& statement) {
       },
       statement.what);
 }
-/// Of the statement itself: whether it only computes in registers, or brings together what threads hold there.
+/// Returns true if the statement itself only computes in registers, or brings together what threads hold there.
 bool is_computing(const Statement& statement) {
   if (const auto* declare = statement.as<Declare>()) return !declare->value || !declare->constant;
   return statement.as<Assign>() || statement.as<Loop>() || statement.as<EachOfVector>() || statement.as<Combine>() ||
@@ -52,7 +52,7 @@ void for_each_named(const Expression& whole, F&& f) {
     if (e.kind == Kind::Name || e.kind == Kind::Held || e.kind == Kind::Element) f(e.name);
   });
 }
-/// Whether memory of tensors is read.
+/// Returns true if the statement reads memory of tensors.
 bool reads_memory(const Statement& statement) {
   bool reads = statement.as<LoadWide>() || statement.as<CopyAsync>();
   for_each_expression(statement, [&](const Expression& whole) {
@@ -101,14 +101,14 @@ struct Part {
     moves_ = loads || (!waits && !reads && !crosses && (computes || statements.back().as<Declare>()));
     for (Names* names : {&read, &written}) std::erase_if(*names, [&](Name name) { return contains(within, name); });
   }
-  /// Whether it can be executed ahead of its turn, once what it reads is there.
+  /// Returns true if the part can be executed ahead of its turn, once the values that it reads are there.
   bool moves() const { return moves_; }
 
  private:
   bool moves_ = false;
 };
 
-/// Whether the part goes on behind the statement.
+/// Returns true if the part goes on behind the statement.
 bool goes_on(const Part& part, const Statement& statement) {
   if (const auto* touch = statement.as<Touch>()) return touch->next;
   if (is_mark(statement)) return true;
@@ -168,7 +168,7 @@ class Waiter {
     for (const std::size_t i : missing)
       if (!ahead_[i]) ahead_[i] = true, begun_.push_back(i);
   }
-  /// Of what computes in front of the wait, that which nothing there reads stays behind it: nothing is held in registers meanwhile.
+  /// Leaves computations whose results nothing in front of the wait reads behind it: nothing is held in registers meanwhile.
   void leave_behind() {
     Names needed, changed;
     const auto keep = [&](const Part& part) {
@@ -184,7 +184,7 @@ class Waiter {
       else std::ranges::copy_if(part.read, std::back_inserter(needed), [&](Name name) { return !contains(part.written, name); });
     }
   }
-  /// With the line that holds for it, where the part ahead of it has another.
+  /// Adds a part with the line that holds for it, where the part ahead of it has another.
   void put(std::size_t i, bool ahead) {
     Part& part = parts_[i];
     if (ahead_[i] != ahead) return;

@@ -46,7 +46,7 @@ std::string definition(const Assembly& function) {
          ");\n  return y;\n}\n#endif\n";
 }
 
-/// How a thread leaves an element for the host: simt/printed.h.
+/// The code by which a thread leaves an element for the host: simt/printed.h.
 constexpr const char* kPrinting =
     "#ifndef TEGULA_PRINTING\n#define TEGULA_PRINTING\n"
     "struct PrintedElement { long long id[3]; long long bits; int word, index; };\n"

@@ -1,7 +1,7 @@
 #pragma once
 // Kernels as CUDA C++. Decides nothing: what is written follows from the kernel alone.
 //
-// How a kernel gets its arguments is said in codegen.h. The text stands behind prelude(), which has the functions that it calls.
+// The arguments of a kernel are described in codegen.h. The text stands behind prelude(), which has the functions that it calls.
 
 #include <string>
 
@@ -11,10 +11,10 @@ namespace tegula::simt {
 
 /// The kernel's text, with `name` for the function.
 std::string print(const Kernel& kernel, const std::string& name);
-/// Statements with so many levels of indentation.
+/// Statements with `depth` levels of indentation.
 std::string print(const Block& block, int depth);
 
-/// Appends statements, with so many levels of indentation.
+/// Appends statements, with `depth` levels of indentation.
 void put(std::string& out, const Block& block, int depth);
 /// Appends an expression, a type, an operation, a name, a number, a text.
 void put(std::string& out, const Expression& expression);
@@ -28,7 +28,7 @@ inline void put(std::string& out, const std::string& text) { out += text; }
 std::string literal(double value, DType dtype);
 std::string literal(std::int64_t value, DType dtype);
 
-/// As a literal of C++.
+/// Returns the text as a literal of C++.
 std::string quoted(const std::string& text);
 
 /// The function that a product of four warps is, and its text.

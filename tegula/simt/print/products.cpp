@@ -6,7 +6,7 @@ namespace tegula::simt {
 
 namespace {
 
-/// As PTX names operands of that dtype.
+/// Returns PTX's name of operands of that dtype.
 std::string operand_type(DType dtype) {
   switch (dtype) {
     case DType::f32: return "tf32";

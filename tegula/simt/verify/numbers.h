@@ -18,7 +18,7 @@ class Numbers {
     if (const auto number = value(e)) known_[name.str()] = *number;
     else known_.erase(name.str());
   }
-  /// With the first thread's and the first register's numbers.
+  /// The value with the first thread's and the first register's numbers.
   std::optional<std::int64_t> value(const Expression& e) const;
 
  protected:

@@ -102,7 +102,7 @@ class Paths {
     const std::int64_t of_columns = column_warps_ > 1 ? 3 | (column_warps_ - 1) << 5 : column_threads_ - 1;
     return static_cast<Bits>(((mask & of_columns) != 0 ? columns_ : 0) | ((mask & ~of_columns) != 0 ? rows_ : 0));
   }
-  /// Whether it is read from the ring, where a thread finds what it has copied itself (rings.h).
+  /// Returns true if the value is read from the ring, where a thread finds what it has copied itself (rings.h).
   static bool is_in_ring(const Expression& whole) {
     bool found = false;
     for_each_part(whole, [&](const Expression& e) { found = found || e.is_name("ring"); });
@@ -119,7 +119,7 @@ class Paths {
   }
 
   // ---- Writes.
-  /// Whether the loops that are open go over all that the index stands for.
+  /// Returns true if the loops that are open go over all that the index stands for.
   bool covers(Name counter, std::int64_t size) const {
     const auto found = counters_.find(counter.str());
     return found == counters_.end() || found->second == size;
@@ -133,7 +133,7 @@ class Paths {
     array->differs = all && always ? bits : static_cast<Bits>(array->differs | bits);
     array->defined = array->defined || (all && (always || masked_));
   }
-  /// What one of several threads stores for all of them must be the same in each.
+  /// Checks that a value which one of several threads stores for all of them is the same in each.
   void told_others(const Expression& what, Bits bits) {
     if (bits & guard_) faults_.insert("what one thread stores for others, " + text(what) + ", differs among them");
   }
@@ -172,7 +172,7 @@ class Paths {
     scopes_.pop_back();
   }
 
-  /// What holds in the statements under a condition.
+  /// The state of registers in the statements under a condition.
   class Conditioned {
    public:
     Conditioned(Paths& paths, const Expression* when)
@@ -232,7 +232,7 @@ class Paths {
       if (turn > 0 || !at_least_once) join(before);
     }
   }
-  /// Of warps that copy and those that compute: each sees one side only, all of its threads.
+  /// Follows warps that copy and those that compute: each sees one side only, all of its threads.
   void roles(const Branch& branch) {
     const std::vector<Array> before = arrays_;
     walk_within(branch.then);
@@ -326,7 +326,7 @@ class Paths {
   }
   static bool is_condition(const Expression& e, const Statement& statement) { return statement.when && &e == &*statement.when; }
 
-  /// What holds where paths meet; of arrays that were there before.
+  /// Keeps what holds on both paths where they meet, for arrays that were there before.
   void join(const std::vector<Array>& other) {
     arrays_.resize(other.size());
     for (std::size_t i = 0; i < other.size(); ++i) {

@@ -1,5 +1,5 @@
 #pragma once
-// What is in registers when they are read, and whose it is.
+// Checks that registers are written before they are read, and by the threads that read them.
 
 #include <set>
 #include <string>

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int kWarp = 32, kGroup = 128, kInstances = 2;
 
-/// What a thread does that concerns the other role.
+/// An action of a thread that concerns the other role.
 struct Event {
   enum class What : std::uint8_t { Await, Expect, Box, Put, Arrive, Take, CloseProducts, AwaitProducts };
   What what;
@@ -31,7 +31,7 @@ struct Counter {
   int done = 0, last_done = 0;  // groups of products that were done when threads arrived, in this phase and in the last one
 };
 
-/// The first thread of a role: its statements as events. It begins with what all threads know.
+/// The first thread of a role: its statements as events. At the beginning it knows what all threads know.
 class Follower : Numbers {
  public:
   Follower(const Kernel& kernel, bool copies) : kernel_(kernel), first_(copies ? kernel.team() : 0) {
@@ -95,7 +95,7 @@ class Follower : Numbers {
       for_each_block(statement, [&](const Block& inner) { walk(inner); });
     }
   }
-  /// Of all threads of the role.
+  /// Returns the arrivals of all threads of the role.
   std::int64_t arrivals_of(const Statement& statement) {
     std::int64_t arrivals = 0;
     for (int lane = 0; lane < kWarp; ++lane) {

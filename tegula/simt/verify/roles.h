@@ -1,5 +1,5 @@
 #pragma once
-// A warp copies tiles for the others (passes/split_roles.h): whether both go on as the other needs it, whoever is ahead.
+// A warp copies tiles for the others (passes/split_roles.h): checks that both go on as the other needs it, whichever is ahead.
 
 #include <set>
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace tegula::simt {
 
-/// Adds what is wrong. Of kernels without such a warp nothing is.
+/// Adds a sentence for each fault; none for kernels without a copying warp.
 void check_roles(const Kernel& kernel, std::set<std::string>& faults);
 
 }  // namespace tegula::simt

@@ -1,5 +1,5 @@
 #pragma once
-// Of numbers that a block sends to another one of its cluster.
+// Checks the numbers that a block sends to another one of its cluster.
 
 #include <set>
 #include <string>

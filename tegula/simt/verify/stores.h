@@ -1,5 +1,5 @@
 #pragma once
-// Of boxes that the copy engine takes from shared memory.
+// Checks the boxes that the copy engine takes from shared memory.
 
 #include <set>
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace tegula::simt {
 
-/// Follows the first warp. What a box takes was written, fenced and met before; nobody writes there until its thread has awaited it and threads have met; one
-/// thread has it taken; and all is awaited before the block ends.
+/// Follows the first warp. A box's content was written, fenced and met before it is taken; nobody writes there until its thread has awaited it and threads have
+/// met; one thread has it taken; and all is awaited before the block ends.
 void check_stores(const Kernel& kernel, std::set<std::string>& faults);
 
 }  // namespace tegula::simt

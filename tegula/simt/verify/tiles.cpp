@@ -25,7 +25,7 @@ class Thread : Numbers {
   }
 
  private:
-  /// What lies at a place.
+  /// A tile at a place.
   struct Tile {
     Name counter;  // of the loop that copies ahead, and its number in the iteration that needs the tile
     std::optional<std::int64_t> number;
@@ -129,7 +129,7 @@ class Thread : Numbers {
     for (const auto& [counter, bytes] : expected_)
       if (bytes != 0) faults_.insert("a counter expects other bytes than are copied");
   }
-  /// What threads write themselves has arrived.
+  /// Notes a tile that threads write themselves: it has arrived.
   void put(const Expression& pointer) {
     const auto place = value(pointer);
     if (!place || *place < kTiles) return;
@@ -169,7 +169,7 @@ class Thread : Numbers {
 
 }  // namespace
 
-/// Where a warp copies for the others, roles.h says more.
+/// Checks kernels without a copying warp; roles.h is for the others.
 void check_tiles(const Kernel& kernel, std::set<std::string>& faults) {
   if (kernel.tile_bytes > 0 && kernel.copiers == 0) Thread(faults).walk(kernel.body);
 }

@@ -1,5 +1,5 @@
 #pragma once
-// Whether tiles that are copied for tensor cores are there, for all threads, when these read them, and stay until they have been read.
+// Checks that tiles copied for tensor cores are there, for all threads, when these read them, and stay until they have been read.
 
 #include <set>
 #include <string>

@@ -26,7 +26,7 @@ bool has_barriers(const Block& block) {
   return found;
 }
 
-/// Where the first thread of a warp comes to, where loops of the program go round so many times.
+/// Follows the first thread of a warp to its barriers, if loops of the program go round so many times.
 class Follower : Numbers {
  public:
   Follower(const Kernel& kernel, int warp, int times, std::set<std::string>& faults) : times_(times), faults_(faults) {
@@ -97,7 +97,7 @@ class Meetings {
     std::set<std::size_t> warps;
     int threads = 0;
   };
-  /// Until the warp waits.
+  /// Follows the warp until it waits.
   bool go_on(std::size_t warp) {
     bool any = false;
     while (!waits_[warp] && at_[warp] < warps_[warp].size()) come(warp, warps_[warp][at_[warp]++]), any = true;

@@ -1,5 +1,5 @@
 #pragma once
-// Whether warps that meet at the block's numbered barriers (NumberedBarrier) do so in step, however often their loops go round.
+// Checks that warps that meet at the block's numbered barriers (NumberedBarrier) do so in step, however often their loops go round.
 
 #include <set>
 #include <string>

@@ -22,7 +22,7 @@ using Kind = Expression::Kind;
 
 constexpr std::size_t kBytesOfThread = 512 << 10;  // of local memory, where what no register takes lies
 
-/// What the head of every kernel declares.
+/// The names that the head of every kernel declares.
 const std::set<std::string>& given_names() {
   static const std::set<std::string> names{"threadIdx.x", "blockIdx.x",  "tr",     "tc",    "block",   "failure", "id0",  "id1",
                                            "id2",         "g0",          "g1",     "g2",    "shared",  "ring",    "held", "parts",

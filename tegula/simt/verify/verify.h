@@ -3,7 +3,7 @@
 //
 //   names      what an expression names has been declared around it, or is an argument
 //   registers  an array has as many indices as sizes, and the loops that count them are as long as those; what is read has been written on every path
-//   holders    who reads a number holds it: what threads hold alike has been brought together before it is read (registers.h)
+//   holders    the threads that read a number hold it: shares that threads hold alike have been brought together before it is read (registers.h)
 //   shared     what a thread wrote into shared memory is read behind a barrier, and not written over before all have read it
 //   ring       an iteration reads its own stage, when the copies into it have arrived and no others are on their way there
 //   accesses   vectors are whole numbers of accesses

@@ -44,7 +44,7 @@ class Bpe final : public TokenModel {
     std::int32_t rank = -1;  // those below are tried first
     std::int32_t result = 0;
   };
-  /// From two tokens to their merge; open addressing, since most of the time goes here.
+  /// A map from two tokens to their merge; open addressing, since most of the time goes here.
   class MergeTable {
    public:
     void reserve(std::size_t count);

@@ -1,5 +1,5 @@
 #pragma once
-// How the tokens of a tokenizer become text again: steps over the list of tokens, which are then put together.
+// Decoders turn the tokens of a tokenizer into text again: steps over the list of tokens, which are then put together.
 
 #include <functional>
 #include <string>
@@ -27,7 +27,7 @@ struct SentencePieceDecoding {
   bool strips_first = true;      // the mark in front of the first text goes
   bool strips_all = false;       // as do those of all pieces before it that are marks alone
 };
-/// As SentencePiece's Decode: marks (▁) become blanks, tokens "<0x0A>" their bytes.
+/// Decodes as SentencePiece does: marks (▁) become blanks, tokens "<0x0A>" their bytes.
 Decoder sentencepiece_decoder(SentencePieceDecoding options);
 /// Blanks between words, none before tokens with the prefix ("##"); `clean_up`: nor before punctuation and contractions.
 Decoder wordpiece_decoder(std::string prefix, bool clean_up);

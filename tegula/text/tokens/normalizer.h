@@ -28,7 +28,7 @@ Normalizer replace(Sought what, std::string by);
 Normalizer prepend(std::string front);
 /// Puts a text behind, if there is any.
 Normalizer append(std::string end);
-/// Without white space at either end.
+/// Takes white space off the ends.
 Normalizer strip(bool left, bool right);
 /// One blank for several, none at the ends (SentencePiece's remove_extra_whitespaces).
 Normalizer squeeze_blanks();
@@ -39,7 +39,7 @@ struct BertNormalizerOptions {
   bool strip_accents = true;
   bool lowercase = true;
 };
-/// As BERT's BasicTokenizer has it.
+/// The normaliser of BERT's BasicTokenizer.
 Normalizer bert_normalizer(const BertNormalizerOptions& options = {});
 
 }  // namespace tegula::text

@@ -10,7 +10,7 @@
 
 namespace tegula::text {
 
-/// At each position the longest text that has a rule is replaced by the rule's text; other characters stay, and bytes that are no UTF-8 become U+FFFD. Texts of
+/// Replaces at each position the longest text that has a rule by the rule's text; other characters stay, and bytes that are no UTF-8 become U+FFFD. Texts of
 /// `kept` stay, too, before any rule. `map`: the size of a trie in bytes (u32), the trie as Darts-clone's double array (u32 each; Yata et al., "A compact static
 /// double-array keeping character codes", 2007), then the replacements, each with a zero behind it. An empty one has no rules. Throws Error in the name of
 /// `op`, naming `name`, for another form.

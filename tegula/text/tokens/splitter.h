@@ -1,5 +1,5 @@
 #pragma once
-// How a tokenizer cuts text into the pieces that its model gets one by one.
+// Splitters cut text into the pieces that a tokenizer's model gets one by one.
 
 #include <cstdint>
 #include <functional>
@@ -24,7 +24,7 @@ Splitter chain(std::vector<Splitter> steps);
 
 /// The treatment of a delimiter.
 enum class Delimiter : std::uint8_t { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous };
-/// At each match of a pattern, or each copy of a text. `inverted`: the texts between the matches are the delimiters.
+/// Splits at each match of a pattern, or each copy of a text. `inverted`: the texts between the matches are the delimiters.
 Splitter split_by(Sought what, Delimiter delimiter, bool inverted = false);
 /// The same for characters.
 Splitter split_by(bool (*is_delimiter)(char32_t), Delimiter delimiter);

@@ -9,7 +9,7 @@
 
 namespace tegula::text {
 
-/// Gives the text of tokens piece by piece, each as soon as it is certain: whole characters, up to the first of the stop strings, which is not given
+/// Gives the text of tokens piece by piece, each when it is certain: whole characters, up to the first of the stop strings, which is not given
 /// itself. All pieces together are decode() of all tokens, cut there.
 class TokenStream {
  public:

@@ -36,7 +36,7 @@ using Template = std::vector<TemplateItem>;
 
 struct TokenizerParts {
   std::shared_ptr<const TokenModel> model;
-  Normalizer normalizer = {};  // not given: text stays as it is
+  Normalizer normalizer = {};  // not given: text stays unchanged
   Splitter splitter = {};  // not given: the text is one piece
   Decoder decoder = {};  // not given: tokens are put together
   Template single = {}, pair = {};  // empty: no frame
@@ -69,9 +69,9 @@ class Tokenizer {
   Id size() const;
   /// The number of a token, added ones first; nothing when there is none.
   std::optional<Id> find(std::string_view token) const;
-  /// As find, but throws Error.
+  /// The id that find gives; throws Error if the token is unknown.
   Id id(std::string_view token) const;
-  /// The token as it stands in the vocabulary; of byte-level ones the bytes. Throws Error for a number that is no token's.
+  /// The token's entry in the vocabulary; of byte-level ones the bytes. Throws Error for a number that is no token's.
   const std::string& token(Id id) const;
   bool is_special(Id id) const;
 

@@ -29,7 +29,7 @@ Tokenizer gpt2_tokenizer(Vocabulary vocabulary, const Merges& merges, const std:
 /// Writes the two files of GPT-2's form; `special` tokens stand in the vocabulary as they are.
 void write_gpt2_files(const std::string& vocabulary_path, const std::string& merges_path, const Vocabulary& vocabulary,
                       const Merges& merges);
-/// How often each of GPT-2's pieces occurs in a text: what train_bpe takes. Adds to `counts`.
+/// Counts each of GPT-2's pieces in a text, for train_bpe. Adds to `counts`.
 void count_pieces(std::string_view text, TextMap<std::int64_t>& counts);
 
 enum class Case : std::uint8_t { Kept, Lower };
@@ -56,7 +56,7 @@ std::string bpe_tokenizer_json(const Vocabulary& vocabulary, const Merges& merge
 std::string word_tokenizer_json(const Vocabulary& vocabulary, const std::string& unknown, const std::vector<std::string>& special);
 /// BERT's: [UNK], and frames of [CLS] and [SEP], which the vocabulary must have.
 std::string wordpiece_tokenizer_json(const Vocabulary& vocabulary, Case letters);
-/// How often each word or sign occurs in a text as word_tokenizer_json's tokenizer, or BERT's, cuts it. Adds to `counts`.
+/// Counts each word or sign in a text as word_tokenizer_json's tokenizer, or BERT's, cuts it. Adds to `counts`.
 void count_words(std::string_view text, TextMap<std::int64_t>& counts);
 void count_bert_words(std::string_view text, Case letters, TextMap<std::int64_t>& counts);
 

@@ -1,6 +1,6 @@
 #include "tegula/text/vectors/vector_rows.h"
 
-// As tegula/cpu/simd/vector_targets.h: AVX2 and AVX-512.
+// The targets of tegula/cpu/simd/vector_targets.h: AVX2 and AVX-512.
 #if defined(__x86_64__)
 #define HWY_BASELINE_TARGETS (1LL << 9)
 #define HWY_DISABLED_TARGETS 0xFFLL

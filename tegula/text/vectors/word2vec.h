@@ -33,7 +33,7 @@ struct Word2VecProgress {
   std::int64_t epoch = 0, epochs = 0;  // from 1
   double share = 0;  // share of the whole, 0 to 1
   double loss = 0;  // mean of -log p of the samples since the last report
-  double words_per_second = 0;  // words of the corpus, including those that subsampling leaves out
+  double words_per_second = 0;  // words of the corpus, including words that subsampling leaves out
   double lr = 0;
 };
 

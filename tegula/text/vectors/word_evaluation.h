@@ -1,5 +1,5 @@
 #pragma once
-// How good word vectors are, and how they look.
+// Evaluation of word vectors, and their projections to a plane.
 
 #include <array>
 #include <cstdint>

@@ -3,7 +3,7 @@
 #pragma region ByImage
 #define IMAGE (PADDED_H * PADDED_W * K)
 #define CELLS (STRIP * CELLS_W)
-// Where weight k of result n lies, so that a lane reads its part of a product as one Four.
+// Returns the place of weight k of result n, so that a lane reads its part of a product as one Four.
 __device__ __forceinline__ int fragment(int k, int n) {
   return (((k / 16 * TILES + n / 16) * 2 + k % 4 / 2) * 32 + n % 8 * 4 + k % 16 / 4) * 4 + k % 2 * 2 + n % 16 / 8;
 }

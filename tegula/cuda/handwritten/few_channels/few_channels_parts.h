@@ -36,7 +36,7 @@ using TakeFew = std::function<bool(FewChannels variant)>;
 bool few_channels_by_warp(const runtime::Convolution& description, const ImageSizes& sizes, const TakeFew& take);  // forward, data gradient
 bool few_channels_by_image(const runtime::Convolution& description, const ImageSizes& sizes, const Card& card,
                            const TakeFew& take);  // data gradient
-/// True if blocks work on so many images that fetching all weights first is worth it.
+/// True if blocks work on enough images that fetching all weights first is worth it.
 bool few_channels_reuse_weights(const ImageSizes& sizes, const Card& card);
 bool few_channels_weight(const runtime::Convolution& description, const ImageSizes& sizes, const Card& card, const TakeFew& take);
 

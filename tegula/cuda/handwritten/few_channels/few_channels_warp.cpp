@@ -60,7 +60,7 @@ bool few_channels_by_warp(const Convolution& d, const ImageSizes& s, const TakeF
     }
     return count;
   };
-  // As little sharing of the depth as keeps all multiprocessors busy. The gradient's taps are fewer: more pixels of a warp share the weights.
+  // The depth is shared as little as keeps all multiprocessors busy. The gradient's taps are fewer: more pixels of a warp share the weights.
   const std::int64_t wide = !forward && divide_up(channels, 8) <= 6 ? 2 : 1, busy = forward ? 2000 : 1500;
   std::int64_t share = 1;
   while (share < (wide == 2 ? 2 : 8) && tiles(wide) * share < busy && share * 4 <= divide_up(depth, 16)) share *= 2;

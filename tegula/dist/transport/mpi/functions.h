@@ -10,7 +10,7 @@ struct MpiFunctions {
   int version;  // kMpiInterface of who built it
   /// Starts MPI; returns an error text, or null.
   const char* (*start)(int* rank, int* size);
-  /// Begins to send or receive a message of so many bytes (below 2 GiB). On channel 0 data, on channel 1 words, on channel 2 notes.
+  /// Begins to send or receive a message of `count` bytes (below 2 GiB). On channel 0 data, on channel 1 words, on channel 2 notes.
   void* (*send)(int to, const void* bytes, std::size_t count, int channel);
   void* (*receive)(int from, void* bytes, std::size_t count, int channel);
   /// True if it is done; the handle is then freed.
