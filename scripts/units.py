@@ -2,9 +2,9 @@
 
 What several sources include is read, instantiated and compiled once for all of a unit. Each must mean what it means alone, so no name that one
 gives to something of its own (in an anonymous namespace, or static) may be used in another of the unit: a call could take it for an overload
-that fits better, without a word. Nor may a function of its own have the name of one in headers that another includes, whose inline code might call it. Alone stay
-sources with macros and with `using namespace`. A namespace that only another one knows has no name by which this one calls something else
-(`testing` is GoogleTest's where nobody knows of tegula::testing).
+that fits better, without a word. Nor may a function of its own have the name of one in headers that another includes, whose inline code might call it. Sources
+with `using namespace` share a unit with those that open the same namespaces, and all their functions and namespaces count as their own. Alone stay sources with macros.
+A namespace that only another one knows has no name by which this one calls something else (`testing` is GoogleTest's where nobody knows of tegula::testing).
 """
 
 import argparse
@@ -23,7 +23,8 @@ VALUE = re.compile(r"[\w:<>,&* ]*[ &*](\w+)(?: = |\{|;|\[)")
 NAMESPACE = re.compile(r"^namespace ([\w:]+) \{", re.M)
 QUALIFIER = re.compile(r"(?<![\w:])(\w+)::")
 INCLUDE = re.compile(r'^#include "([^"]+)"', re.M)
-ALONE = re.compile(r"^#define |^using namespace ", re.M)
+ALONE = re.compile(r"^#define ", re.M)
+OPENED = re.compile(r"^using namespace ([\w:]+);", re.M)
 
 
 def declared(text, own_only):
@@ -34,7 +35,7 @@ def declared(text, own_only):
             inside = True
         elif own_only and line == "}  // namespace":
             inside = False
-        elif line[:1] not in " }/#" and (inside or line.startswith(("static ", "using "))):
+        elif line[:1] not in " }/#" and not line.startswith("using namespace ") and (inside or line.startswith(("static ", "using "))):
             for pattern, names in ((TYPE, others), (FUNCTION, functions), (VALUE, others)):
                 if match := pattern.match(line):
                     names.add(match[1])
@@ -68,7 +69,11 @@ class Source:
 
     def __init__(self, path, text_of, known):
         self.path, text = path, text_of(path)
+        self.opened = set(OPENED.findall(text))
         self.functions, others = declared(text, True)
+        if self.opened:
+            self.functions |= declared(text, False)[0]
+            others |= {name.split("::")[0] for name in NAMESPACE.findall(text)} - {"tegula"}  # it may open others within
         self.own, self.words, self.bytes = self.functions | others, set(re.findall(r"\w+", text)), len(text)
         self.in_headers, spaces = names_in_headers(path, text_of, known)
         self.names = spaces, set(QUALIFIER.findall(text))  # namespaces it knows, namespaces or classes it names
@@ -76,13 +81,15 @@ class Source:
 
 class Unit:
     def __init__(self):
-        self.sources, self.bytes = [], 0
+        self.sources, self.bytes, self.opened = [], 0, set()
         self.own, self.words = set(), set()
         self.functions, self.in_headers = set(), set()
         self.names = []  # of each source
 
     def takes(self, source, most):
         if self.bytes + source.bytes > most or source.own & self.words or source.words & self.own:
+            return False
+        if self.sources and source.opened != self.opened:
             return False
         if source.functions & self.in_headers or source.in_headers & self.functions:
             return False
@@ -91,6 +98,7 @@ class Unit:
 
     def add(self, source):
         self.sources.append(source.path)
+        self.opened = source.opened
         self.bytes += source.bytes
         self.own |= source.own
         self.words |= source.words

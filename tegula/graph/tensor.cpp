@@ -107,6 +107,10 @@ HostArray Tensor::to_array(Line where) const {
   return node.buffer()->device() == 0 ? host_copy(node) : fetched(node);
 }
 
+template std::vector<float> Tensor::to_host(Line) const;
+template std::vector<double> Tensor::to_host(Line) const;
+template std::vector<std::int64_t> Tensor::to_host(Line) const;
+
 Number Tensor::the_element(const Line& where) const {
   const Node& node = checked(where);
   require_known("item", node, where);

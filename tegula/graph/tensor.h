@@ -49,18 +49,7 @@ class Tensor : public FreeFunctions {
   }
   /// All elements, row-major, converted to T.
   template <class T = float>
-  std::vector<T> to_host(Line where = Line::current()) const {
-    const HostArray array = to_array(where);
-    std::vector<T> out(static_cast<std::size_t>(array.size()));
-    visit(array.dtype, [&](auto zero) {
-      auto values = array.values<decltype(zero)>();
-      for (std::size_t i = 0; i < out.size(); ++i) {
-        if constexpr (std::is_integral_v<T> && std::is_integral_v<decltype(zero)>) out[i] = static_cast<T>(values[i]);
-        else out[i] = from_double<T>(as_double(values[i]));
-      }
-    });
-    return out;
-  }
+  std::vector<T> to_host(Line where = Line::current()) const;
   /// All elements in their own dtype; shares memory with the tensor when it is dense on the host.
   HostArray to_array(Line where = Line::current()) const;
   /// The text that NumPy prints, with dtype and shape: "[1, 2, 3]  f32(3,)". Above 1000 elements: the first and last three of each axis.
@@ -80,6 +69,24 @@ class Tensor : public FreeFunctions {
 
   Ref<Node> node_;
 };
+
+template <class T>
+std::vector<T> Tensor::to_host(Line where) const {
+  const HostArray array = to_array(where);
+  std::vector<T> out(static_cast<std::size_t>(array.size()));
+  visit(array.dtype, [&](auto zero) {
+    auto values = array.values<decltype(zero)>();
+    for (std::size_t i = 0; i < out.size(); ++i) {
+      if constexpr (std::is_integral_v<T> && std::is_integral_v<decltype(zero)>) out[i] = static_cast<T>(values[i]);
+      else out[i] = from_double<T>(as_double(values[i]));
+    }
+  });
+  return out;
+}
+// The library has these.
+extern template std::vector<float> Tensor::to_host(Line) const;
+extern template std::vector<double> Tensor::to_host(Line) const;
+extern template std::vector<std::int64_t> Tensor::to_host(Line) const;
 
 /// The argument type of ops: a Tensor, a Variable or a number, with the line on which the user wrote it. Numbers are weakly typed:
 /// they adapt to the tensors beside them, as in PyTorch.

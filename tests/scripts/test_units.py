@@ -58,9 +58,17 @@ class Units(unittest.TestCase):
         texts["new"] = source("int new_own();")
         self.assertEqual(units.units(list(texts), texts.get, before)[0], ["c", "d", "e", "f", "new"])
 
-    def test_macros_and_opened_namespaces_stay_alone(self):
-        for head in ("#define MOST 3", "using namespace tegula::tile;"):
-            self.assertEqual(self.together(a=source("int a();", head="\n" + head), b=source("int b();")), [], head)
+    def test_macros_stay_alone(self):
+        self.assertEqual(self.together(a=source("int a();", head="\n#define MOST 3"), b=source("int b();")), [])
+
+    def test_opened_namespaces_are_those_of_the_whole_unit(self):
+        head = "\nusing namespace tegula::tile;"
+        self.assertEqual(self.together(a=source("int a();", head=head), b=source("int b();")), [])
+        self.assertEqual(self.together(a=head + "\nvoid a() {\n}\n", b=head + "\nvoid b() {\n}\n"), [["a", "b"]])
+        self.assertEqual(self.together(a=head + "\nvoid a() {\n}\n", b="\nusing namespace tegula;\nvoid b() {\n}\n"), [])
+        self.assertEqual(self.together(a=head + "\nnamespace kernels {\n}\n", b=head + "\nnamespace kernels {\n}\n"), [])
+        # A function of all is one that the other could take for that of the namespace.
+        self.assertEqual(self.together(a=head + "\nvoid find() {\n}\n", b=head + "\nvoid other() {\n  find();\n}\n"), [])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,2 @@
+#define TEGULA_ASSERTIONS template
+#include "tests/support/assertions.h"
