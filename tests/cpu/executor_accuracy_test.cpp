@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <vector>
 
-#include "tests/cpu/executor_support.h"
+#include "tests/support/executor_support.h"
 
 namespace tegula::host {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/philox.h"
-#include "tests/cpu/executor_support.h"
+#include "tests/support/executor_support.h"
 
 namespace tegula::host {
 namespace {

@@ -1,6 +1,6 @@
 // Loops without a count on the executor, beside the interpreter.
 
-#include "tests/cpu/executor_support.h"
+#include "tests/support/executor_support.h"
 #include "tests/support/atomic_programs.h"
 
 namespace tegula::host {

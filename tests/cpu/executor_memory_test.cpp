@@ -6,7 +6,7 @@
 
 #include <hwy/targets.h>
 
-#include "tests/cpu/executor_support.h"
+#include "tests/support/executor_support.h"
 #include "tests/support/atomic_programs.h"
 
 namespace tegula::host {

@@ -1,6 +1,6 @@
 // Gather and Histogram on the executor, beside the interpreter.
 
-#include "tests/cpu/executor_support.h"
+#include "tests/support/executor_support.h"
 
 namespace tegula::host {
 namespace {

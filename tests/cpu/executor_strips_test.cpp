@@ -1,6 +1,6 @@
 // Long tiles are worked on strip by strip, and a row's label is marked without a tile of indices: the same values as the interpreter's.
 
-#include "tests/cpu/executor_support.h"
+#include "tests/support/executor_support.h"
 
 namespace tegula::host {
 namespace {

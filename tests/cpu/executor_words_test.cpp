@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tests/cpu/executor_support.h"
+#include "tests/support/executor_support.h"
 
 namespace tegula::host {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "tegula/simt/codegen.h"
-#include "tests/cpu/executor_support.h"
+#include "tests/support/executor_support.h"
 
 namespace tegula::gpu {
 

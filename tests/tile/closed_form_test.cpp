@@ -4,7 +4,7 @@
 
 #include <numeric>
 
-#include "tests/cpu/executor_support.h"
+#include "tests/support/executor_support.h"
 #include "tests/tile/support.h"
 
 namespace tegula::tile {

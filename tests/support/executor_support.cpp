@@ -1,46 +1,13 @@
-#pragma once
-// Runs a tile program on the executor and on the reference interpreter and compares every byte of memory they were given.
+#include "tests/support/executor_support.h"
 
-#include <gtest/gtest.h>
-
+#include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
-#include <functional>
 #include <limits>
-#include <random>
-#include <vector>
-
-#include "tegula/cpu/executor/executor.h"
-#include "tegula/runtime/interpreter.h"
-#include "tegula/tile/builder.h"
 
 namespace tegula::host {
-
-/// The memory behind a pointer parameter, or a scalar.
-struct TestArgument {
-  DType dtype = DType::f32;
-  std::vector<std::byte> bytes;  // empty for scalars
-  double real = 0;
-  std::int64_t integer = 0;
-  int same_as = -1;              // the memory of another argument
-
-  static TestArgument scalar(double value) { return {DType::f64, {}, value, static_cast<std::int64_t>(value)}; }
-  static TestArgument empty(DType dtype, std::size_t count) {
-    return {dtype, std::vector<std::byte>(count * size_of(dtype), std::byte{0x5a})};
-  }
-  template <class F>
-  static TestArgument filled(DType dtype, std::size_t count, F&& value) {
-    TestArgument argument = empty(dtype, count);
-    visit(dtype, [&](auto zero) {
-      using T = decltype(zero);
-      for (std::size_t i = 0; i < count; ++i) {
-        const T element = from_double<T>(value(i));
-        std::memcpy(argument.bytes.data() + i * sizeof(T), &element, sizeof(T));
-      }
-    });
-    return argument;
-  }
-};
+namespace {
 
 /// The distance of two floats in units in the last place of the larger; 0 for two NaNs.
 template <class T>
@@ -54,9 +21,22 @@ double ulps(T a, T b) {
   return std::abs(static_cast<double>(a) - static_cast<double>(b)) / static_cast<double>(std::max(unit, smallest));
 }
 
-/// Calls f(index, got, expected) where two memories differ by more than `tolerance` ulps.
-inline void compare_memory(DType dtype, const std::vector<std::byte>& got, const std::vector<std::byte>& expected, double tolerance,
-                           const std::function<void(std::size_t, double, double)>& f) {
+}  // namespace
+
+TestArgument TestArgument::filled(DType dtype, std::size_t count, const std::function<double(std::size_t)>& value) {
+  TestArgument argument = empty(dtype, count);
+  visit(dtype, [&](auto zero) {
+    using T = decltype(zero);
+    for (std::size_t i = 0; i < count; ++i) {
+      const T element = from_double<T>(value(i));
+      std::memcpy(argument.bytes.data() + i * sizeof(T), &element, sizeof(T));
+    }
+  });
+  return argument;
+}
+
+void compare_memory(DType dtype, const std::vector<std::byte>& got, const std::vector<std::byte>& expected, double tolerance,
+                    const std::function<void(std::size_t, double, double)>& f) {
   visit(dtype, [&](auto zero) {
     using T = decltype(zero);
     for (std::size_t i = 0; i * sizeof(T) < got.size(); ++i) {
@@ -76,16 +56,8 @@ inline void compare_memory(DType dtype, const std::vector<std::byte>& got, const
   });
 }
 
-struct RunOptions {
-  std::vector<std::array<std::int64_t, 3>> grids{{1, 1, 1}};  // one argument set each, over the same arguments
-  double tolerance = 0;                                       // ulps
-};
-
-using Launch = std::function<void(std::span<const runtime::ArgumentSet>)>;
-
-/// The arguments' memory after a launch over copies of them.
-inline std::vector<TestArgument> after(const tile::Program& program, const std::vector<TestArgument>& arguments, const RunOptions& options,
-                                       const Launch& launch) {
+std::vector<TestArgument> after(const tile::Program& program, const std::vector<TestArgument>& arguments, const RunOptions& options,
+                                const Launch& launch) {
   std::vector<TestArgument> own = arguments;
   std::vector<runtime::Argument> values(own.size());
   for (std::size_t i = 0; i < own.size(); ++i) {
@@ -101,17 +73,13 @@ inline std::vector<TestArgument> after(const tile::Program& program, const std::
   return own;
 }
 
-inline std::vector<TestArgument> interpreted(const tile::Program& program, const std::vector<TestArgument>& arguments,
-                                             const RunOptions& options) {
+std::vector<TestArgument> interpreted(const tile::Program& program, const std::vector<TestArgument>& arguments, const RunOptions& options) {
   return after(program, arguments, options, [&](std::span<const runtime::ArgumentSet> sets) {
     for (const runtime::ArgumentSet& set : sets) tile::interpret(program, set);
   });
 }
 
-/// Every way of running the program must leave the interpreter's values in memory. Memory ends where the vector ends, so that a
-/// sanitizer sees reads beyond it.
-inline ::testing::AssertionResult agrees(const tile::Program& program, const std::vector<TestArgument>& arguments,
-                                         const RunOptions& options = {}) {
+::testing::AssertionResult agrees(const tile::Program& program, const std::vector<TestArgument>& arguments, const RunOptions& options) {
   const auto run = [&](const Launch& launch) { return after(program, arguments, options, launch); };
   const auto expected = interpreted(program, arguments, options);
   std::vector<TestArgument> first;
@@ -145,8 +113,7 @@ inline ::testing::AssertionResult agrees(const tile::Program& program, const std
   return ::testing::AssertionSuccess();
 }
 
-/// Numbers that an elementwise word may meet, specials among them.
-inline double test_number(DType dtype, std::size_t i, std::mt19937& random) {
+double test_number(DType dtype, std::size_t i, std::mt19937& random) {
   if (dtype == boolean) return static_cast<double>(random() % 2);
   if (is_integer(dtype)) {
     constexpr double kSpecial[] = {0, 1, -1, 2, 127, 255, 1000};
