@@ -1,7 +1,7 @@
 // Loops without a count on the executor, beside the interpreter.
 
-#include "tests/support/executor_support.h"
 #include "tests/support/atomic_programs.h"
+#include "tests/support/executor_support.h"
 
 namespace tegula::host {
 namespace {

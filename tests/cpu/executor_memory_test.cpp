@@ -6,8 +6,8 @@
 
 #include <hwy/targets.h>
 
-#include "tests/support/executor_support.h"
 #include "tests/support/atomic_programs.h"
+#include "tests/support/executor_support.h"
 
 namespace tegula::host {
 namespace {
