@@ -1,5 +1,5 @@
 // From main to the first answer of a network on the CPU, or $TEGULA_BENCH_DEVICE: the program that builds it and loads its weights (warm start), and one that runs its plan file.
-// bench_plan_start [net…] [folder=DIR]: mnist-cnn, resnet50, gpt2; all without. It writes weights and plan into the folder (default: its own), then runs itself, one
+// bench_plan_start [net…] [folder=DIR]: mnist-cnn, resnet50, gpt2; all without. Writes weights and plan there (default: its folder), then runs itself, one
 // start after the other, several times, and reports medians of wall times and of the processor's; both must answer to the bit. OMP_NUM_THREADS=1 bench_plan_start.
 
 #include <ctime>
