@@ -26,7 +26,7 @@ if(TEGULA_WERROR)
   target_compile_options(tegula_settings INTERFACE -Werror)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  target_compile_options(tegula_settings INTERFACE --param=ggc-min-heapsize=1000000)  # KB: GCC frees nothing below that, a tenth less to wait for
+  target_compile_options(tegula_settings INTERFACE --param=ggc-min-heapsize=1000000)  # KB: GCC frees nothing below that
   target_compile_options(tegula_settings INTERFACE -Wno-maybe-uninitialized)  # false alarms on std::optional and in instrumented code
   if(CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
     target_compile_options(tegula_settings INTERFACE -Wno-restrict)  # false alarms on "text" + std::string, GCC bug 105651
