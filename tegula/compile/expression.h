@@ -1,5 +1,5 @@
 #pragma once
-// An expression: one value made of others by a few ops. Passes build expressions from items that need no step of their own:
+// An expression: one value made of others by a few ops (runtime::Expression is another: the epilogue of a library call, as words). Passes build expressions from items that need no step of their own:
 //   fold_indices     the prologue of a kernel's operand, which the kernel computes instead of reading it
 //   multiply_rows    the prologue and the epilogue of a product of few rows
 //   simplify         numbers that the host computes from other numbers

@@ -17,6 +17,7 @@
 #include "tegula/ops/elementwise/activation.h"
 #include "tegula/ops/elementwise/arithmetic.h"
 #include "tegula/ops/elementwise/math.h"
+#include "tegula/ops/products/convolution.h"
 #include "tegula/ops/products/matmul.h"
 #include "tegula/ops/random.h"
 #include "tegula/ops/rows/loss.h"
@@ -98,6 +99,15 @@ TEST(Fusion, BiasAndActivationGoIntoTheMatmul) {
   const auto layer = [](Tensor x, Tensor w, Tensor b) { return relu(linear(x, transpose(w), b)); };
   EXPECT_EQ(steps_of(layer, rows, w, b), 1);
   EXPECT_EQ(layer(rows, w, b).to_host(), layer(x, w, b).to_host());
+}
+
+TEST(Fusion, BiasAndReluGoIntoTheConvolution) {
+  // Large enough that every device has it as a call.
+  const Tensor x = normal({8, 16, 32, 32}), w = normal({32, 16, 3, 3}), b = normal({32}), apart = normal({32, 1, 1});
+  EXPECT_EQ(steps_of([](Tensor x, Tensor w, Tensor b) { return relu(conv2d(x, w, b)); }, x, w, b), 1);
+  EXPECT_EQ(steps_of([](Tensor x, Tensor w, Tensor b) { return relu(conv2d(x, w) + reshape(b, {32, 1, 1})); }, x, w, b), 1);
+  EXPECT_EQ(steps_of([](Tensor x, Tensor w, Tensor b) { return relu(conv2d(x, w) + b); }, x, w, apart), 2) << "no vector";
+  EXPECT_EQ(steps_of([](Tensor x, Tensor w, Tensor b) { return hardswish(conv2d(x, w, b)); }, x, w, b), 2) << "no library's word";
 }
 
 // No product has limits in its epilogue: they are computed behind it, with the numbers of the run.

@@ -16,8 +16,8 @@ std::vector<Candidate> ways(const Matmul& d) {
   return matmul_candidates(d);
 }
 
-/// True if the epilogue is free in oneDNN's kernel. A NaN need not pass through an addend and limits. In training an addend and the ops after it are better left to
-/// the program that makes the gradient's mask.
+/// True if the call takes the epilogue, which is free in oneDNN's kernel: bias and relu always; an addend or limits in f32 where NaN may be lost (only_answers). In
+/// training an addend and the ops after it are better left to the program that makes the gradient's mask.
 bool fits_into(const Convolution& d) {
   const runtime::Sums sums = runtime::sums_of(d.epilogue);
   runtime::Limits limits;

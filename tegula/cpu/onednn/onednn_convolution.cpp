@@ -84,7 +84,8 @@ struct PostOps {
   explicit PostOps(const Convolution& d) {
     const runtime::Sums sums = runtime::sums_of(d.epilogue);
     bias = sums.channel || d.bias_gradient, addend = sums.tensor;
-    runtime::are_limits(sums.rest, d.dtype(), limits);  // checked
+    if (!runtime::are_limits(sums.rest, d.dtype(), limits))
+      throw Error({.op = "convolution", .got = "an epilogue" + runtime::to_string(sums.rest), .expected = "sums, relu, max and min"});
   }
   int addend_buffer() const { return bias ? 3 : 2; }
   int first_number() const { return addend_buffer() + (addend ? 1 : 0); }

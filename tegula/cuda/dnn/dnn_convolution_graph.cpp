@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "tegula/core/error.h"
 #include "tegula/core/memory_rows.h"
 
 namespace tegula::gpu {
@@ -126,7 +127,9 @@ class Builder {
   // In the order that most engines know: addend, bias, activation.
   void add_epilogue(const DnnDescriptor& convolved) {
     const runtime::Sums sums = runtime::sums_of(d_.epilogue);
-    const bool relu = !sums.rest.is_empty();
+    const bool relu = sums.rest == runtime::relu(d_.dtype());
+    if (!relu && !sums.rest.is_empty())
+      throw Error({.op = "convolution", .got = "an epilogue" + runtime::to_string(sums.rest), .expected = "sums and relu"});
     const DnnDescriptor* last = &convolved;
     const auto add_to_last = [&](const DnnDescriptor& addend, bool is_final) {
       const DnnDescriptor& sum = is_final ? output_ : between();

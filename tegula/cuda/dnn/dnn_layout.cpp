@@ -228,7 +228,9 @@ std::string key_of(const Convolution& d, const DnnAttempt& attempt) {
   const runtime::Sums sums = runtime::sums_of(d.epilogue);
   if (attempt.fused)
     key += std::string(sums.channel || d.bias_gradient ? ", bias" : "") + (sums.tensor ? ", addend" : "") +
-           (sums.rest.is_empty() ? "" : ", relu");
+           (sums.rest.is_empty()                    ? ""
+            : sums.rest == runtime::relu(d.dtype()) ? ", relu"
+                                                    : runtime::to_string(sums.rest));
   return key;
 }
 

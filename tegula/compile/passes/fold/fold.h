@@ -21,7 +21,8 @@ void fold_scales(Graph& graph);
 /// inference only (only_answers); then an epilogue need not propagate NaN.
 void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers = false);
 
-/// The vector (as long as `axis` of `result`) behind an item of that shape that varies along that axis only.
+/// The vector (as long as `axis` of `result`) behind an item of that shape that varies along that axis only: a dense value of rank 1 that views
+/// show; nothing for a tensor of shape (C, 1, 1).
 std::optional<int> channel_vector(const Graph& graph, int item, int axis, const Shape& result);
 
 /// Arithmetic on an element's own index (`position + arange(n)`) is done by the kernel that reads it as an index.
