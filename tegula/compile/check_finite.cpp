@@ -61,42 +61,34 @@ bool known_finite(const Ref<Node>& node) {
   return node->has_value() && extent_of(node).finite();
 }
 
-/// The findings for an entry; an op with several results has those of its parts.
-struct Finding {
-  bool nans = false, infinities = false;
-  bool bad() const { return nans || infinities; }
-};
-
-std::vector<Finding> findings_of(const History& history) {
-  std::vector<Finding> found(history.entries().size());
+/// The extents of float entries; an op with several results has counts of its parts together.
+std::vector<Extent> extents_of(const History& history) {
+  std::vector<Extent> found(history.entries().size());
   for (std::size_t i = 0; i < found.size(); ++i) {
     const Ref<Node>& node = history.entries()[i].node;
     if (!is_float(node->dtype()) || !node->results().empty()) continue;
-    const Extent extent = extent_of(node);
-    found[i] = {extent.nans > 0, extent.infinities > 0};
+    found[i] = extent_of(node);
     if (!node->is_part()) continue;
-    Finding& all = found[history.entries()[i].inputs.at(0)];
-    all = {all.nans || found[i].nans, all.infinities || found[i].infinities};
+    Extent& all = found[history.entries()[i].inputs.at(0)];
+    all.nans += found[i].nans, all.infinities += found[i].infinities;
   }
   return found;
 }
 
 /// The entries that made what is not finite in the roots, in program order.
-std::vector<std::size_t> makers(const History& history, std::span<const Ref<Node>> roots) {
-  const std::vector<Finding> found = findings_of(history);
+std::vector<std::size_t> makers(const History& history, const std::vector<Extent>& found, std::span<const Ref<Node>> roots) {
   std::vector<std::size_t> stack, out;
   std::vector<bool> seen(found.size());
   for (const auto& root : roots) stack.push_back(history.index_of(*root));
   while (!stack.empty()) {
     const std::size_t i = stack.back();
     stack.pop_back();
-    if (!found[i].bad() || seen[i]) continue;
+    if (found[i].finite() || seen[i]) continue;
     seen[i] = true;
     const auto& inputs = history.entries()[i].inputs;
     // An infinity below may be why this is NaN, so the walk goes on there too.
-    const bool passed_on = std::any_of(inputs.begin(), inputs.end(),
-                                       [&](std::size_t input) { return found[i].nans ? found[input].nans : found[input].bad(); });
-    if (!passed_on) out.push_back(i);
+    const auto passes_on = [&](std::size_t input) { return found[i].nans > 0 ? found[input].nans > 0 : !found[input].finite(); };
+    if (std::ranges::none_of(inputs, passes_on)) out.push_back(i);
     stack.insert(stack.end(), inputs.begin(), inputs.end());
   }
   std::sort(out.begin(), out.end());
@@ -127,11 +119,10 @@ std::string nearest_module(const History& history, std::size_t from) {
 
 /// The first maker that is computed, or given with NaN in it; if there is none, the first maker.
 std::optional<NonFinite> first_maker(const History& history, std::span<const Ref<Node>> roots) {
-  const std::vector<std::size_t> all = makers(history, roots);
+  const std::vector<Extent> found = extents_of(history);
+  const std::vector<std::size_t> all = makers(history, found, roots);
   if (all.empty()) return std::nullopt;
-  const auto first = std::find_if(all.begin(), all.end(), [&](std::size_t i) {
-    return !is_given(history.entries()[i]) || extent_of(history.entries()[i].node).nans > 0;
-  });
+  const auto first = std::ranges::find_if(all, [&](std::size_t i) { return !is_given(history.entries()[i]) || found[i].nans > 0; });
   const std::size_t at = first == all.end() ? all.front() : *first;
   const History::Entry& entry = history.entries()[at];
   const Node& node = *entry.node;
@@ -142,14 +133,12 @@ std::optional<NonFinite> first_maker(const History& history, std::span<const Ref
                 .given = is_given(entry)};
   if (!out.given && ("/" + out.op + "/").find("/" + std::string(node.op().name()) + "/") == std::string::npos)
     out.op += "/" + std::string(node.op().name());
-  if (node.results().empty()) {
-    out.result = extent_of(entry.node);
-  } else {  // the part that shows it
-    for (const History::Entry& part : history.entries()) {
-      if (part.node->is_part() && part.inputs.at(0) == at && out.result.finite()) out.result = extent_of(part.node);
-    }
-    out.result.name = name_of(node);
+  if (node.results().empty()) out.result = found[at];
+  for (std::size_t i = at + 1; i < found.size() && out.result.finite(); ++i) {  // of an op with several results: the part that shows it
+    const History::Entry& part = history.entries()[i];
+    if (part.node->is_part() && part.inputs.at(0) == at) out.result = found[i];
   }
+  out.result.name = name_of(node);
   for (const std::size_t input : entry.inputs) out.inputs.push_back(extent_of(history.entries()[input].node));
   return out;
 }

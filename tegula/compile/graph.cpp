@@ -156,22 +156,6 @@ std::size_t bytes_of(const Item& item) { return static_cast<std::size_t>(numel(i
 int producer_of(const Graph& graph, int i) { return graph[i].is_part() ? graph[i].inputs[0] : i; }
 int result_of(const Graph& graph, int i) { return graph[i].is_part() ? graph[i].as<PartOp>().index() : 0; }
 
-ValuesOf::ValuesOf(const Graph& graph) : graph_(graph) {
-  for (int k = 0; k < graph.size(); ++k) {
-    if (!graph[k].is_part()) continue;
-    const int producer = graph[k].inputs[0];
-    const auto [known, fresh] = parts_.try_emplace(producer);
-    if (fresh) known->second.resize(graph[producer].results.size(), -1);
-    known->second[static_cast<std::size_t>(graph[k].as<PartOp>().index())] = k;
-  }
-}
-
-std::vector<int> ValuesOf::operator()(int i) const {
-  if (graph_[i].results.empty()) return {i};
-  const auto found = parts_.find(i);
-  return found == parts_.end() ? std::vector<int>(graph_[i].results.size(), -1) : found->second;
-}
-
 bool has_check(const Item& item) {
   if (item.role() == Role::Elementwise) return item.as<ElementwiseOp>().has_check();
   if (item.role() == Role::Library) return item.as<LibraryOp>().has_check();
@@ -297,36 +281,32 @@ void verify_overwritten(const Graph& graph) {
 
 void remove_dead(Graph& graph) {
   std::vector<bool> live(graph.items.size());
-  for (int output : graph.outputs) live[static_cast<std::size_t>(output)] = true;
-  for (const auto& update : graph.updates) live[static_cast<std::size_t>(update.item)] = true;
+  for (int output : graph.outputs) live[index(output)] = true;
+  for (const auto& update : graph.updates) live[index(update.item)] = true;
   for (int i = graph.size() - 1; i >= 0; --i) {
-    if (!live[static_cast<std::size_t>(i)]) continue;
-    for (int input : graph[i].inputs) live[static_cast<std::size_t>(input)] = true;
+    if (!live[index(i)]) continue;
+    for (int input : graph[i].inputs) live[index(input)] = true;
   }
   // Items before the first dead one keep their numbers.
   const auto first_dead = static_cast<int>(std::ranges::find(live, false) - live.begin());
   if (first_dead == graph.size()) return;
   std::vector<int> renumbered(graph.items.size(), -1);
-  for (int i = 0; i < first_dead; ++i) renumbered[static_cast<std::size_t>(i)] = i;
+  const auto renumber = [&](int& i) { i = renumbered[index(i)]; };
+  for (int i = 0; i < first_dead; ++i) renumbered[index(i)] = i;
   int count = first_dead;
   for (int i = first_dead + 1; i < graph.size(); ++i) {
-    if (!live[static_cast<std::size_t>(i)]) continue;
-    for (int& input : graph[i].inputs) input = renumbered[static_cast<std::size_t>(input)];
-    renumbered[static_cast<std::size_t>(i)] = count;
+    if (!live[index(i)]) continue;
+    std::ranges::for_each(graph[i].inputs, renumber);
+    if (!graph.places.empty()) graph.places[index(count)] = std::move(graph.places[index(i)]);
+    renumbered[index(i)] = count;
     graph[count++] = std::move(graph[i]);
   }
   graph.items.erase(graph.items.begin() + count, graph.items.end());
-  for (int& output : graph.outputs) output = renumbered[static_cast<std::size_t>(output)];
-  for (auto& update : graph.updates) update.item = renumbered[static_cast<std::size_t>(update.item)];
+  std::ranges::for_each(graph.outputs, renumber);
+  for (auto& update : graph.updates) renumber(update.item);
   if (graph.places.empty()) return;
-  const auto now = [&](int i) { return renumbered[static_cast<std::size_t>(i)]; };
-  for (std::size_t i = 0; i < live.size(); ++i) {
-    if (live[i]) graph.places[static_cast<std::size_t>(renumbered[i])] = std::move(graph.places[i]);
-  }
   graph.places.resize(graph.items.size());
-  for (Place& place : graph.places) {
-    place.value = now(place.value), place.spot.root = now(place.spot.root), place.spot.bottom = now(place.spot.bottom);
-  }
+  for (Place& place : graph.places) renumber(place.value), renumber(place.spot.root), renumber(place.spot.bottom);
 }
 
 }  // namespace tegula::compile

@@ -2,7 +2,6 @@
 // The flat graph the passes work on: nodes as items in program order, addressed by number.
 
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "tegula/compile/expression.h"
@@ -12,6 +11,9 @@
 #include "tegula/runtime/call_description.h"
 
 namespace tegula::compile {
+
+/// The number of an item, group or step as a place in a list.
+constexpr std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 /// A kernel input whose elements the kernel computes itself instead of reading them.
 struct Prologue {
@@ -114,11 +116,11 @@ struct Graph {
   };
   std::vector<Update> updates;
 
-  Item& operator[](int i) { return items[static_cast<std::size_t>(i)]; }
-  const Item& operator[](int i) const { return items[static_cast<std::size_t>(i)]; }
+  Item& operator[](int i) { return items[index(i)]; }
+  const Item& operator[](int i) const { return items[index(i)]; }
   int size() const { return static_cast<int>(items.size()); }
   /// After materialize.
-  const Place& place(int i) const { return places[static_cast<std::size_t>(i)]; }
+  const Place& place(int i) const { return places[index(i)]; }
 };
 
 /// A pending graph read from its nodes: the structural key, and the data that differs between two graphs of equal key.
@@ -156,16 +158,6 @@ std::size_t bytes_of(const Item& item);
 int producer_of(const Graph& graph, int i);
 /// The number of the producer's result that item i is.
 int result_of(const Graph& graph, int i);
-/// The items that hold the results of an item, one per result; -1 for a result that nothing reads. An op with one result: the item itself.
-class ValuesOf {
- public:
-  explicit ValuesOf(const Graph& graph);  // must not change while this is used
-  std::vector<int> operator()(int i) const;
-
- private:
-  const Graph& graph_;
-  std::unordered_map<int, std::vector<int>> parts_;  // of items with several results
-};
 
 /// True if the op has a check that may fail while it runs.
 bool has_check(const Item& item);

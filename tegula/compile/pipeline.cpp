@@ -2,16 +2,14 @@
 
 #include "tegula/compile/passes/cut_steady.h"
 #include "tegula/compile/passes/dtypes.h"
+#include "tegula/compile/passes/exchanges.h"
 #include "tegula/compile/passes/fold/fold.h"
 #include "tegula/compile/passes/fusion/fuse.h"
-#include "tegula/compile/passes/gather_anew.h"
 #include "tegula/compile/passes/layouts.h"
-#include "tegula/compile/passes/order_effects.h"
 #include "tegula/compile/passes/parts/parts.h"
 #include "tegula/compile/passes/products.h"
 #include "tegula/compile/passes/simplify.h"
 #include "tegula/compile/passes/spell_out.h"
-#include "tegula/compile/passes/stagger_exchanges.h"
 #include "tegula/compile/plan/check_plan.h"
 #include "tegula/compile/run/executable.h"
 #include "tegula/compile/show/memory_use.h"
@@ -40,8 +38,7 @@ struct GraphPass {
 constexpr GraphPass kGraphPasses[] = {
     {"widen_numbers", [](Graph& graph, const Setting&) { widen_numbers(graph); }, "graph"},
     {"gather_anew", [](Graph& graph, const Setting&) { gather_anew(graph); }},
-    {"stagger_exchanges", [](Graph& graph, const Setting&) { stagger_exchanges(graph); }},
-    {"order_effects", [](Graph& graph, const Setting&) { order_effects(graph); }},
+    {"order_exchanges", [](Graph& graph, const Setting&) { order_exchanges(graph); }},
     {"spell_out",
      [](Graph& graph, const Setting& to) {
        spell_out(graph, to.device, to.ladder.on ? SmallProducts::Calls : SmallProducts::AsTheDevicePrefers);
@@ -58,9 +55,8 @@ constexpr GraphPass kGraphPasses[] = {
      "rows"},
     {"fold_scales", [](Graph& graph, const Setting&) { fold_scales(graph); }},
     {"fold_epilogues", [](Graph& graph, const Setting& to) { fold_epilogues(graph, to.device, to.answers); }, "epilogue"},
-    {"raise_slices", [](Graph& graph, const Setting&) { raise_slices(graph); }, "slices"},
+    {"sink_views", [](Graph& graph, const Setting&) { sink_views(graph); }, "slices"},
     {"assign_layouts", [](Graph& graph, const Setting& to) { assign_layouts(graph, to.device); }, "layout"},
-    {"sink_casts", [](Graph& graph, const Setting&) { sink_casts(graph); }, "casts"},
     {"materialize", [](Graph& graph, const Setting& to) { materialize(graph, to.device, to.runs); }},
     {"remove_dead", [](Graph& graph, const Setting&) { remove_dead(graph); }, "materialize"},
     {"pack_weights",
@@ -178,9 +174,8 @@ void optimize(Graph& graph, runtime::Device& device, const tile::Ladder& ladder,
 }
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device) {
-  const tile::Ladder ladder = forced_ladder();
-  optimize(graph, device, ladder);
-  return executable_of(std::move(graph), device, ladder);
+  KeptValues none;
+  return compile(std::move(graph), device, {}, none, forced_ladder());
 }
 
 std::unique_ptr<Executable> compile(Graph graph, runtime::Device& device, const Identities& identities, KeptValues& values,

@@ -47,11 +47,17 @@ class Users {
   }
 
  private:
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
   std::vector<std::size_t> first_;  // where the item's uses begin; one more at the end
   std::vector<Use> uses_;
   std::vector<int> leaves_;  // how often it leaves the graph
 };
+
+/// The items that hold the results of an item, one per result; -1 for a result that nothing reads. An op with one result: the item itself.
+inline std::vector<int> values_of(const Graph& graph, const Users& users, int i) {
+  if (graph[i].results.empty()) return {i};
+  std::vector<int> out(graph[i].results.size(), -1);
+  for (const Users::Use& use : users.of(i)) out[index(result_of(graph, use.reader))] = use.reader;
+  return out;
+}
 
 }  // namespace tegula::compile

@@ -208,7 +208,7 @@ class LibraryOp : public Op {
   Role role() const final { return Role::Library; }
   Numerics numerics() const override { return Numerics::TensorCore; }
   virtual Effect effect() const { return Effect::None; }
-  /// True if a late reader of the result should compute it again, instead of memory being held until then (passes/gather_anew.h).
+  /// True if a late reader of the result should compute it again, instead of memory being held until then (passes/exchanges.h).
   virtual bool makes_anew() const { return false; }
   /// The layouts, dtype and unread results of a call.
   struct Setting {

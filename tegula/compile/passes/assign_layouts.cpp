@@ -26,9 +26,7 @@ bool order_matters(const Shape& shape) {
 }
 
 bool lies_channels_last(const Graph& graph, int item) {
-  Item wanted = graph[item];
-  wanted.order = channels_last_order(wanted.shape.rank());
-  return same_strides(access_of(graph, item).layout, layout_of(wanted).strides);
+  return same_strides(access_of(graph, item).layout, Layout::channels_last(graph[item].shape).strides);
 }
 
 // True if the axes that a reduction leaves have the channels innermost in memory.

@@ -47,10 +47,4 @@ std::vector<bool> recurrent_states(const Graph& graph);
 /// After assign_precision: the products that are left in f64 or f32 are known then.
 void multiply_codes(Graph& graph, const runtime::Device& device);
 
-/// Parameters in half are widened by the group that reads them, not by a kernel of their own.
-///
-/// The cast of one that is broadcast to f32 work moves behind the views, where a group takes it in, and no f32 copy is written. After assign_layouts (an
-/// order is given to whole values), before materialize.
-void sink_casts(Graph& graph);
-
 }  // namespace tegula::compile

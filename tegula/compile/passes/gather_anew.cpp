@@ -1,4 +1,4 @@
-#include "tegula/compile/passes/gather_anew.h"
+#include "tegula/compile/passes/exchanges.h"
 
 #include <algorithm>
 #include <unordered_map>
@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::size_t kOthers = 2;  // gathers used in between after which a gather's memory is freed
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 bool made_anew(const Item& item) { return item.role() == Role::Library && item.as<LibraryOp>().makes_anew(); }
 
 /// Per item, the gather whose result (or a view of it) it is; -1: none.

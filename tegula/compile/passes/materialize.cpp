@@ -18,7 +18,7 @@ namespace {
 
 /// Per item: true if it may take over the storage of the input that it writes over. Nothing else may read that input, and it is computed, or it
 /// is the Variable whose new value the item (or an item that writes over it) is, with no check after the write.
-std::vector<bool> in_place(const Graph& graph) {
+std::vector<bool> in_place(const Graph& graph, const Users& users) {
   std::vector<bool> out(graph.items.size());
   std::vector<int> next(graph.items.size(), -1), update(graph.items.size(), -1);  // who writes over it; the leaf whose new value it is
   int last_check = -1;
@@ -29,7 +29,6 @@ std::vector<bool> in_place(const Graph& graph) {
     if (base >= 0) next[static_cast<std::size_t>(base)] = i, any = true;
   }
   if (!any) return out;
-  const Users users(graph);
   for (const auto& one : graph.updates) update[static_cast<std::size_t>(one.item)] = one.leaf;
   for (int i = 0; i < graph.size(); ++i) {
     const int base = overwritten(graph, i);
@@ -55,9 +54,9 @@ class Materializer {
  public:
   Materializer(const Graph& from, const runtime::Device& device, std::int64_t runs)
       : rewriter_(from),
-        values_of_(from),
-        in_place_(in_place(from)),
-        joined_as_(joined_as(from)),
+        users_(from),
+        in_place_(in_place(from, users_)),
+        joined_as_(joined_as(from, users_)),
         anyhow_(read_anyhow(from)),
         device_(device),
         transposed_per_second_(device.costs().transposed_per_second) {
@@ -85,19 +84,14 @@ class Materializer {
  private:
   const Graph& out() const { return rewriter_.out(); }
 
-  int copy(int input, const Dims& order = {}) {
-    Item item = inserted(copy_op(), {input}, out()[input]);
-    item.order = order;
-    return rewriter_.add(std::move(item));
-  }
+  int copy(int input, const Dims& order = {}) { return rewriter_.insert(copy_op(), {input}, out()[input], {.order = order}); }
 
   Layout layout(int item) const { return access_of(out(), item).layout; }
 
   /// Per item: the join's dtype for a view that only a join reads; its own dtype otherwise.
-  static std::vector<DType> joined_as(const Graph& graph) {
+  static std::vector<DType> joined_as(const Graph& graph, const Users& users) {
     std::vector<DType> out;
     for (const Item& item : graph.items) out.push_back(item.dtype);
-    const Users users(graph);
     for (const Item& join : graph.items) {
       if (!join.join()) continue;
       for (const int input : join.inputs)
@@ -155,7 +149,7 @@ class Materializer {
   std::vector<std::optional<bool>> taken_over(int i) const {
     const Graph& from = rewriter_.from();
     std::vector<std::optional<bool>> out(from[i].inputs.size());
-    const std::vector<int> values = values_of_(i);
+    const std::vector<int> values = values_of(from, users_, i);
     for (std::size_t k = 0; k < values.size(); ++k) {
       const int input = input_overwritten(*from[i].op, static_cast<int>(k));
       if (input >= 0) out[static_cast<std::size_t>(input)] = values[k] >= 0 && in_place_[static_cast<std::size_t>(values[k])];
@@ -200,10 +194,9 @@ class Materializer {
                         : read      ? layout(input).is_dense()
                                     : item.as<LibraryOp>().accepts(device_, static_cast<int>(k), layout(input));
       if (is_memory(input) && fits) continue;
-      Item copied = inserted(copy_op(), {input}, out()[input]);
-      if (is_beside && !is_reshaped) copied.order = item.order;
-      if (out()[input].role() == Role::Scalar) copied.dtype = item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype);
-      input = rewriter_.add(std::move(copied));
+      Own own{.order = is_beside && !is_reshaped ? item.order : Dims()};
+      if (out()[input].role() == Role::Scalar) own.dtype = item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype);
+      input = rewriter_.insert(copy_op(), {input}, out()[input], own);
     }
   }
 
@@ -262,7 +255,7 @@ class Materializer {
   }
 
   Rewriter rewriter_;
-  ValuesOf values_of_;
+  Users users_;
   std::vector<bool> in_place_;
   std::vector<DType> joined_as_;
   std::vector<bool> anyhow_;

@@ -62,14 +62,9 @@ class Encoder {
     if (!device_.takes(CodesProduct::product(Layout::dense({m, k}), Layout::dense({n, k}), {item.dtype, Layout::dense({m, n})}))) return;
     const auto [a_codes, a_factor] = codes(*a);
     const auto [b_codes, b_factor] = codes(*b);
-    Item turned = item;
-    turned.op = permute_op({1, 0});
-    turned.inputs = {b_codes};
-    turned.shape = {item.shape[1], k};
-    turned.dtype = u8;
-    turned.order = {};
+    const int turned = rewriter_.insert(permute_op({1, 0}), {b_codes}, item, {.shape = Shape{n, k}, .dtype = u8});
     item.op = Ref<const Op>(new CodesProduct);
-    item.inputs = {a_codes, rewriter_.add(std::move(turned)), a_factor, b_factor};
+    item.inputs = {a_codes, turned, a_factor, b_factor};
   }
 
  private:

@@ -19,10 +19,11 @@ inline Item inserted(Ref<const Op> op, std::vector<int> inputs, const Item& like
           .order = {}};
 }
 
-/// The shape and dtype of an inserted item, as far as they are not those of the item that it is like.
+/// The shape and dtype of an inserted item, as far as they are not those of the item that it is like, and its memory order.
 struct Own {
   std::optional<Shape> shape = {};
   std::optional<DType> dtype = {};
+  Dims order = {};
 };
 
 /// The views through which an item is seen, outermost first, and the item below them.
@@ -69,6 +70,7 @@ class Rewriter {
     Item item = inserted(std::move(op), std::move(inputs), like);
     if (own.shape) item.shape = *own.shape;
     if (own.dtype) item.dtype = *own.dtype;
+    item.order = own.order;
     return add(std::move(item));
   }
   /// Copies of views of `graph`, the outermost first, over another item of the new graph; the outermost one's number.

@@ -1,5 +1,5 @@
 #pragma once
-// Decomposes library calls, loops and composed ops that the device runs faster (or only) as other ops. After order_effects, before simplify.
+// Decomposes library calls, loops and composed ops that the device runs faster (or only) as other ops. After order_exchanges, before simplify.
 
 #include "tegula/compile/graph.h"
 #include "tegula/graph/regions/loop_op.h"

@@ -12,8 +12,6 @@ namespace {
 constexpr std::size_t kMostSteps = 2048;    // of a plan that is looked at
 constexpr double kLeastStraight = 0.75;     // of all steps but the first: what waits beside others takes room that they need
 
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
-
 /// How many steps wait for one other, for which no other waits.
 std::size_t straight_steps(const Plan& plan) {
   const std::vector<std::vector<int>> after = data_flow(plan);

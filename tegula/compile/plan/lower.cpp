@@ -10,6 +10,7 @@
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
 #include "tegula/compile/plan/step_sources.h"
+#include "tegula/compile/users.h"
 #include "tegula/core/error.h"
 #include "tegula/graph/by_host.h"
 #include "tegula/graph/regions/effect.h"
@@ -26,22 +27,41 @@ Reference value_reference(const Plan& plan, int input) {
   return {Reference::Kind::Value, place.value, bytes, 0};
 }
 
-/// The layout of each result of a call; for a result that nothing reads, the layout it would have.
-std::vector<Layout> layouts_of_results(const Graph& graph, int i, const std::vector<int>& values) {
-  std::vector<Layout> out;
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    if (values[k] >= 0) out.push_back(layout_of(graph[values[k]]));
-    else out.push_back(k == 0 ? layout_of(graph[i]) : Layout::dense(graph[i].results[k].shape));
-  }
-  return out;
-}
+/// The operands and results of an item that is a call or has kernels of its own, as they lie in memory.
+struct Ends {
+  std::vector<Layout> inputs, results;  // from the first element on. A result that nothing reads: as it would lie
+  std::vector<int> values;  // values_of
+  std::vector<bool> wanted;  // of the results
+  std::uint8_t unwanted = 0;  // a bit each; a loop looks at its buffers
 
-LibraryCall library_call(const Graph& graph, int i, std::span<const Layout> inputs, const std::vector<int>& values, std::uint8_t unwanted,
-                         runtime::Device& device) {
-  const Item& item = graph[i];
+  Ends(const Graph& graph, int i, const Users& users) : values(values_of(graph, users, i)) {
+    for (const int input : graph[i].inputs) {
+      inputs.push_back(access_of(graph, input).layout);
+      inputs.back().offset = 0;
+    }
+    for (std::size_t k = 0; k < values.size(); ++k) {
+      wanted.push_back(values[k] >= 0);
+      if (!wanted[k] && k < 8) unwanted |= static_cast<std::uint8_t>(1u << k);
+      if (wanted[k] || k == 0) results.push_back(layout_of(graph[wanted[k] ? values[k] : i]));
+      else results.push_back(Layout::dense(graph[i].results[k].shape));
+    }
+  }
+  LibraryOp::Setting setting(const Item& item) const { return {inputs, results, item.dtype, unwanted}; }
+  std::vector<KernelContext::Operand> kernel_inputs(const Graph& graph, const Item& item) const {
+    std::vector<KernelContext::Operand> out;
+    for (std::size_t k = 0; k < inputs.size(); ++k) out.push_back({inputs[k].shape, graph[item.inputs[k]].dtype, inputs[k].strides});
+    return out;
+  }
+  std::vector<KernelContext::Operand> kernel_outputs(const Item& item) const {
+    std::vector<KernelContext::Operand> out;
+    for (std::size_t k = 0; k < results.size(); ++k)
+      out.push_back({results[k].shape, item.results.empty() ? item.dtype : item.results[k].dtype, results[k].strides});
+    return out;
+  }
+};
+
+LibraryCall library_call(const Item& item, const LibraryOp::Setting& setting, runtime::Device& device) {
   const auto& op = item.as<LibraryOp>();
-  const std::vector<Layout> results = layouts_of_results(graph, i, values);
-  const LibraryOp::Setting setting{.inputs = inputs, .results = results, .dtype = item.dtype, .unwanted = unwanted};
   LibraryCall call;
   runtime::CallDescription description = description_of(item, setting);
   const auto* const by_host = description ? dynamic_cast<const ByHost*>(&op) : nullptr;
@@ -51,35 +71,22 @@ LibraryCall library_call(const Graph& graph, int i, std::span<const Layout> inpu
   return call;
 }
 
-void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& device) {
+void lower_call(Plan& plan, int i, const Ends& ends, runtime::Device& device) {
   const Item& item = plan.graph[i];
   const auto& op = item.as<LibraryOp>();
   const LoopOp* const loop = LoopOp::of(op);
   Step step;
-  std::vector<Layout> layouts;
   std::vector<Shape> shapes;
   std::vector<Reference> buffers;
-  for (int input : item.inputs) {
-    const Access access = access_of(plan.graph, input);
-    Layout layout = access.layout;
-    layout.offset = 0;
-    layouts.push_back(layout);
-    shapes.push_back(layout.shape);
-    buffers.push_back(value_reference(plan, input));
-    step.reads.push_back(access.base);
-    step.bytes += static_cast<double>(bytes_of(plan.graph[input]));
+  for (std::size_t k = 0; k < item.inputs.size(); ++k) {
+    shapes.push_back(ends.inputs[k].shape);
+    buffers.push_back(value_reference(plan, item.inputs[k]));
+    step.reads.push_back(buffers.back().index);
+    step.bytes += static_cast<double>(bytes_of(plan.graph[item.inputs[k]]));
   }
-  std::uint8_t unwanted = 0;
-  const std::vector<int> values = values_of(i);
-  std::vector<bool> wanted;
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    const int value = values[k];
-    wanted.push_back(value >= 0);
+  for (const int value : ends.values) {
     buffers.push_back({value < 0 ? Reference::Kind::Nothing : Reference::Kind::Value, value, 0, 0});
-    if (value < 0) {
-      if (k < 8) unwanted |= static_cast<std::uint8_t>(1u << k);  // of a call; a loop looks at its buffers
-      continue;
-    }
+    if (value < 0) continue;
     step.writes.push_back(value);
     if (op.may_be_in_place()) step.in_place.emplace_back(value, step.reads[0]);
     step.bytes += static_cast<double>(bytes_of(plan.graph[value]));
@@ -89,8 +96,8 @@ void lower_call(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& d
   step.origin = item.origin;
   step.checks = has_check(item);
   step.exchanges = !step.writes.empty() && effect_of(op) != Effect::None;
-  if (loop) step.what = prepare_loop(*loop, wanted, device);
-  else step.what = library_call(plan.graph, i, layouts, values, unwanted, device);
+  if (loop) step.what = prepare_loop(*loop, ends.wanted, device);
+  else step.what = library_call(item, ends.setting(item), device);
   step.called()->buffers = std::move(buffers);
   step.called()->item = i;
   if (step.checks && !loop) step.check_item = i;
@@ -208,59 +215,33 @@ void add_launches(Plan& plan, int i, const std::vector<int>& values, KernelConte
   }
 }
 
-void lower_kernel(Plan& plan, int i, const ValuesOf& values_of, runtime::Device& device) {
+void lower_kernel(Plan& plan, int i, const Ends& ends, runtime::Device& device) {
   const Item& item = plan.graph[i];
-  std::vector<KernelContext::Operand> inputs;
-  for (int input : item.inputs)
-    inputs.push_back({plan.graph[input].shape, plan.graph[input].dtype, access_of(plan.graph, input).layout.strides});
+  std::vector<KernelContext::Operand> inputs = ends.kernel_inputs(plan.graph, item);
   if (item.prologue->input >= 0) {
     const Shape& shape = item.prologue->shape;
     inputs[static_cast<std::size_t>(item.prologue->input)] = {shape, item.prologue->value.words.back().dtype, Layout::dense(shape).strides};
   }
-  const std::vector<int> values = values_of(i);
-  std::vector<KernelContext::Operand> outputs;
-  std::vector<bool> wanted;
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    const Result result = item.results.empty() ? Result{item.shape, item.dtype} : item.results[k];
-    outputs.push_back({result.shape, result.dtype, Layout::dense(result.shape).strides});
-    wanted.push_back(values[k] >= 0);
-  }
-  KernelContext context(std::move(inputs), std::move(outputs), std::move(wanted), plan.tiles);
+  KernelContext context(std::move(inputs), ends.kernel_outputs(item), ends.wanted, plan.tiles);
   if (item.prologue->input >= 0) context.set_computed(item.prologue->input, element_of(item, device.traits().numbers_in_memory));
   context.set_changing(extents_that_change(plan, i));
   item.as<KernelOp>().lower(context);
-  add_launches(plan, i, values, context);
+  add_launches(plan, i, ends.values, context);
 }
 
 /// The call of an item as tile programs, if they are to compute it.
-bool lower_in_tiles(Plan& plan, int i, const std::vector<int>& values, runtime::Device& device) {
+bool lower_in_tiles(Plan& plan, int i, const Ends& ends, runtime::Device& device) {
   const Item& item = plan.graph[i];
   if (!device.traits().many_instances || !item.as<LibraryOp>().in_tiles()) return false;
-  std::vector<KernelContext::Operand> inputs, outputs;
-  std::vector<Layout> layouts;
-  for (const int input : item.inputs) {
-    layouts.push_back(access_of(plan.graph, input).layout);
-    layouts.back().offset = 0;
-    inputs.push_back({layouts.back().shape, plan.graph[input].dtype, layouts.back().strides});
-  }
-  const std::vector<Layout> results = layouts_of_results(plan.graph, i, values);
-  std::vector<bool> wanted;
-  std::uint8_t unwanted = 0;
-  for (std::size_t k = 0; k < values.size(); ++k) {
-    const DType dtype = item.results.empty() ? item.dtype : item.results[k].dtype;
-    outputs.push_back({results[k].shape, dtype, results[k].strides});
-    wanted.push_back(values[k] >= 0);
-    if (values[k] < 0 && k < 8) unwanted |= static_cast<std::uint8_t>(1u << k);
-  }
-  const runtime::CallDescription call =
-      description_of(item, {.inputs = layouts, .results = results, .dtype = item.dtype, .unwanted = unwanted});
+  const runtime::CallDescription call = description_of(item, ends.setting(item));
   if (!call) return false;
-  const std::optional<TileWay> way = choose_way(item, call, {inputs, outputs, wanted}, plan.tiles, device);
+  const std::vector<KernelContext::Operand> inputs = ends.kernel_inputs(plan.graph, item), outputs = ends.kernel_outputs(item);
+  const std::optional<TileWay> way = choose_way(item, call, {inputs, outputs, ends.wanted}, plan.tiles, device);
   if (!way) return false;
-  KernelContext context(way->inputs, way->outputs, wanted, plan.tiles);
+  KernelContext context(way->inputs, way->outputs, ends.wanted, plan.tiles);
   context.set_changing(extents_that_change(plan, i));
   static_cast<const KernelOp&>(*way->op).lower(context);
-  add_launches(plan, i, values, context);
+  add_launches(plan, i, ends.values, context);
   return true;
 }
 
@@ -272,10 +253,9 @@ void lower_join(Plan& plan, int i) {
   plan.steps.push_back(std::move(step));
 }
 
-bool computes_nothing(const Graph& graph, int i, const ValuesOf& values_of) {
-  if (effect_of(*graph[i].op) != Effect::None) return false;
-  const std::vector<int> values = values_of(i);
-  return std::all_of(values.begin(), values.end(), [&](int value) { return value < 0 || numel(graph[value].shape) == 0; });
+bool computes_nothing(const Graph& graph, int i, const Ends& ends) {
+  return effect_of(*graph[i].op) == Effect::None &&
+         std::ranges::all_of(ends.values, [&](int value) { return value < 0 || numel(graph[value].shape) == 0; });
 }
 
 }  // namespace
@@ -286,14 +266,19 @@ void lower(Plan& plan, runtime::Device& device) {
       separate_across(plan.graph, plan.fusion, static_cast<int>(g));
   }
   round_stored(plan.graph, plan.fusion);
-  const ValuesOf values_of(plan.graph);
+  const Users users(plan.graph);
   KnownPrograms known;
   for (const StepSource& source : sources_in_order(plan, device.traits().launches_are_dear ? Steps::Launches : Steps::Calls)) {
-    if (source.group >= 0) lower_group(plan, source.group, known, device);
-    else if (computes_nothing(plan.graph, source.item, values_of)) continue;
-    else if (plan.graph[source.item].assembled) lower_join(plan, source.item);
-    else if (plan.graph[source.item].role() != Role::Library) lower_kernel(plan, source.item, values_of, device);
-    else if (!lower_in_tiles(plan, source.item, values_of(source.item), device)) lower_call(plan, source.item, values_of, device);
+    if (source.group >= 0) {
+      lower_group(plan, source.group, known, device);
+      continue;
+    }
+    const int i = source.item;
+    const Ends ends(plan.graph, i, users);
+    if (computes_nothing(plan.graph, i, ends)) continue;
+    if (plan.graph[i].assembled) lower_join(plan, i);
+    else if (plan.graph[i].role() != Role::Library) lower_kernel(plan, i, ends, device);
+    else if (!lower_in_tiles(plan, i, ends, device)) lower_call(plan, i, ends, device);
   }
 }
 

@@ -84,7 +84,7 @@ void unfold_calls(Plan& plan);
 /// After all calls and kernels have been requested, so that the device prepares them in parallel. Before plan_memory.
 void look_at_calls(Plan& plan);
 /// Per step, the earlier steps it must wait for when steps run concurrently: writers of memory it reads or writes, readers of memory it writes, all
-/// checks if it changes state, the exchange before if it is one (passes/order_effects.h). Transitively reduced. After plan_memory.
+/// checks if it changes state, the exchange before if it is one (passes/exchanges.h). Transitively reduced. After plan_memory.
 std::vector<std::vector<int>> dependencies(const Plan& plan);
 /// The same before plan_memory, as if every value that is written over no other and stored in no join had memory of its own.
 std::vector<std::vector<int>> data_flow(const Plan& plan);

@@ -43,7 +43,6 @@ class Merger {
   }
 
  private:
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   std::size_t scratch_index(int scratch) const { return plan_.graph.items.size() + index(scratch); }
   int count() const { return static_cast<int>(plan_.steps.size()); }
   void touch(std::size_t value, int place) { touched_[value] = std::min(touched_[value], place); }

@@ -16,7 +16,7 @@ namespace tegula::dist {
 /// When a jit-ed function does an exchange.
 enum class Turn : std::uint8_t {
   OfItsLine,
-  AmongLayers,  // or at another place among others like it (compile/passes/stagger_exchanges.h): where all ranks of the group run one and the same function, as
+  AmongLayers,  // or at another place among others like it (compile/passes/exchanges.h): where all ranks of the group run one and the same function, as
   // those of tensor parallel layers do
 };
 
@@ -28,7 +28,7 @@ Tensor reduce_scatter(Arg x, const Group& group = world(), Reduction reduction =
 /// x (…, k, …) -> (…, n·k, …): everybody's, joined along `axis` in the order of ranks.
 Tensor all_gather(Arg x, const Group& group = world(), int axis = 0, Turn turn = Turn::OfItsLine);
 /// all_gather along axis 0 for data that can be gathered again: between uses that are far apart, such as a layer's forward and backward pass, a compiled graph does
-/// not hold its memory, but repeats the gather (compile/passes/gather_anew.h). ZeRO's stage 3 reads parameters with it.
+/// not hold its memory, but repeats the gather (compile/passes/exchanges.h). ZeRO's stage 3 reads parameters with it.
 /// `gradient`: the format in which the gradient travels (narrow_exchange.h), Precision::bf16; without one, it travels as it is.
 Tensor all_gather_anew(Arg x, const Group& group = world(), std::optional<Precision> gradient = {});
 /// The root's x, of which the others give the dtype and shape.

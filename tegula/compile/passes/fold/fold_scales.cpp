@@ -63,11 +63,12 @@ class Folder {
     return add(Ref<const Op>(new AlongAxis(shape, axis)), {cast_to(dtype, vector, like)}, shape, dtype, like);
   }
 
-  /// A call, or one and the vector that is added to its channels; nobody else reads it.
-  struct Found {
+  /// A call, and the vector that is added to its channels; -1: none.
+  struct Biased {
     int call = -1, bias = -1;
   };
-  Found call_at(int i) const {
+  /// The call behind an old item that nobody else reads.
+  Biased call_at(int i) const {
     const Item& item = from_[i];
     if (!users_.once(i)) return {};
     if (item.role() == Role::Library) return {i};
@@ -86,7 +87,7 @@ class Folder {
   void fold_factor(int i, Item& product) {
     for (std::size_t k = 0; k < 2; ++k) {
       const int producer = from_[i].inputs[k], factor = from_[i].inputs[1 - k];
-      const Found found = call_at(producer);
+      const Biased found = call_at(producer);
       if (found.call < 0) continue;
       const Item& call = from_[found.call];
       if (call.dtype != product.dtype) continue;
@@ -106,7 +107,7 @@ class Folder {
       Item folded = call;
       folded.inputs = {now(call.inputs[0]), scaled};
       folded.origin = product.origin;
-      Scaled& result = scaled_[static_cast<std::size_t>(i)];
+      Biased& result = scaled_[static_cast<std::size_t>(i)];
       if (found.bias < 0) {
         product = folded;
         result.call = rewriter_.out().size();  // where it will stand
@@ -126,7 +127,7 @@ class Folder {
   void fit_addend(int i, Item& sum) {
     for (std::size_t k = 0; k < 2; ++k) {
       const int producer = from_[i].inputs[k], other = from_[i].inputs[1 - k];
-      const Scaled scaled = scaled_[static_cast<std::size_t>(producer)];
+      const Biased scaled = scaled_[static_cast<std::size_t>(producer)];
       if (scaled.call < 0 || !users_.once(producer) || !is_steady(other)) continue;
       const Item call = rewriter_.out()[scaled.call];
       const auto vector = channel_vector(from_, other, call.as<LibraryOp>().bias_axis(), call.shape);
@@ -143,15 +144,11 @@ class Folder {
     }
   }
 
-  /// A matmul that has become a call, and the vector added to it, in the new graph.
-  struct Scaled {
-    int call = -1, bias = -1;
-  };
   const Graph& from_;
   Rewriter rewriter_;
   Users users_;
   std::vector<bool> steady_;
-  std::vector<Scaled> scaled_;  // by the number of the product
+  std::vector<Biased> scaled_;  // of the new graph, by the number of the product that has become a call
 };
 
 }  // namespace

@@ -47,7 +47,6 @@ class Fuser {
   }
 
  private:
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   const Through& through(int item) const { return fusion_.through[index(item)]; }
   const Membership& membership(int item) const { return fusion_.members[index(item)]; }
   Membership& membership(int item) { return fusion_.members[index(item)]; }

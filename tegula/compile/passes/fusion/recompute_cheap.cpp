@@ -26,8 +26,8 @@ class Recomputer {
       for (int input : graph_[i].inputs) readers_[index(input)].push_back(i);
     }
     const int size = graph_.size();
-    for (int i = 0; i < size; ++i) read_less(i);
-    for (int i = size - 1; i >= 0; --i) consider(i);
+    for (int i = 0; i < size; ++i) consider(i, false);
+    for (int i = size - 1; i >= 0; --i) consider(i, true);
     if (copies_.empty()) return;
     int ordered = -1;
     for (const auto& [key, copy] : copies_) {
@@ -37,7 +37,6 @@ class Recomputer {
   }
 
  private:
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   const Membership& member(int i) const { return fusion_.members[index(i)]; }
 
   /// True if the reader's group, another one, could compute the item where it reads it: over the same domain, element by element.
@@ -86,45 +85,28 @@ class Recomputer {
     }));
   }
 
-  /// Recomputes an item that stays in memory for others (a matmul's operand) in groups that already read all its operands: the derivative of a
-  /// normalised relu reads the normalisation's input.
-  void read_less(int item) {
-    if (member(item).space != Space::Full || !fusion_.stored[index(item)]) return;
+  /// Lets groups that read an item compute it. With `all`: if all of them can, so that it need not be stored; they may have one more value to read for it.
+  /// Else it may stay in memory for others (a matmul's operand): those groups that already read all its operands. The derivative of a normalised relu reads
+  /// the normalisation's input.
+  void consider(int item, bool all) {
+    if (member(item).space != Space::Full || !fusion_.stored[index(item)] || (all && kept_[index(item)])) return;
     std::map<int, std::vector<int>> readers;  // by group
-    for (int reader : readers_[index(item)]) {
+    for (const int reader : readers_[index(item)]) {
       if (takes(reader, item)) readers[member(reader).group].push_back(reader);
+      else if (all && (member(reader).group < 0 || member(reader).group != member(item).group)) return;
     }
-    std::vector<int> items, large;
-    if (readers.empty() || !expression(item, items, large)) return;
+    std::vector<int> items, large, chosen;
+    if (readers.empty() || !expression(item, items, large) || (!all && large.empty())) return;
+    const auto is_wide = [&](int value) { return size_of(graph_[value].dtype) > 2 * size_of(graph_[item].dtype); };
+    if (all && std::ranges::any_of(large, is_wide)) return;
     for (const auto& [group, those] : readers) {
-      if (!large.empty() && has_room(group, items) && unread(large, group, item) == 0) replace(item, items, those);
+      const bool fits = has_room(group, items) && unread(large, group, item) <= (all ? 1u : 0u);
+      if (all && !fits) return;
+      if (all) chosen.insert(chosen.end(), those.begin(), those.end());
+      else if (fits) replace(item, items, those);
     }
-    drop_unread(item);
-  }
-
-  void drop_unread(int item) {
+    replace(item, items, std::move(chosen));
     if (readers_[index(item)].empty() && !kept_[index(item)]) std::erase(fusion_.groups[index(member(item).group)].items, item);
-  }
-
-  void consider(int item) {
-    if (member(item).space != Space::Full || !fusion_.stored[index(item)] || kept_[index(item)]) return;
-    std::vector<int> others;
-    for (int reader : readers_[index(item)]) {
-      if (graph_[reader].shows_input()) return;
-      if (member(reader).group == member(item).group && member(item).group >= 0) continue;
-      if (!takes(reader, item)) return;
-      others.push_back(reader);
-    }
-    std::vector<int> items, large;
-    if (others.empty() || !expression(item, items, large)) return;
-    for (const int value : large) {
-      if (size_of(graph_[value].dtype) > 2 * size_of(graph_[item].dtype)) return;
-    }
-    for (int reader : others) {
-      if (!has_room(member(reader).group, items) || unread(large, member(reader).group, item) > 1) return;
-    }
-    replace(item, items, std::move(others));
-    drop_unread(item);
   }
 
   /// `readers` compute the item, the last of `items`, where they are.

@@ -1,6 +1,7 @@
 #include "tegula/compile/passes/fusion/topological_order.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <queue>
 #include <utility>
@@ -15,6 +16,13 @@ int TopologicalOrder::add() {
   nodes_.push_back({.label = kRoom * u});
   merged_into_.push_back(u);
   return u;
+}
+
+std::vector<int> TopologicalOrder::sorted() const {
+  std::vector<int> all(nodes_.size());
+  std::iota(all.begin(), all.end(), 0);
+  std::ranges::stable_sort(all, {}, [&](int u) { return at(u).label; });
+  return all;
 }
 
 int TopologicalOrder::now(int u) const {

@@ -15,6 +15,9 @@ class TopologicalOrder {
   int add();
   int size() const { return static_cast<int>(nodes_.size()); }
 
+  /// All nodes, each behind those that it needs. None must have been merged.
+  std::vector<int> sorted() const;
+
   /// True if `later` depends on `earlier`, directly or not; also if the search gave up (kMostVisits): then the two are not merged.
   bool reaches(int earlier, int later);
   /// True if a third node must run between the two, whichever comes first; also if the search gave up.

@@ -1,12 +1,9 @@
 #include <algorithm>
-#include <functional>
 #include <iterator>
 #include <optional>
 #include <ranges>
-#include <unordered_set>
 #include <utility>
 
-#include "tegula/compile/list_schedule.h"
 #include "tegula/compile/passes/parts/parts.h"
 #include "tegula/graph/slices.h"
 
@@ -15,8 +12,6 @@ namespace {
 
 /// The most slices of one matmul; its program has a pointer for each.
 constexpr std::size_t kMostSlices = 4;
-
-std::size_t index(int i) { return static_cast<std::size_t>(i); }
 
 /// `source`, seen within (rows, columns), as rows of columns side by side; the rest of the slice is for whoever knows the tensor.
 std::optional<RowSlice> slice_of(const Layout& source, int axis, std::int64_t rows, std::int64_t columns) {
@@ -31,10 +26,12 @@ std::optional<RowSlice> slice_of(const Layout& source, int axis, std::int64_t ro
 
 }  // namespace
 
-SliceInserters::SliceInserters(const Graph& graph) : graph_(graph), users_(graph), behind_(graph.items.size()) {
+SliceInserters::SliceInserters(const Graph& graph) : graph_(graph), users_(graph) {
   for (int i = 0; i < graph.size(); ++i) {
+    order_.add();
+    for (const int input : graph[i].inputs) order_.need(i, input);
     if (!has_check(graph[i])) continue;
-    if (!checks_.empty()) behind_[index(i)].push_back(checks_.back());  // in a row: whoever comes behind one comes behind all before it
+    if (!checks_.empty()) order_.need(i, checks_.back());  // in a row: whoever comes behind one comes behind all before it
     checks_.push_back(i);
   }
 }
@@ -53,9 +50,7 @@ std::vector<InsertedSlice> SliceInserters::of(int value, std::int64_t rows, std:
     if (graph_[user].role() == Role::View && graph_[user].inputs[0] == seen) follow(user);
     RowSlice slice;
     if (out.size() == kMostSlices || !refusal(user, value, seen, rows, columns, slice).empty()) continue;
-    const std::vector<int> needed = needed_by(user, slice);
-    behind_[index(value)].insert(behind_[index(value)].end(), needed.begin(), needed.end());
-    furthest_ = std::max(furthest_, std::ranges::max(needed));
+    for (const int needed : needed_by(user, slice)) order_.need(value, needed);
     out.push_back({user, std::move(slice)});
   }
   return out;
@@ -67,7 +62,7 @@ std::vector<int> SliceInserters::needed_by(int inserter, const RowSlice& slice) 
   return needed;
 }
 
-Refusal SliceInserters::refusal(int inserter, int value, int seen, std::int64_t rows, std::int64_t columns, RowSlice& slice) const {
+Refusal SliceInserters::refusal(int inserter, int value, int seen, std::int64_t rows, std::int64_t columns, RowSlice& slice) {
   const Item& item = graph_[inserter];
   const int axis = item.role() == Role::Kernel ? item.as<KernelOp>().inserted_slice_axis() : -1;
   if (axis < 0 || item.inputs[1] != seen) return "it inserts no slice of the value";
@@ -86,29 +81,8 @@ Refusal SliceInserters::refusal(int inserter, int value, int seen, std::int64_t 
   slice.at = {.kind = number ? Expression::Word::Kind::Number : Expression::Word::Kind::Memory,
               .input = number ? at.base : item.inputs[2],
               .dtype = DType::i64};
-  return depends(needed_by(inserter, slice), value) ? Refusal("the tensor, its offset or a check ahead waits for the value") : Refusal();
-}
-
-bool SliceInserters::depends(std::vector<int> items, int on) const {
-  std::unordered_set<int> seen;
-  while (!items.empty()) {
-    const int i = items.back();
-    items.pop_back();
-    if (i == on) return true;
-    if (i < on && furthest_ < on) continue;  // nothing leads from there to what is later
-    if (!seen.insert(i).second) continue;
-    for (const auto* list : {&graph_[i].inputs, &behind_[index(i)]}) items.insert(items.end(), list->begin(), list->end());
-  }
-  return false;
-}
-
-std::vector<int> SliceInserters::order() const {
-  const auto before = [&](int i) {
-    std::vector<int> out = graph_[i].inputs;
-    out.insert(out.end(), behind_[index(i)].begin(), behind_[index(i)].end());
-    return out;
-  };
-  return list_schedule(graph_.size(), before, std::identity());
+  const bool waits = std::ranges::any_of(needed_by(inserter, slice), [&](int needed) { return order_.reaches(value, needed); });
+  return waits ? Refusal("the tensor, its offset or a check ahead waits for the value") : Refusal();
 }
 
 }  // namespace tegula::compile

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
+#include <utility>
 
 #include "tegula/compile/passes/parts/parts.h"
 #include "tegula/compile/passes/rewriter.h"
@@ -142,50 +144,32 @@ class Joiner {
   Rewriter rewriter_;
 };
 
-/// The joins so far, by their first piece, each found again among the pieces of later ones.
-class Nester {
- public:
-  explicit Nester(Graph& graph) : graph_(graph) {}
-
-  void run() {
-    for (int i = 0; i < graph_.size(); ++i) {
-      Item& item = graph_[i];
-      const Joins* const join = item.join();
-      if (!join || !join->joined_at().empty()) continue;
-      const std::vector<int> pieces = item.inputs;
-      std::vector<int> nested;
-      for (std::size_t k = 0; k < pieces.size();) {
-        const int whole = join_of(pieces, k, join->joined_axis());
-        nested.push_back(whole < 0 ? pieces[k] : whole);
-        k += whole < 0 ? 1 : pieces_[whole].size();
-      }
-      if (nested.size() == 1) continue;  // equal ones are one item since simplify
-      joins_[{join->joined_axis(), pieces[0]}].push_back(i);
-      pieces_[i] = pieces;
-      item.inputs = std::move(nested);
+/// A join whose pieces stand side by side in a later one becomes a piece of that.
+void nest_joins(Graph& graph) {
+  constexpr int kMostTries = 8;
+  std::map<std::pair<int, int>, std::vector<int>> joins;  // (axis, first piece) -> joins
+  std::map<int, std::vector<int>> pieces_of;  // each of them, before it was nested
+  for (int i = 0; i < graph.size(); ++i) {
+    const Joins* const join = graph[i].join();
+    if (!join || !join->joined_at().empty()) continue;
+    const std::vector<int> pieces = graph[i].inputs;
+    std::vector<int> nested;
+    for (auto at = pieces.begin(); at != pieces.end();) {
+      const auto begins_here = [&](int whole) {
+        const std::vector<int>& its = pieces_of.at(whole);
+        return its.size() > 1 && std::cmp_less_equal(its.size(), pieces.end() - at) && std::equal(its.begin(), its.end(), at);
+      };
+      auto known = joins[{join->joined_axis(), *at}] | std::views::reverse | std::views::take(kMostTries);
+      const auto whole = std::ranges::find_if(known, begins_here);
+      nested.push_back(whole == known.end() ? *at : *whole);
+      at += whole == known.end() ? 1 : std::ssize(pieces_of.at(*whole));
     }
+    if (nested.size() == 1) continue;  // equal ones are one item since simplify
+    joins[{join->joined_axis(), pieces[0]}].push_back(i);
+    pieces_of[i] = pieces;
+    graph[i].inputs = std::move(nested);
   }
-
- private:
-  /// A join of two pieces at least, of those from `k` on; -1: none.
-  int join_of(const std::vector<int>& pieces, std::size_t k, int axis) const {
-    const auto found = joins_.find({axis, pieces[k]});
-    if (found == joins_.end()) return -1;
-    int tries = 0;
-    for (auto whole = found->second.rbegin(); whole != found->second.rend() && tries < kMostTries; ++whole, ++tries) {
-      const std::vector<int>& its = pieces_.at(*whole);
-      if (its.size() > 1 && its.size() <= pieces.size() - k &&
-          std::equal(its.begin(), its.end(), pieces.begin() + static_cast<std::ptrdiff_t>(k)))
-        return *whole;
-    }
-    return -1;
-  }
-
-  static constexpr int kMostTries = 8;
-  Graph& graph_;
-  std::map<std::pair<int, int>, std::vector<int>> joins_;  // (axis, first piece) -> joins
-  std::map<int, std::vector<int>> pieces_;                 // of each of them, before they were nested
-};
+}
 
 }  // namespace
 
@@ -198,7 +182,7 @@ void join_parts(Graph& graph) {
     graph = Joiner(graph).run();
     remove_dead(graph);
   }
-  Nester(graph).run();
+  nest_joins(graph);
 }
 
 }  // namespace tegula::compile

@@ -5,7 +5,7 @@
 // A slice that an op inserts into a tensor (`update_slice`) is stored there by the product that computes it.
 // T slices of one tensor and their gradients then cost the memory of one tensor, not of T; and no launch only moves numbers.
 // Two passes are algebra on values and stand where values are decided: join_parts before assign_precision (a join adds nothing, so nothing in it is
-// widened), raise_slices after fold_epilogues (a call computes f of all of x for nothing). Two place memory and stand where storage is decided: SliceInserters
+// widened), sink_views after fold_epilogues (a call computes f of all of x for nothing). Two place memory and stand where storage is decided: SliceInserters
 // where multiply_rows writes the program, store_within after the last pass that inserts copies.
 //
 // A value is refused a place by one function of each kind of place, which returns the reason: Storer::refusal (a constant offset: strides, readers and writers)
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "tegula/compile/graph.h"
+#include "tegula/compile/passes/fusion/topological_order.h"
 #include "tegula/compile/passes/rows/row_product.h"
 #include "tegula/compile/users.h"
 #include "tegula/runtime/device.h"
@@ -32,12 +33,12 @@ using Refusal = std::string_view;
 /// (store_within). After simplify (equal terms are one item), before precision, which decides what lies in memory.
 void join_parts(Graph& graph);
 
-/// An elementwise item that is read only through slices is replaced by one item per slice, so that each fuses with its reader: the gates of an
-/// LSTM.
+/// Views sink below elementwise items: one that is read only through slices is replaced by one item per slice, so that each fuses with its reader (the gates
+/// of an LSTM); parameters in half are widened by the group that reads them, not by a kernel of their own.
 ///
-/// Only elementwise items read the slices, and no element is read twice; the elementwise items below it that nothing else reads follow. After the folds, which
-/// have taken what a call can compute.
-void raise_slices(Graph& graph);
+/// Only elementwise items read the slices, and no element is read twice; the elementwise items below it that nothing else reads follow. The cast of a parameter
+/// that is broadcast to f32 work moves behind the views, and no f32 copy is written. After the folds, which have taken what a call can compute.
+void sink_views(Graph& graph);
 
 /// The producer of a join's piece (`concat`, `stack`, gradients of slices) stores it inside the join; producers are programs and calls
 /// (`graph/slices.h`).
@@ -66,17 +67,15 @@ class SliceInserters {
   std::vector<InsertedSlice> of(int value, std::int64_t rows, std::int64_t columns);
 
   /// All items, each behind its inputs, and values behind what their slices need.
-  std::vector<int> order() const;
+  std::vector<int> order() const { return order_.sorted(); }
 
  private:
-  Refusal refusal(int inserter, int value, int seen, std::int64_t rows, std::int64_t columns, RowSlice& slice) const;
+  Refusal refusal(int inserter, int value, int seen, std::int64_t rows, std::int64_t columns, RowSlice& slice);
   std::vector<int> needed_by(int inserter, const RowSlice& slice) const;
-  bool depends(std::vector<int> items, int on) const;
 
   const Graph& graph_;
   Users users_;
-  std::vector<std::vector<int>> behind_;  // of each item, further ones that it comes behind
-  int furthest_ = -1;  // the last of those of values
+  TopologicalOrder order_;  // of the items
   std::vector<int> checks_;  // in order
 };
 

@@ -15,48 +15,22 @@ constexpr std::int64_t kShortestRun = 16;
 /// The same where a call stores it, in bytes: a sector of a GPU's memory.
 constexpr std::int64_t kShortestRunBytes = 32;
 
-/// One axis of more than one element: how many, how far apart they lie now, and how far they shall.
-struct Digit {
-  std::int64_t extent, now, then;
-};
-std::vector<Digit> digits(const Layout& layout, const Strides& then) {
-  std::vector<Digit> out;
-  for (int i = 0; i < layout.shape.rank(); ++i) {
-    if (layout.shape[i] != 1) out.push_back({layout.shape[i], layout.strides[i], then[i]});
-  }
-  std::ranges::sort(out, {}, &Digit::now);
+/// The layout over these axes alone, which are given innermost first.
+Layout along(const std::vector<int>& axes, const Shape& shape, const Strides& strides) {
+  Layout out;
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) out.shape.push_back(shape[*axis]), out.strides.push_back(strides[*axis]);
   return out;
 }
 
 /// The strides with which a value, dense as `own` says, must be stored so that what a view shows of it, `seen`, has the strides `wanted`. Nothing
 /// where the view shows a part, shows something twice, or cuts the value's axes otherwise than strides can follow.
 std::optional<Strides> strides_below(const Layout& own, const Layout& seen, const Strides& wanted) {
-  if (seen.offset != 0 || numel(seen.shape) != numel(own.shape)) return std::nullopt;
-  std::vector<Digit> view = digits(seen, wanted);
-  std::int64_t next = 1;
-  for (const Digit& digit : view) {
-    if (digit.now != next) return std::nullopt;
-    next *= digit.extent;
-  }
+  const std::vector<int> axes = axes_by_stride(own), of_view = axes_by_stride(seen);
+  if (seen.offset != 0 || run_of(seen, of_view) != std::pair(of_view.size(), numel(own.shape))) return std::nullopt;
+  const auto lies = tegula::reshape(along(of_view, seen.shape, wanted), along(axes, own.shape, own.strides).shape);
+  if (!lies) return std::nullopt;
   Strides out = Dims::filled(own.shape.rank(), 1);
-  std::vector<int> axes;
-  for (int i = 0; i < own.shape.rank(); ++i) {
-    if (own.shape[i] != 1) axes.push_back(i);
-  }
-  std::ranges::sort(axes, {}, [&](int axis) { return own.strides[axis]; });
-  std::size_t at = 0;
-  for (const int axis : axes) {
-    out[axis] = view[at].then;
-    std::int64_t left = own.shape[axis];
-    while (left > 1) {
-      Digit& digit = view[at];
-      if (digit.then != out[axis] * (own.shape[axis] / left)) return std::nullopt;  // this part of the axis lies elsewhere
-      const std::int64_t both = std::min(left, digit.extent);
-      if (left % both != 0 || digit.extent % both != 0) return std::nullopt;
-      left /= both, digit.extent /= both, digit.then *= both;
-      if (digit.extent == 1) ++at;
-    }
-  }
+  for (std::size_t k = 0; k < axes.size(); ++k) out[axes[k]] = lies->strides[static_cast<int>(axes.size() - 1 - k)];
   return out;
 }
 
@@ -123,7 +97,6 @@ class Storer {
     Refusal why;
   };
 
-  static std::size_t index(int i) { return static_cast<std::size_t>(i); }
   Value& value(int i) { return values_[index(i)]; }
   const Value& value(int i) const { return values_[index(i)]; }
   bool is_join(int i) const { return graph_[i].join() && numel(graph_[i].shape) > 0; }
@@ -234,16 +207,9 @@ class Storer {
 
   /// The same axes stay the inner ones, and so many of the innermost elements side by side.
   static bool lies_well(const Layout& own, const Strides& strides, std::int64_t shortest) {
-    const std::vector<Digit> axes = digits(own, strides);
-    std::int64_t run = 1, last = 0;
-    bool side_by_side = true;
-    for (const Digit& axis : axes) {
-      if (axis.then < last) return false;
-      last = axis.then;
-      side_by_side = side_by_side && axis.then == run;
-      if (side_by_side) run *= axis.extent;
-    }
-    return run >= shortest;
+    const std::vector<int> axes = axes_by_stride(own);
+    return std::ranges::is_sorted(axes, {}, [&](int axis) { return strides[axis]; }) &&
+           run_of({own.shape, strides}, axes).second >= shortest;
   }
 
   /// True if only the join reads it, through views or not.

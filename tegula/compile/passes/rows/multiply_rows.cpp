@@ -138,10 +138,8 @@ class Finder {
     const int a = from_[product].inputs[0];
     const bool may_compute =
         instances_of(one.program) <= kMostRepeats && holds_all_terms(one.program.terms, one.program.dtype, device_.tiles().elements);
-    if (!may_compute || !compute_rows(one, a)) one.program.before.words = {*read_rows(one, a)};
+    if (!may_compute || !compute_rows(one, a)) one.program.before.words = {*read(one, a, true)};  // (M, K) always lies in rows
   }
-  /// a itself: (M, K) always lies in rows.
-  std::optional<Expression::Word> read_rows(Chosen& one, int a) const { return read(one, a, true); }
 
   bool compute_rows(Chosen& one, int a) const {
     const auto root = computed_below(one, a);

@@ -1,12 +1,14 @@
-#include "tegula/compile/passes/stagger_exchanges.h"
+#include "tegula/compile/passes/exchanges.h"
 
 #include <algorithm>
 #include <array>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
 #include "tegula/compile/list_schedule.h"
 #include "tegula/compile/passes/rewriter.h"
+#include "tegula/compile/users.h"
 #include "tegula/graph/regions/effect.h"
 
 namespace tegula::compile {
@@ -62,7 +64,8 @@ class Stagger {
     return any;
   }
 
-  Graph run() {
+  /// All items in an order in which parts take turns; makes items wait for others (waits_for).
+  std::vector<int> run() {
     int before = -1;             // the one before with long work ahead of it
     std::vector<int> following;  // those since then that take turns, with none
     const auto emit_following = [&] {
@@ -87,13 +90,11 @@ class Stagger {
       before = exchange;
     }
     emit_following();
-    Rewriter rewriter(graph_);
-    rewriter.each(order(), [&](int i, Item& item) {
-      if (const int value = of(i).waits; value >= 0)
-        item.inputs[0] = rewriter.insert(barrier_op(), {item.inputs[0], rewriter.now(value)}, rewriter.out()[item.inputs[0]]);
-    });
-    return rewriter.finish();
+    return order();
   }
+
+  /// The value that item i waits for; -1: none.
+  int waits_for(int i) const { return of(i).waits; }
 
  private:
   struct Facts {
@@ -172,10 +173,28 @@ class Stagger {
 
 }  // namespace
 
-void stagger_exchanges(Graph& graph) {
-  if (std::ranges::count_if(graph.items, exchanges) < 2) return;
+void order_exchanges(Graph& graph) {
+  if (std::ranges::none_of(graph.items, exchanges)) return;
   Stagger stagger(graph);
-  if (stagger.applies()) graph = stagger.run();
+  std::vector<int> order(graph.items.size());
+  std::iota(order.begin(), order.end(), 0);
+  if (stagger.applies()) order = stagger.run();
+  const Users users(graph);
+  std::vector<int> before;  // values of the last exchange, any of which is there once it has run
+  Rewriter rewriter(graph);
+  const auto wait = [&](Item& item, const std::vector<int>& values) {
+    std::vector<int> inputs{item.inputs[0]};
+    for (const int value : values) inputs.push_back(rewriter.now(value));
+    item.inputs[0] = rewriter.insert(barrier_op(), std::move(inputs), rewriter.out()[item.inputs[0]]);
+  };
+  rewriter.each(order, [&](int i, Item& item) {
+    if (stagger.waits_for(i) >= 0) wait(item, {stagger.waits_for(i)});
+    if (!exchanges(item)) return;
+    if (!before.empty()) wait(item, before);
+    before = values_of(graph, users, i);
+    std::erase(before, -1);
+  });
+  graph = rewriter.finish();
 }
 
 }  // namespace tegula::compile
