@@ -5,14 +5,6 @@
 
 namespace tegula {
 
-/// Base of a KernelOp beside KernelOp. Its input 1 is its input_read_by_index(), and names lines of input 0: result[…, k, …] = input 0[…, index[k], …], checked.
-class TakesLines {
- public:
-  virtual ~TakesLines() = default;
-  /// The axis of `k`; -1 where the index is of another form.
-  virtual int line_axis() const = 0;
-};
-
 /// Inputs: one line of a tensor, repeated along `axis`, and the index (integers; from the end where negative), repeated along all others. An element is the same one
 /// of the line that the index names: whoever lowers it adds the way to that line (`place` times the tensor's stride) to where it reads input 0.
 class LineOp final : public ElementwiseOp {

@@ -274,6 +274,8 @@ class KernelOp : public Op {
   virtual int overwrites(int /*result*/ = 0) const { return -1; }
   /// An input whose elements it asks for by their index (KernelContext::computed), so that they need not lie in memory; -1: none.
   virtual int input_read_by_index() const { return -1; }
+  /// For an op whose input 1 is input_read_by_index() and names lines of input 0, checked (result[…, k, …] = input 0[…, index[k], …]): the axis of k; -1 for all others.
+  virtual int line_axis() const { return -1; }
   /// For an op whose result is input 0, overwritten in place by input 1 in a slice along one axis: that axis; -1 for all others. Input 2 (one i64) is
   /// where the slice begins; a slice that would not fit is not written. The producer of input 1 may store it directly in the result.
   virtual int inserted_slice_axis() const { return -1; }

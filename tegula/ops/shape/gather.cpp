@@ -102,7 +102,7 @@ class IndexedOp : public KernelOp {
   std::int64_t length_;
 };
 
-class GatherOp final : public IndexedOp, public TakesLines {
+class GatherOp final : public IndexedOp {
  public:
   using IndexedOp::IndexedOp;
   std::string_view name() const override { return "gather"; }

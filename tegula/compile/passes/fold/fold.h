@@ -25,6 +25,9 @@ void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers = 
 /// show; nothing for a tensor of shape (C, 1, 1).
 std::optional<int> channel_vector(const Graph& graph, int item, int axis, const Shape& result);
 
+/// A view: a vector as long as `axis` of the shape, along it, the same along all others.
+Ref<const Op> along_axis(const Shape& shape, int axis);
+
 /// Arithmetic on an element's own index (`position + arange(n)`) is done by the kernel that reads it as an index.
 ///
 /// It needs no kernel of its own then. After cut_steady (what is kept is not computed again), before fuse, which would claim it.

@@ -15,6 +15,7 @@ class FirstLine final : public ViewOp {
  public:
   FirstLine(int axis, std::int64_t count) : axis_(axis), count_(count) {}
   std::string_view name() const override { return "first_line"; }
+  void attributes(Attributes& a) override { a("axis", axis_), a("count", count_); }
   std::optional<Layout> apply(const Layout& input) const override {
     Layout out = input;
     out.shape[axis_] = count_, out.strides[axis_] = 0;
@@ -26,28 +27,11 @@ class FirstLine final : public ViewOp {
   std::int64_t count_;
 };
 
-/// A vector along `axis` of a shape, the same along all others.
-class AlongAxis final : public ViewOp {
- public:
-  AlongAxis(int axis, const Shape& shape) : axis_(axis), shape_(shape) {}
-  std::string_view name() const override { return "along_axis"; }
-  std::optional<Layout> apply(const Layout& input) const override {
-    Layout out{shape_, Dims::filled(shape_.rank(), 0), input.offset};
-    out.strides[axis_] = input.strides[0];
-    return out;
-  }
-
- private:
-  int axis_;
-  Shape shape_;
-};
-
 /// The axis along which item i takes lines that a group would read as well; -1: none.
 int axis_of_lines(const Graph& graph, const Users& users, int i) {
   const Item& item = graph[i];
   if (item.role() != Role::Kernel || item.as<KernelOp>().input_read_by_index() != 1 || item.prologue->input >= 0) return -1;
-  const auto* const lines = dynamic_cast<const TakesLines*>(&*item.op);
-  const int axis = lines ? lines->line_axis() : -1;
+  const int axis = item.as<KernelOp>().line_axis();
   if (axis < 0 || graph[item.inputs[0]].shape[axis] == 0 || numel(item.shape) == 0 || is_float8(item.dtype)) return -1;
   const auto computes = [&](const Users::Use& use) {
     const Role role = graph[use.reader].role();
@@ -73,7 +57,7 @@ void fold_lines(Graph& graph) {
     const DType of_source = source.dtype, of_index = index.dtype;
     const int first =
         to.insert(Ref<const Op>(new FirstLine(axis, item.shape[axis])), {item.inputs[0]}, item, {.shape = repeated, .dtype = of_source});
-    const int named = to.insert(Ref<const Op>(new AlongAxis(axis, item.shape)), {item.inputs[1]}, item, {.dtype = of_index});
+    const int named = to.insert(along_axis(item.shape, axis), {item.inputs[1]}, item, {.dtype = of_index});
     item.op = Ref<const Op>(new LineOp(axis, length));
     item.inputs = {first, named};
   });

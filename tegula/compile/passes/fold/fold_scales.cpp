@@ -27,6 +27,12 @@ class AlongAxis final : public ViewOp {
   int axis_;
 };
 
+}  // namespace
+
+Ref<const Op> along_axis(const Shape& shape, int axis) { return Ref<const Op>(new AlongAxis(shape, axis)); }
+
+namespace {
+
 class Folder {
  public:
   Folder(const Graph& from, std::vector<bool> steady)
@@ -60,7 +66,7 @@ class Folder {
     const Shape shape = call.shape;
     const DType dtype = call.dtype;
     const int axis = call.as<LibraryOp>().bias_axis();
-    return add(Ref<const Op>(new AlongAxis(shape, axis)), {cast_to(dtype, vector, like)}, shape, dtype, like);
+    return add(along_axis(shape, axis), {cast_to(dtype, vector, like)}, shape, dtype, like);
   }
 
   /// A call, and the vector that is added to its channels; -1: none.
