@@ -90,22 +90,27 @@ class Recomputer {
   /// the normalisation's input.
   void consider(int item, bool all) {
     if (member(item).space != Space::Full || !fusion_.stored[index(item)] || (all && kept_[index(item)])) return;
-    std::map<int, std::vector<int>> readers;  // by group
+    std::vector<int> takers;
     for (const int reader : readers_[index(item)]) {
-      if (takes(reader, item)) readers[member(reader).group].push_back(reader);
+      if (takes(reader, item)) takers.push_back(reader);
       else if (all && (member(reader).group < 0 || member(reader).group != member(item).group)) return;
     }
-    std::vector<int> items, large, chosen;
-    if (readers.empty() || !expression(item, items, large) || (!all && large.empty())) return;
+    std::vector<int> items, large;
+    if (takers.empty() || !expression(item, items, large) || (!all && large.empty())) return;
     const auto is_wide = [&](int value) { return size_of(graph_[value].dtype) > 2 * size_of(graph_[item].dtype); };
     if (all && std::ranges::any_of(large, is_wide)) return;
-    for (const auto& [group, those] : readers) {
-      const bool fits = has_room(group, items) && unread(large, group, item) <= (all ? 1u : 0u);
-      if (all && !fits) return;
-      if (all) chosen.insert(chosen.end(), those.begin(), those.end());
-      else if (fits) replace(item, items, those);
+    const auto group_of = [&](int reader) { return member(reader).group; };
+    const auto fits = [&](int reader) {
+      return has_room(group_of(reader), items) && unread(large, group_of(reader), item) <= (all ? 1u : 0u);
+    };
+    if (all && !std::ranges::all_of(takers, fits)) return;
+    if (all) replace(item, items, takers);
+    if (!all) std::ranges::stable_sort(takers, {}, group_of);
+    for (auto at = takers.begin(); !all && at != takers.end();) {
+      const auto end = std::find_if(at, takers.end(), [&](int reader) { return group_of(reader) != group_of(*at); });
+      if (fits(*at)) replace(item, items, {at, end});
+      at = end;
     }
-    replace(item, items, std::move(chosen));
     if (readers_[index(item)].empty() && !kept_[index(item)]) std::erase(fusion_.groups[index(member(item).group)].items, item);
   }
 

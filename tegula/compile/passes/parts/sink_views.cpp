@@ -112,8 +112,14 @@ class Sinker {
 }  // namespace
 
 void sink_views(Graph& graph) {
+  const bool halves = std::ranges::any_of(graph.leaves, [](const Leaf& leaf) { return is_half(leaf.dtype); });
+  const auto may_slice = [&](const Item& item) {
+    return item.role() == Role::View && graph[item.inputs[0]].role() == Role::Elementwise &&
+           numel(item.shape) < numel(graph[item.inputs[0]].shape);
+  };
+  if (!halves && std::ranges::none_of(graph.items, may_slice)) return;
   Sinker sinker(graph);
-  if (sinker.any_slices() || std::ranges::any_of(graph.leaves, [](const Leaf& leaf) { return is_half(leaf.dtype); })) graph = sinker.run();
+  if (halves || sinker.any_slices()) graph = sinker.run();
 }
 
 }  // namespace tegula::compile
