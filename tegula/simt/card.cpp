@@ -47,6 +47,7 @@ tile::TilePreference tiles_for(const Card& card) {
           .small_elements = kSmallElements,
           .strips = strips,
           .long_rows = blocks_of_row(card.architecture) > 1 ? kLongRows : tile::LongRowPreference(),
+          .warp_groups = card.architecture >= 90 && card.architecture < 100,
           .kernels_take_long = true};
 }
 

@@ -40,6 +40,7 @@ struct TilePreference {
   std::int64_t small_elements = 0;  // of a tile, if tiles of `elements` would leave most of the machine idle; 0: the same
   StripPreference strips = {};
   LongRowPreference long_rows = {};
+  bool warp_groups = false;  // groups of four warps multiply and a warp copies for them (wgmma, TMA)
   bool kernels_take_long = false;  // to be made: functions of many sizes share them (Ladder)
   Ladder ladder = {};  // of the present plan
 

@@ -36,8 +36,6 @@ bool is_width(std::int64_t width) {
 }
 
 std::int64_t usual_keys(std::int64_t width, std::int64_t features) { return std::max(width, features) == kWide ? kKeys : kFewerKeys; }
-/// Whether groups of four warps multiply, and a warp copies for them: sm_90 is where blocks also share long rows, which is what a device says of itself.
-bool has_groups(const tile::TilePreference& tiles) { return tiles.long_rows.rows > 1; }
 
 class AttentionTilesOp final : public KernelOp {
  public:
@@ -154,7 +152,7 @@ AttentionBlocks attention_blocks(const AttentionForm& form, std::span<const Shap
   const std::int64_t widest = std::max(q[3], v[3]);
   const bool plain = form.extras() == 0 && form.window == 0, long_enough = std::min(q[2], k[2]) >= kLong,
              wide = widest == kWide || (widest == kNarrow && form.causal);
-  if (has_groups(tiles) && plain && long_enough && wide) return {kKeys, 2 * kQueries};
+  if (tiles.warp_groups && plain && long_enough && wide) return {kKeys, 2 * kQueries};
   return {usual_keys(q[3], v[3]), kQueries};
 }
 
