@@ -47,6 +47,8 @@ Solver::Solver(Context& context) {
   get(library, dpotrf_batched, "cusolverDnDpotrfBatched");
   get(blas_library, sgetrf_batched, "cublasSgetrfBatched");
   get(blas_library, dgetrf_batched, "cublasDgetrfBatched");
+  get(blas_library, sgemm, "cublasSgemm_v2");
+  get(blas_library, dgemm, "cublasDgemm_v2");
   get(blas_library, sgeam, "cublasSgeam");
   get(blas_library, dgeam, "cublasDgeam");
   get(blas_library, strsm, "cublasStrsm_v2");

@@ -45,6 +45,8 @@ struct Solver {
   decltype(&cusolverDnDpotrfBatched) dpotrf_batched;
   decltype(&cublasSgetrfBatched) sgetrf_batched;
   decltype(&cublasDgetrfBatched) dgetrf_batched;
+  decltype(&cublasSgemm) sgemm;
+  decltype(&cublasDgemm) dgemm;
   decltype(&cublasSgeam) sgeam;
   decltype(&cublasDgeam) dgeam;
   decltype(&cublasStrsm) strsm;

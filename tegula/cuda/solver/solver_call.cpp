@@ -11,6 +11,7 @@
 #include "tegula/cuda/driver/memory.h"
 #include "tegula/cuda/driver/recording.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
+#include "tegula/cuda/handwritten/plain_singular.h"
 #include "tegula/cuda/solver/plain_solver.cuh.h"
 #include "tegula/cuda/solver/solver.h"
 #include "tegula/runtime/matrix_buffers.h"
@@ -46,7 +47,12 @@ class RoutineCall final : public runtime::Call {
     if (d.routine == Routine::QR) tau_ = take(k * size_of(d.dtype));
     if (d.routine == Routine::QR || d.routine == Routine::SVD || (d.routine == Routine::Cholesky && !at_once_))
       copy_ = take(parts_.bytes[0]);
-    if (rotates_) v_ = take(parts_.bytes[3]);
+    if (rotates_) {
+      u_ = take(parts_.bytes[1]), v_ = take(parts_.bytes[3]), values_ = take(parts_.bytes[2]);
+      gram_ = take(static_cast<std::size_t>(count()) * static_cast<std::size_t>(count()) * size_of(d.dtype));
+      refined_.emplace_back(context, singular_values_kernel(d));
+      refined_.emplace_back(context, singular_order_kernel(d));
+    }
     if (at_once_) pointers_ = take(2 * batch * sizeof(void*));
     info_ = take(batch * sizeof(int));
     ask_for_work();
@@ -191,6 +197,39 @@ class RoutineCall final : public runtime::Call {
     return true;
   }
 
+  /// Multiplies matrices that lie by columns, in full precision: c = alpha · op(a) · op(b) + beta · c.
+  template <class T>
+  void multiply(cublasOperation_t turn_a, cublasOperation_t turn_b, int m, int n, int k, T alpha, const T* a, const T* b, T beta,
+                T* c) const {
+    const int rows_a = turn_a == CUBLAS_OP_N ? m : k, rows_b = turn_b == CUBLAS_OP_N ? k : n;
+    if constexpr (sizeof(T) == 4)
+      succeed(solver_.sgemm(solver_.blas, turn_a, turn_b, m, n, k, &alpha, a, rows_a, b, rows_b, &beta, c, m), op_);
+    else succeed(solver_.dgemm(solver_.blas, turn_a, turn_b, m, n, k, &alpha, a, rows_a, b, rows_b, &beta, c, m), op_);
+  }
+
+  /// A step of Newton's and Schulz's to the nearest matrix whose columns have length 1 and right angles.
+  template <class T>
+  void straighten(const T* from, T* to, int rows, int columns, T* gram) const {
+    copy(to, from, static_cast<std::size_t>(rows) * static_cast<std::size_t>(columns) * sizeof(T));
+    multiply<T>(CUBLAS_OP_T, CUBLAS_OP_N, columns, columns, rows, 1, from, from, 0, gram);
+    multiply<T>(CUBLAS_OP_N, CUBLAS_OP_N, rows, columns, columns, T(-0.5), from, gram, T(1.5), to);
+  }
+
+  /// Mends u, v and the values, which are then those of uᵀ a v. Each rotation changes the lengths of two columns by a rounding: after some thousand of them
+  /// values and angles are a few hundred roundings off, whether by Jacobi or by QR steps.
+  template <class T>
+  void refine(const T* a, T* values, T* u, T* v, std::byte* scratch) const {
+    const int rows = static_cast<int>(d_.rows), columns = static_cast<int>(d_.columns);
+    T *const left = reinterpret_cast<T*>(scratch + u_), *const right = reinterpret_cast<T*>(scratch + v_);
+    T *const product = reinterpret_cast<T*>(scratch + copy_), *const found = reinterpret_cast<T*>(scratch + values_);
+    T* const gram = reinterpret_cast<T*>(scratch + gram_);
+    straighten(u, left, rows, count(), gram);
+    straighten(v, right, columns, columns, gram);
+    multiply<T>(CUBLAS_OP_N, CUBLAS_OP_T, rows, columns, columns, 1, a, right, 0, product);
+    refined_[0].launch({left, product, found});
+    refined_[1].launch({found, left, right, values, u, v});
+  }
+
   template <class T>
   void queue(std::span<void* const> buffers, std::byte* scratch) const {
     const Solver& s = solver_;
@@ -303,13 +342,14 @@ class RoutineCall final : public runtime::Call {
           void *const u = d_.vectors ? of(1, i) : nullptr, *const v = d_.vectors ? of(3, i) : nullptr;
           int* const state = static_cast<int*>(buffers[4]) + i;
           copy(a, of(0, i), parts_.bytes[0]);
-          if (rotates_ &&
-              rotated(static_cast<T*>(a), reinterpret_cast<T*>(of(2, i)), static_cast<T*>(u), static_cast<T*>(v), scratch, state))
-            continue;
-          if (rotates_) copy(a, of(0, i), parts_.bytes[0]);
-          succeed(s.gesvd(s.handle, s.params, job(), d_.vectors ? 'S' : 'N', m, n, t, a, m, t, of(2, i), t, u, m, t, v, n, t, work,
-                          work_bytes_, host, host_bytes_, state),
-                  op_);
+          T* const values = reinterpret_cast<T*>(of(2, i));
+          if (!rotates_ || !rotated(static_cast<T*>(a), values, static_cast<T*>(u), static_cast<T*>(v), scratch, state)) {
+            if (rotates_) copy(a, of(0, i), parts_.bytes[0]);
+            succeed(s.gesvd(s.handle, s.params, job(), d_.vectors ? 'S' : 'N', m, n, t, a, m, t, values, t, u, m, t, v, n, t, work,
+                            work_bytes_, host, host_bytes_, state),
+                    op_);
+          }
+          if (rotates_) refine(reinterpret_cast<const T*>(of(0, i)), values, static_cast<T*>(u), static_cast<T*>(v), scratch);
         }
         return;
       default: return;
@@ -322,10 +362,11 @@ class RoutineCall final : public runtime::Call {
   runtime::MatrixBuffers parts_;
   const char* op_;
   bool at_once_ = false, rotates_ = false;
-  std::size_t scratch_ = 0, pivots_ = 0, tau_ = 0, copy_ = 0, v_ = 0, pointers_ = 0, info_ = 0, work_ = 0, work_bytes_ = 0, host_bytes_ = 0;
+  std::size_t scratch_ = 0, pivots_ = 0, tau_ = 0, copy_ = 0, u_ = 0, v_ = 0, values_ = 0, gram_ = 0, pointers_ = 0, info_ = 0, work_ = 0,
+              work_bytes_ = 0, host_bytes_ = 0;
   int q_elements_ = 0, rotation_elements_ = 0;
   mutable std::vector<std::byte> host_work_;  // calls of a card run one after another
-  std::vector<LoadedKernel> address_, order_;
+  std::vector<LoadedKernel> address_, order_, refined_;
 };
 
 }  // namespace
