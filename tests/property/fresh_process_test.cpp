@@ -14,6 +14,7 @@
 #include "tests/property/generate.h"
 #include "tests/property/modes.h"
 #include "tests/support/own_tests.h"
+#include "tests/support/setting.h"
 
 namespace tegula::property {
 namespace {
@@ -21,11 +22,6 @@ namespace {
 constexpr const char* kFiles = "TEGULA_FRESH_FILES";  // prefix of the files' names, for the child
 constexpr const char* kNumbers = "TEGULA_FRESH_NUMBERS";  // which, as "3 4 7"
 constexpr int kCalls = 2;
-
-std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
 
@@ -107,7 +103,7 @@ bool same(const Tensor& a, const Tensor& b) {
 TEST(FreshProcess, RandomGraphsAreTheSameThere) {
   prepare_process();
   set_warning_handler([](const std::string&, const std::string&) {});
-  const std::uint64_t first = number_of("TEGULA_SEED", 132000001), count = number_of("TEGULA_FRESH", 40), together = 50;
+  const std::uint64_t first = test::number_of("TEGULA_SEED", 132000001), count = test::number_of("TEGULA_FRESH", 40), together = 50;
   const std::string files = "fresh-" + std::to_string(getpid()) + "-";
   int compared = 0, with_errors = 0, values = 0;
   for (std::uint64_t begin = first; begin < first + count && !HasFailure(); begin += together) {

@@ -12,6 +12,7 @@
 #include "tests/property/generate.h"
 #include "tests/property/modes.h"
 #include "tests/property/ops.h"
+#include "tests/support/setting.h"
 
 namespace tegula::property {
 namespace {
@@ -149,10 +150,7 @@ double coarsest_epsilon(const onnx::File& file) {
 /// To half of the digits: a graph may have ops that make much of a last digit (acos near 1).
 TEST(OnnxFiles, RandomGraphsComeBackOrAreRefusedByName) {
   prepare_process();
-  const char* const given_first = std::getenv("TEGULA_SEED");
-  const char* const given_count = std::getenv("TEGULA_GRAPHS");
-  const std::uint64_t first = given_first ? std::strtoull(given_first, nullptr, 10) : 1;
-  const std::uint64_t count = given_count ? std::strtoull(given_count, nullptr, 10) : 200;
+  const std::uint64_t first = test::number_of("TEGULA_SEED", 1), count = test::number_of("TEGULA_GRAPHS", 200);
   std::map<std::string, int> refused;
   int compared = 0, values = 0;
   for (std::uint64_t seed = first; seed < first + count && !::testing::Test::HasFailure(); ++seed) {

@@ -32,14 +32,10 @@
 #include "tests/property/ops.h"
 #include "tests/property/shrink.h"
 #include "tests/support/paper.h"
+#include "tests/support/setting.h"
 
 namespace tegula::property {
 namespace {
-
-std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 /// The modes that $TEGULA_MODES names, or all of full precision that this device has: queued ones stand on the CPU.
 std::vector<Mode> chosen_modes() {
@@ -56,7 +52,7 @@ std::vector<Mode> chosen_modes() {
 }
 
 Weights chosen_weights() {
-  const std::uint64_t asked = number_of("TEGULA_STEADY", 2);
+  const std::uint64_t asked = test::number_of("TEGULA_STEADY", 2);
   return asked == 0 ? Weights::None : asked == 1 ? Weights::Some : Weights::Drawn;
 }
 
@@ -112,7 +108,7 @@ Program smaller(const Program& program, const Mode& one, const std::string& wron
 
 std::string report(const Program& program, const Mode& one, const std::string& wrong) {
   std::string text = "mode '" + one.name + "': " + wrong + "\n";
-  if (number_of("TEGULA_SHRINK", 1) == 0) return text;
+  if (test::number_of("TEGULA_SHRINK", 1) == 0) return text;
   const Program small = smaller(program, one, wrong);
   return text + "made smaller: " + wrong_in(small, one) + "\n" + to_string(small);
 }
@@ -127,11 +123,11 @@ class Graphs : public testing::Test {
 };
 
 TEST_F(Graphs, ModesAgree) {
-  const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_GRAPHS", 500);
-  const std::uint64_t most = number_of("TEGULA_FAILURES", 3);
-  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(number_of("TEGULA_SECONDS", 1'000'000));
-  const bool large = number_of("TEGULA_LARGE", 0) != 0;
-  const bool show = number_of("TEGULA_SHOW", 0) != 0;
+  const std::uint64_t first = test::number_of("TEGULA_SEED", 1), count = test::number_of("TEGULA_GRAPHS", 500);
+  const std::uint64_t most = test::number_of("TEGULA_FAILURES", 3);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(test::number_of("TEGULA_SECONDS", 1'000'000));
+  const bool large = test::number_of("TEGULA_LARGE", 0) != 0;
+  const bool show = test::number_of("TEGULA_SHOW", 0) != 0;
   std::printf("%llu graphs from TEGULA_SEED=%llu on %s\n", static_cast<unsigned long long>(count), static_cast<unsigned long long>(first),
               default_device().name().c_str());
   Tally tally;
@@ -156,7 +152,7 @@ TEST_F(Graphs, ModesAgree) {
       if (wrong.empty()) continue;
       tally.failures[one.name]++;
       failures++;
-      ADD_FAILURE() << "TEGULA_SEED=" << seed << " TEGULA_GRAPHS=1 TEGULA_STEADY=" << number_of("TEGULA_STEADY", 2) << ", "
+      ADD_FAILURE() << "TEGULA_SEED=" << seed << " TEGULA_GRAPHS=1 TEGULA_STEADY=" << test::number_of("TEGULA_STEADY", 2) << ", "
                     << report(program, one, wrong);
       if (failures >= most) break;
     }
@@ -183,8 +179,8 @@ TEST_F(Graphs, ModesAgree) {
 
 /// Many graphs are one plan: the pending ops of a program of some size, and on a GPU one compilation.
 TEST_F(Graphs, AgreeTogether) {
-  const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_TOGETHER", 100);
-  const std::size_t size = number_of("TEGULA_BATCH", 20);
+  const std::uint64_t first = test::number_of("TEGULA_SEED", 1), count = test::number_of("TEGULA_TOGETHER", 100);
+  const std::size_t size = test::number_of("TEGULA_BATCH", 20);
   std::int64_t compared = 0;
   for (std::uint64_t seed = first; seed < first + count;) {
     std::vector<Program> programs;
@@ -215,7 +211,7 @@ TEST_F(Graphs, AgreeTogether) {
 /// For devices whose kernels do nothing (tests/support/paper.h): everything can be made, each graph by itself in every mode and many in one plan.
 TEST_F(Graphs, AreMadeOnPaper) {
   if (!test::on_paper()) GTEST_SKIP() << "this device computes";
-  const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_GRAPHS", 10);
+  const std::uint64_t first = test::number_of("TEGULA_SEED", 1), count = test::number_of("TEGULA_GRAPHS", 10);
   for (std::uint64_t seed = first; seed < first + count; ++seed) {
     const Program program = generate(seed, seed % 100 == 99 ? Size::Large : Size::Small);
     for (const Mode& one : chosen_modes()) {

@@ -18,14 +18,10 @@
 #include "tests/property/ops.h"
 #include "tests/support/op_check.h"
 #include "tests/support/own_tests.h"
+#include "tests/support/setting.h"
 
 namespace tegula::property {
 namespace {
-
-std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 std::string path_of(const char* which) { return "saved-" + std::to_string(getpid()) + "-" + which + ".graph"; }
 
@@ -153,7 +149,7 @@ TEST(Saved, EveryDeclaredCaseComesBack) {
 void check_graphs(const std::string& way) {
   prepare_process();
   set_warning_handler([](const std::string&, const std::string&) {});
-  const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_GRAPHS", 200);
+  const std::uint64_t first = test::number_of("TEGULA_SEED", 1), count = test::number_of("TEGULA_GRAPHS", 200);
   int compared = 0, with_errors = 0;
   for (std::uint64_t seed = first; seed < first + count && !testing::Test::HasFailure(); ++seed) {
     const Program program = generate(seed);

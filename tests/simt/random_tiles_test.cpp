@@ -7,7 +7,6 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <optional>
 #include <string>
 
@@ -16,6 +15,7 @@
 #include "tegula/simt/verify/verify.h"
 #include "tegula/tegula.h"
 #include "tests/support/same_on_a_gpu.h"
+#include "tests/support/setting.h"
 
 namespace tegula::gpu {
 namespace {
@@ -23,11 +23,6 @@ namespace {
 using drawn::Recipe;
 
 constexpr std::int64_t kInstances = 3, kNumber = 37, kFill = 5;
-
-std::uint64_t number_of(const char* variable, std::uint64_t otherwise) {
-  const char* text = std::getenv(variable);
-  return text && *text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
 
 Tensor input(DType dtype, std::uint64_t seed) {
   const HostArray out = HostArray::empty(dtype, {drawn::kInput});
@@ -141,7 +136,7 @@ Recipe shrunk(Recipe recipe) {
 }
 
 TEST(RandomTiles, WaysOfRunningAgree) {
-  const std::uint64_t first = number_of("TEGULA_SEED", 1), count = number_of("TEGULA_TILES", 60);
+  const std::uint64_t first = test::number_of("TEGULA_SEED", 1), count = test::number_of("TEGULA_TILES", 60);
   int failures = 0;
   for (std::uint64_t seed = first; seed < first + count && failures < 3; ++seed) {
     const Recipe recipe(seed);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "tests/support/setting.h"
+
 namespace tegula::test {
 namespace {
 
@@ -31,6 +33,11 @@ void run_on_device(runtime::Device& device, const runtime::Call& call, const std
 }
 
 }  // namespace
+
+std::mt19937& generator() {
+  static std::mt19937 engine(static_cast<std::mt19937::result_type>(number_of("TEGULA_SEED", 7)));
+  return engine;
+}
 
 bool run_guarded(runtime::Device& device, const runtime::Call& call, const std::vector<Tensor*>& tensors, int threads) {
   const std::size_t bytes = call.scratch_bytes();

@@ -17,10 +17,8 @@
 
 namespace tegula::test {
 
-inline std::mt19937& generator() {
-  static std::mt19937 engine(7);
-  return engine;
-}
+/// Numbers that are the same in every run of one program, in one order of tests: TEGULA_SEED asks for others (7).
+std::mt19937& generator();
 inline int pick(int low, int high) { return std::uniform_int_distribution<int>(low, high)(generator()); }
 
 /// A buffer of stored elements with a guard of canaries on both sides: stray writes are seen.
