@@ -12,6 +12,7 @@
 #include "tegula/ops/elementwise/logic.h"
 #include "tegula/ops/random.h"
 #include "tegula/ops/shape/shape.h"
+#include "tegula/ops/tile_jit.h"
 #include "tegula/ops/tile_kernel_op.h"
 #include "tegula/tile/passes/parameters.h"
 #include "tests/support/number_formats.h"
@@ -21,6 +22,33 @@
 #include "tests/support/tile_parameter_kernels.h"
 #include "tests/support/tile_shape_kernels.h"
 #include "tests/support/tile_type_kernels.h"
+
+namespace kernels {
+using namespace tegula::tile;
+
+/// Sums along an axis of (T, N), of which a block has all, that change their sign where a block has an element above 5, or in each block.
+const auto scaled_rows = jit("scaled_rows", [](Ptr<float> x, Out<float> y, Int T, Int N, Const<int> BT, Const<int> BN, Const<int> FIRST) {
+  auto t = program_id(0) * BT + arange(0, BT);
+  auto total = full<float>({BT, 1}, int(FIRST)), all = zeros<float>({BT, 1});
+  for (auto first : range(0, N, BN)) {
+    auto n = first + arange(0, BN);
+    auto tile = load(x + col(t) * N + row(n), col(t) < T && row(n) < N);
+    total = total * where(max(tile, 1, Axis::Keep) > 5.0, -1.0, 1.0) + sum(tile, 1, Axis::Keep);
+    all = sum(tile * 2.0, 1, Axis::Keep) + where(first > BN, -1.0, 1.0) * all;
+  }
+  store(y + col(t), total + all, col(t) < T);
+});
+const auto scaled_columns = jit("scaled_columns", [](Ptr<float> x, Out<float> y, Int T, Int N, Const<int> BT, Const<int> BN) {
+  auto n = program_id(0) * BN + arange(0, BN);
+  auto total = zeros<float>({1, BN});
+  for (auto first : range(0, T, BT)) {
+    auto t = first + arange(0, BT);
+    auto tile = load(x + col(t) * N + row(n), col(t) < T && row(n) < N);
+    total = total * where(max(tile, 0, Axis::Keep) > 5.0, -1.0, 1.0) + sum(tile, 0, Axis::Keep);
+  }
+  store(y + row(n), total, row(n) < N);
+});
+}  // namespace kernels
 
 namespace tegula::gpu {
 namespace {
@@ -42,6 +70,29 @@ TEST(TileLanguageOnAGpu, LoopsCarryTheSameValues) {
   for (const std::int64_t n : {0, 1, 10}) EXPECT_TRUE(same_on_a_gpu(kernels::control({1}, out({6}), n), {1, 1, 1}, {n})) << n;
   for (const std::int64_t n : {-2, 5, 9}) EXPECT_TRUE(same_on_a_gpu(kernels::down({1}, out({4}), n), {1, 1, 1}, {n})) << n;
   EXPECT_TRUE(same_on_a_gpu(moving::collatz({1}, out({1}), 10, 20), {1, 1, 1}, {10}));
+}
+
+TEST(TileLanguageOnAGpu, SumsThatAreScaledOnTheWayAreBroughtTogetherBehindTheLoop) {
+  const auto together = [](const std::vector<Tensor>& results) {
+    const tile::Program& program = TileKernelOp::of(kernel_node(results).op())->program().program;
+    const std::string text = decisions_of(program, {.facts = std::vector<std::uint8_t>(program.parameters.size(), 0)}, 90);
+    int count = 0;
+    for (std::size_t at = text.find("brought together"); at != std::string::npos; at = text.find("brought together", at + 1)) ++count;
+    return count;
+  };
+  for (const auto& [T, N] : {std::pair<std::int64_t, std::int64_t>{8, 2000}, {11, 64}, {3, 1}}) {
+    const Tensor x = reshape(remainder(arange(static_cast<double>(T * N)) * 5.0, 7.0), {T, N});
+    for (const int columns : {32, 512}) {
+      for (const int first : {0, 1}) {
+        const auto rows = kernels::scaled_rows({cdiv(T, 4)}, x, out({T}), T, N, 4, columns, first);
+        EXPECT_TRUE(same_on_a_gpu(rows, {cdiv(T, 4), 1, 1}, {T, N})) << T << " " << N << " " << columns;
+        EXPECT_EQ(together(rows), first == 0 ? 2 : 1);  // what does not begin with zeros is multiplied, too
+      }
+      const auto sums = kernels::scaled_columns({cdiv(N, columns)}, x, out({N}), T, N, 4, columns);
+      EXPECT_TRUE(same_on_a_gpu(sums, {cdiv(N, columns), 1, 1}, {T, N})) << T << " " << N << " " << columns;
+      EXPECT_EQ(together(sums), 1);
+    }
+  }
 }
 
 TEST(TileLanguageOnAGpu, MovedElementsLieInTheSamePlaces) {

@@ -132,7 +132,7 @@ class Regions {
   void loop(Id id, const std::set<Id>& fetched) {
     const tile::Region& body = v_.at(id).regions[0];
     DeferredSums& deferred = d_.deferred[id];
-    for (std::size_t k = 0; k < body.results.size(); ++k) deferred.push_back(deferrable(v_, body, k));
+    for (std::size_t k = 0; k < body.results.size(); ++k) deferred.push_back(deferrable(v_, id, k));
     RingPlan& ring = d_.rings[id];  // where the loop copies tiles ahead there is none: groups of copies would meet
     const bool one_stage = (v_.at(id).attribute & 255) == 1;  // RangeHints::num_stages: nothing is fetched ahead
     if (fetched.empty() && !one_stage && !copies_tiles(body)) ring = plan_ring(v_, body, shared_bytes_);

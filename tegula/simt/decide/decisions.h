@@ -40,6 +40,7 @@ struct DeferredSum {
   tile::Id parameter = -1, combination = -1;
   std::vector<tile::Id> chain;  // the reductions, first one first
   tile::Id widened = -1;        // the cast of what they leave: the threads' own shares of some tiles are added in that type
+  tile::Id scaled = -1, factor = -1;  // carried * factor, to which they are added: shares are multiplied by it, too
   std::int64_t tiles = 1;       // tiles that are added up at a time
 };
 using DeferredSums = std::vector<std::optional<DeferredSum>>;  // of a loop's carried values

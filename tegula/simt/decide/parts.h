@@ -23,8 +23,8 @@ RingPlan plan_ring(const Values& values, const tile::Region& body, std::size_t s
 bool can_fetch_ahead(const Values& values, const tile::Region& body, tile::Id load);
 /// Scalars of the loop that follow from its counter, in order.
 std::vector<tile::Id> addresses_of(const Values& values, const tile::Region& body);
-/// deferred.cpp: of the loop's carried value `k`.
-std::optional<DeferredSum> deferrable(const Values& values, const tile::Region& body, std::size_t k);
+/// deferred.cpp: of the value `k` that the loop carries.
+std::optional<DeferredSum> deferrable(const Values& values, tile::Id loop, std::size_t k);
 /// rearranged.cpp: tiles that other threads hold under their new shape.
 std::map<tile::Id, LayoutChange> layout_changes(const Values& values);
 

@@ -77,8 +77,10 @@ class Scheduler {
 
   void word(Id id) {
     const tile::Instruction& self = v_.at(id);
-    if (const auto first = deferred_.find(id); first != deferred_.end()) {
-      if (id == first->second) alone(id, {self.operands[0]});
+    if (const auto found = deferred_.find(id); found != deferred_.end()) {
+      const DeferredSum& sum = *found->second;
+      if (id == sum.chain.front()) alone(id, {self.operands[0]});
+      else if (id == sum.combination && sum.factor >= 0) alone(id, {sum.factor});
       return;
     }
     switch (self.word) {
@@ -137,8 +139,9 @@ class Scheduler {
       if (!sum) continue;
       std::vector<Id> words = sum->chain;
       words.push_back(sum->combination);
-      if (sum->widened >= 0) words.push_back(sum->widened);
-      for (const Id one : words) deferred_[one] = sum->chain.front();
+      for (const Id one : {sum->widened, sum->scaled})
+        if (one >= 0) words.push_back(one);
+      for (const Id one : words) deferred_[one] = &*sum;
       deferred.insert(deferred.end(), words.begin(), words.end());
     }
     ++repeats_;
@@ -294,7 +297,7 @@ class Scheduler {
   std::vector<Step>* steps_ = nullptr;  // of the region that is open
   std::vector<SharedLoop> loops_;  // that wait
   std::vector<Id> reductions_;  // that wait for each other
-  std::map<Id, Id> deferred_;  // words of sums that open loops bring together behind them -> the first reduction
+  std::map<Id, const DeferredSum*> deferred_;  // by words of the sums that open loops bring together behind them
   int repeats_ = 0, depth_ = 0;  // loops of the program that are open; regions
   bool leaves_ = false;  // the code before this place has left where the kernel is stopped
 };

@@ -6,6 +6,7 @@
 
 namespace tegula::gpu {
 
+using simt::Expression;
 using tile::Word;
 
 /// True if the loop's result is only stored as it is, so that only the acting threads need it.
@@ -15,7 +16,7 @@ bool Lowering::only_stored_behind(const DeferredSum& deferred) const {
            a_.type(at(user).operands[0]).shape == a_.type(value).shape;
   };
   return std::ranges::all_of(a_.users(deferred.parameter), [&](Id user) {
-    if (user == deferred.combination || stored(user, deferred.parameter)) return true;
+    if (user == deferred.combination || user == deferred.scaled || stored(user, deferred.parameter)) return true;
     return deferred.widened >= 0 && user >= 0 && at(user).word == Word::Cast &&
            std::ranges::all_of(a_.users(user), [&](Id behind) { return stored(behind, user); });
   });
@@ -34,6 +35,7 @@ void Lowering::begin_carried(Id parameter, Id first, const std::optional<Deferre
   loops(own, type.shape, Step::Elements, [&] { assign(held(name, own), simt::nothing(op)); });
   for (const Id reduce : deferred->chain) deferred_[reduce] = &*deferred;
   deferred_[deferred->combination] = &*deferred;
+  if (deferred->scaled >= 0) deferred_[deferred->scaled] = &*deferred;
   if (deferred->widened < 0) return;
   deferred_[deferred->widened] = &*deferred;
   if (deferred->tiles == 1) return;
@@ -43,9 +45,11 @@ void Lowering::begin_carried(Id parameter, Id first, const std::optional<Deferre
 
 /// A reduction, or what is made of its result, where it stands in the loop.
 void Lowering::deferred_reduction(Id id, const DeferredSum& deferred) {
+  if (id == deferred.combination && deferred.factor >= 0) return add_scaled(deferred);
   if (id != deferred.chain.front()) return;
   origin(id);
   const Spread into = spread(deferred.parameter);
+  if (deferred.factor >= 0) return begin_share(deferred), accumulate({{id, held(Name("t", deferred.parameter), into)}});
   if (deferred.widened < 0) return accumulate({{id, held(Name("a", deferred.parameter), into)}});
   if (deferred.tiles == 1) begin_share(deferred);
   accumulate({{id, held(Name("t", deferred.parameter), into)}});
@@ -69,6 +73,18 @@ void Lowering::add_share(const DeferredSum& deferred) {
         [&] { add(simt::Assign{.target = held(all, own), .value = held(share, own), .adds = true}); });
 }
 
+/// A thread's own sum is multiplied by what all of them are, and has its share of this tile.
+void Lowering::add_scaled(const DeferredSum& deferred) {
+  const tile::Type& type = a_.type(deferred.parameter);
+  const Spread own = spread(deferred.parameter);
+  origin(deferred.combination);
+  loops(own, type.shape, Step::Elements, [&] {
+    const Expression all = held(Name("a", deferred.parameter), own);
+    assign(all, simt::call(type.dtype == DType::f32 ? "fmaf" : "fma", all, element(deferred.factor, own),
+                           held(Name("t", deferred.parameter), own)));
+  });
+}
+
 /// Combines the threads' own sums of a loop; `idle_bytes` of the ring are free by then.
 void Lowering::combine_deferred(const DeferredSums& all, std::size_t idle_bytes) {
   struct Sum {
@@ -90,7 +106,7 @@ void Lowering::combine_deferred(const DeferredSums& all, std::size_t idle_bytes)
     sums.push_back(sum);
     for (const Id reduce : deferred->chain) deferred_.erase(reduce);
     deferred_.erase(deferred->combination);
-    deferred_.erase(deferred->widened);
+    deferred_.erase(deferred->widened), deferred_.erase(deferred->scaled);
   }
   std::vector<bool> done(sums.size());
   for (std::size_t i = 0; i < sums.size(); ++i) {

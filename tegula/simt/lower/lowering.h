@@ -248,6 +248,7 @@ class Lowering : private Values {
   void deferred_reduction(Id id, const DeferredSum& deferred);
   void begin_share(const DeferredSum& deferred);
   void add_share(const DeferredSum& deferred);
+  void add_scaled(const DeferredSum& deferred);
   void combine_deferred(const DeferredSums& all, std::size_t idle_bytes);
 
   bool in_turn() const { return decided_.walkers > 0; }  // blocks walk over all instances, every place belongs to one of them
