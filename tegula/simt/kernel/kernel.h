@@ -341,8 +341,8 @@ struct CopyTile {
   std::size_t box_bytes = 0, counters = 0;  // where it comes as boxes; and apart: where its counters lie among the tiles
   Block body;
 };
-/// Threads read what was copied ahead for this iteration from here on; and from here on do not read it any more. `behind`: for the one before, if there was
-/// one, which the variable `begun` says by 1.
+/// Threads read what was copied ahead for this iteration from here on; and from here on do not read it any more. `behind`: for the one before; of the first
+/// iteration a pass leaves that out (passes/split_roles.h).
 struct AwaitTile {
   tile::Id load = -1;
   bool behind = false;

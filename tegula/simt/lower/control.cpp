@@ -122,7 +122,7 @@ void Lowering::loop(Id id) {
     for (const auto& [dot, product] : decided_.products.all)
       if (product.behind && std::ranges::find(body.body, dot) != body.body.end()) f(dot, product);
   };
-  each_behind([&](Id dot, const Product& product) { begin_behind(dot, product); });
+  each_behind([&](Id dot, const Product& product) { declare_packed(dot, product); });
   const RingPlan& ring = decided_.rings.at(id);
   const Id induction = body.parameters[0];
   simt::For loop{.type = simt::type_of(a_.type(induction)),
@@ -169,7 +169,7 @@ void Lowering::loop(Id id) {
   add(std::move(loop));
   if (late) add(simt::AwaitProducts{0}), keep_sums();
   each_behind([&](Id dot, const Product& product) {
-    within(begun(), [&] { product_behind(dot, product), add(simt::AwaitProducts{0}), add(simt::Keep{variable(dot)}); });
+    within({}, [&] { product_behind(dot, product), add(simt::AwaitProducts{0}), add(simt::Keep{variable(dot)}); });
   });
   --repeats_, open_rings_ -= copies;
   if (shares) gather_sums(id);

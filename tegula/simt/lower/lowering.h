@@ -206,8 +206,6 @@ class Lowering : private Values {
   // ---- products.cpp
   const std::pair<const Id, Product>* behind(Id ahead) const;
   void product_behind(Id id, const Product& product);
-  static Expression begun() { return simt::binary("begun", "==", 1); }
-  void begin_behind(Id id, const Product& product);
   Name packed_left(Id id, const Product& product) const { return product.behind ? Name("a", id) : Name("a"); }
   std::int64_t steps_of(Id id, const Product& product) const;
   void declare_packed(Id id, const Product& product);

@@ -273,8 +273,7 @@ void Lowering::tensor_product(Id id, const Product& product) {
   within({}, [&] { grid_.groups ? group_steps(id, product) : product_steps(id, product); });
   const auto* const other = behind(id);
   if (other) {
-    add(simt::Branch{
-        .when = begun(), .then = block_of([&] { product_behind(other->first, other->second); }), .otherwise = {simt::CloseProducts{}}});
+    product_behind(other->first, other->second);
     add(simt::AwaitProducts{1});
     add(simt::Keep{variable(id)});
   }
@@ -292,20 +291,10 @@ auto Lowering::behind(Id ahead) const -> const std::pair<const Id, Product>* {
     if (one.second.behind && one.second.ahead == ahead) return &one;
   return nullptr;
 }
-/// Multiplies for the iteration before, if there was one.
+/// Multiplies for the iteration before.
 void Lowering::product_behind(Id id, const Product& product) {
   add(simt::AwaitTile{product.right.value, true});
   within({}, [&] { group_steps(id, product); });
-}
-/// Before the loop: its left operand, of no iteration.
-void Lowering::begin_behind(Id id, const Product& product) {
-  declare_packed(id, product);
-  within({}, [&] {
-    declare("none", simt::computed(DType::f32), {2});
-    add(simt::Loop{
-        .name = "k", .end = 2, .unroll = 0, .body = block_of([&] { assign(simt::element("none", "k"), simt::number(0.0, DType::f32)); })});
-    pack_left(id, product, [](std::int64_t) { return Expression("none"); });
-  });
 }
 
 /// Returns true if the sums of four warps' product begin with zeros; its first step is then told so.

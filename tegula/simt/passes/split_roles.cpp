@@ -23,11 +23,18 @@ Expression computes(const Kernel& kernel) { return Expression("threadIdx.x") < k
 /// A product of groups of four warps.
 bool is_product(const Statement& statement) {
   bool found = false;
-  const auto* const scope = statement.as<Scope>();
-  const auto* const branch = statement.as<Branch>();
-  if (scope || branch)
-    for_each_statement(scope ? scope->body : branch->then,
-                       [&](const Statement& one) { found = found || one.as<CloseProducts>() != nullptr; });
+  if (const auto* const scope = statement.as<Scope>())
+    for_each_statement(scope->body, [&](const Statement& one) { found = found || one.as<CloseProducts>() != nullptr; });
+  return found;
+}
+/// Such a one of the tiles of the iteration before.
+bool is_behind(const Statement& statement) {
+  bool found = false;
+  if (const auto* const scope = statement.as<Scope>())
+    for_each_statement(scope->body, [&](const Statement& one) {
+      const auto* const product = one.as<MultiplyTile>();
+      found = found || (product && product->behind);
+    });
   return found;
 }
 
@@ -71,40 +78,11 @@ class Splitter : AheadLoop {
   }
   /// Adds the statements of the other threads, with those behind the loop.
   void compute(Block rest, Block& out) {
-    if (tiles_.behind)
-      for (const char* const name : {"begun", "stage_behind", "parity_behind"})
-        out.push_back(Declare{.what = {name, kInt, {}}, .value = 0});
     if (tiles_.turns) begin_turns(out);
-    if (late()) out.push_back(Declare{.what = {"behind", kInt, {}}, .value = -1});
-    if (tiles_.turns) tiles_.behind ? take_turns_together() : take_turns();
-    Block ahead, behind;
-    if (tiles_.apart) {
-      await_apart(loop_.body);
-      if (tiles_.behind) {
-        await_late();
-        behind.push_back(Assign{.target = "begun", .value = 1});
-        behind.push_back(Assign{.target = "stage_behind", .value = "stage"});
-        behind.push_back(Assign{.target = "parity_behind", .value = "parity"});
-      }
-    } else {
-      ahead.push_back(AwaitBytes{.counter = full(tiles_.counters, "stage"), .parity = "parity"});
-      if (late()) behind.push_back(leave_behind()), behind.push_back(Assign{.target = "behind", .value = "stage"});
-      else behind.push_back(leave(tiles_.counters));
-    }
-    behind.push_back(next_parity());
-    close(std::move(ahead), tiles_.stages, std::move(behind));
-    const bool was_late = late();
-    loop_.program->tiles = {};
-    out.push_back(std::move(loop_));
-    if (tiles_.behind) {
-      Block last{std::move(rest.front())};
-      rest.erase(rest.begin());
-      await_apart(last);
-      out.push_back(await_turn());
-      out.push_back(std::move(last.front()));
-    }
+    if (tiles_.behind) compute_behind(rest, out);
+    else compute_alike(out);
     if (tiles_.turns) end_turns(out);
-    bool left = !was_late;
+    bool left = !late();
     for (Statement& statement : rest) {
       const bool awaits = statement.as<AwaitProducts>() != nullptr;
       out.push_back(std::move(statement));
@@ -113,6 +91,61 @@ class Splitter : AheadLoop {
   }
 
  private:
+  /// Adds the loop, whose iterations are alike.
+  void compute_alike(Block& out) {
+    if (late()) out.push_back(Declare{.what = {"behind", kInt, {}}, .value = -1});
+    if (tiles_.turns) take_turns(loop_.body);
+    Block ahead, behind;
+    if (tiles_.apart) {
+      await_apart(loop_.body);
+    } else {
+      ahead.push_back(AwaitBytes{.counter = full(tiles_.counters, "stage"), .parity = "parity"});
+      if (late()) behind.push_back(leave_behind()), behind.push_back(Assign{.target = "behind", .value = "stage"});
+      else behind.push_back(leave(tiles_.counters));
+    }
+    behind.push_back(next_parity());
+    close(std::move(ahead), tiles_.stages, std::move(behind));
+    loop_.program->tiles = {};
+    out.push_back(std::move(loop_));
+  }
+  /// Adds the loop whose iterations begin a product of the one before: the first iteration stands ahead of it, and that product of the last one behind it, all under one
+  /// condition. Where a product begins under a condition and is awaited elsewhere, the compiler awaits it at once (ptxas, C7520).
+  void compute_behind(Block& rest, Block& out) {
+    Block first = without_behind(loop_.body), last = std::move(rest.front().as<Scope>()->body);
+    rest.erase(rest.begin());
+    await_late();
+    for (Block* const one : {&first, &loop_.body, &last}) await_apart(*one);
+    for (Block* const one : {&first, &loop_.body}) take_turns_together(*one);
+    const auto own = static_cast<std::ptrdiff_t>(loop_.body.size());
+    Block behind{Assign{.target = "stage_behind", .value = "stage"}, Assign{.target = "parity_behind", .value = "parity"}, next_parity()};
+    close({}, tiles_.stages, std::move(behind));
+    loop_.program->tiles = {};
+    first.insert(first.begin(), Declare{.what = {loop_.name, loop_.type, {}}, .value = loop_.begin, .constant = true});
+    first.insert(first.end(), loop_.body.begin() + own, loop_.body.end());
+    Branch any{.when = loop_.begin < loop_.end, .of_program = true};
+    for (const char* const name : {"stage_behind", "parity_behind"}) any.then.push_back(Declare{.what = {name, kInt, {}}, .value = 0});
+    any.then.push_back(Scope{std::move(first)});
+    loop_.begin = std::move(loop_.begin) + loop_.step;
+    any.then.push_back(std::move(loop_));
+    std::ranges::move(last, std::back_inserter(any.then));
+    out.push_back(std::move(any));
+  }
+  /// The iteration's statements where there is none before it.
+  static Block without_behind(const Block& body) {
+    Block out;
+    for (const Statement& one : body) {
+      const auto* const wait = one.as<AwaitTile>();
+      const auto* const freed = one.as<FreeTile>();
+      const auto* const products = one.as<AwaitProducts>();
+      if ((wait && wait->behind) || is_behind(one)) continue;
+      if (freed && freed->behind) out.erase(out.end() - kOfWait, out.end());
+      else if (products && products->unfinished > 0) out.push_back(AwaitProducts{products->unfinished - 1});
+      else out.push_back(one);
+    }
+    return out;
+  }
+  /// The wait for the product of the iteration before, and what keeps its sums. Then its tile is free.
+  static constexpr std::ptrdiff_t kOfWait = 2;
   bool late() const { return tiles_.late > 0; }
   Expression full(std::size_t counters, const Expression& stage) const { return Expression("tiles") + counters + Expression(stage) * 8; }
   Expression free(std::size_t counters, const Expression& stage) const {
@@ -123,7 +156,9 @@ class Splitter : AheadLoop {
     return Assign{.target = "parity", .value = choose(binary("stage", "==", tiles_.stages - 1), other_parity(), "parity")};
   }
   /// The warp does not read the stage any more.
-  Statement leave(std::size_t counters) const { return Statement(Arrive{free(counters, "stage")}, binary(lane(), "==", 0)); }
+  Statement leave(std::size_t counters, const char* stage = "stage") const {
+    return Statement(Arrive{free(counters, stage)}, binary(lane(), "==", 0));
+  }
   /// The stage whose products have been awaited is free.
   Statement leave_behind() const {
     return Statement(Arrive{free(tiles_.counters, "behind")}, binary(binary(lane(), "==", 0), "&&", binary("behind", ">=", 0)));
@@ -132,19 +167,14 @@ class Splitter : AheadLoop {
   void await_apart(Block& block) const {
     const auto counters = [&](tile::Id load) { return std::ranges::find(copies_, load, &CopyTile::load)->counters; };
     for (Statement& statement : block) {
-      auto* const branch = statement.as<Branch>();
-      if (branch && branch->when == begun()) {
-        await_apart(branch->then);
-      } else if (const auto* const wait = statement.as<AwaitTile>()) {
+      if (const auto* const wait = statement.as<AwaitTile>()) {
         const char *const stage = wait->behind ? "stage_behind" : "stage", *const parity = wait->behind ? "parity_behind" : "parity";
         statement = AwaitBytes{.counter = full(counters(wait->load), stage), .parity = parity};
       } else if (const auto* const freed = statement.as<FreeTile>()) {
-        if (!freed->behind) statement = leave(counters(freed->load));
-        else statement = Statement(Arrive{free(counters(freed->load), "stage_behind")}, binary(binary(lane(), "==", 0), "&&", begun()));
+        statement = leave(counters(freed->load), freed->behind ? "stage_behind" : "stage");
       }
     }
   }
-  static Expression begun() { return binary("begun", "==", 1); }
   /// Moves the wait for the product of the iteration before, with what stands behind it, to where its sums or its operand are named next.
   void await_late() {
     Block& body = loop_.body;
@@ -152,7 +182,7 @@ class Splitter : AheadLoop {
       const auto* const awaits = one.as<AwaitProducts>();
       return awaits && awaits->unfinished == 0;
     });
-    constexpr std::ptrdiff_t kLength = 3;  // the wait, what keeps the sums, and the arrival
+    constexpr std::ptrdiff_t kLength = kOfWait + 1;
     std::set<std::string> busy;
     for (auto one = body.begin(); one != wait; ++one)
       for_each_block(*one, [&](const Block& inner) {
@@ -183,7 +213,7 @@ class Splitter : AheadLoop {
   }
 
   // ---- Turns: a group has its own at barrier kFirstTurn + group, from its second product of an iteration to the first one of the next iteration; where that begins
-  // both (For::Tiles::behind), until they are on their way.
+  // both (For::Tiles::behind), until they are on their way, and the last product of all is in nobody's turn.
   int groups() const { return kernel_.team() / kGroup; }
   static Expression turn_of(Expression which) { return Expression(NumberedBarrier::kFirstTurn) + std::move(which); }
   Expression next_group() const { return group(group(Expression("group") + 1) % groups()); }
@@ -198,11 +228,11 @@ class Splitter : AheadLoop {
     if (!tiles_.behind) out.push_back(await_turn());
   }
   /// A group gives the turn to the next one behind the first product, and has it again before the second one.
-  void take_turns() {
+  void take_turns(Block& block) const {
     Block body;
-    body.reserve(loop_.body.size() + 2);
+    body.reserve(block.size() + 2);
     int products = 0;
-    for (Statement& statement : loop_.body) {
+    for (Statement& statement : block) {
       const bool multiplies = is_product(statement);
       products += multiplies;
       if (multiplies && products == 2) {
@@ -213,23 +243,22 @@ class Splitter : AheadLoop {
       body.push_back(std::move(statement));
       if (multiplies && products == 1) body.push_back(give_turn());
     }
-    loop_.body = std::move(body);
+    block = std::move(body);
   }
-  void take_turns_together() {
-    Block body;
-    body.reserve(loop_.body.size() + 2);
-    int products = 0;
-    for (Statement& statement : loop_.body) {
-      const bool multiplies = is_product(statement);
-      products += multiplies;
-      if (multiplies && products == 1) body.push_back(await_turn());
-      body.push_back(std::move(statement));
-      if (multiplies && products == 2) body.push_back(give_turn());
-    }
-    loop_.body = std::move(body);
+  /// A group has the turn for all products of the block.
+  void take_turns_together(Block& block) const {
+    const auto first = std::ranges::find_if(block, is_product) - block.begin();
+    const auto last = std::ranges::find_if(block.rbegin(), block.rend(), is_product).base();
+    block.insert(last, give_turn());
+    block.insert(block.begin() + first, await_turn());
   }
-  /// Gives on the turn that the group has at the end; behind the last group nobody waits.
-  void end_turns(Block& out) const { out.push_back(give_turn(binary("group", "<", groups() - 1))); }
+  /// Gives on the turn that the group has at the end, and behind the last group nobody waits; or the first one takes what the last one gave.
+  void end_turns(Block& out) const {
+    if (!tiles_.behind) return out.push_back(give_turn(binary("group", "<", groups() - 1)));
+    Statement turn = await_turn();
+    turn.when = binary("group", "==", 0);
+    out.push_back(std::move(turn));
+  }
 
   const Kernel& kernel_;
   const For::Tiles tiles_;

@@ -1,6 +1,7 @@
 #pragma once
 // Lets a warp of its own copy the tiles of the kernel's loop (Kernel::copiers), and the others compute.
-// If an iteration's last product is begun in the next one (For::Tiles::behind), the copying warp has three idle beside it: the others have its registers.
+// If an iteration's last product is begun in the next one (For::Tiles::behind), the first iteration, which has none before it, stands ahead of the loop, and the
+// product of the last one behind it; the copying warp has three idle beside it then: the others have its registers.
 // If there are several products, each tile has counters of its own (For::Tiles::apart). Groups of four warps may take turns at them (For::Tiles::turns).
 // Why: address arithmetic and waiting for a free stage stand in no product's way, no iteration has a barrier of the block, and where blocks stay the next instance's
 // tiles come while results are stored. In turn one group computes what lies between its products while another one multiplies.

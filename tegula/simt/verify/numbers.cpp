@@ -42,4 +42,14 @@ std::optional<std::int64_t> Numbers::value(const Expression& e) const {
   }
 }
 
+const For* loop_behind_first(const Branch& branch) {
+  const Expression& when = branch.when;
+  if (when.kind != Expression::Kind::Binary || !(when.name == "<")) return nullptr;
+  for (const Statement& statement : branch.then) {
+    const auto* const loop = statement.as<For>();
+    if (loop && loop->program && loop->begin == when.operands[0] + loop->step && loop->end == when.operands[1]) return loop;
+  }
+  return nullptr;
+}
+
 }  // namespace tegula::simt

@@ -25,4 +25,8 @@ class Numbers {
   std::map<std::string, std::int64_t> known_;
 };
 
+/// The loop of the program whose first iteration stands ahead of it in the branch (passes/split_roles.h): where that holds for begin < end, the loop goes from one step
+/// behind the begin to the end. Null where there is none.
+const For* loop_behind_first(const Branch& branch);
+
 }  // namespace tegula::simt

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tegula/simt/kernel/visit.h"
+#include "tegula/simt/verify/numbers.h"
 
 namespace tegula::simt {
 
@@ -246,6 +247,7 @@ class Paths {
     const int conditions = conditions_;
     const Conditioned here(*this, &branch.when);
     if (branch.otherwise.empty()) {
+      if (loop_behind_first(branch)) conditions_ = conditions;  // all of it stands there
       walk_within(branch.then);
       if (!masked_) join(before);
       return;

@@ -81,13 +81,18 @@ class Follower : Numbers {
       else known_.erase(declare->what.name.str());
     } else if (const auto* assign = statement.as<Assign>()) {
       if (assign->target.kind == Expression::Kind::Name && !statement.when) learn(assign->target.name, assign->value);
-    } else if (const auto* branch = statement.as<Branch>()) {
+    } else if (const auto* branch = statement.as<Branch>(); branch && loop_behind_first(*branch)) {
+      without_first_ = loop_behind_first(*branch), iteration_ = 0;
+      walk(branch->then);
+    } else if (branch) {
       const auto when = value(branch->when);
       if (when.value_or(1) != 0) walk(branch->then);
       if (when.value_or(0) == 0) walk(branch->otherwise);
     } else if (const auto* loop = statement.as<For>()) {
       const std::int64_t begin = value(loop->begin).value_or(0), step = value(loop->step).value_or(1);
-      for (iteration_ = 0; iteration_ < iterations_; ++iteration_) known_[loop->name.str()] = begin + iteration_ * step, walk(loop->body);
+      const int first = loop == without_first_;
+      for (iteration_ = first; iteration_ < iterations_; ++iteration_)
+        known_[loop->name.str()] = begin + (iteration_ - first) * step, walk(loop->body);
     } else if (const auto* loop = statement.as<Loop>()) {
       known_[loop->name.str()] = loop->name == "step" ? 0 : loop->begin;  // steps of one tile
       walk(loop->body);
@@ -110,6 +115,7 @@ class Follower : Numbers {
   const int first_;
   std::vector<Event> events_;
   std::map<std::int64_t, Counter> counters_;
+  const For* without_first_ = nullptr;  // the loop of an open branch, of which one iteration stands ahead
   int most_stages_ = 1;
   std::int64_t instance_ = 0, iteration_ = 0, iterations_ = 1;
 };

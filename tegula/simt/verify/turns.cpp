@@ -53,14 +53,17 @@ class Follower : Numbers {
     } else if (const auto* declare = statement.as<Declare>()) {
       if (declare->value) learn(declare->what.name, *declare->value);
       else known_.erase(declare->what.name.str());
-    } else if (const auto* branch = statement.as<Branch>()) {
+    } else if (const auto* branch = statement.as<Branch>(); branch && loop_behind_first(*branch)) {
+      without_first_ = loop_behind_first(*branch);
+      walk(times_ > 0 ? branch->then : branch->otherwise);
+    } else if (branch) {
       const auto when = value(branch->when);
       if (!when && (has_barriers(branch->then) || has_barriers(branch->otherwise)))
         faults_.insert("it is not known which warps come to a numbered barrier");
       if (when.value_or(1) != 0) walk(branch->then);
       if (when.value_or(0) == 0) walk(branch->otherwise);
     } else if (const auto* loop = statement.as<For>()) {
-      for (int i = 0; i < times_; ++i) walk(loop->body);
+      for (int i = loop == without_first_; i < times_; ++i) walk(loop->body);
     } else {
       for_each_block(statement, [&](const Block& inner) { walk(inner); });
     }
@@ -69,6 +72,7 @@ class Follower : Numbers {
   const int times_;
   std::set<std::string>& faults_;
   std::vector<Coming> comings_;
+  const For* without_first_ = nullptr;  // the loop of an open branch, of which one iteration stands ahead
   bool left_ = false;
 };
 
