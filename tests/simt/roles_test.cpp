@@ -93,8 +93,21 @@ std::vector<Fault> faults() {
       {"another stage is said to be free", changed<Arrive>([&](Arrive& arrive) { elsewhere(arrive.counter); }), 0, true},
       {"all lanes say that a stage is free",
        [](Statement& one) { return one.as<Arrive>() != nullptr && (one.when = binary("behind", ">=", 0), true); }, 0, true},
-      {"a warp too few is counted", changed<BeginCounters>([](BeginCounters& begin) { begin.arrivals -= begin.arrivals > 1; }), 1},
-      {"a warp too many is counted", changed<BeginCounters>([](BeginCounters& begin) { begin.arrivals += begin.arrivals > 1; }), 1},
+      {"one group says that a stage is free for both",
+       [](Statement& one) {
+         auto* const begin = one.as<BeginCounters>();
+         if (begin != nullptr && begin->arrivals > 1) return begin->arrivals = 1, true;
+         return one.as<Arrive>() != nullptr && (one.when = binary(binary("threadIdx.x", "==", 0), "&&", binary("behind", ">=", 0)), true);
+       },
+       0, true},
+      {"each warp says that a stage is free",
+       [](Statement& one) {
+         const Expression first = binary(group(binary(thread_index(), "&", 31)), "==", 0);
+         return one.as<Arrive>() != nullptr && (one.when = binary(first, "&&", binary("behind", ">=", 0)), true);
+       },
+       0, true},
+      {"a group too few is counted", changed<BeginCounters>([](BeginCounters& begin) { begin.arrivals -= begin.arrivals > 1; }), 1},
+      {"a group too many is counted", changed<BeginCounters>([](BeginCounters& begin) { begin.arrivals += begin.arrivals > 1; }), 1},
       {"a counter too few begins", changed<BeginCounters>([](BeginCounters& begin) { --begin.count; }), 1},
       {"no bytes are expected", without<ExpectBytes>()},
       {"a box too few is expected", changed<ExpectBytes>([](ExpectBytes& expect) { expect.bytes -= 8192; })},
@@ -107,7 +120,7 @@ std::vector<Fault> faults() {
   };
 }
 TEST(RoleFaults, AreFoundByTheVerifierOrTheMachine) {
-  expect_found(faults(), sample_of({.tile = {64, 128, 64}, .out = bf16, .roles = true}, 200, 264, 336));
+  expect_found(faults(), sample_of({.tile = {128, 128, 64}, .out = bf16, .roles = true}, 200, 264, 336));
 }
 
 }  // namespace

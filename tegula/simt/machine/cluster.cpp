@@ -52,7 +52,7 @@ void Cluster::begin(Warp& warp, int block, int number) {
   warp.alive = warp.mask = left == kLanes ? ~0u : (1u << left) - 1;
   warp.next = 0, warp.wait = Warp::Wait::Nothing, warp.arrived = false, warp.instance = -1, warp.set = 0;
   warp.copies.clear();
-  warp.products.assign(1, {}), warp.multiplied.clear();
+  warp.products.assign(1, {}), warp.multiplied.clear(), warp.read_times.clear(), warp.closed = 0;
   std::ranges::fill(warp.groups, 0);
   std::fill(warp.defined.begin() + kConstantGranules, warp.defined.end(), 0u);
   const Given& g = code_.given;
@@ -363,6 +363,7 @@ bool Cluster::release() {
     if (warp.wait == Warp::Wait::ClusterPhase && all_arrived) phase = true, let_go(warp);
     const auto& exchanges = exchanges_[static_cast<std::size_t>(warp.block)];
     if (warp.wait == Warp::Wait::Bytes && has_bytes(warp)) let_go(warp);
+    if (warp.wait == Warp::Wait::Products && has_products(warp)) end_products(warp), let_go(warp);
     if (warp.wait == Warp::Wait::Counter && exchanges[static_cast<std::size_t>(warp.counter)].complete()) let_go(warp);
   }
   if (phase && !memory_.cluster_runs()) memory_.cluster_has_met();
@@ -372,6 +373,47 @@ bool Cluster::release() {
 bool Cluster::has_bytes(const Warp& warp) {
   const Access counter{.block = warp.block, .first_thread = warp.first_thread, .addresses = &warp.awaited, .mask = 1, .said = warp.said};
   return arrivals_.has_ended(counter, warp.parity);
+}
+
+// ---- Products of four warps.
+
+std::span<Warp> Cluster::group_of(const Warp& warp) {
+  constexpr int kGroup = 4;
+  const int first = warp.first_thread / kLanes / kGroup * kGroup;
+  return std::span(warps_).subspan(static_cast<std::size_t>(warp.block * warps_of_block_ + first),
+                                   static_cast<std::size_t>(std::min(kGroup, warps_of_block_ - first)));
+}
+
+bool Cluster::has_products(const Warp& warp) {
+  return std::ranges::all_of(group_of(warp), [&](const Warp& one) { return one.closed >= warp.until; });
+}
+
+void Cluster::close_products(Warp& warp) {
+  warp.products.emplace_back();
+  ++warp.closed;
+  if (!multiplies_late()) warp.read_times.push_back(memory_.end_reads());
+}
+
+void Cluster::await_products(Warp& warp, int unfinished) {
+  if (warp.mask != warp.alive) found_apart(warp);
+  warp.until = warp.closed - unfinished;
+  if (has_products(warp)) end_products(warp);
+  else warp.wait = Warp::Wait::Products;
+}
+
+/// All of the group multiply; what comes of that the warp itself may take, and it may tell others that the operands have been read.
+void Cluster::end_products(Warp& warp) {
+  if (warp.until <= 0) return;
+  for (Warp& one : group_of(warp)) {
+    while (std::ssize(one.read_times) < warp.until) {
+      const auto open = static_cast<std::size_t>(one.closed) - one.read_times.size();  // groups from this one on
+      for (Warp::Product& product : one.products[one.products.size() - 1 - open]) product.defined = product.multiply();
+      one.read_times.push_back(memory_.end_reads());
+    }
+    memory_.has_read(warp.first_thread / kLanes, one.first_thread / kLanes, one.read_times[static_cast<std::size_t>(warp.until) - 1]);
+  }
+  for (; std::ssize(warp.products) - 1 > warp.closed - warp.until; warp.products.pop_front())
+    for (const Warp::Product& product : warp.products.front()) product.end(*product.defined);
 }
 
 bool Cluster::run(std::uint32_t first_block) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -28,6 +29,9 @@ class Cluster {
   bool stopped() const;  // a guard has failed
   /// Products of four warps happen when they are awaited; else at once.
   bool multiplies_late() const { return options_.uneven; }
+  void close_products(Warp& warp);
+  /// Waits until all but the last `unfinished` groups of the warp's products are over. They are for the four warps at once: each must have closed as many.
+  void await_products(Warp& warp, int unfinished);
   void print(const PrintedElement& element) { observed_.printed.push_back(element); }
   /// The lanes of a warp meet.
   void meet_warp(const Warp& warp);
@@ -74,6 +78,9 @@ class Cluster {
   void wait(Warp& warp, Warp::Wait at);
   bool release();
   bool has_bytes(const Warp& warp);
+  std::span<Warp> group_of(const Warp& warp);
+  bool has_products(const Warp& warp);
+  void end_products(Warp& warp);
   void found_apart(const Warp& warp);
   /// A meeting at a barrier by number.
   struct Meeting {

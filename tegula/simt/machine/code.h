@@ -8,6 +8,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -46,7 +47,7 @@ inline Slot operator+(Slot a, std::int64_t by) { return a.base += by, a; }
 
 /// The threads of a warp.
 struct Warp {
-  enum class Wait : std::uint8_t { Nothing, Block, Team, Cluster, ClusterPhase, Counter, Bytes, Number };
+  enum class Wait : std::uint8_t { Nothing, Block, Team, Cluster, ClusterPhase, Counter, Bytes, Number, Products };
   struct Copy {
     std::uint64_t to = 0, from = 0;
     std::size_t there = 0, bytes = 0;
@@ -67,8 +68,15 @@ struct Warp {
   std::vector<std::uint32_t> masks;  // that were put aside
   std::vector<std::int64_t> counters;
   std::vector<Copy> copies;
-  /// Products that are on their way, in groups; the last one is open.
-  std::vector<std::vector<std::function<void()>>> products{1};
+  /// The warp's part of a product of four warps.
+  struct Product {
+    std::function<bool()> multiply;  // says whether its operands were there
+    std::function<void(bool)> end;  // the warp may take its sums
+    std::optional<bool> defined = {};  // what `multiply` has said
+  };
+  std::deque<std::vector<Product>> products{1};  // that are on their way, in groups; the last one is open
+  int closed = 0, until = 0;  // groups of products; it waits for those before this one
+  std::vector<std::uint32_t> read_times;  // by group whose operands have been read: when that was over
   std::map<std::size_t, int> multiplied;  // granules of sums that they will write -> how many
   int groups[kLanes] = {};  // closed groups of copies
   std::unique_ptr<std::byte[]> registers;

@@ -98,16 +98,23 @@ void Memory::acquire(const Access& access, const Known& known) {
   Known& own = known_warps_[static_cast<std::size_t>(access.first_thread / kLanes)];
   for (const auto& [other, time] : known) own[other] = std::max(own[other], time);
 }
-void Memory::note_piece_read(std::uint64_t address, int by) {
-  piece_reads_[(address - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece][static_cast<std::size_t>(by / kLanes)] = tick_;
+void Memory::has_read(int warp, int product_of, std::uint32_t time) {
+  if (!counts_warps_) return;
+  std::uint32_t& known = known_warps_[static_cast<std::size_t>(warp)][kMostWarps + product_of];
+  known = std::max(known, time);
+}
+void Memory::note_piece_read(std::uint64_t address, int by, bool by_group) {
+  const int reader = by / kLanes + (by_group ? kMostWarps : 0);
+  piece_reads_[(address - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece][static_cast<std::size_t>(reader)] = tick_;
 }
 /// Reports a race for each warp that has read the piece and is not known to be done with it. Nobody has read the content that comes.
 void Memory::check_piece_is_free(const Access& access, int lane) {
   Reads& reads = piece_reads_[(access.addresses[lane] + access.offset - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece];
   const Known& own = known_warps_[static_cast<std::size_t>(access.first_thread / kLanes)];
-  for (std::size_t warp = 0; warp < kMostWarps; ++warp) {
-    const auto known = own.find(static_cast<int>(warp));
-    if (reads[warp] > (known == own.end() ? 0 : known->second)) find(Finding::Kind::Race, access, lane);
+  for (std::size_t reader = 0; reader < reads.size(); ++reader) {
+    if (reads[reader] == 0) continue;
+    const auto known = own.find(static_cast<int>(reader));
+    if (reads[reader] > (known == own.end() ? 0 : known->second)) find(Finding::Kind::Race, access, lane);
   }
   reads = {};
 }
@@ -257,7 +264,7 @@ std::uint32_t Memory::read(const Access& access, std::uint32_t& defined, bool at
         note_read(first[i], by, block, access, lane);
         if (!first[i].defined) defined &= ~(1u << lane);
       }
-      if (counts_warps_) note_piece_read(access.addresses[lane] + access.offset, by);
+      if (counts_warps_) note_piece_read(access.addresses[lane] + access.offset, by, access.by_group);
     } else {
       if (atomic) meet_at(access.addresses[lane] + access.offset, false);
       each_element(access, lane, [&](Byte& state) {

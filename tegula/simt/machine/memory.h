@@ -24,9 +24,10 @@ struct Access {
   std::uint32_t mask = 0;
   std::size_t offset = 0, bytes = 4, element = 4;  // an access of several elements side by side
   const std::string* said = nullptr;  // the expression
+  bool by_group = false;  // tensor cores do, for the warp and three others: it is over for them when any one of the four knows that it is
 };
 
-/// By warp of a block: the time until which its reads are done, so that what they read may be overwritten.
+/// By warp of a block, and behind all of them by what tensor cores do for it: the time until which its reads are done, so that what they read may be overwritten.
 using Known = std::map<int, std::uint32_t>;
 
 class Memory {
@@ -70,6 +71,9 @@ class Memory {
   /// The access' warp tells others, by a counter, what it has read, and what it knows of others; it learns that.
   void release(const Access& access, Known& known);
   void acquire(const Access& access, const Known& known);
+  /// What tensor cores have read so far is read: the time, for which `has_read` lets a warp know that the products of a warp (numbers of the block) are over until then.
+  std::uint32_t end_reads() { return tick_++; }
+  void has_read(int warp, int product_of, std::uint32_t time);
   /// The access' warp has.
   void has_seen(std::uint16_t ticket, const Access& access) { seen_[ticket] |= 1u << (access.first_thread / kLanes); }
 
@@ -129,10 +133,11 @@ class Memory {
   std::vector<std::uint32_t> warp_times_;
   std::map<std::uint16_t, std::uint32_t> seen_;  // by ticket: warps of the block
   /// The time when each warp has read a piece of shared memory last, since boxes came; kept where warps know of each other by counters (Kernel::copiers).
-  static constexpr std::size_t kPiece = 16, kMostWarps = 32;
-  using Reads = std::array<std::uint32_t, kMostWarps>;
+  static constexpr std::size_t kPiece = 16;
+  static constexpr int kMostWarps = 32;
+  using Reads = std::array<std::uint32_t, 2 * kMostWarps>;  // by warps, then by their products (Access::by_group)
   void all_know(int warps);
-  void note_piece_read(std::uint64_t address, int by);
+  void note_piece_read(std::uint64_t address, int by, bool by_group);
   void check_piece_is_free(const Access& access, int lane);
   bool counts_warps_;
   /// The last write of a piece: the warp that wrote it, and how often that had fenced; where there are boxes.

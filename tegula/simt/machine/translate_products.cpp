@@ -95,7 +95,8 @@ struct Side {
                   .mask = ~0u,
                   .bytes = 16,
                   .element = static_cast<std::size_t>(size),
-                  .said = said};
+                  .said = said,
+                  .by_group = true};
     for (int lane = 0; lane < kLanes; ++lane)
       addresses[lane] =
           by_terms ? address(begin, first + lane / 16 * 8, lane % 16) : address(begin, first + lane % 16, lane / 16 * (16 / size));
@@ -310,21 +311,17 @@ void Translator::operator()(const MultiplyTile& product) {
         if (--warp.multiplied[granule] == 0) warp.defined[granule] = defined ? ~0u : 0u;
       });
     };
-    if (cluster.multiplies_late()) warp.products.back().emplace_back([=] { end(known && run()); });
-    else warp.products.back().emplace_back([=, defined = known && run()] { end(defined); });
+    Warp::Product product{.multiply = [=] { return known && run(); }, .end = end};
+    if (!cluster.multiplies_late()) product.defined = product.multiply();
+    warp.products.back().push_back(std::move(product));
   });
 }
 
 void Translator::operator()(const CloseProducts&) {
-  native([](Cluster&, Warp& warp) { warp.products.emplace_back(); });
+  native([](Cluster& cluster, Warp& warp) { cluster.close_products(warp); });
 }
 void Translator::operator()(const AwaitProducts& wait) {
-  native([unfinished = static_cast<std::size_t>(wait.unfinished)](Cluster&, Warp& warp) {
-    while (warp.products.size() > unfinished + 1) {
-      for (const auto& product : warp.products.front()) product();
-      warp.products.erase(warp.products.begin());
-    }
-  });
+  native([unfinished = wait.unfinished](Cluster& cluster, Warp& warp) { cluster.await_products(warp, unfinished); });
 }
 void Translator::operator()(const FenceTiles&) {
   native([](Cluster& cluster, Warp& warp) { cluster.memory().fence_tiles({.block = warp.block, .first_thread = warp.first_thread}); });

@@ -14,10 +14,11 @@ namespace tegula::simt {
 
 namespace {
 
-constexpr int kWarp = 32, kGroup = 128;
+constexpr int kGroup = 128;
 const Type kInt = computed(DType::i32);
 
-Expression lane() { return group(binary(thread_index(), "&", kWarp - 1)); }
+/// A product of four warps is over for all of them at once: one thread says so.
+Expression first_of_group() { return binary(group(binary(thread_index(), "&", kGroup - 1)), "==", 0); }
 Expression computes(const Kernel& kernel) { return Expression("threadIdx.x") < kernel.team(); }
 
 /// A product of groups of four warps.
@@ -55,7 +56,7 @@ class Splitter : AheadLoop {
             Statement(BeginCounters{.place = counters, .count = counters_}, first),
             Statement(BeginCounters{.place = Expression("tiles") + (tiles_.counters + 8 * static_cast<std::size_t>(counters_)),
                                     .count = counters_,
-                                    .arrivals = kernel_.team() / kWarp},
+                                    .arrivals = groups()},
                       first),
             Barrier{}};
   }
@@ -155,13 +156,13 @@ class Splitter : AheadLoop {
   Statement next_parity() const {
     return Assign{.target = "parity", .value = choose(binary("stage", "==", tiles_.stages - 1), other_parity(), "parity")};
   }
-  /// The warp does not read the stage any more.
+  /// The group does not read the stage any more.
   Statement leave(std::size_t counters, const char* stage = "stage") const {
-    return Statement(Arrive{free(counters, stage)}, binary(lane(), "==", 0));
+    return Statement(Arrive{free(counters, stage)}, first_of_group());
   }
   /// The stage whose products have been awaited is free.
   Statement leave_behind() const {
-    return Statement(Arrive{free(tiles_.counters, "behind")}, binary(binary(lane(), "==", 0), "&&", binary("behind", ">=", 0)));
+    return Statement(Arrive{free(tiles_.counters, "behind")}, binary(first_of_group(), "&&", binary("behind", ">=", 0)));
   }
   /// Puts waits and arrivals in place of the marks.
   void await_apart(Block& block) const {

@@ -12,7 +12,7 @@ namespace tegula::simt {
 
 namespace {
 
-constexpr int kWarp = 32, kGroup = 128, kInstances = 2;
+constexpr int kGroup = 128, kInstances = 2;
 
 /// An action of a thread that concerns the other role.
 struct Event {
@@ -103,12 +103,13 @@ class Follower : Numbers {
   /// Returns the arrivals of all threads of the role.
   std::int64_t arrivals_of(const Statement& statement) {
     std::int64_t arrivals = 0;
-    for (int lane = 0; lane < kWarp; ++lane) {
-      known_["threadIdx.x"] = first_ + lane;
+    const int threads = first_ == 0 ? kernel_.team() : kernel_.copiers;
+    for (int thread = 0; thread < threads; ++thread) {
+      known_["threadIdx.x"] = first_ + thread;
       arrivals += !statement.when || value(*statement.when).value_or(1) != 0;
     }
     known_["threadIdx.x"] = first_;
-    return first_ == 0 ? arrivals * (kernel_.team() / kWarp) : arrivals;
+    return arrivals;
   }
 
   const Kernel& kernel_;
