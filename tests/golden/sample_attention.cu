@@ -42,6 +42,12 @@ extern "C" __global__ void __launch_bounds__(32) k_attention(const Arguments_k_a
     const int row = r * 16 + tr;
     v31[r] = 0.0f;
   }
+  float a31[1];
+  #pragma unroll
+  for (int r = 0; r < 1; ++r) {
+    const int row = r * 16 + tr;
+    a31[r] = Sum<float>::nothing();
+  }
   float v32[1][1][4];
   #pragma unroll
   for (int r = 0; r < 1; ++r) {
@@ -155,11 +161,11 @@ extern "C" __global__ void __launch_bounds__(32) k_attention(const Arguments_k_a
         }
       }
     }
-    float v61[1];
+    float t31[1];
     #pragma unroll
     for (int r = 0; r < 1; ++r) {
       const int row = r * 16 + tr;
-      v61[r] = Sum<float>::nothing();
+      t31[r] = Sum<float>::nothing();
     }
     #pragma unroll
     for (int r = 0; r < 1; ++r) {
@@ -169,20 +175,21 @@ extern "C" __global__ void __launch_bounds__(32) k_attention(const Arguments_k_a
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
           const int col = (c * 2 + tc) * 4 + k;
-          v61[r] = Sum<float>::of(v61[r], v58[r][c][k]);
+          t31[r] = Sum<float>::of(t31[r], v58[r][c][k]);
         }
       }
     }
-    combine_columns<Sum<float>, 16, 2, 1, 1, true>(v61, nullptr);
     float v60[1];
-    float v63[1];
     #pragma unroll
     for (int r = 0; r < 1; ++r) {
       const int row = r * 16 + tr;
       const float v59 = v30[r] - v55[r];
       v60[r] = exp2f(v59);
-      const float v62 = v31[r] * v60[r];
-      v63[r] = v62 + v61[r];
+    }
+    #pragma unroll
+    for (int r = 0; r < 1; ++r) {
+      const int row = r * 16 + tr;
+      a31[r] = fmaf(a31[r], v60[r], t31[r]);
     }
     float v67[2];
     #pragma unroll
@@ -237,12 +244,6 @@ extern "C" __global__ void __launch_bounds__(32) k_attention(const Arguments_k_a
       const int row = r * 16 + tr;
       next0[r] = v55[r];
     }
-    float next1[1];
-    #pragma unroll
-    for (int r = 0; r < 1; ++r) {
-      const int row = r * 16 + tr;
-      next1[r] = v63[r];
-    }
     float next2[1][1][4];
     #pragma unroll
     for (int r = 0; r < 1; ++r) {
@@ -264,11 +265,6 @@ extern "C" __global__ void __launch_bounds__(32) k_attention(const Arguments_k_a
     #pragma unroll
     for (int r = 0; r < 1; ++r) {
       const int row = r * 16 + tr;
-      v31[r] = next1[r];
-    }
-    #pragma unroll
-    for (int r = 0; r < 1; ++r) {
-      const int row = r * 16 + tr;
       #pragma unroll
       for (int c = 0; c < 1; ++c) {
         #pragma unroll
@@ -278,6 +274,12 @@ extern "C" __global__ void __launch_bounds__(32) k_attention(const Arguments_k_a
         }
       }
     }
+  }
+  combine_columns<Sum<float>, 16, 2, 1, 1, false>(a31, nullptr);
+  #pragma unroll
+  for (int r = 0; r < 1; ++r) {
+    const int row = r * 16 + tr;
+    v31[r] = Sum<float>::of(v31[r], a31[r]);
   }
   float v72[1][1][4];
   #pragma unroll
