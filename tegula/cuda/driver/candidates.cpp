@@ -74,6 +74,7 @@ std::vector<Candidate> ways(Context& context, const runtime::Attention& d) {
 }
 std::vector<Candidate> ways(Context&, const std::monostate&) { return {}; }
 std::vector<Candidate> ways(Context&, const runtime::Packing&) { return {}; }
+std::vector<Candidate> ways(Context&, const runtime::GroupedSum&) { return {}; }  // tile programs add
 std::vector<Candidate> ways(Context& context, const runtime::MatrixRoutine& d) {
   return std::vector<Candidate>(solves(context, d) ? 1 : 0, {d});
 }

@@ -214,7 +214,7 @@ class CudaDevice final : public runtime::Device, public runtime::Communicates {
   Made made(const runtime::Packing& d) { runtime::throw_no_call(*this, d); }
   Made made(const runtime::MatrixRoutine& d) { return make_matrix_routine(context_, d); }
   Made made(const runtime::Fourier& d) { return make_fourier(context_, d); }
-  Made made(const runtime::GroupedSum& d) { return make_grouped_sum(context_, d); }
+  Made made(const runtime::GroupedSum& d) { runtime::throw_no_call(*this, d); }
   Made made(const std::monostate&) { runtime::throw_no_call(*this, {}); }
 
   mutable Context context_;  // asking a library opens it

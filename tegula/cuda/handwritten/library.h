@@ -21,7 +21,6 @@ std::unique_ptr<runtime::Call> make_convolution(Context& context, const runtime:
                                                 const std::optional<FewChannels>& own);
 std::unique_ptr<runtime::Call> make_pooling(Context& context, const runtime::Pooling& description);
 std::unique_ptr<runtime::Call> make_scatter_sum(Context& context, const runtime::ScatterSum& description);
-std::unique_ptr<runtime::Call> make_grouped_sum(Context& context, const runtime::GroupedSum& description);
 /// True if cuDNN is there and has the attention, in halves, without scores in memory.
 bool attends(Context& context, const runtime::Attention& description);
 std::unique_ptr<runtime::Call> make_attention(Context& context, const runtime::Attention& description);

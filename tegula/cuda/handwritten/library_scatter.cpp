@@ -7,7 +7,6 @@
 #include "tegula/core/error.h"
 #include "tegula/cuda/handwritten/library.h"
 #include "tegula/cuda/handwritten/library_kernels.h"
-#include "tegula/cuda/handwritten/plain_grouped.h"
 #include "tegula/cuda/handwritten/plain_scatter.h"
 
 namespace tegula::gpu {
@@ -46,11 +45,6 @@ class NothingToAdd final : public runtime::Call {
 };
 
 }  // namespace
-
-std::unique_ptr<runtime::Call> make_grouped_sum(Context& context, const runtime::GroupedSum& d) {
-  if (d.dtype == boolean) throw Error({.op = "grouped_sum", .got = "dtype bool", .expected = "numbers to add"});
-  return kernel_call(context, grouped_sum_kernel(d), "grouped_sum");
-}
 
 std::unique_ptr<runtime::Call> make_scatter_sum(Context& context, const ScatterSum& d) {
   if (d.dtype == boolean) throw Error({.op = "scatter_sum", .got = "dtype bool", .expected = "numbers to add"});

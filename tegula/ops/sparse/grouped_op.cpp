@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 
+#include "tegula/core/divide.h"
 #include "tegula/graph/autodiff/grad.h"
 #include "tegula/graph/by_host.h"
+#include "tegula/graph/in_tiles.h"
 #include "tegula/graph/op_table.h"
 #include "tegula/graph/structural.h"
 #include "tegula/ops/elementwise/arithmetic.h"
@@ -24,8 +26,67 @@ namespace {
 
 using tile::Value;
 
+/// The groups of a tile's rows, over which it walks.
+struct Groups {
+  Value starts, lines, count, height, width;  // what the op reads; numbers of lines, of the source's rows and of its columns
+  Value row, row_mask, column, mask;  // of the tile
+};
+
+/// Makes of `found` by `next` what is found in the end: next(found, place of an entry, its mask, place of the entry's elements, their mask). The tile goes as far as the
+/// longest of its groups, several entries at a time, so that as many reads are under way.
+template <class Next>
+Value walk_groups(tile::Builder& b, const Groups& g, Value found, const Next& next) {
+  constexpr std::int64_t kTogether = 4;
+  const Value zero = b.constant(std::int64_t{0}, i64), step = b.constant(kTogether, i64);
+  const Value begin = b.load(g.starts + g.row, g.row_mask), end = b.load(g.starts + (g.row + 1), g.row_mask);
+  const Value inside = RowKernel::both(g.row_mask, begin >= 0 && end <= g.count && begin < end);
+  const Value length = tile::select(inside, end - begin, zero);
+  const Value longest = tile::reshape(tile::reduce(length, 0, tile::Reduction::Max), {});
+  return b.for_(zero, longest, step, {found}, [&](Value k, std::span<const Value> carried) -> std::vector<Value> {
+    Value now = carried[0];
+    for (std::int64_t e = 0; e < kTogether; ++e) {
+      const Value at = k + static_cast<double>(e), entry = begin + at, here = RowKernel::both(inside, at < length);
+      const Value line = b.load(g.lines + entry, here), known = here && line >= 0 && line < g.height;
+      now = next(now, entry, known, line * g.width + g.column, RowKernel::both(g.mask, known));
+    }
+    return {now};
+  })[0];
+}
+
+/// Inputs (starts, lines, source[, weights]).
+class GroupedSumTilesOp final : public KernelOp {
+ public:
+  std::string_view name() const override { return "grouped_sum_tiles"; }
+  void lower(KernelContext& context) const override {
+    // Elements of a tile: a warp's, which walks no farther than a few groups go.
+    constexpr std::int64_t kElements = 256;
+    const std::int64_t rows = context.output().shape[0], width = context.output().shape[1];
+    const tile::Ladder& ladder = context.ladder();
+    context.follow(width), context.follow(rows);
+    const std::int64_t columns = ladder.columns(rows, width, kElements), height = ladder.share(rows, kElements / columns);
+    KernelLaunch kernel(context, "grouped_sum");
+    tile::Builder& b = kernel.builder();
+    Groups g;
+    g.starts = kernel.input(0), g.lines = kernel.input(1);
+    const Value source = kernel.input(2), weights = context.input_count() == 4 ? kernel.input(3) : Value(), y = kernel.output();
+    g.count = kernel.number(context.input(1).shape[0]), g.height = kernel.number(context.input(2).shape[0]), g.width = kernel.number(width);
+    g.row = tile::col(b.program_id(0) * static_cast<double>(height) + b.arange(0, height));
+    g.column = tile::row(b.program_id(1) * static_cast<double>(columns) + b.arange(0, columns));
+    if (ladder.masked(rows, height)) g.row_mask = g.row < kernel.number(rows);
+    g.mask = RowKernel::both(g.row_mask, ladder.masked(width, columns) ? g.column < g.width : Value());
+    const DType sums = tile::compute_type(context.output().dtype);
+    const Value zero = b.full({height, columns}, 0, sums);
+    const Value found = walk_groups(b, g, zero, [&](Value sum, Value entry, Value entry_mask, Value at, Value mask) {
+      const Value line = b.load(source + at, mask);
+      return sum + (weights.is_empty() ? line : b.load(weights + entry, entry_mask) * line);
+    });
+    b.store(y + (g.row * g.width + g.column), found, g.mask);
+    kernel.launch({divide_up(rows, height), divide_up(width, columns), 1});
+  }
+};
+
 /// Inputs (starts, lines, source[, weights]); no gradient of its own.
-class GroupedSumOp final : public LibraryOp, public ByHost {
+class GroupedSumOp final : public LibraryOp, public ByHost, public InTiles {
  public:
   std::string_view name() const override { return "grouped_sum"; }
   Numerics numerics() const override { return Numerics::Full; }
@@ -53,6 +114,14 @@ class GroupedSumOp final : public LibraryOp, public ByHost {
       inputs.push_back(static_cast<std::size_t>(numel(setting.inputs[i].shape)) * size_of(i < 2 ? i64 : setting.dtype));
     return host_call(device, describe(setting), inputs,
                      {static_cast<std::size_t>(numel(setting.results[0].shape)) * size_of(setting.dtype)});
+  }
+  const InTiles* in_tiles() const override { return this; }
+  std::vector<TileWay> ways_in_tiles(const runtime::CallDescription&, const Operands& operands,
+                                     const tile::TilePreference&) const override {
+    return {{.text = "tiles",
+             .op = Ref<const Op>(new GroupedSumTilesOp),
+             .inputs = {operands.inputs.begin(), operands.inputs.end()},
+             .outputs = {operands.outputs.begin(), operands.outputs.end()}}};
   }
   bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
   DType input_dtype(int index, DType result) const override { return index < 2 ? i64 : result; }
@@ -86,22 +155,17 @@ class GroupedMaxOp final : public KernelOp {
     const Shape &lines = context.input(1).shape, &from = context.input(2).shape, &to = context.output().shape;
     RowKernel kernel(context, "grouped_max", to[0], to[1]);
     tile::Builder& b = kernel.builder();
-    const Value starts = kernel.input(0), index = kernel.input(1), source = kernel.input(2), y = kernel.output();
-    const Value count = kernel.number(lines[0]), height = kernel.number(from[0]), width = kernel.number(from[1]);
-    const Value zero = b.constant(std::int64_t{0}, i64), one = b.constant(std::int64_t{1}, i64);
-    const Value begin = b.load(starts + kernel.row(), kernel.row_mask()), end = b.load(starts + (kernel.row() + 1), kernel.row_mask());
-    const Value inside = RowKernel::both(kernel.row_mask(), begin >= 0 && end <= count && begin < end);
-    const Value length = tile::select(inside, end - begin, zero);
-    const Value longest = tile::reshape(tile::reduce(length, 0, tile::Reduction::Max), {});
+    Groups g;
+    g.starts = kernel.input(0), g.lines = kernel.input(1);
+    const Value source = kernel.input(2), y = kernel.output();
+    g.count = kernel.number(lines[0]), g.height = kernel.number(from[0]), g.width = kernel.number(from[1]);
+    g.row = kernel.row(), g.row_mask = kernel.row_mask(), g.column = kernel.column(), g.mask = kernel.mask();
     const Value none = b.full({kernel.tile_rows(), kernel.tile_columns()}, -std::numeric_limits<double>::infinity(),
                               tile::compute_type(context.output().dtype));
-    const auto found = b.for_(zero, longest, one, {none}, [&](Value k, std::span<const Value> carried) -> std::vector<Value> {
-      const Value here = RowKernel::both(inside, k < length), line = b.load(index + (begin + k), here);
-      const Value known = here && line >= 0 && line < height;
-      const Value mask = RowKernel::both(kernel.mask(), known);
-      return {formula::maximum(carried[0], b.load(source + (line * width + kernel.column()), mask, none))};
+    const Value found = walk_groups(b, g, none, [&](Value greatest, Value, Value, Value at, Value mask) {
+      return formula::maximum(greatest, b.load(source + at, mask, none));
     });
-    b.store(y + (kernel.row() * width + kernel.column()), found[0], kernel.mask());
+    b.store(y + (g.row * g.width + g.column), found, g.mask);
     kernel.launch();
   }
   void reference(std::span<const std::span<const double>> x, std::span<const Shape> shapes, std::span<double> y,
