@@ -58,8 +58,9 @@ class GroupedSumTilesOp final : public KernelOp {
  public:
   std::string_view name() const override { return "grouped_sum_tiles"; }
   void lower(KernelContext& context) const override {
-    // Elements of a tile: a warp's, which walks no farther than a few groups go.
-    constexpr std::int64_t kElements = 256;
+    // Elements of a tile, a warp's, which walks no farther than a few groups go. H200, 80,000 lines of 64 in 10,000 rows: 6 us by 128, 7 by 256 and 512,
+    // 11 by 1024.
+    constexpr std::int64_t kElements = 128;
     const std::int64_t rows = context.output().shape[0], width = context.output().shape[1];
     const tile::Ladder& ladder = context.ladder();
     context.follow(width), context.follow(rows);
