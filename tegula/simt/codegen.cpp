@@ -148,14 +148,14 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .groups = grid.groups,
                       .column_warps = grid.fragments ? grid.column_warps : 0,
                       .cluster = std::max(grid.cluster, decisions.products.blocks),
-                      .resident = decisions.products.behind ? 1 : grid.resident,  // the compiler needs the number to move registers
+                      .resident = decisions.products.turns ? 1 : grid.resident,  // the compiler needs the number to move registers
                       .many_sets = specialisation.many_sets,
                       .guarded = specialisation.guarded,
                       .one_axis = specialisation.one_axis,
                       .lets_next_begin = program.early,
                       .walkers = decisions.walkers,
                       .copiers = !decisions.products.copies_apart ? 0
-                                 : decisions.products.behind      ? 128
+                                 : decisions.products.turns       ? 128
                                                                   : 32,
                       .stays = decisions.products.stays,
                       .parameters = {},

@@ -92,8 +92,8 @@ TEST(Turns, AreOfGroupsForWhichAWarpCopies) {
   for (const Chain& chain : kChains) {
     const Generated code = generate(program_of(chain), known(), 90);
     EXPECT_FALSE(code.stays);
-    EXPECT_EQ(code.threads, std::min<std::int64_t>(2 * chain.BM, 256) + (goes_on(chain) ? 128 : 32));
-    EXPECT_EQ(code.source.find("take_registers<240>()") != std::string::npos, goes_on(chain)) << code.source;
+    EXPECT_EQ(code.threads, std::min<std::int64_t>(2 * chain.BM, 256) + (chain.BM > 64 ? 128 : 32));
+    EXPECT_EQ(code.source.find("take_registers<240>()") != std::string::npos, chain.BM > 64) << code.source;
     EXPECT_EQ(code.source.find("await_products<1>()") != std::string::npos, goes_on(chain)) << code.source;
     EXPECT_EQ(code.source.find("wait_at(") != std::string::npos, chain.BM > 64) << code.source;
     EXPECT_NE(code.source.find("Copies for the others."), std::string::npos) << code.source;

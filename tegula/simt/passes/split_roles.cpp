@@ -213,7 +213,7 @@ class Splitter : AheadLoop {
     return found;
   }
 
-  // ---- Turns: a group has its own at barrier kFirstTurn + group, from its second product of an iteration to the first one of the next iteration; where that begins
+  // ---- Turns: a group has its own at barrier kFirstTurn + group, from a product of an iteration to one of the next iteration; where that begins
   // both (For::Tiles::behind), until they are on their way, and the last product of all is in nobody's turn.
   int groups() const { return kernel_.team() / kGroup; }
   static Expression turn_of(Expression which) { return Expression(NumberedBarrier::kFirstTurn) + std::move(which); }
@@ -228,23 +228,18 @@ class Splitter : AheadLoop {
     out.push_back(give_turn(binary("group", "==", groups() - 1)));  // the first one begins
     if (!tiles_.behind) out.push_back(await_turn());
   }
-  /// A group gives the turn to the next one behind the first product, and has it again before the second one.
+  /// A group gives the turn to the next one where most is computed between two products, and has it again before the second one of them.
   void take_turns(Block& block) const {
-    Block body;
-    body.reserve(block.size() + 2);
-    int products = 0;
-    for (Statement& statement : block) {
-      const bool multiplies = is_product(statement);
-      products += multiplies;
-      if (multiplies && products == 2) {
-        auto at = body.end();
-        while (at != body.begin() && std::prev(at)->as<AwaitTile>()) --at;
-        body.insert(at, await_turn());
-      }
-      body.push_back(std::move(statement));
-      if (multiplies && products == 1) body.push_back(give_turn());
+    std::size_t before = block.size(), behind = before, between = 0, most = 0;
+    for (std::size_t i = 0, last = before; i < block.size(); ++i) {
+      for_each_block(block[i], [&](const Block& inner) { for_each_statement(inner, [&](const Statement&) { ++between; }); });
+      if (!is_product(block[i])) continue;
+      if (last < i && between > most) most = between, before = last, behind = i;
+      last = i, between = 0;
     }
-    block = std::move(body);
+    while (behind > 0 && block[behind - 1].as<AwaitTile>()) --behind;
+    block.insert(block.begin() + static_cast<std::ptrdiff_t>(behind), await_turn());
+    block.insert(block.begin() + static_cast<std::ptrdiff_t>(before) + 1, give_turn());
   }
   /// A group has the turn for all products of the block.
   void take_turns_together(Block& block) const {
