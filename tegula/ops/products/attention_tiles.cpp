@@ -23,10 +23,10 @@ constexpr std::int64_t kQueries = 64;
 /// heads of 128 features 427 with 128 keys, 342 with 64; of 64 features 309 and 347.
 constexpr std::int64_t kKeys = 128, kFewerKeys = 64;
 constexpr std::int64_t kLeastWidth = 16, kNarrow = 64, kWide = 128, kWidest = 256;
-/// Where blocks of 128 keys and 128 queries are taken: from so many queries and keys on, of heads of 128 features, and of 64 where scores are causal. H200, 2026-11-28, main
-/// b217466, bf16, TFLOP/s by 128 x 128 and by the best blocks of 64 queries, of cuDNN's: B 8, T 4,096, causal, D 128 438 and 414 of 502, D 64 346 and 338 of 391; B 1, T 16,384,
-/// causal, D 128 502 and 477 of 553, D 64 407 and 368 of 428; B 8, T 4,096, full, D 128 495 and 461 of 562, but D 64 277 and 383 of 429; B 32, T 1,024, causal, D 64 199 and
-/// 242 of 277. With masks, biases and lengths there are no registers for it.
+/// Where blocks of 128 keys and 128 queries are taken: from so many queries and keys on, of heads of 64 and 128 features. H200, 2026-11-28, main 6cec19a, bf16, TFLOP/s by
+/// 128 x 128 and by the best blocks of 64 queries, of cuDNN's: B 8, T 4,096, causal, D 128 500 and 437 of 528, D 64 364 and 350 of 409; B 1, T 16,384, causal, D 128 565 and
+/// 488 of 567, D 64 419 and 371 of 436; B 8, T 4,096, full, D 128 544 and 464 of 587, D 64 413 and 392 of 445; but B 32, T 1,024, causal, D 64 214 and 280 of 329. With masks
+/// and biases there are no registers for it.
 constexpr std::int64_t kLong = 4096;
 /// Bytes of keys and values that should stay in the cache while the blocks of their heads are computed: half of an H200's L2.
 constexpr std::int64_t kCachedBytes = std::int64_t{25} << 20;
@@ -151,7 +151,7 @@ AttentionBlocks attention_blocks(const AttentionForm& form, std::span<const Shap
   const Shape &q = inputs[0], &k = inputs[1], &v = inputs[2];
   const std::int64_t widest = std::max(q[3], v[3]);
   const bool plain = form.extras() == 0 && form.window == 0, long_enough = std::min(q[2], k[2]) >= kLong,
-             wide = widest == kWide || (widest == kNarrow && form.causal);
+             wide = widest == kWide || widest == kNarrow;
   if (tiles.warp_groups && plain && long_enough && wide) return {kKeys, 2 * kQueries};
   return {usual_keys(q[3], v[3]), kQueries};
 }

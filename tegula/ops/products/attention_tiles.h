@@ -32,12 +32,14 @@ std::vector<Tensor> attention_tiles_nodes(const AttentionForm& form, std::span<c
 /// Its gradients (inputs and results as of plain_attention_gradients; nobody may want the last one): a pass over blocks of keys for those of keys and values, one over
 /// blocks of queries for those of queries.
 bool describes_attention_tiles_backward(const AttentionForm& form, std::span<const Shape> inputs, DType dtype);
-std::vector<Tensor> attention_tiles_gradients(const AttentionForm& form, std::span<const Tensor> inputs);
+/// `blocks`: keys of a block of the one pass, queries of a block of the other one, multiples of 64; 0: 64.
+std::vector<Tensor> attention_tiles_gradients(const AttentionForm& form, std::span<const Tensor> inputs,
+                                              const AttentionBlocks& blocks = {});
 
 /// The programs for attention, or its gradients, without masks, lengths and places: those hide keys by ops around the program. That of attention_blocks is the first.
 std::vector<TileWay> attention_ways(const AttentionForm& form, bool backward, const InTiles::Operands& operands,
                                     const tile::TilePreference& tiles);
 /// The program of the gradients.
-Ref<const Op> attention_tiles_gradients_op(const AttentionForm& form);
+Ref<const Op> attention_tiles_gradients_op(const AttentionForm& form, const AttentionBlocks& blocks = {});
 
 }  // namespace tegula::ops

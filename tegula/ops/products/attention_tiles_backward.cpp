@@ -15,14 +15,17 @@ namespace {
 
 using tile::Tile, tile::Axis, tile::arange;
 
-/// Rows of an instance, and of what it walks over.
+/// Rows of an instance, and of what it walks over. Where an instance has several times as many, groups of four warps take turns, for which a warp of its own copies.
 constexpr std::int64_t kRows = 64, kWalked = 64;
 constexpr std::int64_t kWidest = 128;  // of heads: a block's sums are in registers, what it multiplies in shared memory
 
 /// Inputs and results as those of AttentionGradientOp.
 class AttentionTilesBackwardOp final : public KernelOp {
  public:
-  explicit AttentionTilesBackwardOp(const AttentionForm& form) : form_(form) {}
+  AttentionTilesBackwardOp(const AttentionForm& form, const AttentionBlocks& blocks)
+      : form_(form),
+        keys_(blocks.keys > 0 ? blocks.keys : kRows),
+        queries_(blocks.queries > 0 ? blocks.queries : kRows) {}
   std::string_view name() const override { return "attention_tiles_backward"; }
   void attributes(Attributes& a) override {
     a("causal", form_.causal);
@@ -33,6 +36,8 @@ class AttentionTilesBackwardOp final : public KernelOp {
     a("lengths", form_.lengths);
     a("start", form_.start);
     a("sum_gradient", form_.sum_gradient);
+    a("keys", keys_);
+    a("queries", queries_);
   }
   bool accepts(int index, const Layout& layout) const override {
     const int extra = index < 3 ? 0 : std::min(index - 3, form_.extras());
@@ -105,28 +110,28 @@ class AttentionTilesBackwardOp final : public KernelOp {
     TypedLaunch kernel(context, "attention_tiles_of_keys");
     TileScores scores(kernel, context, form_);
     auto M = kernel.number(s.queries), N = kernel.number(s.keys), groups = kernel.number(s.groups);
-    auto sample = tile::program_id(1) / groups, group = tile::program_id(1) % groups, first = tile::program_id(0) * kRows;
-    auto n = first + arange(0, kRows);
+    auto sample = tile::program_id(1) / groups, group = tile::program_id(1) % groups, first = tile::program_id(0) * keys_;
+    auto n = first + arange(0, keys_);
     auto kk = rows_of(head_of(kernel, s, kK, sample, group), n, N, s.width),
          vv = rows_of(head_of(kernel, s, kV, sample, group), n, N, s.features);
     auto logs = kernel.input(s.number_of(kSum)), deltas = kernel.scratch(delta, f32, false);
-    auto of_k = tile::full_of({kRows, s.width}, 0, f32), of_v = tile::full_of({kRows, s.features}, 0, f32);
+    auto of_k = tile::full_of({keys_, s.width}, 0, f32), of_v = tile::full_of({keys_, s.features}, 0, f32);
     for (std::int64_t i = 0; i < s.heads / s.groups; ++i) {
       auto head = group * (s.heads / s.groups) + i;
       scores.at(sample, head);
       Tile begin = 0, end = M;  // of the queries that see one of the keys
       if (scores.ends()) begin = TileScores::larger(0, scores.query_at(first - (scores.behind() - 1))) / kWalked * kWalked;
-      if (form_.window > 0) end = TileScores::smaller(M, scores.query_at(first + (kRows - 1 + form_.window)));
+      if (form_.window > 0) end = TileScores::smaller(M, scores.query_at(first + (keys_ - 1 + form_.window)));
       const Head q = head_of(kernel, s, kQ, sample, head), g = head_of(kernel, s, kGradient, sample, head);
       auto line = (sample * kernel.number(s.heads) + head) * M;
-      for (auto m0 : tile::range(begin, end, kWalked)) {
-        auto m = m0 + arange(0, kWalked), places = tile::broadcast_to(tile::row(line + m), {kRows, kWalked}), there = tile::row(m) < M;
+      for (auto m0 : tile::range(begin, end, kWalked, hints_of(keys_))) {
+        auto m = m0 + arange(0, kWalked), places = tile::broadcast_to(tile::row(line + m), {keys_, kWalked}), there = tile::row(m) < M;
         auto qq = rows_of(q, m, M, s.width), gg = rows_of(g, m, M, s.features);
         auto products = dot(kk, trans(qq)), of_values = dot(vv, trans(gg));  // (N, M)
         auto p =
             probabilities(scores, products, tile::row(m), col(n), there && col(n) < N, load(logs + places, there) * std::numbers::log2e);
         if (scores.may_see_nothing() || form_.causal)
-          if_(!scores.whole(m0, kWalked, first, kRows), [&] { p = where(scores.seen(tile::row(m), col(n)), p, 0); });
+          if_(!scores.whole(m0, kWalked, first, keys_), [&] { p = where(scores.seen(tile::row(m), col(n)), p, 0); });
         of_v = dot(cast_to(p, s.dtype), gg, of_v);
         auto ds = p * (of_values - load(deltas + places, there));
         of_k = dot(cast_to(ds, s.dtype), qq, of_k);
@@ -135,7 +140,7 @@ class AttentionTilesBackwardOp final : public KernelOp {
     auto row = (sample * N + col(n)) * groups + group;
     if (context.wanted(1)) store(kernel.output(1) + (row * s.width + tile::row(arange(0, s.width))), of_k * form_.scale, col(n) < N);
     if (context.wanted(2)) store(kernel.output(2) + (row * s.features + tile::row(arange(0, s.features))), of_v, col(n) < N);
-    kernel.launch({divide_up(s.keys, kRows), s.batch * s.groups, 1}, operations(s, 4));
+    kernel.launch({divide_up(s.keys, keys_), s.batch * s.groups, 1}, operations(s, 4));
   }
 
   /// A block of queries: all keys that they see.
@@ -144,36 +149,36 @@ class AttentionTilesBackwardOp final : public KernelOp {
     TileScores scores(kernel, context, form_);
     auto M = kernel.number(s.queries), N = kernel.number(s.keys), heads = kernel.number(s.heads);
     auto of_all = tile::program_id(1), sample = of_all / heads, head = of_all % heads, group = head / kernel.number(s.heads / s.groups);
-    auto first = (kernel.number(divide_up(s.queries, kRows)) - 1 - tile::program_id(0)) * kRows;  // the most keys first
-    auto m = first + arange(0, kRows);
+    auto first = (kernel.number(divide_up(s.queries, queries_)) - 1 - tile::program_id(0)) * queries_;  // the most keys first
+    auto m = first + arange(0, queries_);
     auto qq = rows_of(head_of(kernel, s, kQ, sample, head), m, M, s.width),
          gg = rows_of(head_of(kernel, s, kGradient, sample, head), m, M, s.features);
     auto at = of_all * M + col(m);
     auto log = load(kernel.input(s.number_of(kSum)) + at, col(m) < M) * std::numbers::log2e;  // (M, 1)
     auto del = load(kernel.scratch(delta, f32, false) + at, col(m) < M);
     const Head k = head_of(kernel, s, kK, sample, group), v = head_of(kernel, s, kV, sample, group);
-    auto sums = tile::full_of({kRows, s.width}, 0, f32);
+    auto sums = tile::full_of({queries_, s.width}, 0, f32);
     scores.at(sample, head);
     Tile begin = 0, end = scores.limit();
     const Tile place = scores.position(first);
     if (context.wanted(3)) end = N;  // all of it is stored
-    else if (scores.ends()) end = TileScores::smaller(end, place + (kRows - 1 + scores.behind()));
+    else if (scores.ends()) end = TileScores::smaller(end, place + (queries_ - 1 + scores.behind()));
     if (form_.window > 0 && !context.wanted(3)) begin = where(place < form_.window, 0, (place - form_.window + 1) / kWalked * kWalked);
     Tile of_scores;
     if (context.wanted(3)) of_scores = kernel.output(3);
-    for (auto n0 : tile::range(begin, end, kWalked)) {
+    for (auto n0 : tile::range(begin, end, kWalked, hints_of(queries_))) {
       auto n = n0 + arange(0, kWalked);
       auto kk = rows_of(k, n, N, s.width), vv = rows_of(v, n, N, s.features), there = col(m) < M && tile::row(n) < N;
       auto products = dot(qq, trans(kk)), of_values = dot(gg, trans(vv));
       auto p = probabilities(scores, products, col(m), tile::row(n), there, log);
-      if_(!scores.whole(first, kRows, n0, kWalked), [&] { p = where(scores.seen(col(m), tile::row(n)), p, 0); });
+      if_(!scores.whole(first, queries_, n0, kWalked), [&] { p = where(scores.seen(col(m), tile::row(n)), p, 0); });
       auto ds = p * (of_values - del);
       if (context.wanted(3)) store(of_scores + ((of_all * M + col(m)) * N + tile::row(n)), ds, there);
       sums = dot(cast_to(ds, s.dtype), kk, sums);
     }
     auto row = (sample * M + col(m)) * heads + head;
     if (context.wanted(0)) store(kernel.output(0) + (row * s.width + tile::row(arange(0, s.width))), sums * form_.scale, col(m) < M);
-    kernel.launch({divide_up(s.queries, kRows), s.batch * s.heads, 1}, operations(s, 3));
+    kernel.launch({divide_up(s.queries, queries_), s.batch * s.heads, 1}, operations(s, 3));
   }
 
   double operations(const Sizes& s, int products) const {
@@ -181,7 +186,14 @@ class AttentionTilesBackwardOp final : public KernelOp {
            static_cast<double>(s.width);
   }
 
+  static tile::RangeHints hints_of(std::int64_t rows) {
+    tile::RangeHints hints;
+    if (rows > kRows) hints.warp_specialize = true;
+    return hints;
+  }
+
   AttentionForm form_;
+  std::int64_t keys_, queries_;  // of an instance of a pass
 };
 
 }  // namespace
@@ -190,9 +202,11 @@ bool describes_attention_tiles_backward(const AttentionForm& form, std::span<con
   return std::max(inputs[0].back(), inputs[2].back()) <= kWidest && describes_attention_tiles(form, inputs, dtype);
 }
 
-Ref<const Op> attention_tiles_gradients_op(const AttentionForm& form) { return Ref<const Op>(new AttentionTilesBackwardOp(form)); }
+Ref<const Op> attention_tiles_gradients_op(const AttentionForm& form, const AttentionBlocks& blocks) {
+  return Ref<const Op>(new AttentionTilesBackwardOp(form, blocks));
+}
 
-std::vector<Tensor> attention_tiles_gradients(const AttentionForm& form, std::span<const Tensor> inputs) {
+std::vector<Tensor> attention_tiles_gradients(const AttentionForm& form, std::span<const Tensor> inputs, const AttentionBlocks& blocks) {
   const Shape &q = inputs[0].shape(), &k = inputs[1].shape(), &v = inputs[2].shape();
   const DType dtype = inputs[0].dtype();
   const Result results[] = {{{q[0], q[2], q[1], q[3]}, dtype},
@@ -201,7 +215,7 @@ std::vector<Tensor> attention_tiles_gradients(const AttentionForm& form, std::sp
                             {{q[0], q[1], q[2], k[2]}, dtype}};
   std::vector<Tensor> given(inputs.begin(), inputs.end());
   hide_unseen(form, given);
-  return make_nodes(attention_tiles_gradients_op(form), given, results, Line::current());
+  return make_nodes(attention_tiles_gradients_op(form, blocks), given, results, Line::current());
 }
 
 }  // namespace tegula::ops

@@ -180,14 +180,14 @@ TEST(AttentionTiles, AreTheSameInLargerBlocksAsGeneratedForGpus) {
 }
 
 /// The gradients, beside those of the plain ops. `of_scores`: theirs, too.
-void expect_gradients_like_the_plain_ops(const ops::AttentionForm& form, const Inputs& in, const std::string& what,
-                                         bool of_scores = false) {
+void expect_gradients_like_the_plain_ops(const ops::AttentionForm& form, const Inputs& in, const std::string& what, bool of_scores = false,
+                                         const ops::AttentionBlocks& blocks = {}) {
   const DType dtype = in.q.dtype();
   const std::vector<Tensor> given = with({in.q, in.k, in.v}, extras_of(form, in)), results = ops::plain_attention(form, widened(given));
   const Tensor o = cast(results[0], dtype);
   std::vector<Tensor> rest{o, results[1], drawn(o.shape(), dtype)};
   if (form.sum_gradient) rest.push_back(drawn(results[1].shape(), f32));
-  std::vector<Tensor> found = ops::attention_tiles_gradients(form, with(given, rest));
+  std::vector<Tensor> found = ops::attention_tiles_gradients(form, with(given, rest), blocks);
   if (!of_scores) found.pop_back();  // nobody may want those of the scores
   const std::vector<Tensor> wanted = ops::plain_attention_gradients(form, widened(with(given, rest)));
   for (std::size_t k = 0; k < found.size(); ++k) {
@@ -225,6 +225,22 @@ TEST(AttentionTiles, HaveTheSameGradientsAsGeneratedForGpus) {
     for (const ops::AttentionForm& form : kMoreForms)
       expect_gradients_like_the_plain_ops(form, inputs_of(kProblems[1], bf16, true), "more, " + std::to_string(architecture), form.bias);
   }
+}
+
+/// Blocks of two groups of four warps, which take turns at three and at four products.
+TEST(AttentionTiles, HaveTheSameGradientsInLargerBlocksAsGeneratedForGpus) {
+  manual_seed(6);
+  std::set<std::string> in_turn;
+  const test::OnDevice here(device_of(90, [&](const tile::Program& program) {
+    const tile::Program one = program;
+    if (gpu::decisions_of(one, facts_of(one), 90).find("the others multiply in turn") != std::string::npos) in_turn.insert(one.name);
+  }));
+  for (const Problem& p : {kProblems[0], kProblems[1], kProblems[2], kProblems[5]})
+    for (const ops::AttentionForm& form : kForms)
+      expect_gradients_like_the_plain_ops(form, inputs_of(p, bf16, p.batch == 1), text(p) + "128", false, {128, 128});
+  for (const ops::AttentionForm& form : kMoreForms)
+    expect_gradients_like_the_plain_ops(form, inputs_of(kProblems[1], bf16, true), "more, 128", form.bias, {128, 128});
+  EXPECT_EQ(in_turn, (std::set<std::string>{"attention_tiles_of_keys", "attention_tiles_of_queries"}));
 }
 
 /// A program for rows that lie as a dense (B, H, T, D).
@@ -304,8 +320,10 @@ TEST(AttentionTiles, SpillNothingOfGradients) {
     const test::OnDevice here(device_of(90, [&](const tile::Program& program) { programs.push_back(program); }));
     const Inputs in = inputs_of({1, 2, 2, 64, 128, 64, 64}, bf16, true);
     const Tensor o = drawn({1, 64, 2, 64}, bf16), sums = drawn({1, 2, 64}, f32);
-    for (const Tensor& one : ops::attention_tiles_gradients({.causal = true, .scale = 0.1}, std::vector{in.q, in.k, in.v, o, sums, o}))
-      if (one.shape() != Shape{1, 2, 64, 128}) eval(one);
+    for (const std::int64_t rows : {64, 128})
+      for (const Tensor& one :
+           ops::attention_tiles_gradients({.causal = true, .scale = 0.1}, std::vector{in.q, in.k, in.v, o, sums, o}, {rows, rows}))
+        if (one.shape() != Shape{1, 2, 64, 128}) eval(one);
   }
   int seen = 0;
   for (const tile::Program& program : programs) {
@@ -317,7 +335,7 @@ TEST(AttentionTiles, SpillNothingOfGradients) {
     EXPECT_EQ(testing::internal::GetCapturedStderr().find("Potential Performance Loss"), std::string::npos) << program.name;
     EXPECT_EQ(used.spill_stores, 0u) << program.name;
   }
-  EXPECT_GE(seen, 2);
+  EXPECT_GE(seen, 4);
 }
 
 TEST(AttentionTiles, StandForAttentionThatADeviceHasNoCallFor) {
@@ -381,7 +399,7 @@ TEST(AttentionTiles, AreOf128QueriesWhereThatIsFasterOnACard) {
     EXPECT_EQ(blocks(90, full, length, 128), (AttentionBlocks{128, 128}));
     EXPECT_EQ(blocks(90, causal, length, 128), (AttentionBlocks{128, 128}));
     EXPECT_EQ(blocks(90, causal, length, 64), (AttentionBlocks{128, 128}));
-    EXPECT_EQ(blocks(90, full, length, 64), (AttentionBlocks{64, 64}));
+    EXPECT_EQ(blocks(90, full, length, 64), (AttentionBlocks{128, 128}));
     for (const ops::AttentionForm& form : kMoreForms) EXPECT_EQ(blocks(90, form, length, 128), (AttentionBlocks{128, 64}));
     EXPECT_EQ(blocks(90, {.causal = true, .window = 512}, length, 128), (AttentionBlocks{128, 64}));
     EXPECT_EQ(blocks(90, causal, length, 256), (AttentionBlocks{64, 64}));
