@@ -1,6 +1,7 @@
 // Attention in the tile language (ops/products/attention_tiles.h) beside cuDNN's, on a GPU: first whether it is right, then rates. Rates are medians of
 // replays, ours and the library's in turn. Usage: bench_tile_attention [check|rates] [quick], where check is values alone and rates is speeds alone; or
-// bench_tile_attention gradients: forward and backward together by what TEGULA_TUNE says (tiles, or 1 for the library's).
+// bench_tile_attention gradients: forward and backward together by what TEGULA_TUNE says (tiles, or 1 for the library's); or backward: the gradients alone, by the
+// rows of blocks, beside what they add to the library's forward pass; or forms: windows, masks, biases and lengths, by the rows of blocks.
 
 #include <tegula/tegula.h>
 
@@ -8,6 +9,7 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <iterator>
 #include <string>
 #include <vector>
@@ -116,6 +118,78 @@ void measure_gradients(const Problem& p) {
   std::fflush(stdout);
 }
 
+double seconds_of(const std::function<std::vector<Tensor>(const std::vector<Tensor>&)>& f, const std::vector<Tensor>& x) {
+  return do_bench_cudagraph(f, x, {.warmup = 20, .rep = 100, .clear_cache = false}).median() * 1e-3;
+}
+double operations_of(const Problem& p, double products) {
+  const auto n = [](std::int64_t i) { return static_cast<double>(i); };
+  return (p.causal ? 0.5 : 1) * 2 * products * n(p.batch) * n(p.heads) * n(p.length) * n(p.length) * n(p.width);
+}
+
+void measure_backward(const Problem& p) {
+  const ops::AttentionForm form{.causal = p.causal, .scale = 1 / std::sqrt(static_cast<double>(p.width))};
+  std::vector<Tensor> x = inputs_of(p, bf16);
+  const Tensor g = normal({p.batch, p.length, p.heads, p.width}, 0, 1, {.dtype = bf16});
+  const auto forward = [&](const std::vector<Tensor>& y) { return std::vector<Tensor>{as_stored(library(p, y))}; };
+  const auto both = [&](const std::vector<Tensor>& y) { return grad(sum(cast(as_stored(library(p, y)) * y[3], f32)), {y[0], y[1], y[2]}); };
+  std::vector<Tensor> given = x;
+  given.push_back(g);
+  const double peer = operations_of(p, 5) / (seconds_of(both, given) - seconds_of(forward, x)) / 1e12;
+  std::vector<Tensor> made = ops::attention_tiles_nodes(form, x);
+  x.push_back(made[0]), x.push_back(made[1]), x.push_back(g);
+  std::vector<double> wanted;
+  std::printf("backward: B %lld H %lld T %5lld D %3lld %s  library %.0f TFLOP/s, keys and queries of blocks",
+              static_cast<long long>(p.batch), static_cast<long long>(p.heads), static_cast<long long>(p.length),
+              static_cast<long long>(p.width), p.causal ? "causal" : "full  ", peer);
+  for (const ops::AttentionBlocks& blocks : {ops::AttentionBlocks{64, 64}, {128, 64}, {64, 128}, {128, 128}}) {
+    const auto gradients = [&](const std::vector<Tensor>& y) {
+      std::vector<Tensor> all = ops::attention_tiles_gradients(form, y, blocks);
+      all.pop_back();
+      return all;
+    };
+    bool right = true;
+    const std::vector<Tensor> found = gradients(x);
+    for (std::size_t k = 0; k < found.size(); ++k) {
+      const double size = mean(abs(cast(found[k], f32))).item();
+      if (wanted.size() <= k) wanted.push_back(size);
+      right = right && std::abs(size - wanted[k]) <= 1e-3 * wanted[k];
+    }
+    std::printf(", %lldx%lld %.0f%s", static_cast<long long>(blocks.keys), static_cast<long long>(blocks.queries),
+                operations_of(p, 5) / seconds_of(gradients, x) / 1e12, right ? "" : " WRONG");
+    std::fflush(stdout);
+  }
+  std::printf("\n");
+}
+
+void measure_forms(const Problem& p) {
+  const double scale = 1 / std::sqrt(static_cast<double>(p.width));
+  struct Named {
+    const char* name;
+    ops::AttentionForm form;
+  };
+  for (const auto& [name, form] :
+       {Named{"window", {.causal = true, .window = 1024, .scale = scale}}, Named{"mask", {.scale = scale, .mask = true}},
+        Named{"bias", {.causal = true, .scale = scale, .bias = true}}, Named{"mask and bias", {.scale = scale, .mask = true, .bias = true}},
+        Named{"lengths", {.scale = scale, .lengths = true}}}) {
+    std::vector<Tensor> x = inputs_of(p, bf16);
+    const Shape scores{p.batch, p.heads, p.length, p.length};
+    if (form.mask) x.push_back(expand(normal({1, 1, p.length, p.length}) > -1.0, scores));
+    if (form.bias) x.push_back(expand(normal({1, p.heads, p.length, p.length}, 0, 1, {.dtype = bf16}), scores));
+    if (form.lengths) x.push_back(iota({p.batch}, 0) * -100 + p.length);
+    std::printf("%s: B %lld H %lld T %5lld D %3lld, milliseconds by keys x queries", name, static_cast<long long>(p.batch),
+                static_cast<long long>(p.heads), static_cast<long long>(p.length), static_cast<long long>(p.width));
+    for (const Blocks& blocks : {Blocks{64, 64}, {128, 64}, {64, 128}, {128, 128}})
+      std::printf(" %lldx%lld %.3f", static_cast<long long>(blocks.keys), static_cast<long long>(blocks.queries),
+                  1e3 * seconds_of(
+                            [&, f = form](const std::vector<Tensor>& y) {
+                              return std::vector<Tensor>{ops::attention_tiles_nodes(f, y, blocks.keys, blocks.queries)[0]};
+                            },
+                            x));
+    std::printf("\n");
+    std::fflush(stdout);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -123,6 +197,14 @@ int main(int argc, char** argv) {
   bench::choose_device();
   if (asked("gradients")) {
     for (const Problem& p : {Problem{2, 3, 1000, 64, true}, {8, 16, 4096, 128, true}, {8, 32, 4096, 64, true}}) measure_gradients(p);
+    return 0;
+  }
+  if (asked("backward")) {
+    for (const Problem& p : {Problem{8, 16, 4096, 128, true}, {8, 32, 4096, 64, true}}) measure_backward(p);
+    return 0;
+  }
+  if (asked("forms")) {
+    for (const Problem& p : {Problem{4, 16, 4096, 128, true}, {4, 16, 4096, 64, true}}) measure_forms(p);
     return 0;
   }
   bool right = true;
