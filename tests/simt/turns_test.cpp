@@ -209,6 +209,26 @@ std::vector<Fault> faults() {
        [](Statement& one) { return one.as<Arrive>() != nullptr && (one = Statement(Leave{}, binary("group", "==", 1)), true); }, 1},
   };
 }
+/// Of products that are awaited where their sums are named, and of which each is begun in its own iteration.
+std::vector<Fault> faults_of_waits() {
+  using namespace simt;
+  const auto goes_on = changed<AwaitProducts>([](AwaitProducts& wait) { ++wait.unfinished; });
+  return {
+      {"products by keys may go on", goes_on, 0},
+      {"products by values may go on", goes_on, 1},
+      {"products by keys are not awaited", without<AwaitProducts>(), 0},
+      {"products by values are not awaited", without<AwaitProducts>(), 1},
+      {"products by keys are not closed", without<CloseProducts>(), 0},
+      {"nobody says that values are free", without<Arrive>(), 1},
+      {"a turn is not given on",
+       [](Statement& one) {
+         const auto* const barrier = one.as<NumberedBarrier>();
+         return barrier != nullptr && !barrier->waits && (one = Note{"taken out"}, true);
+       },
+       1},
+  };
+}
+TEST(TurnFaults, OfWaitsAreFoundByTheVerifierOrTheMachine) { expect_found(faults_of_waits(), sample_of({1, 200, 64, 256, 128})); }
 TEST(TurnFaults, AreFoundByTheVerifierOrTheMachine) { expect_found(faults(), sample_of({3, 200, 64, 128, 64})); }
 
 }  // namespace

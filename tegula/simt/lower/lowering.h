@@ -206,7 +206,8 @@ class Lowering : private Values {
   // ---- products.cpp
   const std::pair<const Id, Product>* behind(Id ahead) const;
   void product_behind(Id id, const Product& product);
-  Name packed_left(Id id, const Product& product) const { return product.behind ? Name("a", id) : Name("a"); }
+  /// In turn products go on behind their scope.
+  Name packed_left(Id id) const { return decided_.products.turns ? Name("a", id) : Name("a"); }
   std::int64_t steps_of(Id id, const Product& product) const;
   void declare_packed(Id id, const Product& product);
   Expression left_part(const Product& product, std::int64_t part) const;

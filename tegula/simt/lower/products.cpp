@@ -268,6 +268,7 @@ void Lowering::tensor_product(Id id, const Product& product) {
   }
   await_tiles();
   write_operands(product);
+  if (product.left.in_registers && decided_.products.turns) declare_packed(id, product);
   for (const Operand* const one : {&product.left, &product.right})
     if (comes_apart(*one)) add(simt::AwaitTile{one->value});
   within({}, [&] { grid_.groups ? group_steps(id, product) : product_steps(id, product); });
@@ -369,7 +370,7 @@ std::int64_t Lowering::steps_of(Id id, const Product& product) const {
 }
 /// The fragments of a left operand that threads hold, of all steps: they stay as they are until the products are over.
 void Lowering::declare_packed(Id id, const Product& product) {
-  declare(packed_left(id, product), simt::packed(product.dtype, 2), {steps_of(id, product), grid_.row_steps / 2, 4});
+  declare(packed_left(id), simt::packed(product.dtype, 2), {steps_of(id, product), grid_.row_steps / 2, 4});
 }
 /// Two parts of eight columns are a step.
 Expression Lowering::left_part(const Product& product, std::int64_t part) const {
@@ -377,7 +378,7 @@ Expression Lowering::left_part(const Product& product, std::int64_t part) const 
 }
 void Lowering::pack_left(Id id, const Product& product, const std::function<Expression(std::int64_t)>& source) {
   const std::int64_t steps = steps_of(id, product), blocks = grid_.row_steps / 2;
-  const Name to = packed_left(id, product);
+  const Name to = packed_left(id);
   const auto pack = [&] {
     for (std::int64_t part = 0; part < 4; ++part)
       add(simt::PackFragment{.source = source(part), .target = simt::element(to, "step", "m", part)});
@@ -421,7 +422,7 @@ void Lowering::group_steps(Id id, const Product& product) {
           .columns = static_cast<int>(sums[1]),
           .upper = simt::element(to, Expression("m") * 2),
           .lower = simt::element(to, Expression("m") * 2 + 1),
-          .registers = packs ? When(simt::element(packed_left(id, product), "step", "m")) : When(),
+          .registers = packs ? When(simt::element(packed_left(id), "step", "m")) : When(),
           .left = packs ? simt::MultiplyTile::Side() : side(product.left, "left", simt::group(Expression("m") * groups + group)),
           .right = side(product.right, "right", 0),
           .fresh = fresh,
@@ -448,7 +449,7 @@ void Lowering::group_steps(Id id, const Product& product) {
     return;
   }
   if (packs && !product.behind) {
-    declare_packed(id, product);
+    if (!decided_.products.turns) declare_packed(id, product);
     pack_left(id, product, [&](std::int64_t part) { return left_part(product, part); });
   }
   if (begins_anew(id)) {
@@ -457,7 +458,7 @@ void Lowering::group_steps(Id id, const Product& product) {
     if (steps > 1) multiply(variable(id), 1, steps, false);
   } else {
     if (!product.late) add(simt::Keep{variable(id)});
-    if (product.behind) add(simt::Keep{packed_left(id, product)});
+    if (product.behind) add(simt::Keep{packed_left(id)});
     add(simt::BeginProducts{});
     multiply(variable(id), 0, steps, false);
   }

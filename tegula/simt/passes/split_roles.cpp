@@ -95,7 +95,7 @@ class Splitter : AheadLoop {
   /// Adds the loop, whose iterations are alike.
   void compute_alike(Block& out) {
     if (late()) out.push_back(Declare{.what = {"behind", kInt, {}}, .value = -1});
-    if (tiles_.turns) take_turns(loop_.body);
+    if (tiles_.turns) await_where_needed(loop_.body), take_turns(loop_.body);
     Block ahead, behind;
     if (tiles_.apart) {
       await_apart(loop_.body);
@@ -227,6 +227,47 @@ class Splitter : AheadLoop {
     out.push_back(Declare{.what = {"group", kInt, {}}, .value = thread_index() / kGroup, .constant = true});
     out.push_back(give_turn(binary("group", "==", groups() - 1)));  // the first one begins
     if (!tiles_.behind) out.push_back(await_turn());
+  }
+  /// Moves the wait for each product, with what stands behind it, to where its sums are named next, or to the end of the iteration: others begin meanwhile.
+  static void await_where_needed(Block& block) {
+    struct Wait {
+      int product = 0;
+      std::set<std::string> sums;
+      Block behind;
+    };
+    Block out;
+    std::vector<Wait> waits;
+    int closed = 0;
+    const auto end = [&](std::size_t count) {  // of those that have begun first
+      if (count == 0) return;
+      out.push_back(AwaitProducts{closed - 1 - waits[count - 1].product});
+      for (std::size_t i = 0; i < count; ++i) std::ranges::move(waits[i].behind, std::back_inserter(out));
+      waits.erase(waits.begin(), waits.begin() + static_cast<std::ptrdiff_t>(count));
+    };
+    bool follows = false;  // a product, or what is free behind it
+    for (Statement& statement : block) {
+      if (follows && statement.as<FreeTile>()) {
+        waits.back().behind.push_back(std::move(statement));
+        continue;
+      }
+      std::size_t needed = 0;
+      for (std::size_t i = 0; i < waits.size(); ++i)
+        if (names(statement, waits[i].sums)) needed = i + 1;
+      end(needed);
+      Block* const scope = is_product(statement) ? &statement.as<Scope>()->body : nullptr;
+      follows = scope && scope->size() >= kOfWait && scope->back().as<Keep>() && (*scope)[scope->size() - kOfWait].as<AwaitProducts>();
+      if (follows) {
+        Statement keep = std::move(scope->back());
+        scope->erase(scope->end() - kOfWait, scope->end());
+        waits.push_back({closed++, {keep.as<Keep>()->value.name.str()}, {}});
+        waits.back().behind.push_back(std::move(keep));
+      } else if (scope) {
+        end(waits.size());  // it awaits its own products
+      }
+      out.push_back(std::move(statement));
+    }
+    end(waits.size());
+    block = std::move(out);
   }
   /// A group gives the turn to the next one where most is computed between two products, and has it again before the second one of them.
   void take_turns(Block& block) const {
