@@ -146,12 +146,12 @@ class Chooser {
 };
 
 /// Builds the graph again with the chosen dtypes and the casts they need, each made once.
-class Caster {
+class Caster : Rewriter {
  public:
-  Caster(const Graph& from, const runtime::Device& device) : from_(from), rewriter_(from), chooser_(from, device) {}
+  Caster(const Graph& from, const runtime::Device& device) : Rewriter(from), chooser_(from, device) {}
 
   Graph run() {
-    rewriter_.each([this](int i, Item& item) {
+    each([this](int i, Item& item) {
       item.dtype = chooser_.chosen()[static_cast<std::size_t>(i)];
       if (!item.results.empty()) item.results[0].dtype = item.dtype;
       if (item.op == cast_op() && out()[item.inputs[0]].dtype == item.dtype) item.op = reshape_op(item.shape);  // nothing is left to do
@@ -160,18 +160,16 @@ class Caster {
       if (item.role() == Role::Kernel) finish_overwritten(item);
       if (item.role() == Role::Elementwise && is_half(item.dtype)) {
         for (std::size_t k = 0; k < item.inputs.size(); ++k) {
-          if (chooser_.is_bias(from_[i], k)) item.inputs[k] = as(item.inputs[k], item.dtype);
+          if (chooser_.is_bias(from()[i], k)) item.inputs[k] = as(item.inputs[k], item.dtype);
         }
       }
     });
     // Results have the dtype of the user's graph.
-    const auto result = [this](int i) { return as(rewriter_.now(i), from_[i].dtype); };
-    return rewriter_.finish(result, result);
+    const auto result = [this](int i) { return as(now(i), from()[i].dtype); };
+    return finish(result, result);
   }
 
  private:
-  const Graph& out() const { return rewriter_.out(); }
-
   void finish_call(int i, Item& item) {
     const LoopOp* const loop = LoopOp::of(*item.op);
     for (std::size_t k = 0; k < item.inputs.size(); ++k) {
@@ -219,7 +217,7 @@ class Caster {
         break;
       }
       if (!is_view(item) || numel(item.shape) < numel(out()[item.inputs[0]].shape)) {
-        to = casts_[{i, dtype}] = rewriter_.insert(cast_op(), {i}, item, {.dtype = dtype});
+        to = casts_[{i, dtype}] = insert(cast_op(), {i}, item, {.dtype = dtype});
         break;
       }
       views.push_back(i);
@@ -229,13 +227,11 @@ class Caster {
       Item item = out()[*view];
       item.inputs[0] = to;
       item.dtype = dtype;
-      to = casts_[{*view, dtype}] = rewriter_.add(std::move(item));
+      to = casts_[{*view, dtype}] = add(std::move(item));
     }
     return to;
   }
 
-  const Graph& from_;
-  Rewriter rewriter_;
   Chooser chooser_;
   std::map<std::pair<int, DType>, int> casts_;  // (item, dtype) -> the item in it
 };

@@ -78,26 +78,23 @@ void gather_anew(Graph& graph) {
     if (found == again.end()) return rewriter.now(i);
     const auto known = found->second.find(i);
     if (known != found->second.end()) return known->second;
-    Item view = graph[i];
-    view.inputs[0] = self(self, view.inputs[0], gather);
-    for (std::size_t k = 1; k < view.inputs.size(); ++k) view.inputs[k] = rewriter.now(view.inputs[k]);
-    view.node = -1;
-    return found->second[i] = rewriter.add(std::move(view));
+    std::vector<int> inputs = graph[i].inputs;
+    inputs[0] = self(self, inputs[0], gather);
+    for (std::size_t k = 1; k < inputs.size(); ++k) inputs[k] = rewriter.now(inputs[k]);
+    return found->second[i] = rewriter.again(graph[i], std::move(inputs));
   };
   // It begins when what item i reads, beside what is gathered, is there.
   const auto make_anew = [&](int gather, int i) {
-    Item anew = graph[gather];
-    int part = rewriter.now(anew.inputs[0]);
+    const int whole = graph[gather].inputs[0];
+    int part = rewriter.now(whole);
     std::vector<int> waits{part};
     for (const int input : graph[i].inputs) {
       const Role role = graph[input].role();
       if (below[index(input)] < 0 && role != Role::Leaf && role != Role::Scalar && graph[input].results.empty())
         waits.push_back(rewriter.now(input));
     }
-    if (waits.size() > 1) part = rewriter.insert(barrier_op(), std::move(waits), graph[anew.inputs[0]]);
-    anew.inputs = {part};
-    anew.node = -1;
-    again[gather] = {{gather, rewriter.add(std::move(anew))}};
+    if (waits.size() > 1) part = rewriter.insert(barrier_op(), std::move(waits), graph[whole]);
+    again[gather] = {{gather, rewriter.again(graph[gather], {part})}};
   };
   rewriter.each([&](int i, Item& item) {
     if (const auto found = ahead_of.find(i); found != ahead_of.end())

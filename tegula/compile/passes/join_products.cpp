@@ -191,21 +191,18 @@ class Decisions {
   std::map<std::vector<int>, std::vector<int>> joins_;  // along the first axis: pieces in order of number -> as they lie
 };
 
-class ProductJoiner {
+class ProductJoiner : Rewriter {
  public:
-  ProductJoiner(const Graph& from, const Decisions& decisions) : rewriter_(from), decisions_(decisions) {}
+  ProductJoiner(const Graph& from, const Decisions& decisions) : Rewriter(from), decisions_(decisions) {}
 
   Graph run() {
-    rewriter_.each([this](int i, Item& item) {
+    each([this](int i, Item& item) {
       if (const std::vector<Terms> all = decisions_.of(i); !all.empty()) add_up(i, item, all);
     });
-    return rewriter_.finish();
+    return finish();
   }
 
  private:
-  const Graph& from() const { return rewriter_.from(); }
-  const Graph& out() const { return rewriter_.out(); }
-
   /// The sum with one term for each of `all`, where the first of its terms stood.
   void add_up(int sum, Item& item, const std::vector<Terms>& all) {
     std::map<int, const Terms*> place;  // term -> what it becomes one with
@@ -216,7 +213,7 @@ class ProductJoiner {
     std::vector<int> left;
     for (const int term : decisions_.terms_of(sum)) {
       const auto found = place.find(term);
-      if (found == place.end()) left.push_back(rewriter_.now(term));
+      if (found == place.end()) left.push_back(now(term));
       else if (made.insert(found->second).second) left.push_back(one_of(*found->second));
     }
     const int node = item.node;
@@ -226,12 +223,7 @@ class ProductJoiner {
       item.inputs = left;
     } else {
       int so_far = left[0];
-      for (std::size_t i = 1; i + 1 < left.size(); ++i) {
-        Item next = item;
-        next.node = -1;
-        next.inputs = {so_far, left[i]};
-        so_far = rewriter_.add(std::move(next));
-      }
+      for (std::size_t i = 1; i + 1 < left.size(); ++i) so_far = again(item, {so_far, left[i]});
       item.inputs = {so_far, left.back()};
     }
     item.node = node;
@@ -243,19 +235,19 @@ class ProductJoiner {
     const Item& like = from()[first.item];
     int result = -1;
     if (first.operands.size() == 1) {
-      result = rewriter_.insert(like.op, {join_of(terms, 0, 0)}, like);
+      result = insert(like.op, {join_of(terms, 0, 0)}, like);
     } else {
       int a = join_of(terms, 0, first.turned ? 0 : 1);
-      if (first.turned) a = rewriter_.insert(permute_op({1, 0}), {a}, like, {.shape = Shape{out()[a].shape[1], out()[a].shape[0]}});
+      if (first.turned) a = insert(permute_op({1, 0}), {a}, like, {.shape = Shape{out()[a].shape[1], out()[a].shape[0]}});
       const int b = join_of(terms, 1, 0);
-      result = rewriter_.insert(like.op, {a, b}, like);
+      result = insert(like.op, {a, b}, like);
     }
-    return rewriter_.insert(from(), seen_through_views(from(), first.term).views, result);
+    return insert(from(), seen_through_views(from(), first.term).views, result);
   }
 
   int join_of(const Terms& terms, std::size_t operand, int axis) {
     std::vector<int> pieces;
-    for (const Term& term : terms) pieces.push_back(rewriter_.now(term.operands[operand]));
+    for (const Term& term : terms) pieces.push_back(now(term.operands[operand]));
     const auto [known, is_new] = joins_.try_emplace({axis, pieces}, -1);
     if (!is_new) return known->second;
     Item join = inserted(join_op(axis), pieces, out()[pieces[0]]);
@@ -265,7 +257,7 @@ class ProductJoiner {
       join.op = reshape_op(join.shape);
       join.inputs = {whole};
     }
-    return known->second = rewriter_.add(std::move(join));
+    return known->second = add(std::move(join));
   }
 
   /// The tensor of which the pieces are consecutive slices; -1 if there is none.
@@ -282,7 +274,6 @@ class ProductJoiner {
     return whole;
   }
 
-  Rewriter rewriter_;
   const Decisions& decisions_;
   std::map<std::pair<int, std::vector<int>>, int> joins_;  // (axis, pieces), of the new graph
 };

@@ -50,22 +50,22 @@ std::vector<bool> in_place(const Graph& graph, const Users& users) {
   return out;
 }
 
-class Materializer {
+class Materializer : Rewriter {
  public:
   Materializer(const Graph& from, const runtime::Device& device, std::int64_t runs)
-      : rewriter_(from),
+      : Rewriter(from),
         users_(from),
         in_place_(in_place(from, users_)),
         joined_as_(joined_as(from, users_)),
         anyhow_(read_anyhow(from)),
         device_(device),
         transposed_per_second_(device.costs().transposed_per_second) {
-    rewriter_.make_places();
+    make_places();
     if (transposed_per_second_ > 0) count_products(runs);
   }
 
   Graph run() {
-    rewriter_.each([this](int i, Item& item) {
+    each([this](int i, Item& item) {
       if (item.shows_input()) fix_view(i, item);
       if (item.role() == Role::Kernel) fix_kernel(i, item);
       if (item.role() == Role::Library) {
@@ -77,14 +77,11 @@ class Materializer {
       taken_.insert(item);
       return item;
     };
-    return rewriter_.finish([&](int i) { return take(output(rewriter_.now(i))); },
-                            [&](int i) { return take(own_value(rewriter_.now(i))); });
+    return finish([&](int i) { return take(output(now(i))); }, [&](int i) { return take(own_value(now(i))); });
   }
 
  private:
-  const Graph& out() const { return rewriter_.out(); }
-
-  int copy(int input, const Dims& order = {}) { return rewriter_.insert(copy_op(), {input}, out()[input], {.order = order}); }
+  int copy(int input, const Dims& order = {}) { return insert(copy_op(), {input}, out()[input], {.order = order}); }
 
   Layout layout(int item) const { return access_of(out(), item).layout; }
 
@@ -139,7 +136,7 @@ class Materializer {
       copied.dtype = item.dtype = joined;  // a join's piece may be stored within it at once
       if (anyhow_[static_cast<std::size_t>(i)]) copied.order = order_in_memory(layout(item.inputs[0]));
       if (!shown(*item.op, layout_of(copied))) copied.order = {};
-      item.inputs[0] = rewriter_.add(std::move(copied));
+      item.inputs[0] = add(std::move(copied));
     }
   }
 
@@ -147,11 +144,10 @@ class Materializer {
 
   /// Per input of a kernel: nothing if no result overwrites it, else whether the result may take over its storage.
   std::vector<std::optional<bool>> taken_over(int i) const {
-    const Graph& from = rewriter_.from();
-    std::vector<std::optional<bool>> out(from[i].inputs.size());
-    const std::vector<int> values = values_of(from, users_, i);
+    std::vector<std::optional<bool>> out(from()[i].inputs.size());
+    const std::vector<int> values = values_of(from(), users_, i);
     for (std::size_t k = 0; k < values.size(); ++k) {
-      const int input = input_overwritten(*from[i].op, static_cast<int>(k));
+      const int input = input_overwritten(*from()[i].op, static_cast<int>(k));
       if (input >= 0) out[static_cast<std::size_t>(input)] = values[k] >= 0 && in_place_[static_cast<std::size_t>(values[k])];
     }
     return out;
@@ -196,15 +192,14 @@ class Materializer {
       if (is_memory(input) && fits) continue;
       Own own{.order = is_beside && !is_reshaped ? item.order : Dims()};
       if (out()[input].role() == Role::Scalar) own.dtype = item.as<LibraryOp>().input_dtype(static_cast<int>(k), item.dtype);
-      input = rewriter_.insert(copy_op(), {input}, out()[input], own);
+      input = insert(copy_op(), {input}, out()[input], own);
     }
   }
 
   // How many products read each item as their second operand, which no batch repeats.
   void count_products(std::int64_t runs) {
-    const Graph& from = rewriter_.from();
-    const std::vector<bool> steady = runs > 1 ? steady_items(from) : std::vector<bool>(from.items.size());
-    for (const Item& item : from.items) {
+    const std::vector<bool> steady = runs > 1 ? steady_items(from()) : std::vector<bool>(from().items.size());
+    for (const Item& item : from().items) {
       if (!item.multiplies()) continue;
       const int operand = item.inputs[1];
       products_[operand] += steady[static_cast<std::size_t>(operand)] ? runs : 1;
@@ -212,7 +207,7 @@ class Materializer {
   }
   void lay_out_operand(int i, Item& item) {
     if (transposed_per_second_ == 0 || !item.multiplies() || is_half(item.dtype)) return;
-    const int operand = rewriter_.from()[i].inputs[1];
+    const int operand = from()[i].inputs[1];
     if (const auto known = rows_.find(operand); known != rows_.end()) {
       item.inputs[1] = known->second;
       return;
@@ -254,7 +249,6 @@ class Materializer {
     return taken_.contains(access.base) ? copy(item) : access.base;
   }
 
-  Rewriter rewriter_;
   Users users_;
   std::vector<bool> in_place_;
   std::vector<DType> joined_as_;

@@ -73,6 +73,11 @@ class Rewriter {
     item.order = own.order;
     return add(std::move(item));
   }
+  /// The number of a further item: the same as this one, over other inputs.
+  int again(Item item, std::vector<int> inputs) {
+    item.inputs = std::move(inputs), item.node = -1;
+    return add(std::move(item));
+  }
   /// Copies of views of `graph`, the outermost first, over another item of the new graph; the outermost one's number.
   int insert(const Graph& graph, const std::vector<int>& views, int over) {
     for (std::size_t k = views.size(); k-- > 0;) {

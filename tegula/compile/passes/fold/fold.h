@@ -25,7 +25,9 @@ void fold_epilogues(Graph& graph, const runtime::Device& device, bool answers = 
 /// show; nothing for a tensor of shape (C, 1, 1).
 std::optional<int> channel_vector(const Graph& graph, int item, int axis, const Shape& result);
 
-/// A view: a vector as long as `axis` of the shape, along it, the same along all others.
+/// A view of this shape: each axis runs over that axis of the input which `axes` names, or shows its first element throughout (-1).
+Ref<const Op> repeat_op(const Shape& shape, const Dims& axes);
+/// Such a view: a vector as long as `axis` of the shape, along it, the same along all others.
 Ref<const Op> along_axis(const Shape& shape, int axis);
 
 /// Arithmetic on an element's own index (`position + arange(n)`) is done by the kernel that reads it as an index.

@@ -1,7 +1,5 @@
 // Lines that an index names are read by the groups that compute with them.
 
-#include <memory>
-
 #include "tegula/compile/passes/fold/fold.h"
 #include "tegula/compile/passes/rewriter.h"
 #include "tegula/compile/users.h"
@@ -9,23 +7,6 @@
 
 namespace tegula::compile {
 namespace {
-
-/// The first line along an axis, `count` times.
-class FirstLine final : public ViewOp {
- public:
-  FirstLine(int axis, std::int64_t count) : axis_(axis), count_(count) {}
-  std::string_view name() const override { return "first_line"; }
-  void attributes(Attributes& a) override { a("axis", axis_), a("count", count_); }
-  std::optional<Layout> apply(const Layout& input) const override {
-    Layout out = input;
-    out.shape[axis_] = count_, out.strides[axis_] = 0;
-    return out;
-  }
-
- private:
-  int axis_;
-  std::int64_t count_;
-};
 
 /// The axis along which item i takes lines that a group would read as well; -1: none.
 int axis_of_lines(const Graph& graph, const Users& users, int i) {
@@ -53,10 +34,11 @@ void fold_lines(Graph& graph) {
     const Item &source = to.out()[item.inputs[0]], &index = to.out()[item.inputs[1]];
     const std::int64_t length = source.shape[axis];
     Shape repeated = source.shape;
+    Dims axes;  // of the first line, again and again
+    for (int i = 0; i < repeated.rank(); ++i) axes.push_back(i == axis ? -1 : i);
     repeated[axis] = item.shape[axis];
     const DType of_source = source.dtype, of_index = index.dtype;
-    const int first =
-        to.insert(Ref<const Op>(new FirstLine(axis, item.shape[axis])), {item.inputs[0]}, item, {.shape = repeated, .dtype = of_source});
+    const int first = to.insert(repeat_op(repeated, axes), {item.inputs[0]}, item, {.shape = repeated, .dtype = of_source});
     const int named = to.insert(along_axis(item.shape, axis), {item.inputs[1]}, item, {.dtype = of_index});
     item.op = Ref<const Op>(new LineOp(axis, length));
     item.inputs = {first, named};

@@ -25,30 +25,26 @@ struct Piece {
 bool is_sum(const Item& item) { return item.role() == Role::Elementwise && item.inputs.size() > 1 && item.op->name() == "add_n"; }
 const Embeds* embeds(const Item& item) { return item.role() == Role::Kernel ? item.as<KernelOp>().embedding() : nullptr; }
 
-class Joiner {
+class Joiner : Rewriter {
  public:
-  explicit Joiner(const Graph& from) : rewriter_(from) {}
+  using Rewriter::Rewriter;
 
   Graph run() {
-    rewriter_.each([this](int, Item& item) {
+    each([this](int, Item& item) {
       if (!is_sum(item)) return;
       join(item);
       cut(item);
     });
-    return rewriter_.finish();
+    return finish();
   }
 
  private:
-  const Graph& out() const { return rewriter_.out(); }
-
   void cut(Item& sum) {
     if (sum.inputs.size() <= kMostTerms || sum.role() != Role::Elementwise) return;
     const std::vector<int> terms = std::move(sum.inputs);
     sum.inputs.assign(terms.begin(), terms.begin() + kMostTerms);
     for (std::size_t i = kMostTerms; i < terms.size(); i += kMostTerms - 1) {
-      Item first = sum;
-      first.node = -1;
-      sum.inputs = {rewriter_.add(std::move(first))};
+      sum.inputs = {again(sum, sum.inputs)};
       sum.inputs.insert(sum.inputs.end(), terms.begin() + static_cast<std::ptrdiff_t>(i),
                         terms.begin() + static_cast<std::ptrdiff_t>(std::min(i + kMostTerms - 1, terms.size())));
     }
@@ -95,7 +91,7 @@ class Joiner {
           item = std::move(all);
           return;
         }
-        terms.push_back(rewriter_.add(std::move(all)));
+        terms.push_back(add(std::move(all)));
       }
     }
     if (!joined) return;
@@ -120,11 +116,8 @@ class Joiner {
       if (same.size() > 1) {
         Item sum = inserted(item.op, std::move(same), out()[next.value]);
         cut(sum);
-        next.value = rewriter_.add(std::move(sum));
-        Item embedded = out()[next.term];
-        embedded.inputs[0] = next.value;
-        embedded.node = -1;
-        next.term = rewriter_.add(std::move(embedded));  // dead where the part is joined with others
+        next.value = add(std::move(sum));
+        next.term = again(out()[next.term], {next.value});  // dead where the part is joined with others
       }
       // The row that ends last before it begins; a row of its own where there is none.
       auto row = ends.upper_bound(next.begin);
@@ -140,8 +133,6 @@ class Joiner {
     }
     return rows;
   }
-
-  Rewriter rewriter_;
 };
 
 /// A join whose pieces stand side by side in a later one becomes a piece of that.
