@@ -114,7 +114,7 @@ TEST(Fusion, BiasAndReluGoIntoTheConvolution) {
   EXPECT_EQ(programs([](Tensor x, Tensor w, Tensor b) { return relu(conv2d(x, w, b)); }, b), 0);
   EXPECT_EQ(programs([](Tensor x, Tensor w, Tensor b) { return relu(conv2d(x, w) + reshape(b, {32, 1, 1})); }, b), 0);
   EXPECT_EQ(programs([](Tensor x, Tensor w, Tensor b) { return relu(conv2d(x, w) + b); }, apart), 1) << "no vector";
-  EXPECT_EQ(programs([](Tensor x, Tensor w, Tensor b) { return hardswish(conv2d(x, w, b)); }, b), 1) << "no library's word";
+  EXPECT_EQ(programs([](Tensor x, Tensor w, Tensor b) { return hardswish(conv2d(x, w, b)); }, b), 1) << "no epilogue of ours yet";
 }
 
 // No product has limits in its epilogue: they are computed behind it, with the numbers of the run.

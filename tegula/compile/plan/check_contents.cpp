@@ -4,7 +4,7 @@ namespace tegula::compile {
 namespace {
 
 using Kind = Storage::Kind;
-constexpr int kNothing = -2;
+constexpr int kOldValue = -1, kNothing = -2;
 
 template <class T>
 std::size_t at(T i) {
@@ -15,37 +15,33 @@ std::size_t at(T i) {
 
 Contents::Contents(const Plan& plan, std::span<const Place> places)
     : graph_(plan.graph),
-      there_(plan.graph.items.size() + plan.scratch_bytes.size()),
-      leaves_(plan.graph.leaves.size(), -1),
-      outputs_(plan.graph.outputs.size(), kNothing) {
+      there_(plan.graph.items.size() + plan.scratch_bytes.size()) {
   for (int i = 0; i < graph_.size(); ++i)
     if (places[at(i)].value == i) members_[places[at(i)].spot.root].push_back(i);
 }
 
 bool Contents::holds(const Span& span, int holder) const {
   const bool is_old = span.space == Kind::Leaf && holder < graph_.size() && graph_[holder].role() == Role::Leaf;
-  return is_old ? leaves_[at(span.index)] < 0 : tenant_of(span) == span.tenant && is_whole(holder);
+  return is_old ? found_at(span) == kOldValue : tenant_of(span) == span.tenant && is_whole(holder);
+}
+
+const Contents::Held* Contents::first_at(const Span& span) const {
+  const auto space = spaces_.find({span.space, span.index});
+  if (space == spaces_.end()) return nullptr;
+  auto held = space->second.upper_bound(span.begin);
+  if (held != space->second.begin() && std::prev(held)->second.end > span.begin) --held;
+  return held != space->second.end() && held->first < span.end ? &held->second : nullptr;
+}
+
+int Contents::found_at(const Span& span) const {
+  const Held* const held = first_at(span);
+  return held ? held->tenant : span.space == Kind::Leaf ? kOldValue : kNothing;
 }
 
 // Whose place it is now, all of it.
 int Contents::tenant_of(const Span& span) const {
-  switch (span.space) {
-    case Kind::Leaf: return leaves_[at(span.index)];
-    case Kind::Output: return outputs_[at(span.index)];
-    case Kind::Arena: {
-      const auto found = arena_.find(span.begin);
-      return found != arena_.end() && found->second.first == span.end ? found->second.second : kNothing;
-    }
-    default: return kNothing;
-  }
-}
-
-int Contents::found_at(const Span& span) const {
-  if (span.space != Kind::Arena) return tenant_of(span);
-  for (const auto& [begin, held] : arena_) {
-    if (begin < span.end && span.begin < held.first) return held.second;
-  }
-  return kNothing;
+  const Held* const held = first_at(span);
+  return !held || (held->begin == span.begin && held->end == span.end) ? found_at(span) : kNothing;
 }
 
 void Contents::write(const Span& span, int holder) {
@@ -62,13 +58,10 @@ void Contents::write(const Span& span, int holder) {
 }
 
 void Contents::move_in(const Span& span) {
-  if (span.space == Kind::Leaf) leaves_[at(span.index)] = span.tenant;
-  if (span.space == Kind::Output) outputs_[at(span.index)] = span.tenant;
-  if (span.space != Kind::Arena) return;
-  auto next = arena_.lower_bound(span.begin);
-  if (next != arena_.begin() && std::prev(next)->second.first > span.begin) --next;
-  while (next != arena_.end() && next->first < span.end) next = arena_.erase(next);
-  arena_[span.begin] = {span.end, span.tenant};
+  if (span.space == Kind::None) return;
+  auto& space = spaces_[{span.space, span.index}];
+  while (const Held* const held = first_at(span)) space.erase(held->begin);
+  space[span.begin] = {span.begin, span.end, span.tenant};
 }
 
 }  // namespace tegula::compile

@@ -42,6 +42,11 @@ class Contents {
   }
 
  private:
+  struct Held {
+    std::size_t begin, end;
+    int tenant;
+  };
+  const Held* first_at(const Span& span) const;
   int tenant_of(const Span& span) const;
   void move_in(const Span& span);
   bool is_whole(int holder) const { return there_[static_cast<std::size_t>(holder)] == elements(holder); }
@@ -50,8 +55,7 @@ class Contents {
   const Graph& graph_;
   std::map<int, std::vector<int>> members_;  // of each item that has a place of its own: it, its pieces and theirs
   std::vector<std::int64_t> there_;  // of each holder: how many of its elements lie in its place
-  std::map<std::size_t, std::pair<std::size_t, int>> arena_;  // begin -> (end, tenant)
-  std::vector<int> leaves_, outputs_;  // tenants; of a leaf -1: itself
+  std::map<std::pair<Storage::Kind, int>, std::map<std::size_t, Held>> spaces_;  // what has moved in, by its begin
 };
 
 }  // namespace tegula::compile

@@ -24,6 +24,7 @@ struct Touch {
   bool writes = false, needs = false;
   int set = 0, argument = 0;
   bool copies = false;  // into a Variable what lies elsewhere too
+  int step = -1;
 };
 
 class Checker {
@@ -55,29 +56,15 @@ class Checker {
     if (touches_.empty()) note_touches();
     const std::vector<std::vector<bool>> before = closure(after);
     const auto ordered = [&](int early, int late) { return before[at(late)][at(early)]; };
-    struct Entry {
-      const Touch* touch;
-      int step;
-    };
-    std::map<std::pair<Space, int>, std::vector<Entry>> spaces;
-    for (int s = 0; s < count(); ++s) {
-      for (const Touch& t : touches_[at(s)]) spaces[{t.span.space, t.span.index}].push_back({&t, s});
-    }
-    for (auto& [space, entries] : spaces) {
-      if (std::none_of(entries.begin(), entries.end(), [](const Entry& e) { return e.touch->writes; })) continue;
-      std::sort(entries.begin(), entries.end(), [](const Entry& a, const Entry& b) { return a.touch->span.begin < b.touch->span.begin; });
-      for (std::size_t a = 0; a < entries.size(); ++a) {
-        for (std::size_t b = a + 1; b < entries.size() && entries[b].touch->span.begin < entries[a].touch->span.end; ++b) {
-          const auto [early, late] = std::minmax(entries[a].step, entries[b].step);
-          if (early == late || !(entries[a].touch->writes || entries[b].touch->writes) || ordered(early, late) ||
-              !entries[a].touch->span.meets(entries[b].touch->span))
-            continue;
-          step_ = late;
-          fail(entries[b].touch->holder, "touches " + text(entries[b].touch->span) + " as step " + std::to_string(early + 1) + " does",
-               "to wait for it");
-        }
-      }
-    }
+    std::vector<const Touch*> all;
+    for (const auto& touches : touches_)
+      for (const Touch& t : touches) all.push_back(&t);
+    each_meeting(std::move(all), [&](const Touch& a, const Touch& b) {
+      const auto [early, late] = std::minmax(a.step, b.step);
+      if (early == late || ordered(early, late)) return;
+      step_ = late;
+      fail(b.holder, "touches " + text(b.span) + " as step " + std::to_string(early + 1) + " does", "to wait for it");
+    });
     for (int late = 0; late < count(); ++late) {
       if (!plan_.steps[at(late)].guarded) continue;
       for (int early = 0; early < late; ++early) {
@@ -185,7 +172,7 @@ class Checker {
   }
 
   Touch touch(const Reference& reference, bool writes, int set, int argument) {
-    Touch t{{}, -1, writes, !writes, set, argument, reference.kind == Kind::Update};
+    Touch t{{}, -1, writes, !writes, set, argument, reference.kind == Kind::Update, step_};
     if (reference.kind == Kind::Scratch) {
       t.span = span_of_scratch(reference.index);
       t.holder = graph_.size() + reference.index;
@@ -354,13 +341,20 @@ class Checker {
       const bool again = t.writes && is_own && !own.insert(t.holder).second;
       if (!is_empty(t) && !again) order.push_back(&t);
     }
-    std::sort(order.begin(), order.end(), [](const Touch* a, const Touch* b) { return a->span.key() < b->span.key(); });
-    for (std::size_t a = 0; a < order.size(); ++a) {
-      for (std::size_t b = a + 1; b < order.size() && order[a]->span.space == order[b]->span.space &&
-                                  order[a]->span.index == order[b]->span.index && order[b]->span.begin < order[a]->span.end;
-           ++b) {
-        if ((order[a]->writes || order[b]->writes) && order[a]->span.meets(order[b]->span)) prove(*order[a], *order[b]);
-      }
+    each_meeting(std::move(order), [&](const Touch& a, const Touch& b) { prove(a, b); });
+  }
+
+  /// Visits the pairs of touches that meet and of which one writes.
+  template <class Visit>
+  static void each_meeting(std::vector<const Touch*> touches, Visit visit) {
+    const auto space = [](const Touch* t) { return std::pair(t->span.space, t->span.index); };
+    std::ranges::stable_sort(touches, {}, [](const Touch* t) { return t->span.key(); });
+    for (auto begin = touches.begin(), end = begin; begin != touches.end(); begin = end) {
+      end = std::find_if(begin, touches.end(), [&](const Touch* t) { return space(t) != space(*begin); });
+      if (std::none_of(begin, end, [](const Touch* t) { return t->writes; })) continue;
+      for (auto a = begin; a != end; ++a)
+        for (auto b = a + 1; b != end && (*b)->span.begin < (*a)->span.end; ++b)
+          if (((*a)->writes || (*b)->writes) && (*a)->span.meets((*b)->span)) visit(**a, **b);
     }
   }
 

@@ -61,9 +61,9 @@ void lower(Plan& plan, runtime::Device& device);
 ///
 /// After all that changes programs.
 void compile_kernels(Plan& plan, runtime::Device& device);
-/// The device makes the described calls.
+/// Each described call becomes the object that runs it (`Device::make`).
 ///
-/// As soon as they are described, so that an error comes before kernels are compiled.
+/// As soon as all are described, so that a call that the device refuses is an error before kernels are compiled.
 void bind_calls(Plan& plan, runtime::Device& device);
 /// Copies the facts of each item that a run reads (name, shape, dtype, line, place, check) into Plan::values, so that a plan runs without its
 /// graph.

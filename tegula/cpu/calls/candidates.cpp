@@ -16,8 +16,9 @@ std::vector<Candidate> ways(const Matmul& d) {
   return matmul_candidates(d);
 }
 
-/// True if the call takes the epilogue, which is free in oneDNN's kernel: bias and relu always; an addend or limits in f32 where NaN may be lost (only_answers). In
-/// training an addend and the ops after it are better left to the program that makes the gradient's mask.
+/// True if the call takes the epilogue: bias and relu always; an addend or limits in f32 where NaN may be lost (only_answers). oneDNN's kernel computes it on the way,
+/// but for a relu that keeps NaN, which follows each piece of the result while that is in cache (OneDnnConvolution::run). In training an addend and the ops after it are
+/// better left to the program that makes the gradient's mask.
 bool fits_into(const Convolution& d) {
   const runtime::Sums sums = runtime::sums_of(d.epilogue);
   runtime::Limits limits;

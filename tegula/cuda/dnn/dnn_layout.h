@@ -63,7 +63,7 @@ bool has_slices(const runtime::Convolution& description, ChannelOrder order);
 /// Everything that the choice of an algorithm may depend on, as one line.
 std::string key_of(const runtime::Convolution& description, const DnnAttempt& attempt);
 
-/// Throws Error for shapes that do not fit together.
+/// Throws Error for shapes that do not fit together, and for epilogues for which cuDNN's graph has no nodes: other than sums and a relu behind them.
 void check_convolution(const runtime::Convolution& description);
 
 }  // namespace tegula::gpu
