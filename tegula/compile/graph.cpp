@@ -8,6 +8,7 @@
 #include "tegula/core/check.h"
 #include "tegula/core/error.h"
 #include "tegula/core/rounded.h"
+#include "tegula/graph/below.h"
 #include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/slices.h"
 #include "tegula/graph/structural.h"
@@ -34,21 +35,6 @@ class ZerosOp final : public ElementwiseOp {
   double reference(std::span<const double>) const override { return 0; }
 };
 
-std::vector<const Node*> reachable(std::span<const Node* const> roots) {
-  std::vector<const Node*> order, stack(roots.begin(), roots.end());
-  std::unordered_map<const Node*, bool> seen;
-  while (!stack.empty()) {
-    const Node* node = stack.back();
-    stack.pop_back();
-    if (!seen.emplace(node, true).second) continue;
-    order.push_back(node);
-    if (is_leaf(*node)) continue;
-    for (const auto& input : node->inputs()) stack.push_back(input.get());
-  }
-  std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
-  return order;
-}
-
 }  // namespace
 
 // A number stays the number that was written, also once it has a value: its dtype may hold less of it (-1 as u8, 0.1 as bf16).
@@ -71,7 +57,7 @@ const Ref<const Op>& zeros_op() {
 
 Reading read(std::span<const Node* const> roots) {
   Reading out;
-  out.order = reachable(roots);
+  out.order = nodes_below({roots.begin(), roots.end()}, is_leaf);
   std::unordered_map<const Node*, std::uint64_t> number;
   number.reserve(out.order.size());
   out.key.reserve(out.order.size() * 8);
@@ -155,6 +141,13 @@ std::size_t bytes_of(const Item& item) { return static_cast<std::size_t>(numel(i
 
 int producer_of(const Graph& graph, int i) { return graph[i].is_part() ? graph[i].inputs[0] : i; }
 int result_of(const Graph& graph, int i) { return graph[i].is_part() ? graph[i].as<PartOp>().index() : 0; }
+
+std::vector<int> items_of_leaves(const Graph& graph) {
+  std::vector<int> items(graph.leaves.size(), -1);
+  for (int i = graph.size(); i-- > 0;)
+    if (graph[i].role() == Role::Leaf) items[index(graph[i].slot)] = i;
+  return items;
+}
 
 bool has_check(const Item& item) {
   if (item.role() == Role::Elementwise) return item.as<ElementwiseOp>().has_check();
@@ -265,7 +258,7 @@ void verify_overwritten(const Graph& graph) {
   std::vector<int> updated(graph.items.size(), -1);  // of each root, the leaf whose new value its chain is
   for (const Graph::Update& update : graph.updates) {
     const int root = graph.place(update.item).spot.bottom;
-    updated[static_cast<std::size_t>(root)] = update.leaf;
+    updated[index(root)] = update.leaf;
   }
   for (int i = 0; i < graph.size(); ++i) {
     const int root = graph.place(i).spot.bottom;
@@ -273,7 +266,7 @@ void verify_overwritten(const Graph& graph) {
     if (graph[i].dtype != graph[root].dtype || numel(graph[i].shape) != numel(graph[root].shape))
       throw_broken(graph, i, "written over " + std::string(name(graph[root].dtype)) + tegula::to_string(graph[root].shape),
                    "a value of its own " + std::string(name(graph[i].dtype)) + tegula::to_string(graph[i].shape));
-    if (graph[root].role() != Role::Leaf || updated[static_cast<std::size_t>(root)] == graph[root].slot) continue;
+    if (graph[root].role() != Role::Leaf || updated[index(root)] == graph[root].slot) continue;
     throw_broken(graph, i, "written over leaf#" + std::to_string(graph[root].slot) + ", which the graph does not update",
                  "a value that the graph computes, or a copy of the leaf");
   }

@@ -121,6 +121,7 @@ struct Graph {
   int size() const { return static_cast<int>(items.size()); }
   /// After materialize.
   const Place& place(int i) const { return places[index(i)]; }
+  const Leaf& leaf(const Item& item) const { return leaves[index(item.slot)]; }
 };
 
 /// A pending graph read from its nodes: the structural key, and the data that differs between two graphs of equal key.
@@ -158,6 +159,9 @@ std::size_t bytes_of(const Item& item);
 int producer_of(const Graph& graph, int i);
 /// The number of the producer's result that item i is.
 int result_of(const Graph& graph, int i);
+
+/// The item that stands for each leaf; -1 where nothing reads it.
+std::vector<int> items_of_leaves(const Graph& graph);
 
 /// True if the op has a check that may fail while it runs.
 bool has_check(const Item& item);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 #include <mutex>
-#include <unordered_set>
 #include <utility>
 
 #include "tegula/compile/jit_state.h"
@@ -13,6 +12,7 @@
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
 #include "tegula/core/warning.h"
+#include "tegula/graph/below.h"
 #include "tegula/graph/evaluate.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
@@ -32,7 +32,7 @@ std::size_t held_bytes(const Entry& entry) {
   for (const Step& step : plan.steps)
     if (const Launch* const launch = step.launch()) bytes += launch->program->instructions.size() * sizeof(tile::Instruction);
   if (entry.executable->device().traits().queues) {  // results stay in their slots
-    for (const int output : plan.graph.outputs) bytes += plan.values[static_cast<std::size_t>(output)].bytes();
+    for (const int output : plan.graph.outputs) bytes += plan.values[index(output)].bytes();
   }
   return bytes;
 }
@@ -53,18 +53,11 @@ void signature_of(std::span<const Tensor> arguments, std::span<const std::uint64
 
 // Nodes from before the trace that have no value yet: they are computed now and become constants.
 std::vector<Ref<Node>> unevaluated_captures(const std::vector<Ref<Node>>& roots, std::uint32_t trace) {
-  std::vector<Ref<Node>> out, stack(roots);
-  std::unordered_set<const Node*> seen;
-  while (!stack.empty()) {
-    const Ref<Node> node = stack.back();
-    stack.pop_back();
-    if (node->has_value() || !seen.insert(node.get()).second) continue;
-    if (node->trace() != trace) {
-      out.push_back(node);
-      continue;
-    }
-    for (const auto& input : node->inputs()) stack.push_back(input);
-  }
+  std::vector<const Node*> stack;
+  for (const auto& root : roots) stack.push_back(root.get());
+  std::vector<Ref<Node>> out;
+  for (const Node* node : nodes_below(std::move(stack), [&](const Node& node) { return node.has_value() || node.trace() != trace; }))
+    if (!node->has_value() && node->trace() != trace) out.emplace_back(const_cast<Node*>(node));
   return out;
 }
 
@@ -284,7 +277,7 @@ void JitState::Impl::find_leaves(Entry& entry) {
     switch (source.kind) {
       case Source::Kind::Argument: break;
       case Source::Kind::Cell: {
-        const Cell& cell = *r.cells[static_cast<std::size_t>(source.index)];
+        const Cell& cell = *r.cells[index(source.index)];
         entry.leaves[i] = cell.owned().node()->data();
         entry.versions[i] = cell.version();
         break;
@@ -303,21 +296,19 @@ Results JitState::Impl::replay(Entry& entry, int times) {
   const Passage passage = entry.admission.enter();
   const Slots::Use use(entry.slots);
   for (const auto& cell : r.cells) cell->settled();  // a pending write that failed before throws its error now
-  for (int cell : r.updated_cells) prepare_cell(r.cells[static_cast<std::size_t>(cell)], true, device);
+  for (int cell : r.updated_cells) prepare_cell(r.cells[index(cell)], true, device);
   find_leaves(entry);
   for (std::size_t i = 0; i < r.sources.size(); ++i) {
     if (r.sources[i].kind == Source::Kind::Argument)
-      entry.leaves[i] = argument_address(entry, i, arguments[static_cast<std::size_t>(r.sources[i].index)].node());
+      entry.leaves[i] = argument_address(entry, i, arguments[index(r.sources[i].index)].node());
   }
   for (std::size_t o = 0; o < r.outputs.size(); ++o) {
     const Node& like = *r.outputs[o];
     entry.fresh[o] = device.traits().queues ? entry.slots.result(o, like, device) : allocate_like(like, device);
     entry.outputs[o] = entry.fresh[o]->data();
   }
-  for (std::size_t u = 0; u < r.updates.size(); ++u) {
-    entry.updates[u] = r.cells[static_cast<std::size_t>(r.updated_cells[u])]->owned().node()->data();
-  }
-  for (int cell : r.updated_cells) r.cells[static_cast<std::size_t>(cell)]->written_in_place();
+  for (std::size_t u = 0; u < r.updates.size(); ++u) { entry.updates[u] = r.cells[index(r.updated_cells[u])]->owned().node()->data(); }
+  for (int cell : r.updated_cells) r.cells[index(cell)]->written_in_place();
   {
     std::scoped_lock lock(entry.executable->mutex());
     entry.executable->run({entry.leaves, r.reading.constants, entry.outputs, entry.updates, {}, true, entry.versions, times});

@@ -20,20 +20,25 @@
 namespace tegula::compile {
 namespace {
 
-/// The settings that passes over the graph look at.
+/// The settings that passes look at.
 struct Setting {
   runtime::Device& device;
   const tile::Ladder& ladder;
-  std::int64_t runs;  // expected of the graph before its steady leaves change
-  bool answers;  // only_answers
+  std::int64_t runs = 1;  // expected of the graph before its steady leaves change
+  bool answers = false;  // only_answers
+  PlanOf of = PlanOf::Recording;
 };
 
-/// A pass over the graph. Its header says what it does, why, and why in this position; docs/design.md has the table of them (scripts/check_passes.py).
-struct GraphPass {
+/// A pass over a graph or a plan. Its header says what it does, why, and why in this position; docs/design.md has the table of them (scripts/check_passes.py).
+template <class Of>
+struct Pass {
   std::string_view name;
-  void (*run)(Graph&, const Setting&);
+  void (*run)(Of&, const Setting&);
   std::string_view stage = "";  // that TEGULA_PRINT shows after it
+  std::string (*text)(const Plan&) = nullptr;  // of a stage of the plan
 };
+using GraphPass = Pass<Graph>;
+using PlanPass = Pass<Plan>;
 
 constexpr GraphPass kGraphPasses[] = {
     {"widen_numbers", [](Graph& graph, const Setting&) { widen_numbers(graph); }, "graph"},
@@ -66,50 +71,36 @@ constexpr GraphPass kGraphPasses[] = {
      "packed"},
 };
 
-/// The settings that passes over the plan look at.
-struct PlanSetting {
-  runtime::Device& device;
-  PlanOf of;
-};
-
-/// A pass over the plan, as above.
-struct PlanPass {
-  std::string_view name;
-  void (*run)(Plan&, const PlanSetting&);
-  std::string_view stage = "";
-  std::string (*text)(const Plan&) = nullptr;  // of the stage
-};
-
-// Those that change its graph; their stages show that.
+// Passes over the plan that change its graph; their stages show that.
 constexpr PlanPass kGraphPassesOfPlans[] = {
-    {"fold_indices", [](Plan& plan, const PlanSetting&) { fold_indices(plan.graph); }, "indices"},
-    {"fold_lines", [](Plan& plan, const PlanSetting&) { fold_lines(plan.graph); }, "lines"},
+    {"fold_indices", [](Plan& plan, const Setting&) { fold_indices(plan.graph); }, "indices"},
+    {"fold_lines", [](Plan& plan, const Setting&) { fold_lines(plan.graph); }, "lines"},
     {"store_within",
-     [](Plan& plan, const PlanSetting& to) {
+     [](Plan& plan, const Setting& to) {
        show("within", [&] { return refused_pieces(plan.graph, to.device); });
        store_within(plan.graph, to.device);
      },
      "within"},
 };
 constexpr PlanPass kPlanPasses[] = {
-    {"fuse", [](Plan& plan, const PlanSetting& to) { plan.fusion = fuse(plan.graph, to.device); }},
-    {"round_stored", [](Plan& plan, const PlanSetting&) { round_stored(plan.graph, plan.fusion); }},
-    {"recompute_cheap", [](Plan& plan, const PlanSetting&) { recompute_cheap(plan.graph, plan.fusion); }},
-    {"lower", [](Plan& plan, const PlanSetting& to) { lower(plan, to.device); }},
-    {"note_values", [](Plan& plan, const PlanSetting&) { note_values(plan); }},
-    {"bind_calls", [](Plan& plan, const PlanSetting& to) { bind_calls(plan, to.device); }},
-    {"merge_launches", [](Plan& plan, const PlanSetting&) { merge_launches(plan); }},
+    {"fuse", [](Plan& plan, const Setting& to) { plan.fusion = fuse(plan.graph, to.device); }},
+    {"round_stored", [](Plan& plan, const Setting&) { round_stored(plan.graph, plan.fusion); }},
+    {"recompute_cheap", [](Plan& plan, const Setting&) { recompute_cheap(plan.graph, plan.fusion); }},
+    {"lower", [](Plan& plan, const Setting& to) { lower(plan, to.device); }},
+    {"note_values", [](Plan& plan, const Setting&) { note_values(plan); }},
+    {"bind_calls", [](Plan& plan, const Setting& to) { bind_calls(plan, to.device); }},
+    {"merge_launches", [](Plan& plan, const Setting&) { merge_launches(plan); }},
     {"begin_early",
-     [](Plan& plan, const PlanSetting& to) {
+     [](Plan& plan, const Setting& to) {
        if (to.of == PlanOf::Recording) begin_early(plan, to.device);
      }},
-    {"compile_kernels", [](Plan& plan, const PlanSetting& to) { compile_kernels(plan, to.device); }},
-    {"place_results", [](Plan& plan, const PlanSetting& to) { place_results(plan, to.device); }},
-    {"request_kernels", [](Plan& plan, const PlanSetting& to) { request_kernels(plan, to.device); }, "calls", call_times},
-    {"unfold_calls", [](Plan& plan, const PlanSetting&) { unfold_calls(plan); }},
-    {"look_at_calls", [](Plan& plan, const PlanSetting&) { look_at_calls(plan); }},
-    {"assign_threads", [](Plan& plan, const PlanSetting& to) { assign_threads(plan, to.device); }},
-    {"plan_memory", [](Plan& plan, const PlanSetting& to) { plan_memory(plan, to.device); }},
+    {"compile_kernels", [](Plan& plan, const Setting& to) { compile_kernels(plan, to.device); }},
+    {"place_results", [](Plan& plan, const Setting& to) { place_results(plan, to.device); }},
+    {"request_kernels", [](Plan& plan, const Setting& to) { request_kernels(plan, to.device); }, "calls", call_times},
+    {"unfold_calls", [](Plan& plan, const Setting&) { unfold_calls(plan); }},
+    {"look_at_calls", [](Plan& plan, const Setting&) { look_at_calls(plan); }},
+    {"assign_threads", [](Plan& plan, const Setting& to) { assign_threads(plan, to.device); }},
+    {"plan_memory", [](Plan& plan, const Setting& to) { plan_memory(plan, to.device); }},
 };
 
 /// A broken graph is found behind the pass that broke it where plans are checked, else ahead of the plan.
@@ -147,7 +138,7 @@ Plan make_plan(Graph graph, runtime::Device& device, const tile::Ladder& ladder,
   verify_overwritten(graph);
   Plan plan;
   plan.graph = std::move(graph);
-  const PlanSetting setting{device, of};
+  const Setting setting{.device = device, .ladder = ladder, .of = of};
   for (const PlanPass& pass : kGraphPassesOfPlans) {
     pass.run(plan, setting);
     look_at(plan.graph, pass.name, pass.stage);

@@ -26,7 +26,7 @@ int overwritten(const Graph& graph, int i) {
   if (!producer.results.empty() && !graph[i].is_part()) return -1;  // its parts are values, it is none
   const int input = input_overwritten(*producer.op, result_of(graph, i));
   if (input < 0) return -1;
-  int base = producer.inputs[static_cast<std::size_t>(input)];
+  int base = producer.inputs[index(input)];
   while (graph[base].shows_input()) base = graph[base].inputs[0];
   return base;
 }
@@ -35,8 +35,7 @@ std::vector<bool> writers_over_leaves(const Graph& graph) {
   std::vector<bool> out(graph.items.size());
   for (int i = 0; i < graph.size(); ++i) {
     const int bottom = graph.place(i).spot.bottom;
-    if (!graph[i].shows_input() && bottom != i && graph[bottom].role() == Role::Leaf)
-      out[static_cast<std::size_t>(producer_of(graph, i))] = true;
+    if (!graph[i].shows_input() && bottom != i && graph[bottom].role() == Role::Leaf) out[index(producer_of(graph, i))] = true;
   }
   return out;
 }
@@ -58,7 +57,7 @@ namespace {
 
 /// The layout of an item that shows no other.
 Layout layout_of_value(const Graph& graph, const Item& item) {
-  if (item.role() == Role::Leaf) return graph.leaves[static_cast<std::size_t>(item.slot)].layout;
+  if (item.role() == Role::Leaf) return graph.leaf(item).layout;
   return item.role() == Role::Index ? item.as<IndexOp>().layout() : layout_of(item);
 }
 
@@ -83,7 +82,7 @@ Access access_of(const Graph& graph, int item) {
 
 Place place_of(const Graph& graph, std::span<const Place> before, int i) {
   const Item& item = graph[i];
-  const auto place = [&](int input) -> const Place& { return before[static_cast<std::size_t>(input)]; };
+  const auto place = [&](int input) -> const Place& { return before[index(input)]; };
   if (!item.shows_input()) {
     const int below = overwritten(graph, i);
     const Spot spot{.root = i, .last = numel(item.shape), .bottom = below < 0 ? i : place(below).spot.bottom};
@@ -98,7 +97,7 @@ Place place_of(const Graph& graph, std::span<const Place> before, int i) {
 std::vector<Place> places(const Graph& graph) {
   std::vector<Place> out;
   out.reserve(graph.items.size());
-  const auto place = [&](int i) -> Place& { return out[static_cast<std::size_t>(i)]; };
+  const auto place = [&](int i) -> Place& { return out[index(i)]; };
   for (int i = 0; i < graph.size(); ++i) out.push_back(place_of(graph, out, i));
   for (int i = graph.size(); i-- > 0;) {  // joins before their pieces
     if (!graph[i].assembled) continue;

@@ -1,11 +1,10 @@
 #include "tegula/graph/print.h"
 
-#include <algorithm>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "tegula/core/text.h"
+#include "tegula/graph/below.h"
 
 namespace tegula {
 namespace {
@@ -39,19 +38,9 @@ bool hidden(const Node& node) { return node.op().role() == Role::Scalar || node.
 }  // namespace
 
 std::vector<const Node*> nodes_below(std::span<const Tensor> outputs) {
-  std::vector<const Node*> order, stack;
-  std::unordered_set<const Node*> seen;
-  for (const Tensor& output : outputs) stack.push_back(output.node().get());
-  while (!stack.empty()) {
-    const Node* node = stack.back();
-    stack.pop_back();
-    if (!seen.insert(node).second) continue;
-    order.push_back(node);
-    if (node->has_value()) continue;
-    for (const auto& input : node->inputs()) stack.push_back(input.get());
-  }
-  std::sort(order.begin(), order.end(), [](const Node* a, const Node* b) { return a->sequence() < b->sequence(); });
-  return order;
+  std::vector<const Node*> nodes;
+  for (const Tensor& output : outputs) nodes.push_back(output.node().get());
+  return nodes_below(std::move(nodes), [](const Node& node) { return node.has_value(); });
 }
 
 std::string to_dot(std::span<const Tensor> outputs, const DotOptions& options) {

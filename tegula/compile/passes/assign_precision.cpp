@@ -49,7 +49,7 @@ class Chooser {
 
   const std::vector<DType>& chosen() const { return chosen_; }
   /// A product that stays f32, and is TF32 inside.
-  bool is_tf32(int i) const { return in_f32_[static_cast<std::size_t>(i)]; }
+  bool is_tf32(int i) const { return in_f32_[index(i)]; }
 
   /// True if operand `k` is the addend of a matmul's epilogue, which must have the matmul's dtype.
   bool is_bias(const Item& item, std::size_t k) const {
@@ -59,8 +59,8 @@ class Chooser {
   }
 
  private:
-  DType& chosen(int i) { return chosen_[static_cast<std::size_t>(i)]; }
-  DType chosen(int i) const { return chosen_[static_cast<std::size_t>(i)]; }
+  DType& chosen(int i) { return chosen_[index(i)]; }
+  DType chosen(int i) const { return chosen_[index(i)]; }
 
   // True if an item's f32 may become its precision's half. For a call with several results: the first one's, if the others are no floats.
   static bool may_be_half(const Item& item) {
@@ -87,14 +87,14 @@ class Chooser {
     }
     const Item& item = graph_[input];
     const bool either = item.op->numerics() == Numerics::Either || widens(graph_, item, half);
-    if (either && may_be_half(item) && storage_of(item.precision) == half) wanted_[static_cast<std::size_t>(input)] = true;
+    if (either && may_be_half(item) && storage_of(item.precision) == half) wanted_[index(input)] = true;
   }
 
   void choose_from_uses(int i) {
     const Item& item = graph_[i];
-    if (is_view(item) || !may_be_half(item) || states_[static_cast<std::size_t>(i)] || is_tf32(i)) return;
+    if (is_view(item) || !may_be_half(item) || states_[index(i)] || is_tf32(i)) return;
     const bool product = item.op->numerics() == Numerics::TensorCore;
-    if (!product && !wanted_[static_cast<std::size_t>(i)]) return;
+    if (!product && !wanted_[index(i)]) return;
     chosen(i) = storage_of(item.precision);
     for (int input : item.inputs) {
       const bool repeated = item.role() == Role::Elementwise && numel(graph_[input].shape) < numel(item.shape);
@@ -108,7 +108,7 @@ class Chooser {
       chosen(i) = chosen(item.inputs[0]);
       return;
     }
-    if (!may_be_half(item) || chosen(i) != f32 || item.op->numerics() != Numerics::Either || states_[static_cast<std::size_t>(i)]) return;
+    if (!may_be_half(item) || chosen(i) != f32 || item.op->numerics() != Numerics::Either || states_[index(i)]) return;
     const DType half = storage_of(item.precision);
     const auto is_half_or_integer = [&](int input) { return chosen(input) == half || !is_float(chosen(input)); };
     bool follows = false;
@@ -152,7 +152,7 @@ class Caster : Rewriter {
 
   Graph run() {
     each([this](int i, Item& item) {
-      item.dtype = chooser_.chosen()[static_cast<std::size_t>(i)];
+      item.dtype = chooser_.chosen()[index(i)];
       if (!item.results.empty()) item.results[0].dtype = item.dtype;
       if (item.op == cast_op() && out()[item.inputs[0]].dtype == item.dtype) item.op = reshape_op(item.shape);  // nothing is left to do
       if (item.role() == Role::Library) finish_call(i, item);
@@ -197,7 +197,7 @@ class Caster : Rewriter {
     for (std::size_t k = 0; k < std::max<std::size_t>(item.results.size(), 1); ++k) {
       const int input = input_overwritten(*item.op, static_cast<int>(k));
       if (input < 0) continue;
-      int& below = item.inputs[static_cast<std::size_t>(input)];
+      int& below = item.inputs[index(input)];
       if (is_float(out()[below].dtype)) below = as(below, item.results.empty() ? item.dtype : item.results[k].dtype);
     }
   }

@@ -15,7 +15,7 @@ namespace {
 bool is_steady(const Graph& graph, const Item& item, const std::vector<bool>& steady) {
   if (effect_of(*item.op) != Effect::None) return false;  // belongs to the run
   switch (item.role()) {
-    case Role::Leaf: return graph.leaves[static_cast<std::size_t>(item.slot)].steady;
+    case Role::Leaf: return graph.leaf(item).steady;
     case Role::Elementwise:
       if (item.as<ElementwiseOp>().has_check()) return false;
       break;
@@ -23,7 +23,7 @@ bool is_steady(const Graph& graph, const Item& item, const std::vector<bool>& st
     case Role::Kernel: return false;  // may check its operands
     default: break;
   }
-  return std::all_of(item.inputs.begin(), item.inputs.end(), [&](int input) { return steady[static_cast<std::size_t>(input)]; });
+  return std::all_of(item.inputs.begin(), item.inputs.end(), [&](int input) { return steady[index(input)]; });
 }
 
 /// The order in which its terms are added follows from the program or call that it lands in.
@@ -37,8 +37,8 @@ class Chooser {
         steady_(steady_items(graph)),
         result_(graph.items.size()),
         forbidden_(graph.items.size()) {
-    for (int output : graph.outputs) result_[static_cast<std::size_t>(output)] = true;
-    for (const auto& update : graph.updates) result_[static_cast<std::size_t>(update.item)] = true;
+    for (int output : graph.outputs) result_[index(output)] = true;
+    for (const auto& update : graph.updates) result_[index(update.item)] = true;
     forbid_overwritten();
     measure();
     do choose();
@@ -59,8 +59,8 @@ class Chooser {
       const Item& item = graph_[i];
       for (const int input : item.inputs) {
         const int base = access_of(graph_, input).base;
-        if (steady_[static_cast<std::size_t>(base)] && is_worth(item, base)) kept_[static_cast<std::size_t>(base)] = true;
-        every_time_[static_cast<std::size_t>(input)] = every_time_[static_cast<std::size_t>(base)] = true;
+        if (steady_[index(base)] && is_worth(item, base)) kept_[index(base)] = true;
+        every_time_[index(input)] = every_time_[index(base)] = true;
       }
     }
   }
@@ -74,7 +74,7 @@ class Chooser {
       if (!steady_[at]) continue;
       const std::vector<int>& inputs = graph_[i].inputs;
       twice[at] = (every_time_[at] && has_order(graph_[i])) ||
-                  std::any_of(inputs.begin(), inputs.end(), [&](int input) { return twice[static_cast<std::size_t>(input)]; });
+                  std::any_of(inputs.begin(), inputs.end(), [&](int input) { return twice[index(input)]; });
       if (twice[at] && kept_[at]) forbidden_[at] = found = true;
     }
     return found;
@@ -84,8 +84,7 @@ class Chooser {
   // over all items before the choice, since the views between an item and what it writes over are readers of that as well.
   void forbid_overwritten() {
     for (const Item& item : graph_.items) {
-      for (const int input : inputs_overwritten(item))
-        forbidden_[static_cast<std::size_t>(access_of(graph_, item.inputs[static_cast<std::size_t>(input)]).base)] = true;
+      for (const int input : inputs_overwritten(item)) forbidden_[index(access_of(graph_, item.inputs[index(input)]).base)] = true;
     }
   }
 
@@ -100,19 +99,19 @@ class Chooser {
       if (item.role() == Role::Leaf) leaf_bytes_[at] = static_cast<double>(bytes_of(item));
       heavy_[at] = has_order(item);
       for (int input : item.inputs) {
-        leaf_bytes_[at] = std::max(leaf_bytes_[at], leaf_bytes_[static_cast<std::size_t>(input)]);
-        heavy_[at] = heavy_[at] || heavy_[static_cast<std::size_t>(input)];
+        leaf_bytes_[at] = std::max(leaf_bytes_[at], leaf_bytes_[index(input)]);
+        heavy_[at] = heavy_[at] || heavy_[index(input)];
       }
     }
   }
 
   bool is_worth(const Item& reader, int base) const {
     const Item& item = graph_[base];
-    if (forbidden_[static_cast<std::size_t>(base)] || !item.is_computed() || numel(item.shape) == 0) return false;
+    if (forbidden_[index(base)] || !item.is_computed() || numel(item.shape) == 0) return false;
     const bool is_number = numel(item.shape) == 1;  // in memory, for a call that takes it so
-    if (!is_number && static_cast<double>(bytes_of(item)) > 2 * leaf_bytes_[static_cast<std::size_t>(base)]) return false;
+    if (!is_number && static_cast<double>(bytes_of(item)) > 2 * leaf_bytes_[index(base)]) return false;
     if (reader.role() == Role::Library || reader.role() == Role::Kernel) return true;
-    if (heavy_[static_cast<std::size_t>(base)]) return true;
+    if (heavy_[index(base)]) return true;
     // Not what is made of a learning rate: each change would cost a launch of its own.
     return !reader.shows_input() && numel(item.shape) < numel(reader.shape) && numel(item.shape) > 1;
   }
@@ -129,7 +128,7 @@ class Chooser {
 
 std::vector<bool> steady_items(const Graph& graph) {
   std::vector<bool> steady(graph.items.size());
-  for (int i = 0; i < graph.size(); ++i) steady[static_cast<std::size_t>(i)] = is_steady(graph, graph[i], steady);
+  for (int i = 0; i < graph.size(); ++i) steady[index(i)] = is_steady(graph, graph[i], steady);
   return steady;
 }
 
@@ -147,7 +146,7 @@ std::optional<Graph> cut_steady(Graph& graph) {
   Graph once = graph;
   once.outputs.clear(), once.updates.clear();
   for (int i = 0; i < graph.size(); ++i) {
-    if (!chooser.kept()[static_cast<std::size_t>(i)]) continue;
+    if (!chooser.kept()[index(i)]) continue;
     once.outputs.push_back(i);
     Item& item = graph[i];
     graph.leaves.push_back({item.shape, item.dtype, layout_of(item)});

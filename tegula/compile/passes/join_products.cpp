@@ -40,8 +40,7 @@ class Decisions {
       if (!is_sum(item)) continue;
       for (const int input : item.inputs) {
         const Item& below = graph[input];
-        if (is_sum(below) && below.shape == item.shape && below.dtype == item.dtype && users_.once(input))
-          absorbed_[static_cast<std::size_t>(input)] = true;
+        if (is_sum(below) && below.shape == item.shape && below.dtype == item.dtype && users_.once(input)) absorbed_[index(input)] = true;
       }
     }
     for (int i = 0; i < graph.size(); ++i) decide(i, [this](int term) { return product_of(term); });
@@ -71,7 +70,7 @@ class Decisions {
   }
 
  private:
-  bool absorbed(int i) const { return absorbed_[static_cast<std::size_t>(i)]; }
+  bool absorbed(int i) const { return absorbed_[index(i)]; }
 
   static bool is_sum(const Item& item) {
     if (item.role() != Role::Elementwise || !is_float(item.dtype) || item.inputs.size() < 2) return false;

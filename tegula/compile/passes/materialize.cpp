@@ -26,26 +26,24 @@ std::vector<bool> in_place(const Graph& graph, const Users& users) {
   for (int i = 0; i < graph.size(); ++i) {
     if (has_check(graph[i])) last_check = i;
     const int base = overwritten(graph, i);
-    if (base >= 0) next[static_cast<std::size_t>(base)] = i, any = true;
+    if (base >= 0) next[index(base)] = i, any = true;
   }
   if (!any) return out;
-  for (const auto& one : graph.updates) update[static_cast<std::size_t>(one.item)] = one.leaf;
+  for (const auto& one : graph.updates) update[index(one.item)] = one.leaf;
   for (int i = 0; i < graph.size(); ++i) {
     const int base = overwritten(graph, i);
     if (base < 0) continue;
     const int producer = producer_of(graph, i), result = result_of(graph, i);
     bool alone = users.once(base);
-    for (int at = graph[producer].inputs[static_cast<std::size_t>(input_overwritten(*graph[producer].op, result))]; at != base;
-         at = graph[at].inputs[0])
+    for (int at = graph[producer].inputs[index(input_overwritten(*graph[producer].op, result))]; at != base; at = graph[at].inputs[0])
       alone = alone && users.once(at);
     if (alone && graph[base].role() == Role::Leaf) {
       int end = i;
-      while (update[static_cast<std::size_t>(end)] != graph[base].slot && users.once(end) && next[static_cast<std::size_t>(end)] >= 0)
-        end = next[static_cast<std::size_t>(end)];
+      while (update[index(end)] != graph[base].slot && users.once(end) && next[index(end)] >= 0) end = next[index(end)];
       const bool given = std::ranges::find(graph.outputs, end) != graph.outputs.end();
-      alone = update[static_cast<std::size_t>(end)] == graph[base].slot && !given && last_check < producer;
+      alone = update[index(end)] == graph[base].slot && !given && last_check < producer;
     }
-    out[static_cast<std::size_t>(i)] = alone;
+    out[index(i)] = alone;
   }
   return out;
 }
@@ -92,7 +90,7 @@ class Materializer : Rewriter {
     for (const Item& join : graph.items) {
       if (!join.join()) continue;
       for (const int input : join.inputs)
-        if (users.once(input) && graph[input].shows_input()) out[static_cast<std::size_t>(input)] = join.dtype;
+        if (users.once(input) && graph[input].shows_input()) out[index(input)] = join.dtype;
     }
     return out;
   }
@@ -100,14 +98,14 @@ class Materializer : Rewriter {
   /// Per item: true if all its readers, through views or not, accept any layout.
   static std::vector<bool> read_anyhow(const Graph& graph) {
     std::vector<bool> out(graph.items.size(), true);
-    const auto refuse = [&](int i) { out[static_cast<std::size_t>(i)] = false; };
+    const auto refuse = [&](int i) { out[index(i)] = false; };
     for (const int output : graph.outputs) refuse(output);
     for (const auto& update : graph.updates) refuse(update.item);
     for (int i = graph.size(); i-- > 0;) {
       const Role role = graph[i].role();
       const bool group = role == Role::Elementwise || role == Role::Reduce || (role == Role::Kernel && !graph[i].order.empty());
       for (const int input : graph[i].inputs) {
-        if (!group && (!graph[i].shows_input() || !out[static_cast<std::size_t>(i)])) refuse(input);
+        if (!group && (!graph[i].shows_input() || !out[index(i)])) refuse(input);
       }
     }
     return out;
@@ -123,7 +121,7 @@ class Materializer : Rewriter {
       axes.push_back(i);
     }
     if (std::ranges::is_sorted(distance, std::greater<>())) return {};
-    std::ranges::stable_sort(axes, std::greater<>(), [&](int axis) { return distance[static_cast<std::size_t>(axis)]; });
+    std::ranges::stable_sort(axes, std::greater<>(), [&](int axis) { return distance[index(axis)]; });
     Dims order;
     for (const int axis : axes) order.push_back(axis);
     return order;
@@ -131,10 +129,10 @@ class Materializer : Rewriter {
 
   void fix_view(int i, Item& item) {
     if (!shown(*item.op, layout(item.inputs[0]))) {
-      const DType joined = joined_as_[static_cast<std::size_t>(i)];
+      const DType joined = joined_as_[index(i)];
       Item copied = inserted(joined == item.dtype ? copy_op() : cast_op(), {item.inputs[0]}, out()[item.inputs[0]]);
       copied.dtype = item.dtype = joined;  // a join's piece may be stored within it at once
-      if (anyhow_[static_cast<std::size_t>(i)]) copied.order = order_in_memory(layout(item.inputs[0]));
+      if (anyhow_[index(i)]) copied.order = order_in_memory(layout(item.inputs[0]));
       if (!shown(*item.op, layout_of(copied))) copied.order = {};
       item.inputs[0] = add(std::move(copied));
     }
@@ -148,7 +146,7 @@ class Materializer : Rewriter {
     const std::vector<int> values = values_of(from(), users_, i);
     for (std::size_t k = 0; k < values.size(); ++k) {
       const int input = input_overwritten(*from()[i].op, static_cast<int>(k));
-      if (input >= 0) out[static_cast<std::size_t>(input)] = values[k] >= 0 && in_place_[static_cast<std::size_t>(values[k])];
+      if (input >= 0) out[index(input)] = values[k] >= 0 && in_place_[index(values[k])];
     }
     return out;
   }
@@ -156,11 +154,11 @@ class Materializer : Rewriter {
   void fix_kernel(int i, Item& item) {
     const std::vector<std::optional<bool>> over = taken_over(i);
     for (int k = 0; k < static_cast<int>(item.inputs.size()); ++k) {
-      int& input = item.inputs[static_cast<std::size_t>(k)];
-      const bool is_below = over[static_cast<std::size_t>(k)].has_value();
+      int& input = item.inputs[index(k)];
+      const bool is_below = over[index(k)].has_value();
       if (!is_below && out()[input].role() == Role::Scalar && item.as<KernelOp>().takes_numbers()) continue;
       const Layout at = layout(input);
-      const bool kept = is_below && (!*over[static_cast<std::size_t>(k)] || at.offset != 0 || numel(at.shape) != elements_below(input));
+      const bool kept = is_below && (!*over[index(k)] || at.offset != 0 || numel(at.shape) != elements_below(input));
       const bool stored_within = !item.order.empty();  // a join that is no kernel: its pieces may lie anywhere
       const bool fits = is_below ? at.is_dense() : stored_within || item.as<KernelOp>().accepts(k, at);
       if (kept) input = copy(input);
@@ -202,7 +200,7 @@ class Materializer : Rewriter {
     for (const Item& item : from().items) {
       if (!item.multiplies()) continue;
       const int operand = item.inputs[1];
-      products_[operand] += steady[static_cast<std::size_t>(operand)] ? runs : 1;
+      products_[operand] += steady[index(operand)] ? runs : 1;
     }
   }
   void lay_out_operand(int i, Item& item) {

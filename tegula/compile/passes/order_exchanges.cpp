@@ -25,7 +25,7 @@ class Stagger {
       const Item& item = graph[i];
       Facts& own = of(i);
       bool moves = item.inputs.empty() && item.role() != Role::Scalar, worked = works_long(item);
-      if (item.role() == Role::Leaf) moves = !graph.leaves[static_cast<std::size_t>(item.slot)].steady;
+      if (item.role() == Role::Leaf) moves = !graph.leaf(item).steady;
       for (const int input : item.inputs) {
         own.depth = std::max(own.depth, of(input).depth);
         own.behind = std::max(own.behind, of(input).behind);
@@ -109,8 +109,8 @@ class Stagger {
     int waits = -1;  // the value that it waits for
     std::array<int, 3> key{-1, 0, 0};  // of the new order: round (-1: not emitted yet), 1 if no exchange needs it, place
   };
-  Facts& of(int i) { return facts_[static_cast<std::size_t>(i)]; }
-  const Facts& of(int i) const { return facts_[static_cast<std::size_t>(i)]; }
+  Facts& of(int i) { return facts_[index(i)]; }
+  const Facts& of(int i) const { return facts_[index(i)]; }
   bool leads_long(int exchange) const { return of(exchange).is_long && of(exchange).leads; }
   bool in_one_stretch(int a, int b) const { return of(a).stretch == of(b).stretch; }
 
@@ -135,7 +135,7 @@ class Stagger {
     std::vector<bool> begun(way.size());  // it, or what it looks at, is work on the way
     const auto is_begun = [&](int input) {
       const auto at = std::ranges::lower_bound(way, input);
-      return at != way.end() && *at == input && begun[static_cast<std::size_t>(at - way.begin())];
+      return at != way.end() && *at == input && begun[index(at - way.begin())];
     };
     for (std::size_t k = 0; k < way.size(); ++k) {
       const Item& item = graph_[way[k]];

@@ -52,8 +52,8 @@ std::vector<bool> plain_items(const Graph& graph) {
   for (int i = 0; i < graph.size(); ++i) {
     const Role role = graph[i].role();
     bool plain = role == Role::Leaf || role == Role::Scalar || role == Role::View || role == Role::Elementwise;
-    for (const int input : graph[i].inputs) plain = plain && out[static_cast<std::size_t>(input)];
-    out[static_cast<std::size_t>(i)] = out[static_cast<std::size_t>(i)] && plain;
+    for (const int input : graph[i].inputs) plain = plain && out[index(input)];
+    out[index(i)] = out[index(i)] && plain;
   }
   return out;
 }
@@ -85,7 +85,7 @@ std::map<int, runtime::Blocked> all_wanted_blocks(const Graph& graph, const runt
     const Item& item = graph[i];
     if (item.role() != Role::Library || !item.results.empty() || item.inputs.size() < 2) continue;
     const int weight = item.inputs[1];
-    if (!plain[static_cast<std::size_t>(weight)]) continue;
+    if (!plain[index(weight)]) continue;
     const runtime::Blocked blocks = wanted_blocks(graph, item, device);
     if (blocks && runtime::elements(blocks) <= 2 * numel(graph[weight].shape)) out.emplace(i, blocks);
   }

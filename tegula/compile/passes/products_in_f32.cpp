@@ -25,7 +25,7 @@ class Sets {
   void unite(int a, int b) { above(find(a)) = find(b); }
 
  private:
-  int& above(int i) { return above_[static_cast<std::size_t>(i)]; }
+  int& above(int i) { return above_[index(i)]; }
   std::vector<int> above_;
 };
 
@@ -102,7 +102,7 @@ class Components {
   /// A leaf of f32 that is another one in each run.
   bool changes(int i) const {
     const Item& item = graph_[i];
-    return item.role() == Role::Leaf && item.dtype == f32 && !graph_.leaves[static_cast<std::size_t>(item.slot)].steady;
+    return item.role() == Role::Leaf && item.dtype == f32 && !graph_.leaf(item).steady;
   }
   bool is_read_as_it_is(int i) const { return graph_[below(i)].role() == Role::Leaf || !graph_[below(i)].in_memory(); }
   bool is_repeated(int i, int input) const {
@@ -167,7 +167,7 @@ std::vector<bool> products_in_f32(const Graph& graph, const runtime::Device& dev
   Components components(graph, device);
   const runtime::Costs& costs = device.costs();
   for (int i = 0; i < graph.size(); ++i) {
-    if (would_be_half(graph[i])) out[static_cast<std::size_t>(i)] = components.of(i).is_faster_in_f32(costs);
+    if (would_be_half(graph[i])) out[index(i)] = components.of(i).is_faster_in_f32(costs);
   }
   return out;
 }

@@ -14,8 +14,7 @@ std::size_t mixed(std::size_t a, std::size_t b) { return (a ^ (b + 0x9e3779b97f4
 class States {
  public:
   explicit States(const Graph& graph) : graph_(graph), below_views_(graph.items.size()), found_(graph.items.size()) {
-    for (int i = 0; i < graph.size(); ++i)
-      below_views_[static_cast<std::size_t>(i)] = graph[i].shows_input() ? below_views(graph[i].inputs[0]) : i;
+    for (int i = 0; i < graph.size(); ++i) below_views_[index(i)] = graph[i].shows_input() ? below_views(graph[i].inputs[0]) : i;
   }
 
   std::vector<bool> run() {
@@ -24,13 +23,13 @@ class States {
       if (graph_[i].role() == Role::Elementwise && graph_[i].shape.rank() > 0) search(i, described_);
     }
     for (int i = graph_.size(); i-- > 0;) {
-      if (found_[static_cast<std::size_t>(i)]) search(i, shallow_);
+      if (found_[index(i)]) search(i, shallow_);
     }
     return std::move(found_);
   }
 
  private:
-  int below_views(int i) const { return below_views_[static_cast<std::size_t>(i)]; }
+  int below_views(int i) const { return below_views_[index(i)]; }
 
   /// The hash of an item's op type, without inputs and attributes; a leaf's includes its number, all scalars have the same.
   std::size_t own(int i) const {
@@ -44,13 +43,13 @@ class States {
   void describe() {
     std::vector<std::size_t> next(graph_.items.size());
     std::vector<std::size_t> own_words(graph_.items.size());
-    for (int i = 0; i < graph_.size(); ++i) own_words[static_cast<std::size_t>(i)] = own(i);
+    for (int i = 0; i < graph_.size(); ++i) own_words[index(i)] = own(i);
     described_ = own_words;
     for (int depth = 0; depth < kDepth; ++depth) {
       for (int i = 0; i < graph_.size(); ++i) {
         const auto at = static_cast<std::size_t>(i);
         next[at] = own_words[at];
-        for (const int input : graph_[i].inputs) next[at] = mixed(next[at], described_[static_cast<std::size_t>(below_views(input))]);
+        for (const int input : graph_[i].inputs) next[at] = mixed(next[at], described_[index(below_views(input))]);
       }
       described_.swap(next);
       if (depth + 1 == kFirstSteps) shallow_ = described_;
@@ -63,8 +62,8 @@ class States {
       for (const int input : graph_[queue[k]].inputs) {
         const int base = below_views(input);
         if (graph_[base].role() != Role::Elementwise || graph_[base].shape != graph_[i].shape || base == i) continue;
-        if (described[static_cast<std::size_t>(base)] == described[static_cast<std::size_t>(i)]) {
-          found_[static_cast<std::size_t>(i)] = found_[static_cast<std::size_t>(base)] = true;
+        if (described[index(base)] == described[index(i)]) {
+          found_[index(i)] = found_[index(base)] = true;
           return;
         }
         queue.push_back(base);

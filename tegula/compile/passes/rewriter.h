@@ -57,7 +57,7 @@ class Rewriter {
   const Graph& from() const { return from_; }
   const Graph& out() const { return out_; }
   /// The new number of an old item.
-  int now(int old) const { return renumbered_[static_cast<std::size_t>(old)]; }
+  int now(int old) const { return renumbered_[index(old)]; }
   /// The number of a further item.
   int add(Item item) {
     out_.items.push_back(std::move(item));
@@ -124,7 +124,7 @@ class Rewriter {
     Item item = from_[i];
     for (int& input : item.inputs) input = now(input);
     change(i, item);
-    renumbered_[static_cast<std::size_t>(i)] = add(std::move(item));
+    renumbered_[index(i)] = add(std::move(item));
   }
 
   const Graph& from_;

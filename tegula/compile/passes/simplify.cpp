@@ -20,7 +20,7 @@ bool is_identity(const Graph& graph, const Item& item) {
   const auto axes = result ? axes_of(from, *result) : std::nullopt;
   if (!axes) return false;
   for (int i = 0; i < from.rank(); ++i) {
-    if (from[i] != 1 && (*axes)[static_cast<std::size_t>(i)] != i) return false;
+    if (from[i] != 1 && (*axes)[index(i)] != i) return false;
   }
   return true;
 }
@@ -39,7 +39,7 @@ void compose(const Graph& graph, Item& item) {
   Dims order;
   int single = -1;  // the axes of size 1 in the order in which they come
   for (int i = 0; i < item.shape.rank(); ++i) {
-    int axis = (*axes)[static_cast<std::size_t>(i)];
+    int axis = (*axes)[index(i)];
     if (axis < 0) {
       if (item.shape[i] != 1) return;
       do ++single;
@@ -114,7 +114,7 @@ class Keys {
         words_.insert(words_.end(), key.begin(), key.end());
         return i;
       }
-      const Key& known = keys_[static_cast<std::size_t>(entry)];
+      const Key& known = keys_[index(entry)];
       if (known.hash == hash && std::ranges::equal(key, std::span(words_).subspan(known.begin, known.size))) return known.item;
     }
   }
@@ -168,26 +168,26 @@ void merge_equal(Graph& graph) {
   Words identity;
   for (int i = 0; i < graph.size(); ++i) {
     Item& item = graph[i];
-    for (int& input : item.inputs) input = same[static_cast<std::size_t>(input)];
-    same[static_cast<std::size_t>(i)] = i;
+    for (int& input : item.inputs) input = same[index(input)];
+    same[index(i)] = i;
     const bool is_nothing = item.role() == Role::Stop || (item.role() == Role::Same && item.results.empty());  // that a program would do
     if (is_nothing) {
-      same[static_cast<std::size_t>(i)] = item.inputs[0];
+      same[index(i)] = item.inputs[0];
       continue;
     }
     if (item.role() == Role::View) {
       compose(graph, item);
       if (is_identity(graph, item)) {
-        same[static_cast<std::size_t>(i)] = item.inputs[0];
+        same[index(i)] = item.inputs[0];
         continue;
       }
     }
     derive(graph, item);
     identify(item, identity);
-    same[static_cast<std::size_t>(i)] = keys.first(identity, i);
+    same[index(i)] = keys.first(identity, i);
   }
-  for (int& output : graph.outputs) output = same[static_cast<std::size_t>(output)];
-  for (auto& update : graph.updates) update.item = same[static_cast<std::size_t>(update.item)];
+  for (int& output : graph.outputs) output = same[index(output)];
+  for (auto& update : graph.updates) update.item = same[index(update.item)];
   remove_dead(graph);
 }
 

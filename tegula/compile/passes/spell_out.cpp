@@ -76,7 +76,7 @@ std::optional<Ops> ops_for(const Item& call, const Graph& inputs_in, const runti
     item.node = -1;
     if (!LoopOp::of(*call.op)) item.precision = call.precision, item.origin = call.origin;
     if (item.role() != Role::Leaf) continue;
-    const Node* const leaf = reading.leaves[static_cast<std::size_t>(item.slot)];
+    const Node* const leaf = reading.leaves[index(item.slot)];
     item.slot = static_cast<int>(std::ranges::find(inputs, leaf, [](const Tensor& x) { return x.node().get(); }) - inputs.begin());
   }
   return Ops{std::move(ops), reading.constants};
@@ -122,7 +122,7 @@ void spell_out(Graph& graph, const runtime::Device& device, SmallProducts produc
   bool loops = false;
   rewriter.each([&](int i, Item& item) {
     if (const auto found = item.is_part() ? several.find(graph[i].inputs[0]) : several.end(); found != several.end()) {
-      const int result = found->second[static_cast<std::size_t>(item.as<PartOp>().index())];
+      const int result = found->second[index(item.as<PartOp>().index())];
       item.op = reshape_op(item.shape), item.inputs = {result};  // of its own shape: nothing, as simplify sees
       return;
     }
@@ -136,24 +136,24 @@ void spell_out(Graph& graph, const runtime::Device& device, SmallProducts produc
     Ops* const ops = &found->second;
     std::vector<int> now;
     for (Item& part : ops->graph.items) {
-      for (int& input : part.inputs) input = now[static_cast<std::size_t>(input)];
+      for (int& input : part.inputs) input = now[index(input)];
       const bool is_result = !has_several && now.size() == static_cast<std::size_t>(ops->graph.outputs[0]);
       if (is_result) part.node = item.node;
       if (part.role() == Role::Scalar) {
-        const std::uint64_t bits = ops->numbers[static_cast<std::size_t>(part.slot)];
-        const DType dtype = ops->graph.constants[static_cast<std::size_t>(part.slot)];
+        const std::uint64_t bits = ops->numbers[index(part.slot)];
+        const DType dtype = ops->graph.constants[index(part.slot)];
         const auto [known, is_new] = numbers.try_emplace({bits, dtype});  // equal ones are one, so that items made of them are
         if (is_new) known->second = rewriter.add(dtype, Expression::of_numbers(make<const BitsOp>(bits), {}, DType::f64));
         part.slot = known->second;
       }
-      now.push_back(part.role() == Role::Leaf ? item.inputs[static_cast<std::size_t>(part.slot)] : is_result ? -1 : rewriter.add(part));
+      now.push_back(part.role() == Role::Leaf ? item.inputs[index(part.slot)] : is_result ? -1 : rewriter.add(part));
     }
     if (!has_several) {
       item = ops->graph[ops->graph.outputs[0]];
       return;
     }
     loops = loops || LoopOp::of(*item.op);
-    for (const int output : ops->graph.outputs) several[i].push_back(now[static_cast<std::size_t>(output)]);
+    for (const int output : ops->graph.outputs) several[i].push_back(now[index(output)]);
   });
   graph = rewriter.finish();
   if (several.empty()) return;

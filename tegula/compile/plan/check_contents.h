@@ -49,7 +49,7 @@ class Contents {
   const Held* first_at(const Span& span) const;
   int tenant_of(const Span& span) const;
   void move_in(const Span& span);
-  bool is_whole(int holder) const { return there_[static_cast<std::size_t>(holder)] == elements(holder); }
+  bool is_whole(int holder) const { return there_[index(holder)] == elements(holder); }
   std::int64_t elements(int holder) const { return holder < graph_.size() ? numel(graph_[holder].shape) : 1; }
 
   const Graph& graph_;

@@ -21,7 +21,7 @@ namespace {
 Strides strides_over(const Shape& domain, const Layout& layout, const AxisMap& axes) {
   Strides out = Dims::filled(domain.rank(), 0);
   for (int i = 0; i < layout.shape.rank(); ++i) {
-    const int axis = axes[static_cast<std::size_t>(i)];
+    const int axis = axes[index(i)];
     if (axis >= 0 && layout.shape[i] != 1) out[axis] += layout.strides[i];
   }
   return out;
@@ -38,10 +38,10 @@ class Places {
   }
 
  private:
-  const Membership& member(int item) const { return fusion_.members[static_cast<std::size_t>(item)]; }
+  const Membership& member(int item) const { return fusion_.members[index(item)]; }
 
   void check(int item, int number) const {
-    const FusedGroup& group = fusion_.groups[static_cast<std::size_t>(number)];
+    const FusedGroup& group = fusion_.groups[index(number)];
     const Item& self = graph_[item];
     const Membership& own = member(item);
     if (own.group != number) fail(graph_, item, "is listed in another group", "its own");
@@ -50,7 +50,7 @@ class Places {
       fail(graph_, item, "reduces other axes than its group", "those of the group");
     if (own.space == Space::Full && !(self.shape == group.domain)) fail(graph_, item, "is smaller than its group's domain", "all of it");
     for (int i = 0; i < self.shape.rank(); ++i) {
-      const int axis = own.axes[static_cast<std::size_t>(i)];
+      const int axis = own.axes[index(i)];
       if (self.shape[i] != 1 && (axis < 0 || group.domain[axis] != self.shape[i]))
         fail(graph_, item, "has an axis " + std::to_string(i) + " that runs over none of its group", "one of the same size");
     }
@@ -65,7 +65,7 @@ class Places {
   void check_inside(int item, std::size_t k, int base, const FusedGroup& group) const {
     const bool reduction = graph_[item].role() == Role::Reduce;
     const Space own = member(item).space, from = member(base).space;
-    const Place& place = places_[static_cast<std::size_t>(graph_[item].inputs[k])];
+    const Place& place = places_[index(graph_[item].inputs[k])];
     const std::string reads = "reads %" + std::to_string(base) + " inside its program";
     const bool ready = reduction ? from == Space::Full : own == from || (own == Space::Full && from == Space::Reduced);
     if (place.value != base || !ready) fail(graph_, item, reads, "a value that is computed for the same elements");
@@ -98,9 +98,9 @@ void check_joins(const Graph& graph, std::span<const Place> places) {
     const Layout whole = layout_of(graph[i]);
     std::int64_t end = 0;
     for (const int input : graph[i].inputs) {
-      const Place& seen = places[static_cast<std::size_t>(input)];
+      const Place& seen = places[index(input)];
       const Item& piece = graph[seen.value];
-      ++found[static_cast<std::size_t>(seen.value)];
+      ++found[index(seen.value)];
       if (piece.within->whole != i || numel(piece.shape) != numel(seen.layout.shape))
         fail(graph, seen.value, "is a piece of %" + std::to_string(i), "to lie within it as a whole");
       Layout part = whole;
@@ -119,7 +119,7 @@ void check_joins(const Graph& graph, std::span<const Place> places) {
     if (end != whole.shape[axis]) fail(graph, i, "has pieces of " + std::to_string(end), std::to_string(whole.shape[axis]));
   }
   for (int i = 0; i < graph.size(); ++i) {
-    if (graph[i].within->whole >= 0 && found[static_cast<std::size_t>(i)] != 1)
+    if (graph[i].within->whole >= 0 && found[index(i)] != 1)
       fail(graph, i, "lies within %" + std::to_string(graph[i].within->whole), "to be one of its pieces, once");
   }
 }
@@ -136,11 +136,9 @@ void check_kept(const Plan& plan, const Graph& once) {
   }
   if (!once.updates.empty()) fail(once, once.updates[0].item, "is written to a Variable by what runs once", "no such write");
   for (const Graph::Update& update : plan.graph.updates) {
-    for (int i = 0; i < once.size(); ++i) {
-      if (once[i].role() == Role::Leaf && once[i].slot == update.leaf)
-        fail(once, i, "is read once, and written at each run", "one of the two");
-    }
     if (static_cast<std::size_t>(update.leaf) >= given) fail(plan.graph, update.item, "is written to a kept value", "a Variable");
+    if (const int read = items_of_leaves(once)[index(update.leaf)]; read >= 0)
+      fail(once, read, "is read once, and written at each run", "one of the two");
   }
 }
 

@@ -293,10 +293,7 @@ class Checker {
   // A late update's step says that it writes the leaf, which stands for the old value; -1 where nothing reads that.
   int written_name(const Touch& t) const {
     if (t.span.space != Space::Leaf || plan_.storage[at(t.holder)].kind == Space::Update) return t.holder;
-    for (int i = 0; i < graph_.size(); ++i) {
-      if (item(i).role() == Role::Leaf && item(i).slot == t.span.index) return i;
-    }
-    return -1;
+    return items_of_leaves(graph_)[at(t.span.index)];
   }
 
   // ---- The walk: what each place holds.

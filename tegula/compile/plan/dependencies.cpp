@@ -54,15 +54,13 @@ class Ranges {
  private:
   static Range apart(int tenant) { return {Storage::Kind::None, tenant, {0, 1}, tenant, {0, 1}}; }
   void add(int item, std::vector<Range>& to) const {
-    const Spot& spot = plan_.values[static_cast<std::size_t>(item)].spot;
+    const Spot& spot = plan_.values[index(item)].spot;
     if (!planned_) return to.push_back(apart(spot.bottom));
-    Storage storage = plan_.storage[static_cast<std::size_t>(spot.root)];
+    Storage storage = plan_.storage[index(spot.root)];
     if (storage.kind == Storage::Kind::None) return;
     // A Variable's new value lies where the old one does.
-    if (storage.kind == Storage::Kind::Update)
-      storage = {Storage::Kind::Leaf, plan_.graph.updates[static_cast<std::size_t>(storage.index)].leaf, 0};
-    const std::size_t bytes =
-        storage.kind == Storage::Kind::Leaf ? 1 : std::max<std::size_t>(plan_.values[static_cast<std::size_t>(spot.root)].bytes(), 1);
+    if (storage.kind == Storage::Kind::Update) storage = {Storage::Kind::Leaf, plan_.graph.updates[index(storage.index)].leaf, 0};
+    const std::size_t bytes = storage.kind == Storage::Kind::Leaf ? 1 : std::max<std::size_t>(plan_.values[index(spot.root)].bytes(), 1);
     const auto first = static_cast<std::size_t>(spot.first), last = static_cast<std::size_t>(std::max(spot.last, spot.first + 1));
     to.push_back({storage.kind, storage.index, {storage.offset, storage.offset + bytes}, spot.root, {first, last}});
   }
@@ -197,7 +195,7 @@ std::vector<std::vector<int>> waits(const Plan& plan, const Ranges& ranges, bool
   std::vector<Before> before;
   std::vector<std::vector<int>> out;
   for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
-    const Step& step = plan.steps[static_cast<std::size_t>(s)];
+    const Step& step = plan.steps[index(s)];
     std::vector<int> waits;
     if (step.guarded) waits = checks;
     const Touched touched = ranges.of(step);
@@ -215,9 +213,9 @@ std::vector<std::vector<int>> waits(const Plan& plan, const Ranges& ranges, bool
     for (const int e : waits) {
       if (before.back().has(e)) continue;
       direct.push_back(e);
-      before.back().add(e, before[static_cast<std::size_t>(e)]);
+      before.back().add(e, before[index(e)]);
     }
-    if (s >= Before::kWindow) before[static_cast<std::size_t>(s - Before::kWindow)].forget();
+    if (s >= Before::kWindow) before[index(s - Before::kWindow)].forget();
     std::reverse(direct.begin(), direct.end());
     out.push_back(std::move(direct));
   }
@@ -227,14 +225,14 @@ std::vector<std::vector<int>> waits(const Plan& plan, const Ranges& ranges, bool
 }  // namespace
 
 std::vector<bool> urgent_steps(const Plan& plan) {
-  const auto root = [&](int item) { return plan.values[static_cast<std::size_t>(item)].spot.root; };
+  const auto root = [&](int item) { return plan.values[index(item)].spot.root; };
   std::vector<bool> urgent(plan.steps.size()), sent(plan.values.size());
   for (std::size_t s = plan.steps.size(); s-- > 0;) {
     const Step& step = plan.steps[s];
     const bool exchange = step.exchanges;
-    urgent[s] = exchange || std::ranges::any_of(step.writes, [&](int item) { return sent[static_cast<std::size_t>(root(item))]; });
+    urgent[s] = exchange || std::ranges::any_of(step.writes, [&](int item) { return sent[index(root(item))]; });
     if (!exchange) continue;
-    for (const int item : step.reads) sent[static_cast<std::size_t>(root(item))] = true;
+    for (const int item : step.reads) sent[index(root(item))] = true;
   }
   return urgent;
 }

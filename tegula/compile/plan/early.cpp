@@ -34,12 +34,12 @@ bool is_chain_of_short_launches(const Plan& plan) {
 /// The leaves that no step writes and no run changes.
 std::vector<bool> unwritten_leaves(const Graph& graph) {
   std::vector<bool> unwritten(graph.items.size());
-  for (int i = 0; i < graph.size(); ++i) unwritten[index(i)] = graph[i].role() == Role::Leaf && graph.leaves[index(graph[i].slot)].steady;
+  for (int i = 0; i < graph.size(); ++i) unwritten[index(i)] = graph[i].role() == Role::Leaf && graph.leaf(graph[i]).steady;
   for (int i = 0; i < graph.size(); ++i)
     if (const int bottom = graph.place(i).spot.bottom; bottom != i && graph.place(i).value == i) unwritten[index(bottom)] = false;
+  const std::vector<int> leaves = items_of_leaves(graph);
   for (const Graph::Update& update : graph.updates)
-    for (int i = 0; i < graph.size(); ++i)
-      if (graph[i].role() == Role::Leaf && graph[i].slot == update.leaf) unwritten[index(i)] = false;
+    if (const int leaf = leaves[index(update.leaf)]; leaf >= 0) unwritten[index(leaf)] = false;
   return unwritten;
 }
 

@@ -17,7 +17,7 @@ int stream_number(LoopNest& nest, const Stream& stream) {
 }
 
 Layout store_pattern(const Plan& plan, const FusedGroup& group, int item) {
-  return over_domain(group.domain, layout_of(plan.graph[item]), plan.fusion.members[static_cast<std::size_t>(item)].axes);
+  return over_domain(group.domain, layout_of(plan.graph[item]), plan.fusion.members[index(item)].axes);
 }
 
 // The stream whose memory order the loops follow: a store, or else a load, that runs over every axis.
@@ -52,7 +52,7 @@ std::uint32_t axes_that_vary(const Plan& plan, const FusedGroup& group) {
   std::uint32_t bits = 0;
   for (int i : group.items) {
     const Item& item = plan.graph[i];
-    const AxisMap& axes = plan.fusion.members[static_cast<std::size_t>(i)].axes;
+    const AxisMap& axes = plan.fusion.members[index(i)].axes;
     const std::uint32_t own = ladder.axes_that_vary(item.node);
     for (std::size_t d = 0; d < static_cast<std::size_t>(item.shape.rank()); ++d)
       if (axes[d] >= 0 && (own >> d & 1) != 0) bits |= 1u << axes[d];
@@ -201,7 +201,7 @@ void add_partials(Plan& plan, const FusedGroup& group, LoopNest& nest, Space spa
   for (const Loop& loop : nest.loops) nest.part_elements *= loop.reduced == over_reduced ? loop.extent : 1;
   for (int i : group.items) {
     const Item& item = plan.graph[i];
-    if (item.role() != Role::Reduce || plan.fusion.members[static_cast<std::size_t>(i)].space != space) continue;
+    if (item.role() != Role::Reduce || plan.fusion.members[index(i)].space != space) continue;
     plan.scratch_bytes.push_back(static_cast<std::size_t>(nest.part_elements * nest.splits) * size_of(tile::compute_type(item.dtype)));
     std::ranges::lower_bound(nest.members, i, {}, &LoopNest::Member::item)->partial = static_cast<int>(nest.streams.size());
     nest.streams.push_back({Operand::Kind::Memory, i, {}, static_cast<int>(plan.scratch_bytes.size()) - 1});
@@ -272,7 +272,7 @@ LoopNest make_loop_nest(const Plan& plan, const FusedGroup& group) {
   }
   nest.loads = static_cast<int>(nest.streams.size());
   for (LoopNest::Member& member : nest.members) {
-    if (!plan.fusion.stored[static_cast<std::size_t>(member.item)]) continue;
+    if (!plan.fusion.stored[index(member.item)]) continue;
     member.store = static_cast<int>(nest.streams.size());
     nest.streams.push_back({Operand::Kind::Memory, member.item, store_pattern(plan, group, member.item), -1});
   }
@@ -288,7 +288,7 @@ void choose_tiles(LoopNest& nest, const runtime::TilePreference& tiles) {
   for (const Loop& loop : nest.loops) has_reduction = has_reduction || loop.reduced;
   const auto last_where = [&](bool reduced, int before) {
     for (int i = before - 1; i >= 0; --i) {
-      if (nest.loops[static_cast<std::size_t>(i)].reduced == reduced) return i;
+      if (nest.loops[index(i)].reduced == reduced) return i;
     }
     return -1;
   };
@@ -353,9 +353,8 @@ bool split_reduction(Plan& plan, const FusedGroup& group, LoopNest& nest, const 
 }
 
 void split_across(Plan& plan, const FusedGroup& group, LoopNest& nest, const runtime::TilePreference& tiles) {
-  const std::int64_t sums = std::ranges::count_if(group.items, [&](int i) {
-    return plan.graph[i].role() == Role::Reduce && plan.fusion.members[static_cast<std::size_t>(i)].space == Space::Across;
-  });
+  const std::int64_t sums = std::ranges::count_if(
+      group.items, [&](int i) { return plan.graph[i].role() == Role::Reduce && plan.fusion.members[index(i)].space == Space::Across; });
   heighten_tiles(nest, tiles, sums);
   nest.share = divide_up(nest.instances, tiles.strips.accumulators);
   nest.in_turn = tiles.strips.in_turn;

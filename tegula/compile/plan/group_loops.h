@@ -69,15 +69,15 @@ struct LoopNest {
   /// As the tiles of a loop follow it.
   tile::Ladder ladder(const runtime::TilePreference& tiles, int loop) const {
     tile::Ladder out = tiles.ladder;
-    if (loop >= 0 && loops[static_cast<std::size_t>(loop)].varies) out.same = {};
+    if (loop >= 0 && loops[index(loop)].varies) out.same = {};
     return out;
   }
-  const Stream& stream(int s) const { return streams[static_cast<std::size_t>(s)]; }
+  const Stream& stream(int s) const { return streams[index(s)]; }
   /// Of stream s along a loop, in elements.
-  std::int64_t stride(int loop, int s) const { return loops[static_cast<std::size_t>(loop)].strides[static_cast<std::size_t>(s)]; }
+  std::int64_t stride(int loop, int s) const { return loops[index(loop)].strides[index(s)]; }
   bool moves(int loop, int s) const { return loop >= 0 && stride(loop, s) != 0; }
-  std::int64_t extent(int loop) const { return loops[static_cast<std::size_t>(loop)].extent; }
-  bool reduced(int loop) const { return loop >= 0 && loops[static_cast<std::size_t>(loop)].reduced; }
+  std::int64_t extent(int loop) const { return loops[index(loop)].extent; }
+  bool reduced(int loop) const { return loop >= 0 && loops[index(loop)].reduced; }
 };
 
 LoopNest make_loop_nest(const Plan& plan, const FusedGroup& group);

@@ -38,11 +38,11 @@ class GroupPortion {
 
  protected:
   const Item& item(int i) const { return graph_[i]; }
-  const Membership& member(int i) const { return plan_.fusion.members[static_cast<std::size_t>(i)]; }
-  bool stored(int i) const { return plan_.fusion.stored[static_cast<std::size_t>(i)]; }
+  const Membership& member(int i) const { return plan_.fusion.members[index(i)]; }
+  bool stored(int i) const { return plan_.fusion.stored[index(i)]; }
   bool is_reduction(int i) const { return item(i).role() == Role::Reduce; }
   const Stream& stream(int s) const { return nest_.stream(s); }
-  const Loop& loop(int l) const { return nest_.loops[static_cast<std::size_t>(l)]; }
+  const Loop& loop(int l) const { return nest_.loops[index(l)]; }
   int loop_count() const { return static_cast<int>(nest_.loops.size()); }
   bool looped() const { return nest_.chunks != 1; }
   bool across() const { return !group_.across.empty(); }
@@ -67,7 +67,7 @@ class GroupPortion {
   }
 
   // The level of a value is the number of reductions that must be finished before it can be computed.
-  int level_of(int i) const { return levels_[static_cast<std::size_t>(nest_.member(i).place)]; }
+  int level_of(int i) const { return levels_[index(nest_.member(i).place)]; }
   void levels() {
     levels_.resize(group_.items.size());
     for (int i : group_.items) {
@@ -79,7 +79,7 @@ class GroupPortion {
         if (operand.kind != Operand::Kind::Inside || reads_partial(i)) continue;
         level = std::max(level, level_of(operand.base) + (is_reduction(operand.base) ? 1 : 0));
       }
-      levels_[static_cast<std::size_t>(nest_.member(i).place)] = level;
+      levels_[index(nest_.member(i).place)] = level;
       if (is_row_reduction(i) || member(i).space == Space::Full) stages_ = std::max(stages_, level + 1);
     }
   }

@@ -25,7 +25,7 @@ std::vector<double> durations(const Plan& plan) {
 std::vector<double> earliest_ends(const std::vector<double>& takes, const std::vector<std::vector<int>>& after) {
   std::vector<double> over(after.size());
   for (std::size_t s = 0; s < over.size(); ++s) {
-    for (const int before : after[s]) over[s] = std::max(over[s], over[static_cast<std::size_t>(before)]);
+    for (const int before : after[s]) over[s] = std::max(over[s], over[index(before)]);
     over[s] += takes[s];
   }
   return over;
@@ -39,7 +39,7 @@ std::vector<bool> hurried_steps(const Plan& plan, const std::vector<std::vector<
     if (!plan.steps[s].exchanges) continue;
     hurried[s] = true;
     double begins = 0;
-    for (const int before : after[s]) begins = std::max(begins, over[static_cast<std::size_t>(before)]);
+    for (const int before : after[s]) begins = std::max(begins, over[index(before)]);
     for (const int before : after[s]) {
       const auto at = static_cast<std::size_t>(before);
       if (over[at] + takes[at] >= begins) hurried[at] = true;
@@ -67,8 +67,8 @@ std::vector<std::vector<int>> put_off(const Plan& plan, std::vector<std::vector<
   }
   for (std::size_t s = 0; s < after.size(); ++s) {
     if (awaited[s] || exchange[s] || behind[s] < 0 || behind[s] >= last) continue;
-    for (const int step : after[static_cast<std::size_t>(last)])
-      if (step < static_cast<int>(s) && !exchange[static_cast<std::size_t>(step)]) after[s].push_back(step);
+    for (const int step : after[index(last)])
+      if (step < static_cast<int>(s) && !exchange[index(step)]) after[s].push_back(step);
     std::ranges::sort(after[s]);
     after[s].erase(std::unique(after[s].begin(), after[s].end()), after[s].end());
   }
@@ -88,13 +88,12 @@ std::vector<int> launch_order(const Plan& plan, const std::vector<std::vector<in
     const auto at = static_cast<std::size_t>(s);
     remaining[at] += behind_it[at] + (plan.steps[at].exchanges ? all : 0);
     for (const int before : after[at]) {
-      double& most = behind_it[static_cast<std::size_t>(before)];
+      double& most = behind_it[index(before)];
       most = std::max(most, remaining[at]);
     }
   }
   return list_schedule(
-      count, [&](int s) -> const std::vector<int>& { return after[static_cast<std::size_t>(s)]; },
-      [&](int s) { return -remaining[static_cast<std::size_t>(s)]; });
+      count, [&](int s) -> const std::vector<int>& { return after[index(s)]; }, [&](int s) { return -remaining[index(s)]; });
 }
 
 std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::vector<int>>& needed, int times) {
@@ -102,15 +101,15 @@ std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::v
   const std::vector<int> order = launch_order(plan, after);
   const std::vector<bool> hurried = hurried_steps(plan, after);
   std::vector<int> place(order.size());
-  for (std::size_t k = 0; k < order.size(); ++k) place[static_cast<std::size_t>(order[k])] = static_cast<int>(k);
+  for (std::size_t k = 0; k < order.size(); ++k) place[index(order[k])] = static_cast<int>(k);
   std::set<int> last(place.begin(), place.end());  // nobody waits for these
   std::vector<PlannedRun> runs;
   for (int time = 0; time < times; ++time) {
     const int begin = static_cast<int>(runs.size());
     for (const int s : order) {
       std::vector<int> waits;
-      for (const int before : after[static_cast<std::size_t>(s)]) {
-        const int k = place[static_cast<std::size_t>(before)];
+      for (const int before : after[index(s)]) {
+        const int k = place[index(before)];
         waits.push_back(begin + k);
         last.erase(k);
       }
@@ -120,7 +119,7 @@ std::vector<PlannedRun> recorded_runs(const Plan& plan, const std::vector<std::v
       } else if (time > 0 && waits.empty()) {
         waits.push_back(begin);
       }
-      runs.push_back({s, std::move(waits), hurried[static_cast<std::size_t>(s)]});
+      runs.push_back({s, std::move(waits), hurried[index(s)]});
     }
   }
   return runs;

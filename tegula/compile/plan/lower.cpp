@@ -164,7 +164,7 @@ void add_launches(Plan& plan, int i, const std::vector<int>& values, KernelConte
     else bytes += static_cast<double>(bytes_of(plan.graph[value]));
   }
   for (const int input : item.inputs) bytes += static_cast<double>(bytes_of(plan.graph[input]));
-  for (const int k : inputs_overwritten(item)) bytes -= static_cast<double>(bytes_of(plan.graph[item.inputs[static_cast<std::size_t>(k)]]));
+  for (const int k : inputs_overwritten(item)) bytes -= static_cast<double>(bytes_of(plan.graph[item.inputs[index(k)]]));
   if (overwritten(plan.graph, i) >= 0) bytes *= 2;  // what changes is read and written
   for (auto& launch : context.launches()) {
     Step step;
@@ -174,20 +174,17 @@ void add_launches(Plan& plan, int i, const std::vector<int>& values, KernelConte
       using Kind = KernelArgument::Kind;
       switch (argument.kind) {
         case Kind::Input:
-          set.arguments.push_back(value_reference(plan, item.inputs[static_cast<std::size_t>(argument.index)]));
+          set.arguments.push_back(value_reference(plan, item.inputs[index(argument.index)]));
           step.reads.push_back(set.arguments.back().index);
           break;
         case Kind::Output:
-          if (values[static_cast<std::size_t>(argument.index)] < 0) throw_unwanted(item, argument.index);
-          set.arguments.push_back({Reference::Kind::Value, values[static_cast<std::size_t>(argument.index)], 0, 0});
+          if (values[index(argument.index)] < 0) throw_unwanted(item, argument.index);
+          set.arguments.push_back({Reference::Kind::Value, values[index(argument.index)], 0, 0});
           break;
-        case Kind::Scratch:
-          set.arguments.push_back({Reference::Kind::Scratch, scratch[static_cast<std::size_t>(argument.index)], 0, 0});
-          break;
+        case Kind::Scratch: set.arguments.push_back({Reference::Kind::Scratch, scratch[index(argument.index)], 0, 0}); break;
         case Kind::Integer: set.arguments.push_back({Reference::Kind::Integer, -1, argument.integer, 0}); break;
         case Kind::Constant:
-          set.arguments.push_back(
-              {Reference::Kind::Constant, plan.graph[item.inputs[static_cast<std::size_t>(argument.index)]].slot, 0, 0});
+          set.arguments.push_back({Reference::Kind::Constant, plan.graph[item.inputs[index(argument.index)]].slot, 0, 0});
           break;
         case Kind::Real: set.arguments.push_back({Reference::Kind::Real, -1, 0, argument.real}); break;
       }
@@ -220,7 +217,7 @@ void lower_kernel(Plan& plan, int i, const Ends& ends, runtime::Device& device) 
   std::vector<KernelContext::Operand> inputs = ends.kernel_inputs(plan.graph, item);
   if (item.prologue->input >= 0) {
     const Shape& shape = item.prologue->shape;
-    inputs[static_cast<std::size_t>(item.prologue->input)] = {shape, item.prologue->value.words.back().dtype, Layout::dense(shape).strides};
+    inputs[index(item.prologue->input)] = {shape, item.prologue->value.words.back().dtype, Layout::dense(shape).strides};
   }
   KernelContext context(std::move(inputs), ends.kernel_outputs(item), ends.wanted, plan.tiles);
   if (item.prologue->input >= 0) context.set_computed(item.prologue->input, element_of(item, device.traits().numbers_in_memory));

@@ -84,18 +84,18 @@ class Lowering : GroupPortion {
     for (int s : streams_) {
       const Stream& from = stream(s);
       if (from.kind == Operand::Kind::Index) {
-        if (from.pattern.offset != 0) offsets_[static_cast<std::size_t>(s)] = number(from.pattern.offset, label("o", s));
+        if (from.pattern.offset != 0) offsets_[index(s)] = number(from.pattern.offset, label("o", s));
         continue;
       }
       const DType stored_type = nest_.moved_as(item(from.item).dtype);
       if (from.scratch >= 0) {
-        pointers_[static_cast<std::size_t>(s)] =
+        pointers_[index(s)] =
             pointer({Reference::Kind::Scratch, from.scratch, 0, 0}, label("part", s), tile::compute_type(stored_type), written(s));
       } else {
         const auto bytes = from.pattern.offset * static_cast<std::int64_t>(size_of(stored_type));
-        pointers_[static_cast<std::size_t>(s)] =
+        pointers_[index(s)] =
             pointer({Reference::Kind::Value, from.item, bytes, 0}, label(written(s) ? "out" : "in", s), stored_type, written(s));
-        if (from.line != 0) lines_[static_cast<std::size_t>(s)] = number(from.line, label("line", s));
+        if (from.line != 0) lines_[index(s)] = number(from.line, label("line", s));
       }
     }
     for (int l = 0; l < loop_count(); ++l) {
@@ -104,8 +104,7 @@ class Lowering : GroupPortion {
         const std::int64_t stride = nest_.stride(l, s);
         // 0 and 1 are part of the program: they decide which memory instructions it uses.
         const bool fixed = stride == 0 || stride == 1;
-        strides_[static_cast<std::size_t>(l)][static_cast<std::size_t>(s)] =
-            fixed ? integer(stride) : number(stride, label("s", s) + label("_", l));
+        strides_[index(l)][index(s)] = fixed ? integer(stride) : number(stride, label("s", s) + label("_", l));
       }
     }
     for (int i : items_) {
@@ -134,19 +133,19 @@ class Lowering : GroupPortion {
       if (loop(l).reduced != reduced) continue;
       bool outermost = true;
       for (int j = 0; j < l; ++j) outermost = outermost && loop(j).reduced != reduced;
-      Value index = rest;
+      Value place = rest;
       if (!outermost) {
-        index = rest % counts_[static_cast<std::size_t>(l)];
-        rest = rest / counts_[static_cast<std::size_t>(l)];
+        place = rest % counts_[index(l)];
+        rest = rest / counts_[index(l)];
       }
-      Value& at = at_[static_cast<std::size_t>(l)];
+      Value& at = at_[index(l)];
       if (l != nest_.col && l != nest_.row) {
-        at = index;
+        at = place;
         continue;
       }
       // One after another: compilers differ in the order in which they evaluate operands, and so would the programs.
       const std::int64_t extent = l == nest_.col ? nest_.cols : nest_.rows;
-      const Value within = builder_.arange(0, extent), step = integer(extent), first = index * step;
+      const Value within = builder_.arange(0, extent), step = integer(extent), first = place * step;
       at = l == nest_.col ? tile::row(first + within) : tile::col(first + within);
     }
   }
@@ -165,7 +164,7 @@ class Lowering : GroupPortion {
 
   Value mask_of(int l) {
     if (l < 0 || !nest_.ladder(plan_.tiles, l).masked(nest_.extent(l), nest_.step(l))) return {};
-    return at_[static_cast<std::size_t>(l)] < extents_[static_cast<std::size_t>(l)];
+    return at_[index(l)] < extents_[index(l)];
   }
   static Value both(Value a, Value b) {
     if (a.is_empty() || b.is_empty()) return a.is_empty() ? b : a;
@@ -177,7 +176,7 @@ class Lowering : GroupPortion {
     Value total;
     for (int l = 0; l < loop_count(); ++l) {
       if (nest_.stride(l, s) == 0) continue;
-      Value part = at_[static_cast<std::size_t>(l)] * strides_[static_cast<std::size_t>(l)][static_cast<std::size_t>(s)];
+      Value part = at_[index(l)] * strides_[index(l)][index(s)];
       total = total.is_empty() ? part : total + part;
     }
     if (stream(s).scratch >= 0 && portion_ == Portion::Partials) {
@@ -194,11 +193,11 @@ class Lowering : GroupPortion {
     last_load_[s] = ++emitted_;
     Value at = offset(s), result;
     if (stream(s).kind == Operand::Kind::Index) {
-      Value start = offsets_[static_cast<std::size_t>(s)];
+      Value start = offsets_[index(s)];
       if (at.is_empty()) result = start.is_empty() ? integer(0) : start;
       else result = start.is_empty() ? at : at + start;
     } else {
-      Value pointer = pointers_[static_cast<std::size_t>(s)];
+      Value pointer = pointers_[index(s)];
       result = builder_.load(at.is_empty() ? pointer : pointer + at, mask(nest_.moves(nest_.row, s), nest_.moves(nest_.col, s)));
     }
     return loaded_[s] = result;
@@ -207,8 +206,8 @@ class Lowering : GroupPortion {
   /// The element of the line that the index names, of stream s.
   Value load_line(int s, const Value& place) {
     ++emitted_;
-    const Value way = place * lines_[static_cast<std::size_t>(s)], at = offset(s);
-    return builder_.load(pointers_[static_cast<std::size_t>(s)] + (at.is_empty() ? way : way + at), mask(true, true));
+    const Value way = place * lines_[index(s)], at = offset(s);
+    return builder_.load(pointers_[index(s)] + (at.is_empty() ? way : way + at), mask(true, true));
   }
 
   /// The item of this group that operand `k` is; -1 for what is loaded or a number.
@@ -296,7 +295,7 @@ class Lowering : GroupPortion {
   void store(int s, Value y) {
     first_store_.try_emplace(s, ++emitted_);
     Value at = offset(s);
-    Value pointer = pointers_[static_cast<std::size_t>(s)];
+    Value pointer = pointers_[index(s)];
     if (!at.is_empty()) pointer = pointer + at;
     const Shape& shape = pointer.shape();
     if (shape.rank() == 0 && y.shape().rank() != 0) y = tile::reshape(y, {});
@@ -412,8 +411,7 @@ class Lowering : GroupPortion {
       }
       (written(s) ? step.writes : step.reads).push_back(stream(s).item);
       double count = stream(s).line != 0 ? elements : 1;
-      for (const Loop& l : nest_.loops)
-        count *= stream(s).line == 0 && l.strides[static_cast<std::size_t>(s)] != 0 ? static_cast<double>(l.extent) : 1;
+      for (const Loop& l : nest_.loops) count *= stream(s).line == 0 && l.strides[index(s)] != 0 ? static_cast<double>(l.extent) : 1;
       step.bytes += count * static_cast<double>(size_of(nest_.moved_as(item(stream(s).item).dtype)));
     }
     for (int i : items_) {
@@ -435,8 +433,7 @@ class Lowering : GroupPortion {
       for (int s = 0; s < nest_.loads; ++s) {
         if (stream(s).kind != Operand::Kind::Memory || size_of(item(stream(s).item).dtype) != size_of(item(i).dtype)) continue;
         bool alike = stream(s).pattern.offset == 0;
-        for (const Loop& l : nest_.loops)
-          alike = alike && l.strides[static_cast<std::size_t>(s)] == l.strides[static_cast<std::size_t>(out)];
+        for (const Loop& l : nest_.loops) alike = alike && l.strides[index(s)] == l.strides[index(out)];
         if (!alike || walks.at(stream(s).item) != 1) continue;
         const auto load = own.last_load.find(s), store = own.first_store.find(out);
         const bool read_first = load != own.last_load.end() && store != own.first_store.end() && load->second < store->second;
@@ -462,7 +459,7 @@ class Lowering : GroupPortion {
 }  // namespace
 
 void lower_group(Plan& plan, int number, KnownPrograms& known, runtime::Device& device) {
-  const FusedGroup& group = plan.fusion.groups[static_cast<std::size_t>(number)];
+  const FusedGroup& group = plan.fusion.groups[index(number)];
   if (!group.has_reduction && numel(group.domain) == 0) return;
   const runtime::TilePreference& tiles = plan.tiles;
   const auto lowering = [&](const LoopNest& nest, Portion portion) {

@@ -59,15 +59,6 @@ class Placement {
   std::vector<Placed> placed_;
 };
 
-/// The item that stands for each leaf; -1 where nothing reads it.
-std::vector<int> items_of_leaves(const Graph& graph) {
-  std::vector<int> items(graph.leaves.size(), -1);
-  for (int i = graph.size(); i-- > 0;) {
-    if (graph[i].role() == Role::Leaf) items[static_cast<std::size_t>(graph[i].slot)] = i;
-  }
-  return items;
-}
-
 class Planner {
  public:
   Planner(Plan& plan, bool asynchronous) : plan_(plan), graph_(plan.graph), asynchronous_(asynchronous) {
@@ -79,14 +70,14 @@ class Planner {
     last_touched_.assign(count, -1);
     until_ = in_use_until(plan, asynchronous_);
     for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
-      for (int i : plan.steps[static_cast<std::size_t>(s)].writes) {
+      for (int i : plan.steps[index(s)].writes) {
         for (const int value : {i, spot(i).root}) {
-          if (written_[static_cast<std::size_t>(value)] < 0) written_[static_cast<std::size_t>(value)] = s;
+          if (written_[index(value)] < 0) written_[index(value)] = s;
         }
         touch(i, s);
       }
-      for (int i : plan.steps[static_cast<std::size_t>(s)].reads) touch(i, s);
-      if (plan.steps[static_cast<std::size_t>(s)].checks) last_check_ = s;
+      for (int i : plan.steps[index(s)].reads) touch(i, s);
+      if (plan.steps[index(s)].checks) last_check_ = s;
     }
   }
 
@@ -98,8 +89,7 @@ class Planner {
     }
     for (std::size_t o = 0; o < graph_.outputs.size(); ++o) place_chain(graph_.outputs[o], {Storage::Kind::Output, static_cast<int>(o), 0});
     const std::vector<int> leaves = items_of_leaves(graph_);
-    for (std::size_t u = 0; u < graph_.updates.size(); ++u)
-      place_update(static_cast<int>(u), leaves[static_cast<std::size_t>(graph_.updates[u].leaf)]);
+    for (std::size_t u = 0; u < graph_.updates.size(); ++u) place_update(static_cast<int>(u), leaves[index(graph_.updates[u].leaf)]);
     if (asynchronous_ && last_check_ >= 0) guard_updates();
     return std::move(late_);
   }
@@ -110,15 +100,15 @@ class Planner {
     std::map<int, std::size_t> block_of;  // item -> block
     const int end = static_cast<int>(plan_.steps.size());
     for (int s = 0; s < end; ++s) {
-      Step& step = plan_.steps[static_cast<std::size_t>(s)];
+      Step& step = plan_.steps[index(s)];
       std::multimap<int, int> in_place;  // written item -> read items, in their order
       for (const auto& [out, in] : step.in_place) in_place.emplace(out, in);
       for (int item : step.writes) {
-        if (storage(item).kind != Storage::Kind::None || written_[static_cast<std::size_t>(item)] != s || block_of.contains(item)) continue;
-        const int last = last_read_[static_cast<std::size_t>(item)];
+        if (storage(item).kind != Storage::Kind::None || written_[index(item)] != s || block_of.contains(item)) continue;
+        const int last = last_read_[index(item)];
         if (const int root = bottom(item); root != item) {  // where what it writes over is, or the join of it
           const auto [found, is_new] = block_of.try_emplace(root, blocks.size());
-          if (is_new) blocks.push_back({aligned(bytes_of(graph_[root])), s, last_read_[static_cast<std::size_t>(root)], 0});
+          if (is_new) blocks.push_back({aligned(bytes_of(graph_[root])), s, last_read_[index(root)], 0});
           Block& block = blocks[found->second];
           block.last = std::max(block.last, last);
           block_of[item] = found->second;
@@ -140,7 +130,7 @@ class Planner {
         }
         if (placed) continue;
         block_of[item] = blocks.size();
-        blocks.push_back({bytes, asynchronous_ ? begins[static_cast<std::size_t>(s)] : s, last, 0});
+        blocks.push_back({bytes, asynchronous_ ? begins[index(s)] : s, last, 0});
       }
     }
     std::vector<std::size_t> scratch_block;
@@ -150,8 +140,8 @@ class Planner {
       blocks.push_back({aligned(bytes), own ? 0 : end, own ? end : 0, 0});
     }
     for (int s = 0; s < end; ++s) {
-      for (const int scratch : plan_.steps[static_cast<std::size_t>(s)].scratch) {
-        Block& block = blocks[scratch_block[static_cast<std::size_t>(scratch)]];
+      for (const int scratch : plan_.steps[index(s)].scratch) {
+        Block& block = blocks[scratch_block[index(scratch)]];
         block.first = std::min(block.first, s);
         block.last = std::max(block.last, last_of_step(s));
       }
@@ -164,7 +154,7 @@ class Planner {
   }
 
  private:
-  const Spot& spot(int item) const { return plan_.values[static_cast<std::size_t>(item)].spot; }
+  const Spot& spot(int item) const { return plan_.values[index(item)].spot; }
   int bottom(int item) const { return spot(item).bottom; }
   // The item, and those that it lies over, under, within or around.
   void place_chain(int item, const Storage& where) {
@@ -184,11 +174,11 @@ class Planner {
     const std::vector<bool> urgent = urgent_steps(plan_);
     std::vector<int> written(graph_.items.size(), -1), begins;  // of each value's place, by which step so far
     for (int s = 0; s < static_cast<int>(plan_.steps.size()); ++s) {
-      const Step& step = plan_.steps[static_cast<std::size_t>(s)];
+      const Step& step = plan_.steps[index(s)];
       int ready = 0;
-      for (const int item : step.reads) ready = std::max(ready, written[static_cast<std::size_t>(bottom(item))] + 1);
-      begins.push_back(urgent[static_cast<std::size_t>(s)] && !is_gathered_anew(step) ? ready : s);
-      for (const int item : step.writes) written[static_cast<std::size_t>(bottom(item))] = s;
+      for (const int item : step.reads) ready = std::max(ready, written[index(bottom(item))] + 1);
+      begins.push_back(urgent[index(s)] && !is_gathered_anew(step) ? ready : s);
+      for (const int item : step.writes) written[index(bottom(item))] = s;
     }
     return begins;
   }
@@ -198,12 +188,12 @@ class Planner {
   }
 
   /// An exchange goes on beside the steps behind it, and its memory is in use until then.
-  int last_of_step(int s) const { return until_[static_cast<std::size_t>(s)]; }
-  Storage& storage(int item) { return plan_.storage[static_cast<std::size_t>(item)]; }
+  int last_of_step(int s) const { return until_[index(s)]; }
+  Storage& storage(int item) { return plan_.storage[index(item)]; }
   void touch(int item, int step) {
     for (const int value : {item, spot(item).root}) {
-      last_touched_[static_cast<std::size_t>(value)] = step;
-      last_read_[static_cast<std::size_t>(value)] = std::max(last_read_[static_cast<std::size_t>(value)], last_of_step(step));
+      last_touched_[index(value)] = step;
+      last_read_[index(value)] = std::max(last_read_[index(value)], last_of_step(step));
     }
   }
 
@@ -216,7 +206,7 @@ class Planner {
     const auto [known, is_new] = reads_.try_emplace(step);
     Reads& reads = known->second;
     if (!is_new) return reads;
-    const Step& of = plan_.steps[static_cast<std::size_t>(step)];
+    const Step& of = plan_.steps[index(step)];
     reads = {of.reads, {}, of.in_place};
     for (const int value : of.reads)
       if (spot(value).root != value) reads.roots.push_back(spot(value).root);
@@ -226,11 +216,11 @@ class Planner {
 
   // True if `item` may take the place of `old`: nothing reads `old` later, and the writing step reads each element only before it writes it.
   bool may_replace(int item, int old) const {
-    const int step = written_[static_cast<std::size_t>(item)];
+    const int step = written_[index(item)];
     if (step < 0) return false;
     // An exchange comes behind all others that still go on.
-    const auto& last = plan_.steps[static_cast<std::size_t>(step)].is_call() ? last_touched_ : last_read_;
-    if (last[static_cast<std::size_t>(old)] > step) return false;
+    const auto& last = plan_.steps[index(step)].is_call() ? last_touched_ : last_read_;
+    if (last[index(old)] > step) return false;
     const Reads& writer = reads_of(step);
     if (spot(old).root != old || std::ranges::binary_search(writer.roots, old)) return false;
     const auto reads = std::ranges::equal_range(writer.values, old).size();
@@ -240,12 +230,12 @@ class Planner {
   // A Variable is written where it lives, unless its old value is still needed or a check could still fail. If failures are not waited
   // for, the step that writes it must see to that itself (guarded), which a library call cannot.
   void place_update(int u, int leaf) {
-    const auto& update = graph_.updates[static_cast<std::size_t>(u)];
+    const auto& update = graph_.updates[index(u)];
     const int root = bottom(update.item);
     if (graph_[root].role() == Role::Leaf && root != update.item)  // in place, says materialize
       return place_chain(update.item, {Storage::Kind::Update, u, 0});
-    const bool dense = graph_.leaves[static_cast<std::size_t>(update.leaf)].layout.is_dense();
-    const int step = written_[static_cast<std::size_t>(update.item)];
+    const bool dense = graph_.leaves[index(update.leaf)].layout.is_dense();
+    const int step = written_[index(update.item)];
     const bool call = is_made_by_a_call(update.item);
     const bool after_checks = step > last_check_ && !(asynchronous_ && last_check_ >= 0 && call);
     if (root == update.item && dense && after_checks && (leaf < 0 || may_replace(update.item, leaf)))
@@ -256,8 +246,8 @@ class Planner {
   /// True if a call computes the value, or a member of its chain of overwrites.
   bool is_made_by_a_call(int item) const {
     const auto made = [&](int value) {
-      const int step = written_[static_cast<std::size_t>(value)];
-      return step >= 0 && plan_.steps[static_cast<std::size_t>(step)].is_call();
+      const int step = written_[index(value)];
+      return step >= 0 && plan_.steps[index(step)].is_call();
     };
     const auto chain = chains_.find(item);
     return made(item) || (chain != chains_.end() && std::ranges::any_of(chain->second, made));
@@ -328,7 +318,7 @@ void copy_late(Plan& plan, const std::vector<std::pair<int, int>>& late, runtime
     }
     step.reads.push_back(item);
     // Behind those who read the old value, which may be all that is left of the step.
-    const int leaf = leaves[static_cast<std::size_t>(plan.graph.updates[static_cast<std::size_t>(update)].leaf)];
+    const int leaf = leaves[index(plan.graph.updates[index(update)].leaf)];
     if (leaf >= 0) step.writes.push_back(leaf);
     step.bytes += 2.0 * static_cast<double>(bytes_of(value));
     launch.sets.push_back(

@@ -14,7 +14,7 @@ constexpr std::size_t kUnderWay = 4;
 bool gives_less(const Plan& plan, const Step& step) {
   const auto bytes = [&](const std::vector<int>& items) {
     std::size_t sum = 0;
-    for (const int item : items) sum += plan.values[static_cast<std::size_t>(item)].bytes();
+    for (const int item : items) sum += plan.values[index(item)].bytes();
     return sum;
   };
   return bytes(step.writes) < bytes(step.reads);
@@ -41,7 +41,7 @@ Overlap overlap(const Plan& plan, bool asynchronous) {
   std::vector<std::size_t> first(count, count);  // who waits for the step first
   for (std::size_t s = count; s-- > 0;) {
     for (const int before : after[s])
-      if (!(exchange[s] && exchange[static_cast<std::size_t>(before)])) first[static_cast<std::size_t>(before)] = s;
+      if (!(exchange[s] && exchange[index(before)])) first[index(before)] = s;
   }
   // From the last one on, since who waits for an exchange waits for those before it, and one that is carried out in its place does, too.
   Overlap out{.begins = std::vector<bool>(count), .waits = std::vector<int>(count, -1)};
@@ -60,7 +60,7 @@ Overlap overlap(const Plan& plan, bool asynchronous) {
       out.waits[s] = begun;
     } else {
       for (const int before : after[s])
-        if (out.begins[static_cast<std::size_t>(before)]) out.waits[s] = std::max(out.waits[s], before);
+        if (out.begins[index(before)]) out.waits[s] = std::max(out.waits[s], before);
     }
   }
   if (begun < 0) return {};
@@ -69,12 +69,12 @@ Overlap overlap(const Plan& plan, bool asynchronous) {
 
 std::vector<int> in_use_until(const Plan& plan, bool asynchronous) {
   const int count = static_cast<int>(plan.steps.size());
-  const auto bottom = [&](int item) { return static_cast<std::size_t>(plan.values[static_cast<std::size_t>(item)].spot.bottom); };
+  const auto bottom = [&](int item) { return static_cast<std::size_t>(plan.values[index(item)].spot.bottom); };
   std::vector<int> next(plan.values.size(), count), out(static_cast<std::size_t>(count));  // of each bottom, the next step that touches it
   std::vector<int> behind;  // the exchanges, from the last one on
   for (int s = count; s-- > 0;) {
-    const Step& step = plan.steps[static_cast<std::size_t>(s)];
-    int& until = out[static_cast<std::size_t>(s)];
+    const Step& step = plan.steps[index(s)];
+    int& until = out[index(s)];
     until = s;
     if (asynchronous ? step.exchanges : can_begin(step, false)) {
       until = behind.size() < kUnderWay || !gives_less(plan, step) ? count - 1 : behind[behind.size() - kUnderWay];

@@ -14,7 +14,7 @@ std::vector<ProgramAccess> accesses(const tile::Program& program, const std::vec
   for (const Reference& argument : arguments)
     known.push_back(argument.kind == Reference::Kind::Integer ? std::optional(argument.integer) : std::nullopt);
   const std::vector<tile::Numbered> values = tile::number_values(program, known);
-  const auto of = [&](Id id) -> const tile::Numbered& { return values[static_cast<std::size_t>(id)]; };
+  const auto of = [&](Id id) -> const tile::Numbered& { return values[index(id)]; };
   std::vector<ProgramAccess> out;
   const auto walk = [&](const auto& again, const tile::Region& region) -> void {
     for (const Id id : region.body) {

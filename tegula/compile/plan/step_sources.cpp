@@ -25,7 +25,7 @@ class Orderer {
  public:
   Orderer(const Plan& plan, Steps steps) : plan_(plan), unit_of_(plan.graph.items.size(), -1) {
     for (int g = 0; g < static_cast<int>(plan.fusion.groups.size()); ++g) {
-      const auto& items = plan.fusion.groups[static_cast<std::size_t>(g)].items;
+      const auto& items = plan.fusion.groups[index(g)].items;
       if (items.empty()) continue;
       for (int i : items) unit_of(i) = static_cast<int>(candidates_.size());
       candidates_.push_back(
@@ -47,7 +47,7 @@ class Orderer {
     const std::vector<bool> writers = writers_over_leaves(plan.graph);
     std::vector<int> checks;
     for (int i = 0; i < plan.graph.size(); ++i) {
-      if (writers[static_cast<std::size_t>(i)])
+      if (writers[index(i)])
         for (const int check : checks) depend(unit_of(i), check);
       if (has_check(plan.graph[i])) checks.push_back(i);
     }
@@ -77,8 +77,8 @@ class Orderer {
     };
     return std::ranges::all_of(items, is_cast) ? -2 : std::ranges::all_of(items, is_copy) ? -1 : items.back();
   }
-  int& unit_of(int item) { return unit_of_[static_cast<std::size_t>(item)]; }
-  Candidate& source(int u) { return candidates_[static_cast<std::size_t>(u)]; }
+  int& unit_of(int item) { return unit_of_[index(item)]; }
+  Candidate& source(int u) { return candidates_[index(u)]; }
 
   void depend(int source, int item) {
     each_behind_views(plan_.graph, item, [&](int base) {
@@ -114,7 +114,7 @@ class Orderer {
     std::vector<bool> read(candidates_.size()), stays(candidates_.size());  // by anything; what the caller gets
     const auto keep = [&](int item) {
       each_behind_views(plan_.graph, item, [&](int base) {
-        if (unit_of(base) >= 0) stays[static_cast<std::size_t>(unit_of(base))] = true;
+        if (unit_of(base) >= 0) stays[index(unit_of(base))] = true;
       });
     };
     for (const int item : plan_.graph.outputs) keep(item);
@@ -134,7 +134,7 @@ class Orderer {
     for (const int u : order) {
       Candidate& node = source(u);
       const Effect kind = effect(node);
-      if (kind == Effect::None && !feeds[static_cast<std::size_t>(u)]) continue;
+      if (kind == Effect::None && !feeds[index(u)]) continue;
       if (kind == Effect::Always) continue;  // a program that sends, receives or waits says when
       if (kind != Effect::None && LoopOp::of(*plan_.graph[node.source.item].op)) continue;  // mostly work, which has its place
       int key = -1;

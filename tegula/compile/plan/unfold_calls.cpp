@@ -28,10 +28,10 @@ Step step_of(const Plan& plan, const Step& whole, const runtime::CallStep& from,
       const int scratch = first + operand.index;
       own.buffers.push_back({Reference::Kind::Scratch, scratch, 0, 0});
       if (std::ranges::find(out.scratch, scratch) == out.scratch.end()) out.scratch.push_back(scratch);
-      out.bytes += times * static_cast<double>(plan.scratch_bytes[static_cast<std::size_t>(scratch)]);
+      out.bytes += times * static_cast<double>(plan.scratch_bytes[index(scratch)]);
       continue;
     }
-    const Reference& buffer = call.buffers[static_cast<std::size_t>(operand.index)];
+    const Reference& buffer = call.buffers[index(operand.index)];
     own.buffers.push_back(buffer);
     if (buffer.kind == Reference::Kind::Nothing) continue;
     (operand.access == runtime::Access::Reads ? out.reads : out.writes).push_back(buffer.index);
@@ -61,7 +61,7 @@ void unfold_calls(Plan& plan) {
     const auto first = static_cast<int>(plan.scratch_bytes.size());
     plan.scratch_bytes.insert(plan.scratch_bytes.end(), several->temporaries.begin(), several->temporaries.end());
     call->part.count = static_cast<int>(several->steps.size());
-    for (int k = 0; k < call->part.count; ++k) steps.push_back(step_of(plan, step, several->steps[static_cast<std::size_t>(k)], k, first));
+    for (int k = 0; k < call->part.count; ++k) steps.push_back(step_of(plan, step, several->steps[index(k)], k, first));
   }
   plan.steps = std::move(steps);
 }

@@ -104,14 +104,7 @@ void Executable::prepare() {
         switch (reference.kind) {
           case Reference::Kind::Integer: next->integer = reference.integer; break;
           case Reference::Kind::Real: next->real = reference.real; break;
-          case Reference::Kind::Update: patches_.push_back({&next->pointer, reference}); break;
-          case Reference::Kind::Constant:
-            if (constants_) next->pointer = static_cast<std::byte*>(constants_->data()) + 8 * reference.index;
-            else patches_.push_back({&next->pointer, reference});
-            break;
-          default:
-            if (const auto offset = arena_offset(reference)) arena_places_.push_back({&next->pointer, *offset});
-            else patches_.push_back({&next->pointer, reference});
+          default: bind(next->pointer, reference);
         }
         ++next;
       }
@@ -119,21 +112,20 @@ void Executable::prepare() {
     const std::span<const Reference> buffers = step.buffers();
     prepared.buffers.resize(buffers.size());
     for (std::size_t b = 0; b < buffers.size(); ++b) {
-      if (buffers[b].kind == Reference::Kind::Nothing) continue;
-      if (const auto offset = arena_offset(buffers[b])) arena_places_.push_back({&prepared.buffers[b], *offset});
-      else patches_.push_back({&prepared.buffers[b], buffers[b]});
+      if (buffers[b].kind != Reference::Kind::Nothing) bind(prepared.buffers[b], buffers[b]);
     }
-    if (step.is_call() && step.called()->workspace >= 0)
-      arena_places_.push_back({&prepared.scratch, *arena_offset({Reference::Kind::Scratch, step.called()->workspace, 0, 0})});
+    if (step.is_call() && step.called()->workspace >= 0) bind(prepared.scratch, {Reference::Kind::Scratch, step.called()->workspace, 0, 0});
   }
 }
 
-// The reference's offset in the arena; nothing if its address is bound at each run.
-std::optional<std::size_t> Executable::arena_offset(const Reference& reference) const {
-  if (reference.kind == Reference::Kind::Scratch) return plan_.scratch_offsets[static_cast<std::size_t>(reference.index)];
-  const Storage& storage = plan_.storage[static_cast<std::size_t>(reference.index)];
-  if (storage.kind != Storage::Kind::Arena) return {};
-  return storage.offset + static_cast<std::size_t>(reference.integer);
+void Executable::bind(void*& place, const Reference& reference) {
+  using Kind = Reference::Kind;
+  const auto at = index(reference.index);
+  if (reference.kind == Kind::Constant && constants_) place = static_cast<std::byte*>(constants_->data()) + 8 * reference.index;
+  else if (reference.kind == Kind::Scratch) arena_places_.push_back({&place, plan_.scratch_offsets[at]});
+  else if (reference.kind == Kind::Value && plan_.storage[at].kind == Storage::Kind::Arena)
+    arena_places_.push_back({&place, plan_.storage[at].offset + static_cast<std::size_t>(reference.integer)});
+  else patches_.push_back({&place, reference});
 }
 
 std::size_t Executable::arena_bytes() const {
@@ -151,8 +143,8 @@ bool Executable::move_arena(std::byte* begin) {
 }
 
 void* Executable::address(const Reference& reference, const Bindings& bindings) const {
-  if (reference.kind == Reference::Kind::Update) return bindings.updates[static_cast<std::size_t>(reference.index)];
-  const Storage& storage = plan_.storage[static_cast<std::size_t>(reference.index)];
+  if (reference.kind == Reference::Kind::Update) return bindings.updates[index(reference.index)];
+  const Storage& storage = plan_.storage[index(reference.index)];
   const auto index = static_cast<std::size_t>(storage.index);
   void* base = nullptr;
   switch (storage.kind) {
@@ -186,7 +178,7 @@ void Executable::run(const Bindings& given) {
 void Executable::patch(const Bindings& bindings) {
   for (const Patch& patch : patches_) {
     if (patch.reference.kind != Reference::Kind::Constant) *patch.place = address(patch.reference, bindings);
-    else std::memcpy(patch.place, &numbers_[static_cast<std::size_t>(patch.reference.index)], 8);  // of a double or of an integer
+    else std::memcpy(patch.place, &numbers_[index(patch.reference.index)], 8);  // of a double or of an integer
   }
 }
 
@@ -248,8 +240,8 @@ void Executable::upload_constants() {
 /// The user's line of a step.
 Line Executable::line_of(std::size_t s, const Bindings& bindings) const {
   const Step& step = plan_.steps[s];
-  const int node = step.writes.empty() ? -1 : plan_.values[static_cast<std::size_t>(step.writes[0])].node;
-  return node >= 0 && !bindings.nodes.empty() ? bindings.nodes[static_cast<std::size_t>(node)]->origin().where : step.origin.where;
+  const int node = step.writes.empty() ? -1 : plan_.values[index(step.writes[0])].node;
+  return node >= 0 && !bindings.nodes.empty() ? bindings.nodes[index(node)]->origin().where : step.origin.where;
 }
 
 // Queues one run or, in one recording, several of so many; returns how many. With a timeline it is one run, which is waited for.
@@ -386,7 +378,7 @@ void Executable::poison(void* memory, std::size_t bytes) {
 
 // The arena, and what results and Variables get as fresh memory.
 void Executable::poison_all(const Bindings& bindings) {
-  const auto bytes = [&](int item) { return plan_.values[static_cast<std::size_t>(item)].bytes(); };
+  const auto bytes = [&](int item) { return plan_.values[index(item)].bytes(); };
   poison(arena_, plan_.arena_bytes);
   for (std::size_t o = 0; o < bindings.outputs.size(); ++o) poison(bindings.outputs[o], bytes(plan_.graph.outputs[o]));
   for (std::size_t u = 0; u < bindings.updates.size(); ++u) {
@@ -403,12 +395,11 @@ std::unique_ptr<runtime::Recording> Executable::record(int times, const StepTime
   runtime::Queue& queue = device_.queue();
   std::vector<runtime::RecordedStep> steps;
   for (PlannedRun& run : recorded_runs(plan_, dependencies(plan_), times)) {
-    const Step& step = plan_.steps[static_cast<std::size_t>(run.step)];
+    const Step& step = plan_.steps[index(run.step)];
     std::span<const std::byte> own;
     if (const int workspace = step.is_call() ? step.called()->workspace : -1;
-        workspace >= 0 && is_own_scratch(plan_.scratch_bytes[static_cast<std::size_t>(workspace)]))
-      own = {reinterpret_cast<const std::byte*>(arena_) + plan_.scratch_offsets[static_cast<std::size_t>(workspace)],
-             plan_.scratch_bytes[static_cast<std::size_t>(workspace)]};
+        workspace >= 0 && is_own_scratch(plan_.scratch_bytes[index(workspace)]))
+      own = {reinterpret_cast<const std::byte*>(arena_) + plan_.scratch_offsets[index(workspace)], plan_.scratch_bytes[index(workspace)]};
     const auto work = [this, marks, &queue, s = run.step] { issue(static_cast<std::size_t>(s), queue, marks); };
     steps.push_back({work, std::move(run.after), own, run.hurried});
   }
@@ -426,7 +417,7 @@ void Executable::confirm(std::span<const Node* const> nodes) {
     device_.synchronize();
     const runtime::Failure failure = reports_[c];
     forget_failures();
-    throw_check(plan_.steps[static_cast<std::size_t>(checks_[c])], failure, {.nodes = nodes});
+    throw_check(plan_.steps[index(checks_[c])], failure, {.nodes = nodes});
   }
 }
 
@@ -445,9 +436,9 @@ void Executable::throw_check(const Step& step, const runtime::Failure& failure, 
   const bool kernel = step.check_item >= 0;  // whose checks are numbered as it likes
   const auto scope = static_cast<std::size_t>(failure.id / tile::Builder::kCheckIds);
   const int number = kernel ? step.check_item : step.check_items[scope];
-  const PlannedValue& value = plan_.values[static_cast<std::size_t>(number)];
+  const PlannedValue& value = plan_.values[index(number)];
   const bool known = value.node >= 0 && !bindings.nodes.empty();
-  const Origin& origin = known ? bindings.nodes[static_cast<std::size_t>(value.node)]->origin() : value.origin;
+  const Origin& origin = known ? bindings.nodes[index(value.node)]->origin() : value.origin;
   throw Error({.op = public_name(*value.checks, origin),
                .got = value.checks->check_message(kernel ? failure.id : failure.id % tile::Builder::kCheckIds, failure.value),
                .advice = value.checks->check_advice(),

@@ -105,7 +105,8 @@ class Executable {
   std::unique_ptr<runtime::Recording> record(int times, const StepTimes* marks);
   Line line_of(std::size_t step, const Bindings& bindings) const;
   void upload_constants();
-  std::optional<std::size_t> arena_offset(const Reference& reference) const;
+  /// The reference's address goes to `place`: now, or when the arena moves, or at each run.
+  void bind(void*& place, const Reference& reference);
   ArenaUse::Lease borrow(const Bindings& bindings) { return arena_use_ ? arena_use_->lease() : ArenaUse::Lease(bindings.arena); }
   bool move_arena(std::byte* begin);
   void* address(const Reference& reference, const Bindings& bindings) const;

@@ -58,12 +58,12 @@ class Meaning {
       words_.push_back(std::bit_cast<std::uint64_t>(value.constant));
     }
     if (item.role() == Role::Leaf) {
-      const std::uint64_t identity = identities_.leaves[static_cast<std::size_t>(item.slot)];
+      const std::uint64_t identity = identities_.leaves[index(item.slot)];
       if (identity == 0) return false;
       words_.push_back(identity);
-      append(words_, graph_.leaves[static_cast<std::size_t>(item.slot)].layout.strides);
+      append(words_, graph_.leaf(item).layout.strides);
     }
-    if (item.role() == Role::Scalar) words_.push_back(numbers_[static_cast<std::size_t>(item.slot)]);
+    if (item.role() == Role::Scalar) words_.push_back(numbers_[index(item.slot)]);
     words_.push_back(item.inputs.size());
     for (const int input : item.inputs) words_.push_back(static_cast<std::uint64_t>(number_.at(input)));
     return item.prologue->input < 0;
@@ -104,7 +104,7 @@ KeptBatch::KeptBatch(std::unique_ptr<Executable> plan, std::vector<std::uint64_t
       versions_(sources_.size()) {
   const Plan& of = plan_->plan();
   for (const int output : of.graph.outputs) {
-    const PlannedValue& value = of.values[static_cast<std::size_t>(output)];
+    const PlannedValue& value = of.values[index(output)];
     values_.push_back(allocate(device, value.bytes(), {value.name, value.origin.where}));
     addresses_.push_back(values_.back()->data());
   }

@@ -76,7 +76,7 @@ std::shared_ptr<Executable> compile_body(const LoopOp& loop, const std::vector<c
     if (schedule.inputs[p] == Input::Number) schedule.parameter_bytes[p] = size_of(graph.leaves[i].dtype);
   }
   for (Item& item : graph.items)
-    if (item.role() == Role::Leaf) item.dtype = graph.leaves[static_cast<std::size_t>(item.slot)].dtype;
+    if (item.role() == Role::Leaf) item.dtype = graph.leaf(item).dtype;
   KeptValues kept;
   return compile(std::move(graph), device, identities, kept, {}, ArenaOf::Caller, schedule.length);
 }

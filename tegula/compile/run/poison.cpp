@@ -15,10 +15,10 @@ std::vector<std::vector<Stretch>> dead_after(const Plan& plan) {
     std::size_t at = dying.offset;
     for (const Stay& other : all) {
       if (other.first > dying.last || other.last <= dying.last || other.end() <= at || other.offset >= dying.end()) continue;
-      if (other.offset > at) out[static_cast<std::size_t>(dying.last)].emplace_back(at, other.offset);
+      if (other.offset > at) out[index(dying.last)].emplace_back(at, other.offset);
       at = std::max(at, other.end());
     }
-    if (at < dying.end()) out[static_cast<std::size_t>(dying.last)].emplace_back(at, dying.end());
+    if (at < dying.end()) out[index(dying.last)].emplace_back(at, dying.end());
   }
   return out;
 }

@@ -11,7 +11,7 @@
 namespace tegula::compile {
 namespace {
 
-const PlannedValue& value_of(const Plan& plan, int item) { return plan.values[static_cast<std::size_t>(item)]; }
+const PlannedValue& value_of(const Plan& plan, int item) { return plan.values[index(item)]; }
 
 /// The values in memory at step `s`; if one replaced another in that step, the new one.
 std::vector<Stay> at_step(const std::vector<Stay>& stays, int s) {
@@ -27,13 +27,12 @@ std::vector<Stay> at_step(const std::vector<Stay>& stays, int s) {
 }
 
 std::string name_of(const Plan& plan, const MemoryUse::Held& held) {
-  if (held.item < 0) return "scratch of " + plan.steps[static_cast<std::size_t>(held.step)].name;
+  if (held.item < 0) return "scratch of " + plan.steps[index(held.step)].name;
   return value_of(plan, held.item).name;
 }
 
 std::string line_of(const Plan& plan, const MemoryUse::Held& held) {
-  return tegula::to_string(held.item < 0 ? plan.steps[static_cast<std::size_t>(held.step)].origin.where
-                                         : value_of(plan, held.item).origin.where);
+  return tegula::to_string(held.item < 0 ? plan.steps[index(held.step)].origin.where : value_of(plan, held.item).origin.where);
 }
 
 std::string described(const Plan& plan, const MemoryUse::Held& held) {
@@ -49,12 +48,12 @@ std::vector<Stay> stays_of(const Plan& plan) {
   std::map<int, Stay> values, scratch;
   const auto touch = [&](int piece, int step) {
     const int item = value_of(plan, piece).spot.root;  // a join is there as long as a piece of it
-    const Storage& storage = plan.storage[static_cast<std::size_t>(item)];
+    const Storage& storage = plan.storage[index(item)];
     if (storage.kind != Storage::Kind::Arena) return;
     values.try_emplace(item, Stay{{item, step, value_of(plan, item).bytes()}, storage.offset, step, step}).first->second.last = step;
   };
   for (int s = 0; s < end; ++s) {
-    const Step& step = plan.steps[static_cast<std::size_t>(s)];
+    const Step& step = plan.steps[index(s)];
     for (const auto* items : {&step.writes, &step.reads})
       for (const int item : *items) touch(item, s);
     for (const int b : step.scratch) {
@@ -77,7 +76,7 @@ MemoryUse memory_use(const Plan& plan) {
   for (int s = 0; s < static_cast<int>(plan.steps.size()); ++s) {
     std::size_t bytes = 0;
     for (const Stay& stay : at_step(stays, s)) bytes += stay.held.bytes;
-    if (use.peak < 0 || bytes > use.between[static_cast<std::size_t>(use.peak)]) use.peak = s;
+    if (use.peak < 0 || bytes > use.between[index(use.peak)]) use.peak = s;
     use.between.push_back(bytes);
   }
   for (const Stay& stay : at_step(stays, use.peak)) use.held.push_back(stay.held);
@@ -87,12 +86,12 @@ MemoryUse memory_use(const Plan& plan) {
 
 std::string memory_table(const Plan& plan) {
   const MemoryUse use = memory_use(plan);
-  const std::size_t most = use.peak < 0 ? 0 : use.between[static_cast<std::size_t>(use.peak)];
+  const std::size_t most = use.peak < 0 ? 0 : use.between[index(use.peak)];
   std::string text = bytes_text(use.leaf_bytes + use.output_bytes + most) + " at the peak: " + bytes_text(use.leaf_bytes) +
                      " of arguments, Variables and captured tensors, " + bytes_text(use.output_bytes) + " of results, " + bytes_text(most) +
                      " between steps (" + bytes_text(plan.arena_bytes) + " set aside for them)\n";
   if (most > 0) {
-    text += "\nbetween steps, at step " + std::to_string(use.peak) + " (" + plan.steps[static_cast<std::size_t>(use.peak)].name + "):\n";
+    text += "\nbetween steps, at step " + std::to_string(use.peak) + " (" + plan.steps[index(use.peak)].name + "):\n";
     constexpr std::size_t kRows = 16;
     Table held({"bytes", "op", "value", "line"});
     std::size_t rest = 0;

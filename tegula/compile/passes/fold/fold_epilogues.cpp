@@ -18,7 +18,7 @@ std::optional<int> channel_vector(const Graph& graph, int item, int axis, const 
     const std::int64_t wanted = i == axis ? 1 : 0;
     if (shape[i] != 1 && access.layout.strides[i] != wanted) return std::nullopt;
   }
-  if (base.role() == Role::Leaf && !graph.leaves[static_cast<std::size_t>(base.slot)].layout.is_dense()) return std::nullopt;
+  if (base.role() == Role::Leaf && !graph.leaf(base).layout.is_dense()) return std::nullopt;
   return access.base;
 }
 

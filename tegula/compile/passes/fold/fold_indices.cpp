@@ -30,14 +30,14 @@ class Folder {
 
  private:
   void fold(Item& item, int input) {
-    const int index = item.inputs[static_cast<std::size_t>(input)];
-    if (graph_[index].role() != Role::Elementwise) return;
-    Prologue prologue{.input = input, .shape = graph_[index].shape, .first_extra = static_cast<int>(item.inputs.size()), .value = {}};
+    const int read = item.inputs[index(input)];
+    if (graph_[read].role() != Role::Elementwise) return;
+    Prologue prologue{.input = input, .shape = graph_[read].shape, .first_extra = static_cast<int>(item.inputs.size()), .value = {}};
     std::vector<int> memory;
     std::map<int, int> known;
-    if (value(prologue, memory, known, index) < 0 || memory.empty() || prologue.value.words.back().kind == Kind::Memory) return;
+    if (value(prologue, memory, known, read) < 0 || memory.empty() || prologue.value.words.back().kind == Kind::Memory) return;
     // The memory read replaces the index operand; further reads follow the other inputs.
-    item.inputs[static_cast<std::size_t>(input)] = memory[0];
+    item.inputs[index(input)] = memory[0];
     item.inputs.insert(item.inputs.end(), memory.begin(), memory.end());
     item.prologue = std::move(prologue);
   }

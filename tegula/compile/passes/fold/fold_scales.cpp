@@ -58,7 +58,7 @@ class Folder : Rewriter {
   int made(Ref<const Op> op, std::vector<int> inputs, const Shape& shape, DType dtype, const Item& like) {
     return insert(std::move(op), std::move(inputs), like, {shape, dtype});
   }
-  bool is_steady(int i) const { return steady_[static_cast<std::size_t>(i)]; }
+  bool is_steady(int i) const { return steady_[index(i)]; }
 
   int cast_to(DType dtype, int vector, const Item& like) {
     const Shape shape = out()[vector].shape;
@@ -116,7 +116,7 @@ class Folder : Rewriter {
       Item folded = call;
       folded.inputs = {now(call.inputs[0]), scaled};
       folded.origin = product.origin;
-      Biased& result = scaled_[static_cast<std::size_t>(i)];
+      Biased& result = scaled_[index(i)];
       if (found.bias < 0) {
         product = folded;
         result.call = out().size();  // where it will stand
@@ -136,7 +136,7 @@ class Folder : Rewriter {
   void fit_addend(int i, Item& sum) {
     for (std::size_t k = 0; k < 2; ++k) {
       const int producer = from()[i].inputs[k], other = from()[i].inputs[1 - k];
-      const Biased scaled = scaled_[static_cast<std::size_t>(producer)];
+      const Biased scaled = scaled_[index(producer)];
       if (scaled.call < 0 || !users_.once(producer) || !is_steady(other)) continue;
       const Item call = out()[scaled.call];
       const auto vector = channel_vector(from(), other, call.as<LibraryOp>().bias_axis(), call.shape);
@@ -163,7 +163,7 @@ class Folder : Rewriter {
 void fold_scales(Graph& graph) {
   std::vector<bool> steady = steady_items(graph);
   const bool any = std::ranges::any_of(graph.items, [&](const Item& item) {
-    return item.role() == Role::Library && item.as<LibraryOp>().weight_axis() >= 0 && steady[static_cast<std::size_t>(item.inputs[1])];
+    return item.role() == Role::Library && item.as<LibraryOp>().weight_axis() >= 0 && steady[index(item.inputs[1])];
   });
   if (!any) return;
   graph = Folder(graph, std::move(steady)).run();

@@ -12,7 +12,7 @@ namespace tegula::compile {
 Through itself(const Graph& graph, int i) {
   Through out{.base = i};
   const Shape& shape = graph[i].shape;
-  for (int axis = 0; axis < shape.rank(); ++axis) out.axes[static_cast<std::size_t>(axis)] = shape[axis] == 1 ? -1 : axis;
+  for (int axis = 0; axis < shape.rank(); ++axis) out.axes[index(axis)] = shape[axis] == 1 ? -1 : axis;
   return out;
 }
 
@@ -29,7 +29,7 @@ std::vector<Through> through_views(const Graph& graph) {
       continue;
     }
     const int below = item.inputs[0];
-    std::optional<Layout> seen = graph[below].shows_input() ? marks[mark_of[static_cast<std::size_t>(below)]] : marked(graph[below].shape);
+    std::optional<Layout> seen = graph[below].shows_input() ? marks[mark_of[index(below)]] : marked(graph[below].shape);
     if (seen) seen = shown(*item.op, *seen);
     const Place& place = graph.place(i);
     const auto axes = seen ? axes_of(graph[place.value].shape, *seen) : std::nullopt;
@@ -44,9 +44,9 @@ std::vector<Through> through_views(const Graph& graph) {
 namespace {
 
 Operand::Kind kind_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k) {
-  const Membership& member = fusion.members[static_cast<std::size_t>(item)];
-  const Through& seen = fusion.through[static_cast<std::size_t>(graph[item].inputs[k])];
-  const Membership& producer = fusion.members[static_cast<std::size_t>(seen.base)];
+  const Membership& member = fusion.members[index(item)];
+  const Through& seen = fusion.through[index(graph[item].inputs[k])];
+  const Membership& producer = fusion.members[index(seen.base)];
   const Role role = graph[seen.base].role();
   if (role == Role::Scalar) return Operand::Kind::Scalar;
   if (member.group >= 0 && producer.group == member.group && seen.plain) return Operand::Kind::Inside;
@@ -58,7 +58,7 @@ Operand::Kind kind_of(const Graph& graph, const Fusion& fusion, int item, std::s
 Layout over_domain(const Shape& domain, const Layout& layout, const AxisMap& axes) {
   Layout out{Dims::filled(domain.rank(), 1), Dims::filled(domain.rank(), 0), layout.offset};
   for (int i = 0; i < layout.shape.rank(); ++i) {
-    const int axis = axes[static_cast<std::size_t>(i)];
+    const int axis = axes[index(i)];
     if (axis >= 0 && layout.shape[i] != 1) out.shape[axis] = layout.shape[i], out.strides[axis] = layout.strides[i];
   }
   return out;
@@ -66,11 +66,11 @@ Layout over_domain(const Shape& domain, const Layout& layout, const AxisMap& axe
 
 Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size_t k) {
   const int input = graph[item].inputs[k];
-  const Membership& member = fusion.members[static_cast<std::size_t>(item)];
+  const Membership& member = fusion.members[index(item)];
   Operand out{kind_of(graph, fusion, item, k), graph.place(input).value, {}};
   if (out.kind == Operand::Kind::Scalar || out.kind == Operand::Kind::Inside || member.group < 0) return out;
   // A reduction consumes the whole domain.
-  const Shape& domain = fusion.groups[static_cast<std::size_t>(member.group)].domain;
+  const Shape& domain = fusion.groups[index(member.group)].domain;
   out.pattern = over_domain(domain, graph.place(input).layout, graph[item].role() == Role::Reduce ? kSameAxes : member.axes);
   if (const LineOp* const lines = LineOp::of(*graph[item].op); lines && k == 0)
     out.line = graph.place(graph[input].inputs[0]).layout.strides[lines->axis()];
@@ -79,7 +79,7 @@ Operand operand_of(const Graph& graph, const Fusion& fusion, int item, std::size
 
 namespace {
 
-void store(const Graph& graph, Fusion& fusion, int item) { fusion.stored[static_cast<std::size_t>(graph.place(item).value)] = true; }
+void store(const Graph& graph, Fusion& fusion, int item) { fusion.stored[index(graph.place(item).value)] = true; }
 
 /// Marks the inputs that item i reads from memory as stored.
 void store_inputs(const Graph& graph, Fusion& fusion, int i) {
@@ -99,26 +99,25 @@ void mark_stored(const Graph& graph, Fusion& fusion) {
   for (const auto& update : graph.updates) store(graph, fusion, update.item);
   for (int i = 0; i < graph.size(); ++i) {
     const Role role = graph[i].role();
-    if (((role == Role::Library || role == Role::Kernel) && graph[i].results.empty()) || role == Role::Part)
-      fusion.stored[static_cast<std::size_t>(i)] = true;
+    if (((role == Role::Library || role == Role::Kernel) && graph[i].results.empty()) || role == Role::Part) fusion.stored[index(i)] = true;
     store_inputs(graph, fusion, i);
   }
 }
 
 void round_stored(Graph& graph, const Fusion& fusion) {
   for (int i = 0; i < graph.size(); ++i) {
-    if (is_narrow_float(graph[i].dtype) && fusion.stored[static_cast<std::size_t>(i)]) graph[i].rounds = true;
+    if (is_narrow_float(graph[i].dtype) && fusion.stored[index(i)]) graph[i].rounds = true;
   }
 }
 
 void separate_across(const Graph& graph, Fusion& fusion, int number) {
   const int own = static_cast<int>(fusion.groups.size());
-  FusedGroup& group = fusion.groups[static_cast<std::size_t>(number)];
+  FusedGroup& group = fusion.groups[index(number)];
   FusedGroup apart{{}, group.domain, group.across, true, {}};
   group.across = {};
   std::vector<int> left;
   for (int item : group.items) {
-    Membership& member = fusion.members[static_cast<std::size_t>(item)];
+    Membership& member = fusion.members[index(item)];
     if (member.space != Space::Across) {
       left.push_back(item);
       continue;
@@ -131,7 +130,7 @@ void separate_across(const Graph& graph, Fusion& fusion, int number) {
   fusion.groups.push_back(std::move(apart));
   // Values that one of the two groups computes and the other reads are stored now; nothing else has changed.
   for (const int g : {number, own}) {
-    for (const int item : fusion.groups[static_cast<std::size_t>(g)].items) store_inputs(graph, fusion, item);
+    for (const int item : fusion.groups[index(g)].items) store_inputs(graph, fusion, item);
   }
 }
 

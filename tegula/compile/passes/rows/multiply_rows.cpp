@@ -271,7 +271,7 @@ void multiply_rows(Graph& graph, const runtime::Device& device) {
     item.inputs.clear();
     for (const int input : found->second.inputs) item.inputs.push_back(rewriter.now(input));
     for (const RowSlice& slice : found->second.program.slices) {
-      const Item& whole = rewriter.out()[item.inputs[static_cast<std::size_t>(slice.whole)]];
+      const Item& whole = rewriter.out()[item.inputs[index(slice.whole)]];
       if (item.results.empty()) item.results = {{item.shape, item.dtype}};
       item.results.push_back({whole.shape, whole.dtype});
     }
