@@ -7,6 +7,7 @@
 
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/core/text_table.h"
 #include "tegula/core/warning.h"
 #include "tegula/io/file.h"
 #include "tegula/io/plot.h"
@@ -115,22 +116,13 @@ double BenchmarkPoint::operator[](const std::string& name) const {
 }
 
 std::string BenchmarkTable::text() const {
-  std::vector<std::size_t> widths;
-  for (std::size_t c = 0; c < columns.size(); ++c) {
-    widths.push_back(columns[c].size());
-    for (const auto& row : rows) widths[c] = std::max(widths[c], cell(row[c]).size());
+  TextTable table(columns);
+  for (const auto& row : rows) {
+    std::vector<std::string> cells;
+    for (const double value : row) cells.push_back(cell(value));
+    table.add(std::move(cells));
   }
-  std::string text;
-  const auto line = [&](const auto& word) {
-    for (std::size_t c = 0; c < columns.size(); ++c) {
-      const std::string value = word(c);
-      text += (c ? "  " : "") + std::string(widths[c] - value.size(), ' ') + value;
-    }
-    text += '\n';
-  };
-  line([&](std::size_t c) { return columns[c]; });
-  for (const auto& row : rows) line([&](std::size_t c) { return cell(row[c]); });
-  return text;
+  return table.text();
 }
 
 std::string BenchmarkTable::csv() const {

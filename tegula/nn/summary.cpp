@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "tegula/core/text.h"
+#include "tegula/core/text_table.h"
 #include "tegula/graph/print.h"
 #include "tegula/graph/structural.h"
 #include "tegula/graph/trace.h"
@@ -136,11 +137,6 @@ class Table {
   Line where_;
 };
 
-std::string padded(const std::string& text, std::size_t width, bool right) {
-  const std::string blanks(width - std::min(width, text.size()), ' ');
-  return right ? blanks + text : text + blanks;
-}
-
 }  // namespace
 
 namespace nn::detail {
@@ -187,7 +183,8 @@ Summary summary(const AnyModule& module, const std::function<std::vector<Tensor>
 }  // namespace nn::detail
 
 std::string Summary::text() const {
-  std::vector<std::vector<std::string>> table{{"module", "type", "weights", "output", "parameters", "FLOP", "bytes", "FLOP/byte"}};
+  TextTable table({"module", "type", "weights", "output", "parameters", "FLOP", "bytes", "FLOP/byte"});
+  table.rule();
   double operations = 0;
   std::int64_t bytes = 0, moved = 0;
   const auto intensity = [](double work, std::int64_t of) {
@@ -196,28 +193,16 @@ std::string Summary::text() const {
     return std::string(text);
   };
   for (const SummaryRow& r : rows) {
-    table.push_back({r.module, r.type, r.weights, (r.dtype == DType::f32 ? "" : std::string(name(r.dtype))) + to_string(r.output),
-                     r.parameters ? std::to_string(r.parameters) : "-", r.operations > 0 ? quantity(r.operations) : "-",
-                     bytes_text(static_cast<std::size_t>(r.bytes)), intensity(r.operations, r.moved)});
+    table.add({r.module, r.type, r.weights, (r.dtype == DType::f32 ? "" : std::string(name(r.dtype))) + to_string(r.output),
+               r.parameters ? std::to_string(r.parameters) : "-", r.operations > 0 ? quantity(r.operations) : "-",
+               bytes_text(static_cast<std::size_t>(r.bytes)), intensity(r.operations, r.moved)});
     operations += r.operations;
     bytes += r.bytes, moved += r.moved;
   }
-  table.push_back({"total", "", "", "", std::to_string(parameters), quantity(operations), bytes_text(static_cast<std::size_t>(bytes)),
-                   intensity(operations, moved)});
-  std::vector<std::size_t> width(table[0].size());
-  for (const auto& line : table) {
-    for (std::size_t c = 0; c < line.size(); ++c) width[c] = std::max(width[c], line[c].size());
-  }
-  std::size_t total = 3 * (width.size() - 1);
-  for (const std::size_t w : width) total += w;
-  std::string text;
-  for (std::size_t l = 0; l < table.size(); ++l) {
-    if (l == 1 || l + 1 == table.size()) text += std::string(total, '-') + "\n";
-    std::string line;
-    for (std::size_t c = 0; c < table[l].size(); ++c) line += (c ? "   " : "") + padded(table[l][c], width[c], c >= 4);
-    line.erase(line.find_last_not_of(' ') + 1);
-    text += line + "\n";
-  }
+  table.rule();
+  table.add({"total", "", "", "", std::to_string(parameters), quantity(operations), bytes_text(static_cast<std::size_t>(bytes)),
+             intensity(operations, moved)});
+  std::string text = table.text(0, 3);
   text += "The parameters take " + bytes_text(static_cast<std::size_t>(parameter_bytes)) +
           "; bytes are those of outputs. Counted as work are multiplications and additions of\n"
           "matrix products, convolutions and pooling; FLOP/byte is that work beside the bytes of its operands and results.\n";

@@ -6,8 +6,8 @@
 #include <utility>
 
 #include "tegula/compile/passes/rewriter.h"
-#include "tegula/compile/table.h"
 #include "tegula/compile/users.h"
+#include "tegula/core/text_table.h"
 #include "tegula/graph/regions/effect.h"
 #include "tegula/graph/regions/loop_op.h"
 #include "tegula/graph/structural.h"
@@ -273,7 +273,7 @@ std::string precision_table(const Graph& graph) {
     if (same == rows.end()) rows.emplace_back(std::move(row), 1);
     else same->second++;
   }
-  Table table({"op", "reads", "arithmetic", "result", "items"});
+  TextTable table({"op", "reads", "arithmetic", "result", "items"});
   for (auto& [row, count] : rows) {
     row.push_back(std::to_string(count));
     table.add(std::move(row));

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "tegula/compile/plan/prepare_loop.h"
-#include "tegula/compile/table.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/core/text_table.h"
 
 namespace tegula::compile {
 namespace {
@@ -93,7 +93,7 @@ std::string memory_table(const Plan& plan) {
   if (most > 0) {
     text += "\nbetween steps, at step " + std::to_string(use.peak) + " (" + plan.steps[index(use.peak)].name + "):\n";
     constexpr std::size_t kRows = 16;
-    Table held({"bytes", "op", "value", "line"});
+    TextTable held({"bytes", "op", "value", "line"});
     std::size_t rest = 0;
     for (std::size_t i = 0; i < use.held.size(); ++i) {
       const auto& one = use.held[i];
@@ -104,7 +104,7 @@ std::string memory_table(const Plan& plan) {
     text += held.text(2);
   }
   text += "\n";
-  Table steps({"step", "between", "", "name"});
+  TextTable steps({"step", "between", "", "name"});
   for (std::size_t s = 0; s < use.between.size(); ++s) {
     const std::size_t bar = most == 0 ? 0 : (use.between[s] * 24 + most - 1) / most;
     steps.add({std::to_string(s), bytes_text(use.between[s]), std::string(bar, '#'), plan.steps[s].name});

@@ -4,9 +4,9 @@
 
 #include "tegula/compile/plan/plan.h"
 #include "tegula/compile/plan/prepare_loop.h"
-#include "tegula/compile/table.h"
 #include "tegula/core/error.h"
 #include "tegula/core/text.h"
+#include "tegula/core/text_table.h"
 
 namespace tegula::compile {
 namespace {

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "tegula/compile/table.h"
 #include "tegula/core/setting.h"
 #include "tegula/core/text.h"
+#include "tegula/core/text_table.h"
 
 namespace tegula::compile {
 namespace {
@@ -42,7 +42,7 @@ std::string assembly_text(const Plan& plan, std::span<const runtime::PlannedLaun
 }
 
 std::string figures_table(const Plan& plan, std::span<const runtime::PlannedLaunch> launches) {
-  Table table({"kernel", "blocks", "threads", "registers", "spilled", "shared", "blocks at once", "occupancy"});
+  TextTable table({"kernel", "blocks", "threads", "registers", "spilled", "shared", "blocks at once", "occupancy"});
   auto launch = launches.begin();
   for (const Step& step : plan.steps) {
     if (step.is_call()) continue;

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "tegula/compile/table.h"
+#include "tegula/core/text_table.h"
 
 namespace tegula::compile {
 namespace {
@@ -71,7 +71,7 @@ std::string times_table(std::span<const TimelineEvent> events) {
     rows.push_back(std::move(rest));
   }
   const int digits = all < 1e6 * runs ? 4 : 3;  // of milliseconds
-  Table table({"step", "calls", "ms", "share", "line"});
+  TextTable table({"step", "calls", "ms", "share", "line"});
   const auto add = [&](const std::string& name, const std::string& count, double nanoseconds, const std::string& where) {
     table.add({name, count, fixed(1e-6 * nanoseconds / runs, digits), all > 0 ? fixed(100 * nanoseconds / all, 1) + " %" : "", where});
   };

@@ -1,8 +1,9 @@
-#include "tegula/compile/table.h"
+#include "tegula/core/text_table.h"
 
 #include <algorithm>
+#include <numeric>
 
-namespace tegula::compile {
+namespace tegula {
 namespace {
 
 /// Bytes that begin a character of UTF-8.
@@ -10,25 +11,30 @@ std::size_t width_of(const std::string& text) {
   return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
+bool is_number(const std::string& cell) {
+  return cell.empty() || cell[0] == '-' || (cell[0] >= '0' && cell[0] <= '9') || cell == "nan" || cell == "inf";
+}
+
 }  // namespace
 
-std::string Table::text(std::size_t indent) const {
+std::string TextTable::text(std::size_t indent, std::size_t gap) const {
   const std::size_t columns = rows_[0].size();
   std::vector<std::size_t> width(columns, 0);
   std::vector<bool> numbers(columns, true);
-  for (std::size_t r = 0; r < rows_.size(); ++r) {
-    for (std::size_t c = 0; c < columns; ++c) {
-      const std::string& cell = rows_[r][c];
-      width[c] = std::max(width[c], width_of(cell));
-      if (r > 0 && !cell.empty() && (cell[0] < '0' || cell[0] > '9')) numbers[c] = false;
+  for (const auto& row : rows_) {
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      width[c] = std::max(width[c], width_of(row[c]));
+      if (&row != &rows_[0] && !is_number(row[c])) numbers[c] = false;
     }
   }
+  const std::size_t all = std::accumulate(width.begin(), width.end(), gap * (columns - 1));
   std::string text;
   for (const auto& row : rows_) {
     std::string line(indent, ' ');
-    for (std::size_t c = 0; c < columns; ++c) {
+    if (row.empty()) line += std::string(all, '-');
+    for (std::size_t c = 0; c < row.size(); ++c) {
       const std::string blanks(width[c] - width_of(row[c]), ' ');
-      line += (c > 0 ? "  " : "") + (numbers[c] ? blanks + row[c] : row[c] + blanks);
+      line += std::string(c > 0 ? gap : 0, ' ') + (numbers[c] ? blanks + row[c] : row[c] + blanks);
     }
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
@@ -45,4 +51,4 @@ std::string indented(const std::string& lines) {
   return text;
 }
 
-}  // namespace tegula::compile
+}  // namespace tegula
