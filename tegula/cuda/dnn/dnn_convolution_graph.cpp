@@ -16,19 +16,29 @@ using runtime::Convolution;
 /// The type of sums and of intermediate tensors between operations.
 cudnnDataType_t wide_type(DType dtype) { return dtype == f64 ? CUDNN_DATA_DOUBLE : CUDNN_DATA_FLOAT; }
 
+bool has_channels_in_eights(const Shape& weight) { return weight[0] % 8 == 0 && weight[1] % 8 == 0; }
+
 /// True if cuDNN 9.19's engine 7 is known to be right. It gives wrong sums of halves and TF32 if windows are more than one element apart: for (1, 6, 3) by
 /// (8, 6, 2) with stride 3, dilation 2 and padding 1, for (4, 3, 1, 4) by (8, 3, 1, 4) with stride (1, 2) from rows to channels last, and in TF32 for
 /// (3, 3, 5) by (9, 3, 4) with stride 3. With channels in eights, as networks have them, only dilation was seen to go wrong.
 bool is_right_in_engine_7(const Convolution& d) {
-  const bool in_eights = d.weight.layout.shape[0] % 8 == 0 && d.weight.layout.shape[1] % 8 == 0;
   for (int i = 0; i < d.stride.rank(); ++i) {
-    if (d.stride[i] > 1 && (d.dilation[i] > 1 || (uses_tensor_cores(d) && !in_eights))) return false;
+    if (d.stride[i] > 1 && (d.dilation[i] > 1 || (uses_tensor_cores(d) && !has_channels_in_eights(d.weight.layout.shape)))) return false;
   }
   return true;
 }
 
-bool is_allowed(const Convolution& d, const DnnDescriptor& engine) {
-  if (engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX) == 7 && !is_right_in_engine_7(d)) return false;
+/// The same of engine 4, which leaves results unwritten where tensors lie in rows: in TF32 (4, 4, 4) by (5, 4, 3) with stride 2, and (4, 4, 3) by
+/// (6, 4, 2) with stride 3.
+bool is_right_in_engine_4(const Convolution& d, const DnnProblem& p) {
+  const bool strided = std::ranges::any_of(p.stride, [](std::int64_t stride) { return stride > 1; });
+  return !strided || !uses_tensor_cores(d) || has_channels_in_eights(p.weight.shape) || lies_ordered(p.input, ChannelOrder::Last);
+}
+
+bool is_allowed(const Convolution& d, const DnnProblem& p, const DnnDescriptor& engine) {
+  const std::int64_t number = engine.get(CUDNN_ATTR_ENGINE_GLOBAL_INDEX);
+  if (number == 7 && !is_right_in_engine_7(d)) return false;
+  if (number == 4 && !is_right_in_engine_4(d, p)) return false;
   return std::ranges::none_of(numerical_notes(engine), [&](cudnnBackendNumericalNote_t note) {
     switch (note) {
       case CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC:
@@ -48,7 +58,7 @@ class Builder {
   Builder(const Dnn& dnn, const Convolution& d, const DnnProblem& p)
       : d_(d),
         p_(p),
-        graph_(dnn, [d](const DnnDescriptor& engine) { return is_allowed(d, engine); }),
+        graph_(dnn, [d, p](const DnnDescriptor& engine) { return is_allowed(d, p, engine); }),
         input_(tensor(ConvolutionTensor::Input, p.input)),
         weight_(tensor(ConvolutionTensor::Weight, p.weight)),
         output_(tensor(ConvolutionTensor::Output, p.output)) {}
