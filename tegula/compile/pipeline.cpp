@@ -74,6 +74,7 @@ constexpr GraphPass kGraphPasses[] = {
 // Passes over the plan that change its graph; their stages show that.
 constexpr PlanPass kGraphPassesOfPlans[] = {
     {"fold_indices", [](Plan& plan, const Setting&) { fold_indices(plan.graph); }, "indices"},
+    {"fold_terms", [](Plan& plan, const Setting& to) { fold_terms(plan.graph, to.device); }, "terms"},
     {"fold_lines", [](Plan& plan, const Setting&) { fold_lines(plan.graph); }, "lines"},
     {"store_within",
      [](Plan& plan, const Setting& to) {

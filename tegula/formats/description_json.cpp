@@ -21,6 +21,11 @@ struct Nobody {
 template <class T>
 constexpr bool kHasFields = requires(Nobody nobody, T& value) { fields(nobody, value); };
 
+/// A list of what has fields.
+template <class T>
+constexpr bool kIsList =
+    std::is_same_v<T, std::vector<runtime::Expression::Value>> || std::is_same_v<T, std::vector<runtime::GroupedSum::Lines>>;
+
 std::vector<std::int64_t> numbers(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
 /// Writes each field under its name.
@@ -42,9 +47,9 @@ struct Writer {
       out[name] = static_cast<int>(value);
     } else if constexpr (std::is_same_v<T, std::array<std::int32_t, 3>>) {
       out[name] = value;
-    } else if constexpr (std::is_same_v<T, std::vector<runtime::Expression::Value>>) {
+    } else if constexpr (kIsList<T>) {
       out[name] = json::array();
-      for (runtime::Expression::Value& one : value) {
+      for (auto& one : value) {
         Writer inner;
         fields(inner, one);
         out[name].push_back(std::move(inner.out));
@@ -82,7 +87,7 @@ struct Reader {
     else if constexpr (std::is_same_v<T, std::array<std::int32_t, 3>>) {
       const json& list = reader.list(one, value.size());
       for (std::size_t k = 0; k < value.size(); ++k) value[k] = static_cast<std::int32_t>(reader.whole(list[k], -1, earlier - 1));
-    } else if constexpr (std::is_same_v<T, std::vector<runtime::Expression::Value>>) {
+    } else if constexpr (kIsList<T>) {
       for (const json& written : reader.list(one)) {
         Reader inner{written, reader, static_cast<std::int64_t>(value.size())};
         fields(inner, value.emplace_back());

@@ -2,6 +2,7 @@
 // Reads of a tensor at places that an index names, as elementwise work: they join the groups of their readers (compile/passes/fold/fold_lines.cpp).
 
 #include "tegula/graph/op.h"
+#include "tegula/runtime/call_description.h"
 
 namespace tegula {
 
@@ -29,6 +30,29 @@ class LineOp final : public ElementwiseOp {
  private:
   int axis_ = 0;
   std::int64_t length_ = 1;
+};
+
+/// A grouped sum whose terms are computed while they are added (runtime::GroupedSum::terms): what compile/passes/fold/fold_terms.cpp makes of a sum and
+/// the elementwise items that it reads. Inputs: those of the call.
+class TermSumOp final : public LibraryOp {
+ public:
+  TermSumOp() = default;
+  explicit TermSumOp(runtime::GroupedSum form);
+  std::string_view name() const override { return "term_sum"; }
+  Numerics numerics() const override { return Numerics::Full; }
+  std::string_view check_name() const override { return "gather"; }
+  bool has_check() const override { return true; }
+  /// `id`: the matrix whose index was out of range.
+  std::string check_message(std::int64_t id, std::int64_t value) const override;
+  void attributes(Attributes& a) override;
+  runtime::CallDescription describe(const Setting&) const override { return form_; }
+  bool accepts(const runtime::Device&, int, const Layout& layout) const override { return layout.is_dense(); }
+  double operations(std::span<const Shape> inputs, const Shape&) const override;
+  void reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const override;
+
+ private:
+  runtime::GroupedSum form_;
+  std::vector<std::int64_t> lengths_;  // of the matrices
 };
 
 }  // namespace tegula

@@ -120,10 +120,22 @@ struct ScatterSum {
 /// sums[o, r, :] = Σ of weight[k] * source[o, lines[k], :] over k in [starts[r], starts[r + 1]), added in the order of k: halves in f32, rounded once; integers
 /// wrap around. A line outside of [0, rows) is left out. buffers: (starts, lines, source[, weights], sums); starts i64 (length + 1), lines i64 (count), source
 /// (outer, rows, width), weights (count) of the source's dtype, sums (outer, length, width), all dense. The same bits at every run.
+///
+/// With `terms` line l of the source is not in memory: it is an expression of lines of several matrices, in f32 or f64. Value 0 is an element of the first
+/// one's line, each Tensor value one of the next one's. Weights are 1, outer is 1. buffers: (starts, lines, what the values read in their order, sums); a
+/// matrix (rows, width) that is named comes behind its index, i64 (rows of the source). Numbers of the index are counted from the end where they are
+/// negative; others outside of the matrix are reported (Failure::id: the number of the matrix).
 struct GroupedSum {
+  struct Lines {
+    std::int64_t rows = 0;
+    bool named = false;  // line index[l] of the matrix stands for line l of the source, else line l
+    bool operator==(const Lines&) const = default;
+  };
   DType dtype = DType::f32;  // any but boolean
   std::int64_t outer = 1, count = 0, rows = 0, length = 0, width = 1;
   bool weighted = false;  // else the weights are 1, and have no buffer
+  Expression terms = {};
+  std::vector<Lines> reads = {};  // the matrices of the terms
   bool operator==(const GroupedSum&) const = default;
 };
 

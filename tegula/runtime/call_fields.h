@@ -85,7 +85,11 @@ void fields(Visit& visit, Fourier& d) {
 template <class Visit>
 void fields(Visit& visit, GroupedSum& d) {
   visit("dtype", d.dtype), visit("outer", d.outer), visit("count", d.count), visit("rows", d.rows), visit("length", d.length);
-  visit("width", d.width), visit("weighted", d.weighted);
+  visit("width", d.width), visit("weighted", d.weighted), visit("terms", d.terms), visit("reads", d.reads);
+}
+template <class Visit, std::same_as<GroupedSum::Lines> T>
+void fields(Visit& visit, T& d) {
+  visit("rows", d.rows), visit("named", d.named);
 }
 
 }  // namespace tegula::runtime

@@ -92,7 +92,9 @@ Work of(const Fourier& d) {
 Work of(const GroupedSum& d) {
   const auto one = static_cast<double>(size_of(d.dtype));
   const auto read = static_cast<double>(d.outer * d.count * d.width), written = static_cast<double>(d.outer * d.length * d.width);
-  return {(d.weighted ? 2 : 1) * read, one * (read + written) + static_cast<double>(sizeof(std::int64_t)) * static_cast<double>(d.count)};
+  const double words = static_cast<double>(d.terms.values.size()), matrices = static_cast<double>(std::max<std::size_t>(d.reads.size(), 1));
+  return {((d.weighted ? 2 : 1) + words) * read,
+          one * (matrices * read + written) + static_cast<double>(sizeof(std::int64_t)) * static_cast<double>(d.count)};
 }
 Work of(const Packing& d) {
   const auto written = static_cast<double>(elements(d.blocks));

@@ -12,6 +12,7 @@
 #include "tegula/formats/findings_json.h"
 #include "tegula/runtime/kernel_cache.h"
 #include "tegula/tegula.h"
+#include "tests/support/message.h"
 #include "tests/support/queued_device.h"
 #include "tests/support/stepped_device.h"
 
@@ -166,6 +167,18 @@ TEST(PlanFile, PackedWeightsLimitsAndSumsComeBack) {
   for (const Parameter& one : f.state()) one.assign(one.read() * 2.0);
   for (const Parameter& one : nn::state(net)) one.assign(one.read() * 2.0);
   expect_same_bits(f(x), compiled(x));
+}
+
+TEST(PlanFile, SumsThatComputeTheirTermsComeBack) {
+  const Segments s = segments(tensor<std::int64_t>({2, 0, 2, 3}), 4);
+  eval(s.starts, s.order, s.index);
+  const auto f = [&](const Tensor& x, const Tensor& index) { return segment_sum(relu(take(x, index, 0) * 0.5) - 1.0, s); };
+  const Tensor x = numbers({5, 3}), index = tensor<std::int64_t>({4, 0, -1, 2});
+  save_plan(kPath, f, x, index);
+  const PlanFunction g = load_plan(kPath);
+  expect_same_bits(g(x, index), jit(f)(x, index));
+  EXPECT_TRUE(g.from_file());
+  EXPECT_HAS_MESSAGE(g(x, tensor<std::int64_t>({4, 0, 5, 2})).to_host<float>(), "got index 5 for axis 0 of size 5");
 }
 
 TEST(PlanFile, AFailedCheckNamesTheLineOfTheSavedProgram) {

@@ -40,6 +40,7 @@ std::vector<Candidate> ways(const Convolution& d) {
   return {{best}, {d}};
 }
 
+std::vector<Candidate> ways(const runtime::GroupedSum& d) { return std::vector<Candidate>(sums_terms(d) ? 1 : 0, {d}); }
 std::vector<Candidate> ways(const std::monostate&) { return {}; }
 std::vector<Candidate> ways(const runtime::HostTurn&) { return {}; }
 template <class Description>

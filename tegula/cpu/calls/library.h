@@ -13,6 +13,8 @@ std::unique_ptr<runtime::Call> make_matmul(const runtime::Matmul& description);
 std::unique_ptr<runtime::Call> make_convolution(const runtime::Convolution& description);
 std::unique_ptr<runtime::Call> make_pooling(const runtime::Pooling& description);
 std::unique_ptr<runtime::Call> make_scatter_sum(const runtime::ScatterSum& description);
+/// True if the terms of a grouped sum are words that the CPU has; also without terms.
+bool sums_terms(const runtime::GroupedSum& description);
 std::unique_ptr<runtime::Call> make_grouped_sum(const runtime::GroupedSum& description);
 std::unique_ptr<runtime::Call> make_packing(const runtime::Packing& description);
 std::unique_ptr<runtime::Call> make_cuda_kernel(const runtime::CudaKernel& description);

@@ -292,10 +292,7 @@ Form Compiler::elementwise(Id id) {
       const Word compare = program_[inner].word;
       const bool turned = compare == Word::Gt || compare == Word::Ge;
       operands = {first[turned ? 1 : 0], first[turned ? 0 : 1], self.operands[1], self.operands[2]};
-      word = static_cast<int>(compare == Word::Lt || compare == Word::Gt   ? Fused::SelectLess
-                              : compare == Word::Le || compare == Word::Ge ? Fused::SelectLessEqual
-                              : compare == Word::Eq                        ? Fused::SelectEqual
-                                                                           : Fused::SelectNotEqual);
+      word = static_cast<int>(select_by(compare));
       text += "_" + std::string(tile::name(compare));
     } else {
       const bool second = self.operands[1] == inner;

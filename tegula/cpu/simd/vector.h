@@ -20,6 +20,14 @@ enum class Fused : int {
   SelectNotEqual,
 };
 
+/// The word that compares and selects; Gt and Ge have their two first operands exchanged.
+constexpr Fused select_by(tile::Word comparison) {
+  using tile::Word;
+  if (comparison == Word::Lt || comparison == Word::Gt) return Fused::SelectLess;
+  if (comparison == Word::Le || comparison == Word::Ge) return Fused::SelectLessEqual;
+  return comparison == Word::Eq ? Fused::SelectEqual : Fused::SelectNotEqual;
+}
+
 /// The step functions of an elementwise word, by pattern: bit i is set when operand i advances along the row (its step says so in
 /// `advances`) and clear when it has one value per row.
 struct MapTable {

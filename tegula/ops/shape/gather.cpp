@@ -286,6 +286,27 @@ Value LineOp::emit(tile::Builder& builder, std::span<const Value> x, DType) cons
   return x[0];
 }
 
+TermSumOp::TermSumOp(runtime::GroupedSum form) : form_(std::move(form)) {
+  for (const runtime::GroupedSum::Lines& one : form_.reads) lengths_.push_back(one.rows);
+}
+
+void TermSumOp::attributes(Attributes& a) {
+  a("lengths", lengths_);
+  std::string terms = runtime::to_string(form_.terms);
+  a("terms", terms);
+}
+
+std::string TermSumOp::check_message(std::int64_t id, std::int64_t value) const {
+  const auto matrix = static_cast<std::size_t>(id);
+  return out_of_range(value, matrix < lengths_.size() ? lengths_[matrix] : 0, 0);
+}
+
+double TermSumOp::operations(std::span<const Shape>, const Shape&) const { return runtime::work_of(form_).operations; }
+
+void TermSumOp::reference(std::span<const std::span<const double>>, std::span<const Shape>, std::span<double>, const Shape&) const {
+  throw Error({.op = "term_sum", .got = "a graph with folded terms", .expected = "the graph before this pass"});
+}
+
 Tensor ops::gather_along(const Tensor& x, int axis, const Tensor& index, IndexForm form, const Line& where) {
   Shape shape = x.shape();
   shape[axis] = index.shape()[form == IndexForm::Full ? axis : 0];
@@ -344,6 +365,7 @@ Tensor ops::scatter_last(const Tensor& x, const Tensor& index, const Tensor& sou
 void add_gather_ops(OpTable& table) {
   table.add_class<GatherOp>("gather", 2, 0, IndexForm::Full, 0);
   table.add_class<LineOp>("line", 2);
+  table.add_class<TermSumOp>("term_sum", OpTable::kAnyInputs);
   table.add_class<PlaceOp>("place", 1, std::string(), 0, 0, 0);
   table.add_class<ScatterSumOp>("scatter_add", 2, ScatterSumOp::Form());
   table.add_class<ScatterOp>("scatter", 3, 0);

@@ -35,6 +35,12 @@ Ref<const Op> along_axis(const Shape& shape, int axis);
 /// It needs no kernel of its own then. After cut_steady (what is kept is not computed again), before fuse, which would claim it.
 void fold_indices(Graph& graph);
 
+/// A grouped sum computes its terms where they are made of lines that an index names (messages along the edges of a graph), if the device takes it so.
+///
+/// They are neither written nor read, and computed again by each sum and its gradients. After fold_indices, before fold_lines, which would make groups of
+/// the same items.
+void fold_terms(Graph& graph, const runtime::Device& device);
+
 /// Lines that an index names (`take`, `embedding`, `segment_take`) are read by the groups that compute with them.
 ///
 /// They are not written to memory first. After fold_indices, whose kernels compute their index themselves, before store_within and fuse, which see them as
