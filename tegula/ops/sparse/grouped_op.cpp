@@ -32,8 +32,8 @@ struct Groups {
   Value row, row_mask, column, mask;  // of the tile
 };
 
-/// Makes of `found` by `next` what is found in the end: next(found, place of an entry, its mask, place of the entry's elements, their mask). The tile goes as far as the
-/// longest of its groups, several entries at a time, so that as many reads are under way.
+/// Makes of `found` by `next` what is found in the end: next(found, place of an entry, its mask, place of its elements, their mask). The tile goes
+/// as far as the longest of its groups, several entries at a time, so that as many reads are under way.
 template <class Next>
 Value walk_groups(tile::Builder& b, const Groups& g, Value found, const Next& next) {
   constexpr std::int64_t kTogether = 4;
