@@ -400,8 +400,10 @@ TEST(AttentionTiles, AreOf128QueriesWhereThatIsFasterOnACard) {
     EXPECT_EQ(blocks(90, causal, length, 128), (AttentionBlocks{128, 128}));
     EXPECT_EQ(blocks(90, causal, length, 64), (AttentionBlocks{128, 128}));
     EXPECT_EQ(blocks(90, full, length, 64), (AttentionBlocks{128, 128}));
-    for (const ops::AttentionForm& form : kMoreForms) EXPECT_EQ(blocks(90, form, length, 128), (AttentionBlocks{128, 64}));
-    EXPECT_EQ(blocks(90, {.causal = true, .window = 512}, length, 128), (AttentionBlocks{128, 64}));
+    for (const ops::AttentionForm& form : kMoreForms)
+      EXPECT_EQ(blocks(90, form, length, 128), (form.mask || form.bias ? AttentionBlocks{128, 64} : AttentionBlocks{128, 128}));
+    EXPECT_EQ(blocks(90, {.causal = true, .window = 512}, length, 128), (AttentionBlocks{128, 128}));
+    EXPECT_EQ(blocks(90, {.causal = true, .window = 512}, length, 64), (AttentionBlocks{64, 64}));
     EXPECT_EQ(blocks(90, causal, length, 256), (AttentionBlocks{64, 64}));
     EXPECT_EQ(blocks(90, causal, length, 32), (AttentionBlocks{64, 64}));
     for (const int architecture : {75, 80, 89}) {
