@@ -1,7 +1,8 @@
 // Products in the tile language beside the library's, on a GPU: first whether they are right, for sizes that no tile divides, then their rates.
 // Rates are medians of replays, ours and the library's in turn. Usage: bench_tile_products [check] [quick] [bytes] [SIZE …], sizes as 4096x4096x4096, or
 // bench_tile_products few: products of few rows, with an epilogue and of groups of rows, in the tiles that ops/products/product_tiles.h chooses;
-// bench_tile_products stores: with results stored by threads and by the copy engine.
+// bench_tile_products stores: with results stored by threads and by the copy engine;
+// bench_tile_products clusters: with blocks of a cluster that have parts of a tile, and bring each other what all of them need.
 
 #include <algorithm>
 #include <cstdio>
@@ -74,6 +75,24 @@ void measure(DType dtype, bool turned, const Size& s, const std::vector<TileOfPr
   std::printf("%s %6lld x %6lld x %5lld %s  library %.0f TFLOP/s, ours %.0f (%s), ratio %.3f;%s\n", std::string(name(dtype)).c_str(), s.m,
               s.n, s.k, turned ? "NT" : "NN", peer, best, to_string(chosen).c_str(), has_peer ? best / peer : 0, line.c_str());
   std::fflush(stdout);
+}
+
+/// Rows of the product at the begin, in the middle and at the end, beside those of f64. For sizes that a product in f32 would take too long for.
+bool has_right_rows(DType dtype, bool turned, const Size& s, const TileOfProduct& tile) {
+  constexpr long long kRows = 8;
+  const Tensor a = random_operand({s.m, s.k}, dtype), b = random_operand(turned ? Shape{s.n, s.k} : Shape{s.k, s.n}, dtype);
+  const Tensor result = tile_product(a, b, turned, tile), wide = cast(turned ? transpose(b) : b, f64);
+  double error = 0, size = 0;
+  for (const long long first : {0ll, s.m / 2 - 3, s.m - kRows}) {
+    const Tensor wanted = matmul(cast(slice(a, 0, {first, first + kRows}), f64), wide);
+    error = std::max(error, max(abs(cast(slice(result, 0, {first, first + kRows}), f64) - wanted)).item<double>());
+    size = std::max(size, max(abs(wanted)).item<double>());
+  }
+  const bool right = error <= size * 6e-3;
+  std::printf("%s %lld x %lld x %lld %s, tile %s: error %.2e of %.1f, %s\n", std::string(name(dtype)).c_str(), s.m, s.n, s.k,
+              turned ? "NT" : "NN", to_string(tile).c_str(), error, size, right ? "right" : "WRONG");
+  std::fflush(stdout);
+  return right;
 }
 
 std::string text(const ops::ProductTile& t) {
@@ -172,6 +191,22 @@ int main(int argc, char** argv) {
     return 0;
   }
   bool right = true;
+  if (asked("clusters")) {
+    const auto in_parts = [](int rows, int columns, int blocks, int group) {
+      return TileOfProduct{.rows = rows, .columns = columns, .specialize = true, .bulk = true, .blocks = blocks, .group = group};
+    };
+    const std::vector<TileOfProduct> tiles{{128, 256, 64, 0, false, 0, true}, {128, 256, 64, 0, true, 0, true}, in_parts(256, 256, 2, 4),
+                                           in_parts(256, 256, 2, 8),          in_parts(128, 512, 2, 8),         in_parts(512, 128, 2, 4)};
+    for (const Size& s : {Size{200, 264, 328}, {1000, 520, 208}, {2000, 1032, 520}})
+      for (const TileOfProduct& tile : tiles)
+        for (const bool turned : {false, true}) right = is_right(bf16, turned, s, tile) && right;
+    const Size large[] = {{4096, 4096, 4096}, {8192, 8192, 8192}, {8192, 4096, 4096}};
+    for (const TileOfProduct& tile : tiles) right = has_right_rows(bf16, tile.blocks == 0, large[0], tile) && right;
+    if (!right) return 1;
+    for (const Size& s : large)
+      for (const bool turned : {false, true}) measure(bf16, turned, s, tiles);
+    return 0;
+  }
   if (asked("stores")) {
     std::vector<TileOfProduct> tiles;
     for (const TileOfProduct& one : {TileOfProduct{128, 256, 64}, {256, 128, 64}, {128, 128, 64}}) {

@@ -147,7 +147,9 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .column_threads = grid.column_threads,
                       .groups = grid.groups,
                       .column_warps = grid.fragments ? grid.column_warps : 0,
-                      .cluster = std::max(grid.cluster, decisions.products.blocks),
+                      .cluster = std::max({grid.cluster, grid.parts(), decisions.products.blocks}),
+                      .rows_apart = grid.row_blocks > 1 ? static_cast<int>(grid.rows_of_part()) : 0,
+                      .columns_apart = grid.column_blocks > 1 ? static_cast<int>(grid.columns_of_part()) : 0,
                       .resident = decisions.products.turns ? 1 : grid.resident,  // the compiler needs the number to move registers
                       .many_sets = specialisation.many_sets,
                       .guarded = specialisation.guarded,
@@ -164,7 +166,8 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .prints = simt::printed_words(program),
                       .entry = {},
                       .begin = {},
-                      .body = {}};
+                      .body = {},
+                      .end = {}};
   for (std::size_t i = 0; i < program.parameters.size(); ++i)
     kernel.parameters.push_back({.name = analysis.parameter_names()[i], .declared = program.parameters[i], .hint = decisions.hints[i]});
   for (const tile::Instruction& self : program.instructions) {

@@ -53,6 +53,12 @@ __device__ inline void expect_bytes(unsigned char* counter, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(in_shared(counter)), "r"(bytes) : "memory");
 }
 __device__ inline void arrive(unsigned char* counter) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(in_shared(counter)) : "memory"); }
+/// At the counter in the same place of the cluster's block of that number.
+__device__ inline void arrive_in(unsigned char* counter, int block) {
+  unsigned int there;
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(in_shared(counter)), "r"(block));
+  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");
+}
 /// All threads but those that copy for them.
 __device__ inline void team_barrier(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
 /// Four warps give registers back until each of their threads has so many; or take them, as soon as there are so many.
@@ -96,6 +102,45 @@ __device__ inline void copy_box(unsigned char* place, const TensorMap& map, unsi
   if (!known) return copy_plainly<kColumns, kRows, kPitch>(place, counter, plane + (y * stride + x), columns - x, rows - y, stride);
   const int all[] = {static_cast<int>(x), static_cast<int>(y), static_cast<int>(planes)...};
   bring_box(place, map, counter, all);
+}
+/// The same into the memory of each block of the cluster of which kBlocks has a bit, and there for its counter (multicast).
+template <unsigned int kBlocks, int kAxes>
+__device__ inline void bring_share(unsigned char* place, const TensorMap& map, unsigned char* counter, const int (&all)[kAxes]) {
+  constexpr unsigned short blocks = kBlocks;
+  if constexpr (kAxes == 2) asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3}], [%4], %5;" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(in_shared(counter)), "h"(blocks) : "memory");
+  if constexpr (kAxes == 3) asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(in_shared(counter)), "h"(blocks) : "memory");
+  if constexpr (kAxes == 4) asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3, %4, %5}], [%6], %7;" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(all[3]), "r"(in_shared(counter)), "h"(blocks) : "memory");
+  if constexpr (kAxes == 5) asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster [%0], [%1, {%2, %3, %4, %5, %6}], [%7], %8;" :: "r"(in_shared(place)), "l"(&map), "r"(all[0]), "r"(all[1]), "r"(all[2]), "r"(all[3]), "r"(all[4]), "r"(in_shared(counter)), "h"(blocks) : "memory");
+}
+template <int kColumns, int kRows, int kPitch, class T>
+__device__ inline void share_plainly(int block, unsigned char* place, unsigned char* counter, const T* from, long long columns, long long rows, long long stride) {
+  unsigned char* there;
+  unsigned int told;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(place), "r"(block));
+  asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(told) : "r"(in_shared(counter)), "r"(block));
+#pragma unroll 1
+  for (int row = 0; row < kRows; ++row) {
+#pragma unroll 1
+    for (int column = 0; column < kColumns; ++column) {
+      T one = {};
+      if (row < rows && column < columns) one = from[row * stride + column];
+      const unsigned int at = in_shared(place) + row * kPitch + column * static_cast<int>(sizeof(T));
+      *reinterpret_cast<T*>(there + ((at ^ ((at >> 7 & (kPitch / 16 - 1)) << 4)) - in_shared(place))) = one;
+    }
+  }
+  asm volatile("fence.proxy.async;\nfence.acq_rel.cluster;" ::: "memory");
+  asm volatile("mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%0], %1;" :: "r"(told), "n"(kRows * kPitch) : "memory");
+}
+template <int kColumns, int kRows, int kPitch, unsigned int kBlocks, class T, class... Planes>
+__device__ inline void share_box(unsigned char* place, const TensorMap& map, unsigned char* counter, const T* plane, long long x, long long y, long long columns, long long rows, long long stride, Planes... planes) {
+  const bool known = (static_cast<unsigned long long>(x) >> 31 == 0) && (static_cast<unsigned long long>(y) >> 31 == 0) && (... && (static_cast<unsigned long long>(planes) >> 30 == 0));
+  if (!known) {
+#pragma unroll 1
+    for (int block = 0; kBlocks >> block != 0; ++block) share_plainly<kColumns, kRows, kPitch>(block, place, counter, plane + (y * stride + x), columns - x, rows - y, stride);
+    return;
+  }
+  const int all[] = {static_cast<int>(x), static_cast<int>(y), static_cast<int>(planes)...};
+  bring_share<kBlocks>(place, map, counter, all);
 }
 /// A coordinate of a tensor, which has fewer elements along an axis: beyond its ends there are zeros.
 __device__ inline int coordinate_of(long long at) { return at < -(1ll << 30) ? -(1 << 30) : at > 0x7fffffffll ? 0x7fffffff : static_cast<int>(at); }

@@ -102,6 +102,12 @@ TEST_F(CudaTensorMaps, ComeWithBlocksThatStay) {
   EXPECT_GT(most, 0);
   EXPECT_LT(most, 128 * 64);
   EXPECT_EQ(grid(said(bf16, {64, 64}, {64, 256}, false, apart)), 2);
+  const TileOfProduct in_parts{.rows = 256, .columns = 256, .specialize = true, .blocks = 2};  // whole clusters
+  const int blocks = grid(said(bf16, {8192, 64}, {64, 8192}, false, in_parts));
+  EXPECT_GT(blocks, 0);
+  EXPECT_LE(blocks, 132);
+  EXPECT_EQ(blocks % 2, 0);
+  EXPECT_EQ(grid(said(bf16, {300, 64}, {64, 256}, false, in_parts)), 4);
 }
 
 /// The second launch of a refused kernel finds nothing that the first has left.

@@ -74,7 +74,7 @@ inline void expect_found(const std::vector<Fault>& faults, const Sample& sample,
     std::vector<std::string> verified;
     const auto put = [&](simt::Kernel& kernel) {
       places = 0;
-      for (simt::Block* const block : {&kernel.begin, &kernel.body}) {
+      for (simt::Block* const block : {&kernel.begin, &kernel.body, &kernel.end}) {
         simt::for_each_statement(*block, [&](Statement& statement) {
           Statement changed = statement;
           if (!fault.put(changed)) return;

@@ -92,17 +92,41 @@ std::vector<CUtensorMap> maps_of(const Generated& code, const Argument* argument
   return maps;
 }
 
-void start(Context& context, const Function& function, std::int64_t instances, void** parameters) {
-  const Generated& code = function.generated;
-  const std::int64_t blocks = code.stays ? std::min(instances, function.most_blocks) : instances * code.cluster;
-  if (blocks > std::numeric_limits<std::int32_t>::max()) {
-    throw Error({.op = code.name, .got = std::to_string(instances) + " program instances", .expected = "at most 2^31 - 1 blocks"});
-  }
+CUlaunchAttribute cluster_attribute(const Generated& code) {
   CUlaunchAttribute cluster{};
   cluster.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
   cluster.value.clusterDim.x = static_cast<unsigned>(code.cluster);
   cluster.value.clusterDim.y = 1;
   cluster.value.clusterDim.z = 1;
+  return cluster;
+}
+
+/// Returns the blocks that the card holds at a time; whole clusters of them.
+std::int64_t blocks_at_a_time(const Context& context, const Generated& code, CUfunction function) {
+  int count = 0;
+  if (code.cluster == 1) {
+    check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&count, function, code.threads, code.shared_bytes), code.name);
+    return std::int64_t{std::max(count, 1)} * context.card.multiprocessors;
+  }
+  CUlaunchAttribute cluster = cluster_attribute(code);
+  CUlaunchConfig launch{};
+  launch.gridDimX = static_cast<unsigned>(code.cluster * context.card.multiprocessors);
+  launch.gridDimY = launch.gridDimZ = 1;
+  launch.blockDimX = static_cast<unsigned>(code.threads);
+  launch.blockDimY = launch.blockDimZ = 1;
+  launch.sharedMemBytes = static_cast<unsigned>(code.shared_bytes);
+  launch.attrs = &cluster, launch.numAttrs = 1;
+  check(cuOccupancyMaxActiveClusters(&count, function, &launch), code.name);
+  return std::int64_t{std::max(count, 1)} * code.cluster;
+}
+
+void start(Context& context, const Function& function, std::int64_t instances, void** parameters) {
+  const Generated& code = function.generated;
+  const std::int64_t all = instances * code.cluster, blocks = code.stays ? std::min(all, function.most_blocks) : all;
+  if (blocks > std::numeric_limits<std::int32_t>::max()) {
+    throw Error({.op = code.name, .got = std::to_string(instances) + " program instances", .expected = "at most 2^31 - 1 blocks"});
+  }
+  CUlaunchAttribute cluster = cluster_attribute(code);
   CUlaunchConfig launch{};
   launch.gridDimX = static_cast<unsigned>(blocks);
   launch.gridDimY = launch.gridDimZ = 1;
@@ -207,11 +231,7 @@ void CodeCache::finish(const Unit& unit) {
       check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, static_cast<int>(generated.shared_bytes)),
             name);
     }
-    if (generated.stays) {
-      int resident = 0;
-      check(cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, function.handle, generated.threads, generated.shared_bytes), name);
-      function.most_blocks = std::int64_t{std::max(resident, 1)} * context_.card.multiprocessors;
-    }
+    if (generated.stays) function.most_blocks = blocks_at_a_time(context_, generated, function.handle);
     constexpr int portable_cluster = 8;
     if (generated.cluster > portable_cluster) {
       check(cuFuncSetAttribute(function.handle, CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED, 1), name);

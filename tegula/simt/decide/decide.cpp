@@ -206,16 +206,21 @@ Decisions decide(const Analysis& analysis, int architecture) {
   const auto sums = shape_of_products(program, architecture);
   const auto widths = sums ? widths_of_products(program, *sums, architecture) : std::vector<std::int64_t>();
   const int warps = sums ? warps_wanted(program, architecture) : 0;
-  if (sums) decisions.grid = fragment_grid(program, *sums, widths, architecture == kGroups, warps);
+  if (sums)
+    decisions.grid = fragment_grid(program, *sums, widths, architecture == kGroups, warps, parts_of_sums(program, *sums, architecture));
   else decide_layout(analysis, architecture, decisions);
   const Values values(analysis, decisions.grid);
   decisions.products = decide_products(values, architecture);
+  const auto too_large = [&] { return decisions.products.bytes + decisions.products.scratch_bytes > shared_limit(architecture); };
+  if (decisions.grid.parts() > 1 && (!decisions.products.parts_fit || too_large())) {
+    decisions.grid = fragment_grid(program, *sums, widths, architecture == kGroups, warps);
+    decisions.products = decide_products(values, architecture);
+  }
   if (decisions.grid.groups && !decisions.products.fit_groups) {
     decisions.grid = fragment_grid(program, *sums, widths, false, warps);
     decisions.products = decide_products(values, architecture);
   }
-  if (decisions.products.bytes + decisions.products.scratch_bytes > shared_limit(architecture))
-    decisions.products = {.fit_groups = false};  // threads do them, if there is room for that
+  if (too_large()) decisions.products = {.fit_groups = false};  // threads do them, if there is room for that
   decisions.digits = digits_of_words(values);
   const bool takes = takes_old(analysis);
   decisions.order_is_seen = takes || reads_results(analysis, false);

@@ -135,9 +135,10 @@ int warps_wanted(const Program& program, int architecture) {
   return static_cast<int>(std::min(std::bit_floor(warps), 16u));
 }
 
-ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<std::int64_t> widths, bool groups, int wanted) {
+ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<std::int64_t> widths, bool groups, int wanted,
+                         const TileParts& parts) {
   constexpr std::int64_t kSumsOfWarp = 64 * 64, kSumsOfFewWarps = 32 * 32, kManySums = 128 * 128;
-  const std::int64_t rows = sums[0], columns = sums[1], count = rows * columns,
+  const std::int64_t rows = sums[0] / parts.rows, columns = sums[1] / parts.columns, count = rows * columns,
                      narrowest = widths.empty() ? columns : std::min(columns, std::ranges::min(widths));
   const bool reduces = std::ranges::any_of(
       program.instructions, [](const Instruction& self) { return self.word == Word::Reduce || self.word == Word::ArgReduce; });
@@ -154,7 +155,8 @@ ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<
   groups = groups && rows % 64 == 0 && narrowest >= 16 && std::max(columns, widths.empty() ? 0 : std::ranges::max(widths)) <= 256;
   if (groups) row_warps = 4 * std::clamp<std::int64_t>(wanted > 0 ? wanted / 4 : 2, 1, rows / 64), column_warps = 1;
   ThreadGrid grid;
-  grid.rows = rows, grid.columns = columns;
+  grid.rows = sums[0], grid.columns = sums[1];
+  grid.row_blocks = parts.rows, grid.column_blocks = parts.columns;
   grid.groups = groups;
   grid.vector = 2;
   grid.widths = std::move(widths);

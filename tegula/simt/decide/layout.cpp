@@ -106,7 +106,7 @@ Spread ThreadGrid::spread_of(const Shape& shape) const {
 }
 
 int ThreadGrid::column_steps_of(const Shape& shape) const {
-  return fragments ? static_cast<int>(shape.back() / (std::int64_t{column_threads} * vector)) : column_steps;
+  return fragments ? static_cast<int>(shape.back() / (std::int64_t{column_threads} * vector * column_blocks)) : column_steps;
 }
 
 std::int64_t ThreadGrid::held(const Shape& shape) const {

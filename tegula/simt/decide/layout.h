@@ -33,6 +33,7 @@ struct ThreadGrid {
   int vector = 1;  // neighbouring columns that a thread holds
   int row_threads = 1, column_threads = 1;
   int cluster = 1;  // blocks that share the columns of one tile
+  int row_blocks = 1, column_blocks = 1;  // of a cluster, which have so many parts of the tile: of fragments
   int row_steps = 1, column_steps = 1;  // how often a thread comes back
   bool staged = false;  // the row lies in shared memory, see staged_rows.h; nothing is held in registers
   int ahead = 0;  // steps of a staged row whose vectors of what meets every row are read before the last exchange
@@ -51,8 +52,12 @@ struct ThreadGrid {
   int row_half() const { return groups ? 8 : row_threads; }
   int row_tile() const { return 2 * row_threads; }
   int columns_across() const { return column_threads * cluster; }
-  bool rows_fit() const { return rows == std::int64_t{row_steps} * row_threads; }
-  bool columns_fit() const { return columns == std::int64_t{column_steps} * columns_across() * vector; }
+  /// Blocks that have parts of the tile, and the rows and columns of each.
+  int parts() const { return row_blocks * column_blocks; }
+  std::int64_t rows_of_part() const { return rows / row_blocks; }
+  std::int64_t columns_of_part() const { return columns / column_blocks; }
+  bool rows_fit() const { return rows == std::int64_t{row_steps} * row_threads * row_blocks; }
+  bool columns_fit() const { return columns == std::int64_t{column_steps} * columns_across() * vector * column_blocks; }
 
   Spread spread_of(const Shape& shape) const;
   /// Vectors of a row of a Full tile that a thread holds.

@@ -58,6 +58,7 @@ class Decider {
     }
     choose_stages();
     if (p_.rings.empty()) p_.copies_apart = p_.stays = p_.turns = p_.behind = false;
+    p_.parts_fit = v_.grid().parts() == 1 || parts_fit(v_, p_);
     choose_boxes();
     choose_stored();
     p_.blocks = blocks_of_terms(v_, p_);
@@ -121,7 +122,8 @@ class Decider {
     const bool halves = is_half(dtype);
     const std::int64_t terms = which == 0 ? shape[1] : shape[0], others = which == 0 ? shape[0] : shape[1];
     const int terms_axis = (which == 0) != turned ? 1 : 0;  // of `id`
-    if (const CopiedTile* const copied = copied_tile(id, dtype)) {
+    if (const CopiedTile* const copied =
+            copied_tile(id, dtype, 1 - terms_axis, which == 0 ? v_.grid().row_blocks : v_.grid().column_blocks)) {
       if (!halves && copied->along != terms_axis) refused_.insert(id);  // only halves can be transposed by ldmatrix
       one.copied = true;
       one.by_terms = copied->along != terms_axis;
@@ -164,7 +166,8 @@ class Decider {
       if (i != along) known = std::min(known, form.stride[i].twos);
     return std::min(16 / static_cast<int>(size_of(dtype)), 1 << known);
   }
-  const CopiedTile* copied_tile(Id id, DType dtype) {
+  /// `parts`: of blocks of a cluster, along the tile's axis `cut`.
+  const CopiedTile* copied_tile(Id id, DType dtype, int cut, int parts) {
     if (const auto known = p_.copied.find(id); known != p_.copied.end()) return &known->second;
     const Instruction& self = v_.at(id);
     if (self.word != Word::Load || refused_.contains(id) || tile::AccessHints::of(self).is_volatile) return nullptr;
@@ -175,7 +178,8 @@ class Decider {
     if (!multiplied_only(id, between) || form.root < 0 || form.rest >= 0) return nullptr;
     CopiedTile copied;
     const bool is_deep = self.type.shape.rank() > 2;
-    const Shape shape = in_two_axes(self.type.shape);
+    Shape shape = in_two_axes(self.type.shape);
+    if (parts > 1) shape[cut] /= parts;
     for (const int axis : {1, 0}) {
       if (is_deep && axis == 0) continue;
       const int wide = contiguous(form, axis, dtype);
@@ -191,6 +195,8 @@ class Decider {
       }
     }
     copied.tile = tile_of(shape[1 - copied.along], line);
+    if (parts > 1) copied.part = shape[cut], copied.part_along = copied.along == cut;
+    else copied.shares = v_.grid().parts();
     if (v_.grid().groups && a_.maps() && copied.tile.rows <= kMostBoxRows) copied.box = box_of(a_, id, copied.along);
     p_.absorbed.insert(between.begin(), between.end());
     return &(p_.copied[id] = copied);
@@ -364,7 +370,7 @@ class Decider {
       simt::TensorMap map = copied.box->map;
       map.pitch = copied.tile.pitch();
       map.box_columns = map.pitch / static_cast<int>(size_of(map.dtype));
-      if (!map.inside) map.box_rows = copied.tile.rows;
+      if (!map.inside) map.box_rows = copied.rows_of_share();
       copied.map = number_of(map);
     }
   }

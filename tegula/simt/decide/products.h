@@ -43,6 +43,14 @@ struct CopiedTile {
   std::optional<TensorBox> box;  // the copy engine brings it
   int map = -1;  // then: of TensorProducts::maps
   tile::Id last = -1;  // of a ring whose tiles come apart: the last product that reads it
+  /// Of blocks of a cluster that have parts of the sums: elements of the own part of the load's tile, along `along` or the other axis; 0: each needs all of it.
+  std::int64_t part = 0;
+  bool part_along = false;
+  int shares = 1;  // then: as many bring a share of it each, which comes to all of them
+  /// Shares are strips if there are as many, else rows.
+  bool shares_strips() const { return shares > 1 && strips_of() % shares == 0; }
+  int strips_of() const { return tile.pieces * 16 / tile.pitch(); }
+  int rows_of_share() const { return shares_strips() ? tile.rows : tile.rows / shares; }
 };
 
 /// A store whose tile the copy engine takes from shared memory. Each warp leaves its rows there, in pieces.
@@ -106,6 +114,7 @@ struct TensorProducts {
   bool behind = false;  // then: there is a Product::behind
   std::size_t rows_place = 0, rows_bytes = 0;  // of blocks that stay: among the tiles, what warps store halves as whole rows through
   int blocks = 1;  // of a cluster, which share the terms of the only loop of products
+  bool parts_fit = true;  // blocks of a cluster can have parts of the sums (ThreadGrid::parts)
   std::map<tile::Id, StoredTile> stored;  // by Store
   std::size_t stored_place = 0;  // of blocks that stay: among the tiles, the pieces of warps; of others: of a ring
   std::size_t bytes = 0;  // of shared memory: what is copied
@@ -127,9 +136,13 @@ bool merges_axes(const tile::Program& program);
 /// The hint of their loops (num_warps, tile/language/control.h), as a power of two; 0: there is none.
 int warps_wanted(const tile::Program& program, int architecture);
 /// `groups`: four warps multiply together. Threads for a tile of sums: one warp has 16 rows or more and 16 columns or more. `wanted`: warps; 0: as many as the sums
-/// need.
+/// need. `parts`: of blocks of a cluster.
+struct TileParts {
+  int rows = 1, columns = 1;
+  int count() const { return rows * columns; }
+};
 ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums, std::vector<std::int64_t> widths = {}, bool groups = false,
-                         int wanted = 0);
+                         int wanted = 0, const TileParts& parts = {});
 TensorProducts decide_products(const Values& values, int architecture);
 /// roles.cpp: decides whether a warp of its own copies the tiles of the products' loop, whether blocks stay, and whether groups multiply in turn. That warp's
 /// values must follow from parameters, the instance and the counter, and the others must need each other nowhere in the loop.
@@ -139,6 +152,11 @@ void decide_roles(const Values& values, TensorProducts& products);
 /// but its sum, which begins with zeros, comes of it; nothing is done ahead of it that several blocks must not do; and the sums of the other blocks have room
 /// in the ring of the first one.
 int blocks_of_terms(const Values& values, const TensorProducts& products);
+/// The same file: how the sums of the program's only product are cut for blocks of a cluster, if a warp of its own copies for each: where the loop asks for it
+/// (num_ctas beside warp_specialize), or, if the loop says neither, where one block's threads have no registers for them. The longer side is cut.
+TileParts parts_of_sums(const tile::Program& program, const Shape& sums, int architecture);
+/// Whether that is possible: blocks stay, each operand is a box of a matrix that is cut, or that can come in shares, and all that is stored is cut as the sums are.
+bool parts_fit(const Values& values, const TensorProducts& products);
 /// stored.cpp: the stores that ask for it (tile::Cache::Bulk), or do not say how and are faster so, whose tiles the copy engine can take: boxes of halves that threads hold as four warps' products
 /// have them, of which nothing is read behind.
 std::map<tile::Id, StoredTile> stored_tiles(const Values& values);

@@ -1,4 +1,4 @@
-// Products whose terms the blocks of a cluster share.
+// Products of which the blocks of a cluster have parts of the sums, or share the terms.
 
 #include <algorithm>
 #include <bit>
@@ -28,10 +28,51 @@ bool may_repeat(const Instruction& self) {
   }
 }
 
+constexpr unsigned kMostBlocks = 8;  // that every card with clusters takes
+constexpr std::int64_t kLeastSide = 64;  // of a part: what four warps multiply together, and columns that lie beside each other
+/// Sums that the threads of a block have registers for. Larger tiles had no form of their own before; no rate of clusters has been measured yet.
+constexpr std::int64_t kSumsOfBlock = 128 * 256;
+
 }  // namespace
 
+TileParts parts_of_sums(const tile::Program& program, const Shape& sums, int architecture) {
+  constexpr int kClusters = 90;
+  const Instruction* loop = nullptr;
+  int dots = 0;
+  for (const Instruction& self : program.instructions) {
+    dots += self.word == Word::Dot;
+    if (self.word == Word::For && std::ranges::any_of(self.regions[0].body, [&](Id id) { return program[id].word == Word::Dot; }))
+      loop = &self;
+  }
+  if (architecture != kClusters || loop == nullptr || dots != 1) return {};
+  const std::int64_t flags = loop->attribute >> 16;  // of RangeHints (tile/language/control.cpp)
+  const bool said = (flags & 16) != 0, wanted = (flags & 4) != 0;
+  std::int64_t blocks = std::bit_floor(static_cast<std::uint64_t>(loop->attribute >> 32 & 255));
+  if (said ? !wanted : blocks > 0) return {};
+  if (blocks == 0) blocks = numel(sums) / kSumsOfBlock;
+  const bool rows = sums[0] >= sums[1];
+  for (blocks = std::min<std::int64_t>(blocks, kMostBlocks); blocks > 1; blocks /= 2)
+    if (sums[rows ? 0 : 1] / blocks >= kLeastSide)
+      return rows ? TileParts{.rows = static_cast<int>(blocks)} : TileParts{.columns = static_cast<int>(blocks)};
+  return {};
+}
+
+bool parts_fit(const Values& values, const TensorProducts& products) {
+  constexpr int kRowsOfSwizzle = 8;
+  const ThreadGrid& grid = values.grid();
+  if (!products.fit_groups || !products.stays || products.rings.size() != 1 || products.copied.size() != 2 || !grid.widths.empty())
+    return false;
+  for (const auto& [load, copied] : products.copied) {
+    if (!copied.box || copied.box->map.inside || values.at(load).type.shape.rank() != 2) return false;
+    if (copied.shares > 1 && !copied.shares_strips() && copied.tile.rows % (kRowsOfSwizzle * copied.shares) != 0) return false;
+  }
+  const auto& all = values.analysis().program().instructions;
+  for (Id id = 0; id < static_cast<Id>(all.size()); ++id)
+    if (values.at(id).word == Word::Store && values.spread(values.at(id).operands[0]) != Spread::Full) return false;
+  return true;
+}
+
 int blocks_of_terms(const Values& values, const TensorProducts& products) {
-  constexpr unsigned kMostBlocks = 8;  // that every card with clusters takes
   const Analysis& a = values.analysis();
   if (!products.fit_groups || products.copies_apart || products.rings.size() != 1 || products.all.size() != 1 || a.guarded()) return 1;
   const auto& [loop, ring] = *products.rings.begin();

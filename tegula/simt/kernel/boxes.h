@@ -3,6 +3,7 @@
 // (mbarriers) of 8 bytes say what has arrived.
 
 #include <cstddef>
+#include <optional>
 
 #include "tegula/simt/kernel/expression.h"
 
@@ -22,19 +23,23 @@ struct ExpectBytes {  // arrives, too
   Expression counter;
   std::size_t bytes = 0;
 };
-/// Lets whoever awaits the phase overwrite what the thread read before.
+/// Lets whoever awaits the phase overwrite what the thread read before. `block`: at the counter in the same place of the cluster's block of that number; else of
+/// the own one.
 struct Arrive {
   Expression counter;
+  std::optional<Expression> block = {};
 };
 /// Copies the box of the map that begins at (x, y) of a plane to `place`. Where a coordinate is negative the thread itself reads what the program says: rows
 /// that begin `stride` elements apart, below the limits, from pointer + y * stride + x on, of the plane that begins at `pointer`. No coordinate of a map that
-/// is `inside` is negative: pointer, limits and stride are not read.
+/// is `inside` is negative: pointer, limits and stride are not read. With `blocks`, of which bit b is the cluster's block b, the box comes to the same place in the
+/// memory of each of these, and counts at the counter in the same place there (multicast).
 struct CopyBox {
   int map = 0;  // of Kernel::maps
   int box_columns = 0, box_rows = 0, pitch = 128;  // the same of it, rows of all planes
   bool inside = false;  // the same
   Expression place, counter, pointer, x, y, columns, rows, stride;
   Expressions planes;  // which one, along each of the map's further axes
+  unsigned blocks = 0;  // 0: the own one
 };
 struct AwaitBytes {  // until the counter's phase of that parity has ended
   Expression counter, parity;

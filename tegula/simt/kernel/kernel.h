@@ -459,12 +459,13 @@ struct Kernel {
   bool groups = false;  // threads lie as wgmma has them: 16 rows a warp
   int column_warps = 0;  // of fragments: warps beside each other; threads lie in them 8 x 4; 0: in rows
   int cluster = 1;  // blocks that run one instance
+  int rows_apart = 0, columns_apart = 0;  // where these have parts of its tile: from the first row, or column, of one to that of the next
   int resident = 0;  // blocks that a multiprocessor should hold at a time; 0: as many as there is room for
   bool many_sets = false, guarded = false, one_axis = false;
   bool lets_next_begin = false;
   int walkers = 0;  // blocks that go over all instances in turn; 0: a block, or a cluster, for each instance
-  int copiers =
-      0;  // threads behind the others, of which the first copies for them: a warp, or a group of four that gives registers to the others
+  /// Threads behind the others, of which the first copies for them: a warp, or a group of four that gives registers to the others.
+  int copiers = 0;
   bool stays = false;  // then: blocks stay, each takes every instance that is the number of blocks further than its last
   std::vector<KernelParameter> parameters;
   std::vector<TensorMap> maps;  // that it takes behind its arguments
@@ -473,11 +474,15 @@ struct Kernel {
   Block entry;  // before a thread knows its instance
   Block begin;  // the same, behind the names of shared memory; `entry` stands ahead of them
   Block body;
+  Block end = {};  // behind the last instance
   // Bytes of dynamic shared memory.
   std::size_t scratch_bytes = 0, part_bytes = 0, ring_bytes = 0, staged_bytes = 0, tile_bytes = 0;
 
   int team() const { return row_threads * column_threads; }
   int threads() const { return team() + copiers; }
+  /// What a thread's numbers `tr` and `tc` have more in a block than in the one before.
+  int row_threads_apart() const { return rows_apart; }
+  int column_threads_apart() const { return columns_apart / vector; }
   std::size_t parts_begin() const { return (scratch_bytes + 15) / 16 * 16; }
   /// Rings begin at lines of 128 bytes: between them they are filled at 0.77 of the rate (H200).
   std::size_t ring_begin() const { return ring_bytes > 0 ? (parts_begin() + part_bytes + 127) / 128 * 128 : parts_begin() + part_bytes; }

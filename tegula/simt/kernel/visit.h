@@ -71,8 +71,11 @@ void for_each_expression_of(W& what, F&& f) {
   } else if constexpr (std::is_same_v<T, CopyAsync>) all(what.source, what.place);
   else if constexpr (std::is_same_v<T, CopyAhead>) all(what.place, what.source, what.inside);
   else if constexpr (std::is_same_v<T, BeginCounters> || std::is_same_v<T, EndCounters>) all(what.place);
-  else if constexpr (std::is_same_v<T, ExpectBytes> || std::is_same_v<T, Arrive>) all(what.counter);
-  else if constexpr (std::is_same_v<T, AwaitBytes>) all(what.counter, what.parity);
+  else if constexpr (std::is_same_v<T, ExpectBytes>) all(what.counter);
+  else if constexpr (std::is_same_v<T, Arrive>) {
+    f(what.counter);
+    if (what.block) f(*what.block);
+  } else if constexpr (std::is_same_v<T, AwaitBytes>) all(what.counter, what.parity);
   else if constexpr (std::is_same_v<T, NumberedBarrier>) all(what.number);
   else if constexpr (std::is_same_v<T, CopyBox>) {
     all(what.place, what.counter, what.x, what.y);

@@ -20,8 +20,8 @@ void append(Columns& columns, std::int64_t count, std::int64_t distance) {
 std::optional<simt::Linear> linear_layout(const ThreadGrid& grid, const Shape& shape) {
   constexpr std::int64_t kMostElements = 1 << 20;
   const std::int64_t count = numel(shape), threads = grid.threads();
-  if (grid.cluster > 1 || grid.staged || !simt::is_power_of_two(threads) || threads < 32 || !simt::is_power_of_two(count) ||
-      count > kMostElements)
+  if (grid.cluster > 1 || grid.parts() > 1 || grid.staged || !simt::is_power_of_two(threads) || threads < 32 ||
+      !simt::is_power_of_two(count) || count > kMostElements)
     return {};
   Columns registers, of_threads;
   const Spread spread = grid.spread_of(shape);

@@ -32,10 +32,20 @@ Expression Lowering::begin_of_planes(const simt::TensorMap& map, const simt::Exp
   return begin;
 }
 
-/// The copy engine brings a box for each strip.
+/// The copy engine brings a box for each strip; in blocks of a cluster that have parts of the sums, the own part of what is cut, and a share of what all of them
+/// need, which it brings to all.
 void Lowering::copy_boxes(Id load, const CopiedTile& copied) {
   const simt::TensorMap& map = decided_.products.maps[static_cast<std::size_t>(copied.map)];
-  const int strips = copied.tile.pieces * 16 / map.pitch;
+  const bool by_strips = copied.shares_strips();
+  const int strips = by_strips ? copied.strips_of() / copied.shares : copied.strips_of();
+  const std::int64_t strip_bytes = std::int64_t{copied.tile.rows} * map.pitch;
+  const auto of_block = [](Expression one, std::int64_t each) {
+    return each == 0 ? std::move(one) : std::move(one) + Expression("block") * each;
+  };
+  const std::int64_t x_apart = by_strips ? std::int64_t{strips} * map.box_columns : copied.part_along ? copied.part : 0;
+  const bool by_rows = copied.shares > 1 && !by_strips;
+  const std::int64_t y_apart = by_rows ? copied.rows_of_share() : copied.part_along ? 0 : copied.part;
+  const std::int64_t bytes_apart = by_strips ? strips * strip_bytes : by_rows ? y_apart * map.pitch : 0;
   simt::Expressions planes;
   for (const Term& plane : copied.box->planes) planes.push_back(expression_of(plane));
   const Expression begin = begin_of_planes(map, planes);
@@ -45,15 +55,16 @@ void Lowering::copy_boxes(Id load, const CopiedTile& copied) {
                       .box_rows = map.all_rows(),
                       .pitch = map.pitch,
                       .inside = map.inside,
-                      .place = copied_begin(load, "into") + static_cast<std::size_t>(strip) * map.box_bytes(),
+                      .place = of_block(copied_begin(load, "into") + strip * strip_bytes, bytes_apart),
                       .counter = Expression("tiles") + counters_of(load) + Expression("into") * 8,
                       .pointer = {},
-                      .x = expression_of(tile::add(copied.box->x, Term::number(strip * map.box_columns))),
-                      .y = expression_of(copied.box->y),
+                      .x = of_block(expression_of(tile::add(copied.box->x, Term::number(strip * map.box_columns))), x_apart),
+                      .y = of_block(expression_of(copied.box->y), y_apart),
                       .columns = {},
                       .rows = {},
                       .stride = {},
-                      .planes = planes};
+                      .planes = planes,
+                      .blocks = copied.shares > 1 ? (1u << copied.shares) - 1 : 0};
     if (!map.inside)
       box.pointer = begin, box.columns = map_size(map.columns), box.rows = map_size(map.rows), box.stride = map_size(map.stride);
     add(std::move(box));
@@ -69,7 +80,7 @@ bool Lowering::store_by_boxes(Id store, Id value) {
   const simt::TensorMap& map = decided_.products.maps[static_cast<std::size_t>(tile.map)];
   const Shape shape = in_two_axes(a_.type(at(store).operands[0]).shape);
   const bool stays = decided_.products.stays;
-  const std::int64_t strips = shape[1] / StoredTile::kColumns, pieces_of_strip = StoredTile::kColumns / 16;
+  const std::int64_t strips = shape[1] / grid_.column_blocks / StoredTile::kColumns, pieces_of_strip = StoredTile::kColumns / 16;
   const When first = simt::binary(lane(), "==", 0);
   const auto each = [&](const char* counter, std::int64_t end, const Body& body) {
     add(simt::Loop{.name = counter, .end = end, .unroll = 0, .body = block_of(body)});
@@ -110,7 +121,7 @@ bool Lowering::store_by_boxes(Id store, Id value) {
                        .inside = map.inside,
                        .place = "piece",
                        .pointer = {},
-                       .x = expression_of(tile.box.x) + Expression("strip") * StoredTile::kColumns,
+                       .x = of_column_block(expression_of(tile.box.x) + Expression("strip") * StoredTile::kColumns),
                        .y = along(0, expression_of(tile.box.y)),
                        .columns = {},
                        .rows = {},

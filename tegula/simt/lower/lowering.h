@@ -204,6 +204,10 @@ class Lowering : private Values {
   void share_iterations(Id loop, simt::For& iterations);
   void gather_sums(Id loop);
   // ---- products.cpp
+  /// A number of a column, in the own block's part of the tile.
+  Expression of_column_block(Expression column) const {
+    return grid_.column_blocks == 1 ? column : std::move(column) + Expression("block") * grid_.columns_of_part();
+  }
   const std::pair<const Id, Product>* behind(Id ahead) const;
   void product_behind(Id id, const Product& product);
   /// In turn products go on behind their scope.

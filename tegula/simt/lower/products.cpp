@@ -176,7 +176,7 @@ bool Lowering::store_by_warps(const VectorAccess& vectors, Id pointer, Id value)
     let(kInt, "row",
         Expression("r") / 2 * grid_.row_tile() + Expression("r") % 2 * grid_.row_half() + "tr" / Expression(16) * 16 +
             Expression("e") / tile.pieces);
-    let(kInt, "col", Expression("strip") * kStrip + Expression("e") % tile.pieces * kColumns);
+    let(kInt, "col", of_column_block(Expression("strip") * kStrip + Expression("e") % tile.pieces * kColumns));
     declare("x", simt::computed(DType::f32), {kColumns});
     add(simt::LoadWide{.wide = kColumns,
                        .count = kColumns,
@@ -194,7 +194,7 @@ bool Lowering::store_by_warps(const VectorAccess& vectors, Id pointer, Id value)
         Expression("tiles") + decided_.products.rows_place +
             simt::group(simt::thread_index() / kLanes) * static_cast<std::int64_t>(tile.bytes()));
     each("r", grid_.row_steps, [&] {
-      each("strip", shape[1] / kStrip, [&] {
+      each("strip", shape[1] / grid_.column_blocks / kStrip, [&] {
         each("c", kStrip / kColumns, write);
         add(simt::Barrier{.kind = simt::Barrier::Kind::Warp});
         each("i", kRows * tile.pieces / kLanes, read);
@@ -399,7 +399,7 @@ void Lowering::group_steps(Id id, const Product& product) {
   if (!product.left.in_registers) let(bytes, "left", tile_begin(product.left));
   let(bytes, "right", product.behind ? copied_begin(product.right.value, "stage_behind") : tile_begin(product.right));
   // Places are those of the group's first row: 64 rows are 64 of `pitch` bytes, or a strip.
-  const Expression group = simt::group(Expression("tr") / 64);
+  const Expression group = simt::group(grid_.row_blocks > 1 ? simt::thread_index() / 128 : Expression("tr") / 64);
   const auto side = [&](const Operand& operand, Expression place, Expression block) {
     const SwizzledTile& tile = operand.tile;
     const std::int64_t strip = std::int64_t{tile.rows} * 128;
@@ -419,7 +419,7 @@ void Lowering::group_steps(Id id, const Product& product) {
     const auto rows = [&] {
       add(simt::MultiplyTile{
           .dtype = product.dtype,
-          .columns = static_cast<int>(sums[1]),
+          .columns = static_cast<int>(sums[1]) / grid_.column_blocks,
           .upper = simt::element(to, Expression("m") * 2),
           .lower = simt::element(to, Expression("m") * 2 + 1),
           .registers = packs ? When(simt::element(packed_left(id), "step", "m")) : When(),

@@ -42,6 +42,7 @@ void Arrivals::expect(const Access& counter, std::int64_t bytes) {
 }
 
 void Arrivals::arrive(const Access& counter) {
+  memory_.check_runs(counter, std::countr_zero(counter.mask));
   Counter* const one = find(counter);
   if (!one) return;
   if (one->left == 0)
@@ -66,6 +67,7 @@ void Arrivals::bring(const Access& by, const Access& counter, std::vector<Piece>
   const int lane = std::countr_zero(by.mask);
   Access to = by;
   to.addresses = addresses, to.offset = 0, to.bytes = kPieceBytes;
+  memory_.check_runs(by, lane);
   for (Piece& piece : pieces) {
     Access element = to;  // from wherever elements lie
     element.bytes = element.element;
@@ -86,6 +88,7 @@ void Arrivals::come(const Box& box) {
   const int lane = std::countr_zero(box.by.mask);
   Access to = box.by;
   to.addresses = addresses, to.offset = 0, to.bytes = kPieceBytes;
+  if (!box.pieces.empty()) addresses[lane] = box.pieces.front().to, memory_.check_runs(to, lane);
   for (const Piece& piece : box.pieces) {
     auto* const place = reinterpret_cast<std::byte*>(piece.to);
     std::memcpy(place, reinterpret_cast<const std::byte*>(piece.from), piece.there);

@@ -26,7 +26,7 @@ class Arrivals {
   /// A thread has said what is to come in the phase; that is an arrival, too.
   void expect(const Access& counter, std::int64_t bytes);
   void arrive(const Access& counter);
-  /// A box is on its way, or comes at once.
+  /// A box is on its way, or comes at once, to the place and the counter's block that the accesses say.
   void bring(const Access& by, const Access& counter, std::vector<Piece> pieces, bool at_once);
   /// Returns true if the counter's phase of that parity has ended; the warp has seen it then.
   bool has_ended(const Access& counter, bool parity);

@@ -61,8 +61,8 @@ void Cluster::begin(Warp& warp, int block, int number) {
   give<std::int32_t>(warp, g.thread, thread);
   give<std::int32_t>(warp, g.rank, [&](int) { return block; });
   if (kernel_.groups) {
-    give<std::int32_t>(warp, g.tr, [&](int lane) { return number * 16 + lane / 4; });
-    give<std::int32_t>(warp, g.tc, [&](int lane) { return lane % 4; });
+    give<std::int32_t>(warp, g.tr, [&](int lane) { return number * 16 + lane / 4 + block * kernel_.row_threads_apart(); });
+    give<std::int32_t>(warp, g.tc, [&](int lane) { return lane % 4 + block * kernel_.column_threads_apart(); });
   } else if (const int beside = kernel_.column_warps; beside > 1) {
     give<std::int32_t>(warp, g.tr, [&](int lane) { return number / beside * 8 + lane / 4; });
     give<std::int32_t>(warp, g.tc, [&](int lane) { return number % beside * 4 + lane % 4; });
@@ -82,7 +82,7 @@ bool Cluster::begin_instance(Warp& warp) {
   const auto count = [](const runtime::ArgumentSet& set) { return set.grid[0] * set.grid[1] * set.grid[2]; };
   std::int64_t instance = ++warp.instance;
   if (kernel_.stays) {
-    instance = first_block_ + instance * blocks_;
+    instance = (first_block_ + instance * blocks_) / kernel_.cluster;
   } else if (kernel_.walkers == 0) {
     if (instance > 0) return false;
     instance = first_block_ / static_cast<std::uint32_t>(kernel_.cluster);
@@ -205,6 +205,13 @@ void Cluster::found_left() {
     if (meeting.threads > 0) found_apart(warps_[static_cast<std::size_t>(place.first * warps_of_block_)]);
 }
 
+/// A block has ended when all of its warps have.
+void Cluster::note_end(int block) {
+  const std::span all(warps_);
+  const auto of_block = all.subspan(static_cast<std::size_t>(block * warps_of_block_), static_cast<std::size_t>(warps_of_block_));
+  if (std::ranges::all_of(of_block, [](const Warp& warp) { return warp.alive == 0; })) memory_.end_block(block);
+}
+
 void Cluster::found_apart(const Warp& warp) {
   static const std::string place = "a barrier";
   memory_.find(Finding::Kind::Apart, {.block = warp.block, .first_thread = warp.first_thread, .said = &place}, 0);
@@ -252,10 +259,7 @@ void Cluster::step(Warp& warp, const Instruction& i) {
 
 void Cluster::go_on(Warp& warp, int steps) {
   while (warp.alive != 0 && warp.wait == Warp::Wait::Nothing && steps-- > 0) {
-    if (warp.next == code_.body && !begin_instance(warp)) {
-      warp.alive = 0;
-      return;
-    }
+    if (warp.next == code_.body && !begin_instance(warp)) warp.next = code_.end;
     const Instruction& instruction = code_.instructions[warp.next++];
     if (instruction.what == What::End) warp.next = code_.body, warp.mask = warp.alive;
     else step(warp, instruction);
@@ -410,7 +414,8 @@ void Cluster::end_products(Warp& warp) {
       for (Warp::Product& product : one.products[one.products.size() - 1 - open]) product.defined = product.multiply();
       one.read_times.push_back(memory_.end_reads());
     }
-    memory_.has_read(warp.first_thread / kLanes, one.first_thread / kLanes, one.read_times[static_cast<std::size_t>(warp.until) - 1]);
+    memory_.has_read(warp.block, warp.first_thread / kLanes, one.first_thread / kLanes,
+                     one.read_times[static_cast<std::size_t>(warp.until) - 1]);
   }
   for (; std::ssize(warp.products) - 1 > warp.closed - warp.until; warp.products.pop_front())
     for (const Warp::Product& product : warp.products.front()) product.end(*product.defined);
@@ -437,6 +442,7 @@ bool Cluster::run(std::uint32_t first_block) {
       if (warp->alive == 0 || warp->wait != Warp::Wait::Nothing) continue;
       any = true;
       go_on(*warp, options_.uneven && random_() % 2 == 0 ? 1 + static_cast<int>(random_() % kMost) : kAll);
+      if (warp->alive == 0) note_end(warp->block);
     }
     if (std::ranges::all_of(warps_, [](const Warp& warp) { return warp.alive == 0; })) return found_left(), departures_.end(), true;
     if (departures_.is_taking() && random_() % 2 == 0) departures_.leave(random_);

@@ -25,6 +25,7 @@ class Cluster {
 
   // ---- What instructions use.
   Memory& memory() { return memory_; }
+  int blocks() const { return kernel_.cluster; }
   const MachineLaunch& launch() const { return launch_; }
   bool stopped() const;  // a guard has failed
   /// Products of four warps happen when they are awaited; else at once.
@@ -88,6 +89,7 @@ class Cluster {
     int threads = 0;
   };
   void found_left();
+  void note_end(int block);
   template <class T, class F>
   void give(Warp& warp, std::uint32_t granule, F&& value);
 

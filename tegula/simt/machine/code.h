@@ -147,7 +147,7 @@ struct Code {
   std::deque<std::string> sentences;
   std::vector<Constant> constants;
   Given given;
-  std::size_t body = 0;  // the begin of an instance
+  std::size_t body = 0, end = 0;  // the begin of an instance; of what stands behind the last one
   std::size_t granules = 0, counters = 0, masks = 0;
   std::vector<std::size_t> exchanges;  // offsets of their counters; numbered from 1
 };

@@ -7,7 +7,7 @@
 namespace tegula::simt {
 
 Machine::Machine(Kernel kernel) : kernel_(std::move(kernel)), code_(std::make_unique<const Code>(translated(kernel_))) {
-  kernel_.entry = {}, kernel_.body = {};
+  kernel_.entry = {}, kernel_.begin = {}, kernel_.body = {}, kernel_.end = {};
 }
 Machine::~Machine() = default;
 
@@ -15,7 +15,7 @@ Observed Machine::run(const MachineLaunch& launch, const MachineOptions& options
   Observed observed;
   std::int64_t instances = 0;
   for (const runtime::ArgumentSet& set : launch.sets) instances += set.grid[0] * set.grid[1] * set.grid[2];
-  const std::int64_t blocks = kernel_.stays ? std::min<std::int64_t>(instances, options.blocks) : instances * kernel_.cluster;
+  const std::int64_t blocks = (kernel_.stays ? std::min<std::int64_t>(instances, options.blocks) : instances) * kernel_.cluster;
   if (blocks == 0) return observed;
   Cluster cluster(kernel_, *code_, launch, options, blocks, observed);
   for (std::int64_t block = 0; block < blocks && !observed.stuck; block += kernel_.cluster)

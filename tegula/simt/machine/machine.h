@@ -28,6 +28,7 @@ struct Finding {
     OnItsWay,  // memory that a copy has not filled yet is read or written
     Apart,  // threads of a warp, or warps, wait at different places
     NotBegun,  // a write into a block of the cluster that may not run yet
+    Ended,  // a block of the cluster is reached that has ended
   };
   Kind kind{};
   std::string sentence;  // with the place in the kernel, the block and the thread
@@ -55,7 +56,7 @@ struct MachineOptions {
   unsigned order = 0;  // odd: the last warp goes first; at an uneven pace what numbers are drawn from
   /// Memory that tensors lie in; where it is given, all that is reached must be in it.
   std::span<const std::span<const std::byte>> memory;
-  int blocks = 2;  // of kernels whose blocks stay for several instances
+  int blocks = 2;  // of kernels whose blocks stay for several instances, or clusters of them
   bool instances_meet = false;  // several instances may write the same, as sets over the same arguments do
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <span>
 
 namespace tegula::simt {
 
@@ -16,6 +17,7 @@ const char* sentence_of(Finding::Kind kind) {
     case Finding::Kind::OnItsWay: return "a copy is still on its way to ";
     case Finding::Kind::Apart: return "threads wait at different places, one of them at ";
     case Finding::Kind::NotBegun: return "a block that may not have begun is written to by ";
+    case Finding::Kind::Ended: return "a block that has ended is reached by ";
   }
   return "";
 }
@@ -55,7 +57,8 @@ void Memory::begin_cluster(std::uint32_t first_block) {
   meetings_ = 0;
   seen_.clear();
   if (has_boxes_) piece_writes_.assign(states_.size() / kPiece, {}), fences_.assign(warp_times_.size(), 0);
-  if (counts_warps_) piece_reads_.assign(pitch_ / kPiece, {}), known_warps_.assign(static_cast<std::size_t>(threads_ / kLanes), {});
+  ended_.assign(static_cast<std::size_t>(blocks_), false);
+  if (counts_warps_) piece_reads_.assign(states_.size() / kPiece, {}), known_warps_.assign(warp_times_.size(), {});
   // Times go on: what other blocks did to tensors is before this.
   std::uint32_t latest = 0;
   for (const Clock& clock : clocks_) latest = std::max(latest, clock.time);
@@ -68,52 +71,59 @@ void Memory::begin_cluster(std::uint32_t first_block) {
 /// All threads of the block know of what any one of its warps has seen.
 void Memory::have_met(int block) {
   ++clocks_[static_cast<std::size_t>(block)].time;
-  for (auto& [ticket, warps] : seen_) warps = ~0u;
-  if (counts_warps_) all_know(static_cast<int>(known_warps_.size()));
+  for (auto& [ticket, seen] : seen_)
+    if (seen.block == block) seen.warps = ~0u;
+  if (counts_warps_) all_know(static_cast<std::size_t>(block * warps_of_block()), warps_of_block());
 }
 void Memory::have_met(int block, int warps) {
   ++clocks_[static_cast<std::size_t>(block)].time;
   const std::uint32_t all = (1u << warps) - 1;
   for (auto& [ticket, seen] : seen_)
-    if ((seen & all) != 0) seen |= all;
-  all_know(warps);
+    if (seen.block == block && (seen.warps & all) != 0) seen.warps |= all;
+  all_know(static_cast<std::size_t>(block * warps_of_block()), warps);
 }
-void Memory::all_know(int warps) {
+/// So many warps from that one on.
+void Memory::all_know(std::size_t first, int warps) {
+  const auto met = std::span(known_warps_).subspan(first, static_cast<std::size_t>(warps));
   Known all;
-  for (int warp = 0; warp < warps; ++warp)
-    for (const auto& [other, time] : known_warps_[static_cast<std::size_t>(warp)]) all[other] = std::max(all[other], time);
-  for (int warp = 0; warp < warps; ++warp) all[warp] = tick_;
-  for (int warp = 0; warp < warps; ++warp) known_warps_[static_cast<std::size_t>(warp)] = all;
+  for (const Known& known : met)
+    for (const auto& [other, time] : known) all[other] = std::max(all[other], time);
+  for (std::size_t i = 0; i < met.size(); ++i) {
+    const int warp = static_cast<int>(first + i);
+    all[reader_of(warp / warps_of_block(), warp % warps_of_block())] = tick_;
+  }
+  std::ranges::fill(met, all);
   ++tick_;
 }
 
 void Memory::release(const Access& access, Known& known) {
   if (!counts_warps_) return;
-  const int warp = access.first_thread / kLanes;
-  for (const auto& [other, time] : known_warps_[static_cast<std::size_t>(warp)]) known[other] = std::max(known[other], time);
-  known[warp] = tick_++;
+  for (const auto& [other, time] : known_of(access)) known[other] = std::max(known[other], time);
+  known[reader_of(access)] = tick_++;
 }
 void Memory::acquire(const Access& access, const Known& known) {
   if (!counts_warps_) return;
-  Known& own = known_warps_[static_cast<std::size_t>(access.first_thread / kLanes)];
+  Known& own = known_of(access);
   for (const auto& [other, time] : known) own[other] = std::max(own[other], time);
 }
-void Memory::has_read(int warp, int product_of, std::uint32_t time) {
+void Memory::has_read(int block, int warp, int product_of, std::uint32_t time) {
   if (!counts_warps_) return;
-  std::uint32_t& known = known_warps_[static_cast<std::size_t>(warp)][kMostWarps + product_of];
+  std::uint32_t& known = known_warps_[static_cast<std::size_t>(block * warps_of_block() + warp)][reader_of(block, kMostWarps + product_of)];
   known = std::max(known, time);
 }
 void Memory::note_piece_read(std::uint64_t address, int by, bool by_group) {
-  const int reader = by / kLanes + (by_group ? kMostWarps : 0);
+  const int reader = by / kLanes % warps_of_block() + (by_group ? kMostWarps : 0);
   piece_reads_[(address - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece][static_cast<std::size_t>(reader)] = tick_;
 }
-/// Reports a race for each warp that has read the piece and is not known to be done with it. Nobody has read the content that comes.
+/// Reports a race for each warp of the piece's block that has read the piece and is not known to be done with it. Nobody has read the content that comes.
 void Memory::check_piece_is_free(const Access& access, int lane) {
-  Reads& reads = piece_reads_[(access.addresses[lane] + access.offset - reinterpret_cast<std::uintptr_t>(shared_)) / kPiece];
-  const Known& own = known_warps_[static_cast<std::size_t>(access.first_thread / kLanes)];
+  const std::uint64_t offset = access.addresses[lane] + access.offset - reinterpret_cast<std::uintptr_t>(shared_);
+  Reads& reads = piece_reads_[offset / kPiece];
+  const Known& own = known_of(access);
+  const int block = static_cast<int>(offset / pitch_);
   for (std::size_t reader = 0; reader < reads.size(); ++reader) {
     if (reads[reader] == 0) continue;
-    const auto known = own.find(static_cast<int>(reader));
+    const auto known = own.find(reader_of(block, static_cast<int>(reader)));
     if (reads[reader] > (known == own.end() ? 0 : known->second)) find(Finding::Kind::Race, access, lane);
   }
   reads = {};
@@ -122,6 +132,15 @@ void Memory::check_piece_is_free(const Access& access, int lane) {
 void Memory::cluster_has_met() {
   ++meetings_, ++meeting_;
   for (Clock& clock : clocks_) clock.meeting = ++clock.time;
+  for (auto& [ticket, seen] : seen_) seen.warps = ~0u;
+  if (counts_warps_) all_know(0, static_cast<int>(known_warps_.size()));
+}
+
+void Memory::check_runs(const Access& access, int lane) {
+  int block = 0;
+  if (byte_of_shared(access, lane, block) == nullptr || block == access.block) return;
+  if (!cluster_runs()) find(Finding::Kind::NotBegun, access, lane);
+  if (ended_[static_cast<std::size_t>(block)]) find(Finding::Kind::Ended, access, lane);
 }
 
 void Memory::find(Finding::Kind kind, const Access& access, int lane, const std::string& more) {
@@ -176,7 +195,7 @@ bool Memory::is_inside(const Access& access, int lane) {
   int block = 0;
   if (byte_of_shared(access, lane, block) != nullptr) {
     const std::uint64_t within = (address - reinterpret_cast<std::uintptr_t>(shared_)) % pitch_;
-    if (block == access.block && within + access.bytes <= bytes_) return true;
+    if ((block == access.block || access.of_cluster) && within + access.bytes <= bytes_) return true;
   } else {
     if (is_known(address, access.bytes)) return true;
   }
@@ -212,7 +231,7 @@ void Memory::meet_at(std::uint64_t address, bool writes) {
 
 bool Memory::may_take(std::uint16_t counter, int by) const {
   const auto seen = seen_.find(counter);
-  return counter == 0 || (seen != seen_.end() && (seen->second >> (by % threads_ / kLanes) & 1) != 0);
+  return counter == 0 || (seen != seen_.end() && (seen->second.warps >> (by % threads_ / kLanes) & 1) != 0);
 }
 
 void Memory::note_read(Byte& byte, int by, int block, const Access& access, int lane, bool atomic) {

@@ -24,10 +24,11 @@ struct Access {
   std::uint32_t mask = 0;
   std::size_t offset = 0, bytes = 4, element = 4;  // an access of several elements side by side
   const std::string* said = nullptr;  // the expression
+  bool of_cluster = false;  // in the memory of any of its blocks
   bool by_group = false;  // tensor cores do, for the warp and three others: it is over for them when any one of the four knows that it is
 };
 
-/// By warp of a block, and behind all of them by what tensor cores do for it: the time until which its reads are done, so that what they read may be overwritten.
+/// By warp of the cluster, and by what tensor cores do for it: the time until which its reads are done, so that what they read may be overwritten.
 using Known = std::map<int, std::uint32_t>;
 
 class Memory {
@@ -40,6 +41,12 @@ class Memory {
   void have_met(int block);
   /// Only warps below that number.
   void have_met(int block, int warps);
+  /// Nobody may reach the block's memory any more.
+  void end_block(int block) { ended_[static_cast<std::size_t>(block)] = true; }
+  /// The access' block reaches memory of another one: reports that this one may not have begun, or has ended.
+  void check_runs(const Access& access, int lane);
+  /// Bytes from a place in the memory of a block to the same place in that of another.
+  std::uint64_t distance(int from, int to) const { return static_cast<std::uint64_t>(to - from) * pitch_; }
   void warp_has_met(int block, int warp) { ++warp_times_[static_cast<std::size_t>(block * threads_ / kLanes + warp)]; }
   void cluster_has_met();
   bool cluster_runs() const { return meetings_ > 0; }
@@ -71,11 +78,14 @@ class Memory {
   /// The access' warp tells others, by a counter, what it has read, and what it knows of others; it learns that.
   void release(const Access& access, Known& known);
   void acquire(const Access& access, const Known& known);
-  /// What tensor cores have read so far is read: the time, for which `has_read` lets a warp know that the products of a warp (numbers of the block) are over until then.
+  /// What tensor cores have read so far is read: the time, for which `has_read` lets a warp of the block know that the products of a warp are over until then.
   std::uint32_t end_reads() { return tick_++; }
-  void has_read(int warp, int product_of, std::uint32_t time);
+  void has_read(int block, int warp, int product_of, std::uint32_t time);
   /// The access' warp has.
-  void has_seen(std::uint16_t ticket, const Access& access) { seen_[ticket] |= 1u << (access.first_thread / kLanes); }
+  void has_seen(std::uint16_t ticket, const Access& access) {
+    Seen& seen = seen_[ticket];
+    seen.block = access.block, seen.warps |= 1u << (access.first_thread / kLanes);
+  }
 
   void find(Finding::Kind kind, const Access& access, int lane, const std::string& more = {});
   bool may_read(const Access& access, int lane);
@@ -131,12 +141,24 @@ class Memory {
   std::vector<Byte> states_;
   std::vector<Clock> clocks_;
   std::vector<std::uint32_t> warp_times_;
-  std::map<std::uint16_t, std::uint32_t> seen_;  // by ticket: warps of the block
+  struct Seen {
+    int block = 0;
+    std::uint32_t warps = 0;
+  };
+  std::map<std::uint16_t, Seen> seen_;  // by ticket
+  std::vector<bool> ended_;  // blocks
   /// The time when each warp has read a piece of shared memory last, since boxes came; kept where warps know of each other by counters (Kernel::copiers).
   static constexpr std::size_t kPiece = 16;
   static constexpr int kMostWarps = 32;
   using Reads = std::array<std::uint32_t, 2 * kMostWarps>;  // by warps, then by their products (Access::by_group)
-  void all_know(int warps);
+  void all_know(std::size_t first, int warps);
+  int warps_of_block() const { return threads_ / kLanes; }
+  /// The number by which warps know a reader of the block's memory.
+  static int reader_of(int block, int reader) { return block * 2 * kMostWarps + reader; }
+  int reader_of(const Access& access) const { return reader_of(access.block, access.first_thread / kLanes); }
+  Known& known_of(const Access& access) {
+    return known_warps_[static_cast<std::size_t>(access.block * warps_of_block() + access.first_thread / kLanes)];
+  }
   void note_piece_read(std::uint64_t address, int by, bool by_group);
   void check_piece_is_free(const Access& access, int lane);
   bool counts_warps_;

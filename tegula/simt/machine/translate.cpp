@@ -31,6 +31,9 @@ Code Translator::translate() {
   code_.body = here();
   walk(k_.body);
   add({.what = What::End});
+  code_.end = here();
+  walk(k_.end);
+  add({.what = What::Leave});
   return std::move(code_);
 }
 

@@ -95,10 +95,35 @@ void Translator::operator()(const ExpectBytes& expect) {
   });
 }
 
+namespace {
+
+/// Calls f(access, address) for the same place in the memory of the cluster's block of that number, where there is such a block.
+template <class F>
+void in_block(Cluster& cluster, Access access, int lane, std::int64_t block, F&& f) {
+  if (block < 0 || block >= cluster.blocks()) return cluster.memory().find(Finding::Kind::Outside, access, lane, " (of no block)");
+  std::uint64_t addresses[kLanes] = {};
+  const std::uint64_t distance = cluster.memory().distance(access.block, static_cast<int>(block));
+  addresses[lane] = access.addresses[lane] + distance;
+  access.addresses = addresses, access.of_cluster = true;
+  f(access, distance);
+}
+
+}  // namespace
+
 void Translator::operator()(const Arrive& arrive) {
   const Value counter = lanes(arrive.counter);
-  native([at = counter.slot, sentence = said(text(arrive.counter))](Cluster& cluster, Warp& warp) {
-    each_lane(access_of(cluster, warp, at, sentence), [&](const Access& one, int) { cluster.arrivals().arrive(one); });
+  if (!arrive.block) {
+    return native([at = counter.slot, sentence = said(text(arrive.counter))](Cluster& cluster, Warp& warp) {
+      each_lane(access_of(cluster, warp, at, sentence), [&](const Access& one, int) { cluster.arrivals().arrive(one); });
+    });
+  }
+  const Value block = lanes(*arrive.block, Number::I32);
+  native([at = counter.slot, to = block.slot, sentence = said(text(arrive.counter))](Cluster& cluster, Warp& warp) {
+    each_lane(access_of(cluster, warp, at, sentence), [&](const Access& one, int lane) {
+      if ((warp.defined[warp.at(to)] >> lane & 1) == 0) return cluster.memory().find(Finding::Kind::Undefined, one, lane, " (its block)");
+      in_block(cluster, one, lane, warp.lanes<std::int32_t>(to)[lane],
+               [&](const Access& there, std::uint64_t) { cluster.arrivals().arrive(there); });
+    });
   });
 }
 
@@ -141,8 +166,8 @@ std::vector<Arrivals::Piece> pieces_of(Cluster& cluster, const Warp& warp, Acces
 void Translator::operator()(const CopyBox& copy) {
   const Value place = lanes(copy.place), counter = lanes(copy.counter);
   const auto [at, limits] = coordinates(copy);
-  native([at, limits, to = place.slot, count = counter.slot, map = copy.map, inside = copy.inside, sentence = said(text(copy.place))](
-             Cluster& cluster, Warp& warp) {
+  native([at, limits, to = place.slot, count = counter.slot, map = copy.map, inside = copy.inside, blocks = copy.blocks,
+          sentence = said(text(copy.place))](Cluster& cluster, Warp& warp) {
     each_lane(access_of(cluster, warp, to, sentence), [&](Access by, int lane) {
       if ((warp.defined[warp.at(count)] >> lane & 1) == 0)
         return cluster.memory().find(Finding::Kind::Undefined, by, lane, " (its counter)");
@@ -150,7 +175,17 @@ void Translator::operator()(const CopyBox& copy) {
       if (pieces.empty()) return;
       Access counted = by;
       counted.addresses = warp.lanes<std::uint64_t>(count);
-      cluster.arrivals().bring(by, counted, std::move(pieces), cluster.copies_at_once());
+      if (blocks == 0) return cluster.arrivals().bring(by, counted, std::move(pieces), cluster.copies_at_once());
+      for (unsigned left = blocks; left != 0; left &= left - 1) {
+        const int block = std::countr_zero(left);
+        in_block(cluster, by, lane, block, [&](const Access& there, std::uint64_t distance) {
+          std::vector<Arrivals::Piece> moved = pieces;
+          for (Arrivals::Piece& piece : moved) piece.to += distance;
+          in_block(cluster, counted, lane, block, [&](const Access& counter_there, std::uint64_t) {
+            cluster.arrivals().bring(there, counter_there, std::move(moved), cluster.copies_at_once());
+          });
+        });
+      }
     });
   });
 }

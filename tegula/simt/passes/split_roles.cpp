@@ -18,7 +18,8 @@ constexpr int kGroup = 128;
 const Type kInt = computed(DType::i32);
 
 /// A product of four warps is over for all of them at once: one thread says so.
-Expression first_of_group() { return binary(group(binary(thread_index(), "&", kGroup - 1)), "==", 0); }
+Expression of_group() { return group(binary(thread_index(), "&", kGroup - 1)); }
+Expression first_of_group() { return binary(of_group(), "==", 0); }
 Expression computes(const Kernel& kernel) { return Expression("threadIdx.x") < kernel.team(); }
 
 /// A product of groups of four warps.
@@ -56,10 +57,12 @@ class Splitter : AheadLoop {
             Statement(BeginCounters{.place = counters, .count = counters_}, first),
             Statement(BeginCounters{.place = Expression("tiles") + (tiles_.counters + 8 * static_cast<std::size_t>(counters_)),
                                     .count = counters_,
-                                    .arrivals = groups()},
+                                    .arrivals = groups() * kernel_.cluster},
                       first),
-            Barrier{}};
+            Barrier{.kind = shares() ? Barrier::Kind::Cluster : Barrier::Kind::Block}};
   }
+  /// The statements with which every block ends: no other block reaches its memory any more.
+  Block end() const { return shares() ? Block{Barrier{.kind = Barrier::Kind::Warp}, Barrier{.kind = Barrier::Kind::Cluster}} : Block(); }
   /// The statements of the thread that copies.
   Block copying() const {
     For loop{.type = loop_.type, .name = loop_.name, .begin = loop_.begin, .end = loop_.end, .step = loop_.step, .body = {}, .program = {}};
@@ -148,6 +151,8 @@ class Splitter : AheadLoop {
   /// The wait for the product of the iteration before, and what keeps its sums. Then its tile is free.
   static constexpr std::ptrdiff_t kOfWait = 2;
   bool late() const { return tiles_.late > 0; }
+  /// Returns true if the blocks of a cluster bring each other shares of tiles: who fills a stage fills it in all of them.
+  bool shares() const { return kernel_.cluster > 1; }
   Expression full(std::size_t counters, const Expression& stage) const { return Expression("tiles") + counters + Expression(stage) * 8; }
   Expression free(std::size_t counters, const Expression& stage) const {
     return full(counters + 8 * static_cast<std::size_t>(counters_), stage);
@@ -157,12 +162,15 @@ class Splitter : AheadLoop {
     return Assign{.target = "parity", .value = choose(binary("stage", "==", tiles_.stages - 1), other_parity(), "parity")};
   }
   /// The group does not read the stage any more.
-  Statement leave(std::size_t counters, const char* stage = "stage") const {
-    return Statement(Arrive{free(counters, stage)}, first_of_group());
+  Statement leave(std::size_t counters, const char* stage = "stage") const { return Statement(arrive(free(counters, stage)), arrives()); }
+  /// One thread of a group says it to the own block, or as many to the cluster's blocks.
+  Expression arrives() const { return shares() ? of_group() < kernel_.cluster : first_of_group(); }
+  Arrive arrive(Expression counter) const {
+    return {.counter = std::move(counter), .block = shares() ? std::optional(of_group()) : std::nullopt};
   }
   /// The stage whose products have been awaited is free.
   Statement leave_behind() const {
-    return Statement(Arrive{free(tiles_.counters, "behind")}, binary(first_of_group(), "&&", binary("behind", ">=", 0)));
+    return Statement(arrive(free(tiles_.counters, "behind")), binary(arrives(), "&&", binary("behind", ">=", 0)));
   }
   /// Puts waits and arrivals in place of the marks.
   void await_apart(Block& block) const {
@@ -338,7 +346,7 @@ void split_roles(Kernel& kernel) {
     (shared ? both : own).push_back(std::move(*one));
   }
   Splitter splitter(kernel, std::move(*at->as<For>()));
-  kernel.begin = splitter.begin();
+  kernel.begin = splitter.begin(), kernel.end = splitter.end();
   Block copying{Note{"Copies for the others."}, Branch{.when = binary("threadIdx.x", "==", kernel.team()), .then = splitter.copying()}};
   if (kernel.copiers == kGroup) {
     own.insert(own.begin(), MoveRegisters{.count = MoveRegisters::beside(kernel.team(), kernel.copiers), .takes = true});

@@ -80,6 +80,7 @@ class Head {
     for (const KernelParameter& parameter : k_.parameters) variable(parameter);
     simt::put(s_, k_.body, 1);
     if (k_.walkers > 0 || k_.stays) s_ += k_.many_sets ? "  }\n  }\n" : "  }\n";
+    simt::put(s_, k_.end, 1);
     put("}\n");
     return std::move(s_);
   }
@@ -126,9 +127,11 @@ class Head {
   void threads() {
     if (k_.cluster > 1) put("  const int block = cluster_rank();\n");
     if (k_.groups) {
-      put("  const int tr = static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4, tc = "
-          "static_cast<int>(threadIdx.x) % 4;\n",
-          "  (void)tr, (void)tc, (void)failure;\n");
+      put("  const int tr = static_cast<int>(threadIdx.x) / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4");
+      if (k_.rows_apart > 0) put(" + block * ", k_.row_threads_apart());
+      put(", tc = static_cast<int>(threadIdx.x) % 4");
+      if (k_.columns_apart > 0) put(" + block * ", k_.column_threads_apart());
+      put(";\n  (void)tr, (void)tc, (void)failure;\n");
       return;
     }
     if (k_.column_warps > 1) {
@@ -166,7 +169,8 @@ class Head {
       put("  const auto& a = sets[set].a;\n  const long long instance = place - sets[set].first_instance;\n");
       put("  const long long g0 = sets[set].grid[0], g1 = sets[set].grid[1], g2 = sets[set].grid[2];\n");
     } else if (k_.stays) {
-      put("  for (long long instance = blockIdx.x; instance < g0 * g1 * g2; instance += gridDim.x) {\n");
+      const std::string each = k_.cluster > 1 ? " / " + std::to_string(k_.cluster) : "";
+      put("  for (long long instance = blockIdx.x", each, "; instance < g0 * g1 * g2; instance += gridDim.x", each, ") {\n");
     } else {
       place("instance");
     }

@@ -218,7 +218,10 @@ class Printer {
   }
   void operator()(const EndCounters& one) { line("end_counters(", one.place, ", ", one.count, ")"); }
   void operator()(const ExpectBytes& expect) { line("expect_bytes(", expect.counter, ", ", expect.bytes, ")"); }
-  void operator()(const Arrive& arrive) { line("arrive(", arrive.counter, ")"); }
+  void operator()(const Arrive& arrive) {
+    if (arrive.block) line("arrive_in(", arrive.counter, ", ", *arrive.block, ")");
+    else line("arrive(", arrive.counter, ")");
+  }
   void operator()(const CopyBox& copy) {
     begin();
     if (copy.inside) {
@@ -227,8 +230,10 @@ class Printer {
       say(")");
       return end();
     }
-    say("copy_box<", copy.box_columns, ", ", copy.box_rows, ", ", copy.pitch, ">(", copy.place, ", map", copy.map, ", ", copy.counter, ", ",
-        copy.pointer, ", ", copy.x, ", ", copy.y, ", ", copy.columns, ", ", copy.rows, ", ", copy.stride);
+    say(copy.blocks > 0 ? "share_box<" : "copy_box<", copy.box_columns, ", ", copy.box_rows, ", ", copy.pitch);
+    if (copy.blocks > 0) say(", ", static_cast<std::int64_t>(copy.blocks));
+    say(">(", copy.place, ", map", copy.map, ", ", copy.counter, ", ", copy.pointer, ", ", copy.x, ", ", copy.y, ", ", copy.columns, ", ",
+        copy.rows, ", ", copy.stride);
     for (const Expression& plane : copy.planes) say(", ", plane);
     say(")");
     end();

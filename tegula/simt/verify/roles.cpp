@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "tegula/simt/kernel/visit.h"
 #include "tegula/simt/verify/numbers.h"
@@ -13,8 +14,11 @@ namespace tegula::simt {
 namespace {
 
 constexpr int kGroup = 128, kInstances = 2;
+constexpr std::int64_t kApart = std::int64_t{1} << 36;  // from a place in a block of a cluster to the same place in the next one
 
-/// An action of a thread that concerns the other role.
+int block_of(std::int64_t place) { return static_cast<int>((place - Numbers::kTiles) / kApart); }
+
+/// An action of a thread that concerns other ones; places are those of all blocks of a cluster.
 struct Event {
   enum class What : std::uint8_t { Await, Expect, Box, Put, Arrive, Take, CloseProducts, AwaitProducts };
   What what;
@@ -28,45 +32,58 @@ struct Counter {
   int arrivals = 1, left = 1;
   std::int64_t missing = 0;
   int phase = 0;  // that is open: so many have ended
-  int done = 0, last_done = 0;  // groups of products that were done when threads arrived, in this phase and in the last one
+  std::map<int, int> done,
+      last_done;  // by block: groups of products that were done when threads arrived, in this phase and in the last one
 };
 
-/// The first thread of a role: its statements as events. At the beginning it knows what all threads know.
+/// The first thread of a role in a block: its statements as events. At the beginning it knows what all threads know.
 class Follower : Numbers {
  public:
-  Follower(const Kernel& kernel, bool copies) : kernel_(kernel), first_(copies ? kernel.team() : 0) {
+  Follower(const Kernel& kernel, int block, bool copies) : kernel_(kernel), block_(block), first_(copies ? kernel.team() : 0) {
     known_["threadIdx.x"] = first_;
+    if (kernel.cluster > 1) known_["block"] = block;
     walk(kernel.begin);
     iterations_ = 2 * most_stages_ + 1;
     for (instance_ = 0; instance_ < (kernel.stays ? kInstances : 1); ++instance_) walk(kernel.body);
   }
   const std::vector<Event>& events() const { return events_; }
   const std::map<std::int64_t, Counter>& counters() const { return counters_; }
+  int block() const { return block_; }
+  bool copies() const { return first_ > 0; }
 
  private:
   using What = Event::What;
   void walk(const Block& block) {
     for (const Statement& statement : block) follow(statement);
   }
-  void say(What what, const Expression& place, std::int64_t number, std::optional<std::int64_t> counter = 0) {
+  /// In the own block, or in another one.
+  void say(What what, const Expression& place, std::int64_t number, std::optional<std::int64_t> counter = 0, int block = -1) {
+    const std::int64_t further = (block < 0 ? block_ : block) * kApart;
     if (const auto at = value(place); at && counter)
-      events_.push_back({.what = what, .place = *at, .number = number, .counter = *counter, .iteration = instance_ * 1000 + iteration_});
+      events_.push_back({.what = what,
+                         .place = *at + further,
+                         .number = number,
+                         .counter = *counter + further,
+                         .iteration = instance_ * 1000 + iteration_});
   }
   void follow(const Statement& statement) {
     if (const auto* begin = statement.as<BeginCounters>()) {
       most_stages_ = std::max(most_stages_, begin->count);
       for (int i = 0; i < begin->count; ++i)
-        counters_[value(begin->place).value_or(0) + 8 * i] = {.arrivals = begin->arrivals, .left = begin->arrivals};
+        counters_[value(begin->place).value_or(0) + block_ * kApart + 8 * i] = {.arrivals = begin->arrivals, .left = begin->arrivals};
     } else if (const auto* wait = statement.as<AwaitBytes>()) {
       if (const auto parity = value(wait->parity)) say(What::Await, wait->counter, *parity);
     } else if (const auto* expect = statement.as<ExpectBytes>()) {
       say(What::Expect, expect->counter, static_cast<std::int64_t>(expect->bytes));
     } else if (const auto* copy = statement.as<CopyBox>()) {
-      say(What::Box, copy->place, std::int64_t{copy->box_rows} * copy->pitch, value(copy->counter));
+      const std::int64_t bytes = std::int64_t{copy->box_rows} * copy->pitch;
+      if (copy->blocks == 0) say(What::Box, copy->place, bytes, value(copy->counter));
+      for (int block = 0; copy->blocks >> block != 0; ++block)
+        if ((copy->blocks >> block & 1) != 0) say(What::Box, copy->place, bytes, value(copy->counter), block);
     } else if (const auto* copy = statement.as<CopyAhead>()) {
       say(What::Put, copy->place, 0);
     } else if (const auto* arrive = statement.as<Arrive>()) {
-      if (const std::int64_t arrivals = arrivals_of(statement); arrivals > 0) say(What::Arrive, arrive->counter, arrivals);
+      for (const auto& [block, arrivals] : arrivals_of(statement)) say(What::Arrive, arrive->counter, arrivals, 0, block);
     } else if (const auto* product = statement.as<MultiplyTile>()) {
       iteration_ -= product->behind;
       if (!product->registers) say(What::Take, product->left.place, 0);
@@ -100,20 +117,22 @@ class Follower : Numbers {
       for_each_block(statement, [&](const Block& inner) { walk(inner); });
     }
   }
-  /// Returns the arrivals of all threads of the role.
-  std::int64_t arrivals_of(const Statement& statement) {
-    std::int64_t arrivals = 0;
+  /// Returns the arrivals of all threads of the role, by block.
+  std::map<int, std::int64_t> arrivals_of(const Statement& statement) {
+    std::map<int, std::int64_t> arrivals;
+    const auto& block = statement.as<Arrive>()->block;
     const int threads = first_ == 0 ? kernel_.team() : kernel_.copiers;
     for (int thread = 0; thread < threads; ++thread) {
       known_["threadIdx.x"] = first_ + thread;
-      arrivals += !statement.when || value(*statement.when).value_or(1) != 0;
+      if (statement.when && value(*statement.when).value_or(1) == 0) continue;
+      ++arrivals[block ? static_cast<int>(value(*block).value_or(block_)) : block_];
     }
     known_["threadIdx.x"] = first_;
     return arrivals;
   }
 
   const Kernel& kernel_;
-  const int first_;
+  const int block_, first_;
   std::vector<Event> events_;
   std::map<std::int64_t, Counter> counters_;
   const For* without_first_ = nullptr;  // the loop of an open branch, of which one iteration stands ahead
@@ -121,23 +140,25 @@ class Follower : Numbers {
   std::int64_t instance_ = 0, iteration_ = 0, iterations_ = 1;
 };
 
-/// Both roles; where both can go on, one of them does.
-class Pair {
+/// Both roles of all blocks; where several can go on, the first one does.
+class Roles {
  public:
-  Pair(const Follower& copies, const Follower& computes, std::set<std::string>& faults)
-      : copies_(copies.events()),
-        computes_(computes.events()),
-        counters_(copies.counters()),
-        faults_(faults) {}
+  Roles(const std::vector<Follower>& all, std::set<std::string>& faults) : faults_(faults) {
+    for (const Follower& one : all) {
+      actors_.push_back({.follower = &one});
+      counters_.insert(one.counters().begin(), one.counters().end());
+    }
+  }
 
-  void run(bool copies_first) {
-    const auto all = [&](bool of_copies) {
-      bool any = false;
-      while (of_copies ? goes_on(copies_, at_copies_, true) : goes_on(computes_, at_computes_, false)) any = true;
-      return any;
-    };
-    for (bool any = true; any;) any = all(copies_first) | all(!copies_first);
-    if (at_copies_ < copies_.size() || at_computes_ < computes_.size())
+  /// From the first of them on or from the last one, as far as each can.
+  void run(bool from_last) {
+    if (from_last) std::ranges::reverse(actors_);
+    for (bool any = true; any;) {
+      any = false;
+      for (Actor& actor : actors_)
+        while (goes_on(actor)) any = true;
+    }
+    if (std::ranges::any_of(actors_, [](const Actor& actor) { return actor.at < actor.follower->events().size(); }))
       faults_.insert("a warp that copies and those that multiply wait for each other for ever");
   }
 
@@ -148,26 +169,37 @@ class Pair {
     int phase = 0;
     int read = -1;  // by the group of products
   };
+  struct Actor {
+    const Follower* follower = nullptr;
+    std::size_t at = 0;  // event
+    int products = 0, done = 0;  // groups of products that are closed; that are done
+    std::map<int, int> known_done;  // of who copies: the same that are known to be, by block
+    std::map<std::int64_t, int> seen;  // of who multiplies: phases that have ended
+  };
 
-  bool goes_on(const std::vector<Event>& events, std::size_t& at, bool copies) {
-    if (at == events.size() || !can(events[at], copies)) return false;
-    return ++at, true;
+  bool goes_on(Actor& actor) {
+    const auto& events = actor.follower->events();
+    if (actor.at == events.size() || !can(events[actor.at], actor)) return false;
+    return ++actor.at, true;
   }
   /// Does what the event is, unless it waits.
-  bool can(const Event& event, bool copies) {
+  bool can(const Event& event, Actor& actor) {
     switch (event.what) {
-      case What::Await: return await(event, copies);
+      case What::Await: return await(event, actor);
       case What::Expect:
         if (Counter* const counter = find(event.place)) counter->missing += event.number, arrive(*counter, 1);
         return true;
-      case What::Box: return copy(event), true;
+      case What::Box: return copy(event, actor), true;
       case What::Put: return put_.insert(event.place), true;
       case What::Arrive:
-        if (Counter* const counter = find(event.place)) counter->done = std::max(counter->done, done_), arrive(*counter, event.number);
+        if (Counter* const counter = find(event.place)) {
+          int& done = counter->done[actor.follower->block()];
+          done = std::max(done, actor.done), arrive(*counter, event.number);
+        }
         return true;
-      case What::Take: return take(event), true;
-      case What::CloseProducts: return ++products_, true;
-      case What::AwaitProducts: return done_ = std::max(done_, products_ - static_cast<int>(event.number)), true;
+      case What::Take: return take(event, actor), true;
+      case What::CloseProducts: return ++actor.products, true;
+      case What::AwaitProducts: return actor.done = std::max(actor.done, actor.products - static_cast<int>(event.number)), true;
     }
     return true;
   }
@@ -186,17 +218,18 @@ class Pair {
     ++counter.phase, counter.left = counter.arrivals;
     counter.last_done = counter.done;
   }
-  bool await(const Event& event, bool copies) {
+  bool await(const Event& event, Actor& actor) {
     Counter* const counter = find(event.place);
     if (!counter) return true;
     if ((counter->phase & 1) == event.number) return false;
-    if (copies) known_done_ = std::max(known_done_, counter->last_done);
-    else seen_[event.place] = counter->phase;
+    if (!actor.follower->copies()) actor.seen[event.place] = counter->phase;
+    else
+      for (const auto& [block, done] : counter->last_done) actor.known_done[block] = std::max(actor.known_done[block], done);
     return true;
   }
-  void copy(const Event& event) {
+  void copy(const Event& event, Actor& actor) {
     Tile& tile = tiles_[event.place];
-    if (tile.read >= known_done_) faults_.insert("a stage is filled while it may still be read");
+    if (tile.read >= actor.known_done[block_of(event.place)]) faults_.insert("a stage is filled while it may still be read");
     Counter* const counter = find(event.counter);
     if (!counter) return;
     tile = {.counter = event.counter, .iteration = event.iteration, .phase = counter->phase};
@@ -204,26 +237,42 @@ class Pair {
     if (counter->missing < 0) faults_.insert("a counter expects other bytes than are copied");
     close(*counter);
   }
-  void take(const Event& event) {
+  void take(const Event& event, Actor& actor) {
     if (put_.contains(event.place)) return;  // by the threads themselves, which have met since
     const auto found = tiles_.find(event.place);
     if (found == tiles_.end()) return void(faults_.insert("tensor cores read a tile that nothing was copied to"));
     Tile& tile = found->second;
-    tile.read = products_;
-    const auto seen = seen_.find(tile.counter);
-    if (seen == seen_.end() || seen->second <= tile.phase) faults_.insert("tensor cores read a tile before its copies have arrived");
+    tile.read = actor.products;
+    const auto seen = actor.seen.find(tile.counter);
+    if (seen == actor.seen.end() || seen->second <= tile.phase) faults_.insert("tensor cores read a tile before its copies have arrived");
     if (tile.iteration != event.iteration) faults_.insert("tensor cores read a tile of another iteration");
   }
 
-  const std::vector<Event>&copies_, &computes_;
+  std::vector<Actor> actors_;
   std::map<std::int64_t, Counter> counters_;
   std::set<std::string>& faults_;
-  std::size_t at_copies_ = 0, at_computes_ = 0;
   std::map<std::int64_t, Tile> tiles_;
   std::set<std::int64_t> put_;  // tiles that those that multiply copy
-  std::map<std::int64_t, int> seen_;  // by those that multiply: phases that have ended
-  int products_ = 0, done_ = 0, known_done_ = 0;  // groups that are closed; that are done; that who copies knows to be
 };
+
+/// Blocks of a cluster that reach each other's memory know before that it is there, and stay until nobody does so any more.
+void check_begin_and_end(const Kernel& kernel, std::set<std::string>& faults) {
+  bool reaches = false;
+  for_each_statement(kernel.body, [&](const Statement& one) {
+    const auto* const copy = one.as<CopyBox>();
+    const auto* const arrive = one.as<Arrive>();
+    reaches = reaches || (copy && copy->blocks != 0) || (arrive && arrive->block);
+    if (copy && copy->blocks >> kernel.cluster != 0) faults.insert("a box comes to a block that the cluster does not have");
+  });
+  const auto meets = [](const Block& block) {
+    return std::ranges::any_of(block, [](const Statement& one) {
+      const auto* const barrier = one.as<Barrier>();
+      return barrier && barrier->kind == Barrier::Kind::Cluster;
+    });
+  };
+  if (reaches && !meets(kernel.begin)) faults.insert("a block is reached that may not have begun");
+  if (reaches && !meets(kernel.end)) faults.insert("a block may end while others still reach it");
+}
 
 /// Registers that threads take are there once others have given theirs back.
 void check_registers_moved(const Kernel& kernel, std::set<std::string>& faults) {
@@ -253,8 +302,11 @@ void check_registers_moved(const Kernel& kernel, std::set<std::string>& faults) 
 void check_roles(const Kernel& kernel, std::set<std::string>& faults) {
   if (kernel.copiers == 0) return;
   check_registers_moved(kernel, faults);
-  const Follower copies(kernel, true), computes(kernel, false);
-  for (const bool copies_first : {true, false}) Pair(copies, computes, faults).run(copies_first);
+  check_begin_and_end(kernel, faults);
+  std::vector<Follower> all;
+  for (int block = 0; block < kernel.cluster; ++block)
+    for (const bool copies : {true, false}) all.emplace_back(kernel, block, copies);
+  for (const bool from_last : {false, true}) Roles(all, faults).run(from_last);
 }
 
 }  // namespace tegula::simt

@@ -47,6 +47,7 @@ class Verifier {
     walk(k_.entry);
     walk(k_.begin);
     walk(k_.body);
+    walk(k_.end);
     check_rings(k_, faults_);
     check_tiles(k_, faults_);
     check_roles(k_, faults_);

@@ -365,6 +365,13 @@ CUresult CUDAAPI cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, CUfunc
   *blocks = std::min({32, 2048 / threads, 65536 / of_a_warp / warps, static_cast<int>((std::size_t{228} << 10) / (shared_bytes + 1024))});
   return CUDA_SUCCESS;
 }
+/// Two blocks of a cluster lie on two multiprocessors of 132.
+CUresult CUDAAPI cuOccupancyMaxActiveClusters(int* clusters, CUfunction function, const CUlaunchConfig* launch) {
+  int blocks = 0;
+  cuOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, function, static_cast<int>(launch->blockDimX), launch->sharedMemBytes);
+  *clusters = blocks * 132 / static_cast<int>(launch->attrs[0].value.clusterDim.x);
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI cuFuncLoad(CUfunction) { return CUDA_SUCCESS; }
 CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* launch, CUfunction function, void**, void**) {
   return list(launch->hStream, function, launch->gridDimX, launch->blockDimX,
