@@ -1,6 +1,7 @@
 // Products in the tile language beside the library's, on a GPU: first whether they are right, for sizes that no tile divides, then their rates.
 // Rates are medians of replays, ours and the library's in turn. Usage: bench_tile_products [check] [quick] [bytes] [SIZE …], sizes as 4096x4096x4096, or
 // bench_tile_products few: products of few rows, with an epilogue and of groups of rows, in the tiles that ops/products/product_tiles.h chooses;
+// bench_tile_products rows: of 64 and 256 rows in tiles of their own;
 // bench_tile_products stores: with results stored by threads and by the copy engine;
 // bench_tile_products clusters: with blocks of a cluster that have parts of a tile, and bring each other what all of them need.
 
@@ -106,8 +107,8 @@ double time_of(F&& f, const std::vector<Tensor>& inputs) {
   const BenchOptions options{.warmup = 10, .rep = 40, .clear_cache = false};
   return do_bench_cudagraph([&](const std::vector<Tensor>& x) { return std::vector<Tensor>{f(x)}; }, inputs, options).median() * 1e3;
 }
-/// Products in chosen tiles, and in others; `fused`: gelu(product + bias).
-void measure_chosen(const Size& s, bool turned, bool fused) {
+/// Products in chosen tiles, and in others, or in the `given` ones; `fused`: gelu(product + bias).
+void measure_chosen(const Size& s, bool turned, bool fused, const std::vector<ops::ProductTile>& given = {}) {
   const Tensor a = random_operand({s.m, s.k}, bf16), b = random_operand(turned ? Shape{s.n, s.k} : Shape{s.k, s.n}, bf16);
   const Tensor bias = random_operand({s.n}, bf16);
   const runtime::Expression epilogue =
@@ -121,23 +122,27 @@ void measure_chosen(const Size& s, bool turned, bool fused) {
   };
   const ops::ProductTile chosen = ops::choose_product_tile(s.m, s.n, s.k, 4 * 132, fused);
   std::vector<ops::ProductTile> tiles{chosen};
-  for (const std::int64_t splits : {chosen.splits / 2, chosen.splits * 2}) {
-    if (splits < 1 || splits * chosen.terms > s.k || (fused && splits > 1)) continue;
-    tiles.push_back(chosen), tiles.back().splits = splits;
-  }
-  for (const int blocks : {2, 4, 8}) {  // of a cluster in place of parts
-    tiles.push_back(chosen), tiles.back().splits = 1, tiles.back().blocks = blocks;
-    if (!chosen.turned) tiles.push_back({.rows = 128, .columns = 128, .blocks = blocks});
-  }
-  tiles.push_back(chosen), tiles.back().terms *= 2;
-  tiles.push_back(chosen), tiles.back().specialize = true;
-  if (fused)
-    for (const bool specialize : {false, true})
-      for (const int columns : {128, 256}) tiles.push_back({.rows = 128, .columns = columns, .specialize = specialize, .bulk = true});
-  if (chosen.turned) tiles.push_back(chosen), tiles.back().columns *= 2;
-  else
-    for (const auto& [rows, columns] : {std::pair{128, 128}, {64, 128}, {64, 256}, {64, 64}, {128, 256}})
-      tiles.push_back({.rows = rows, .columns = columns});
+  const auto add_others = [&] {
+    for (const std::int64_t splits : {chosen.splits / 2, chosen.splits * 2}) {
+      if (splits < 1 || splits * chosen.terms > s.k || (fused && splits > 1)) continue;
+      tiles.push_back(chosen), tiles.back().splits = splits;
+    }
+    for (const int blocks : {2, 4, 8}) {  // of a cluster in place of parts
+      tiles.push_back(chosen), tiles.back().splits = 1, tiles.back().blocks = blocks;
+      if (!chosen.turned) tiles.push_back({.rows = 128, .columns = 128, .blocks = blocks});
+    }
+    tiles.push_back(chosen), tiles.back().terms *= 2;
+    tiles.push_back(chosen), tiles.back().specialize = true;
+    if (fused)
+      for (const bool specialize : {false, true})
+        for (const int columns : {128, 256}) tiles.push_back({.rows = 128, .columns = columns, .specialize = specialize, .bulk = true});
+    if (chosen.turned) tiles.push_back(chosen), tiles.back().columns *= 2;
+    else
+      for (const auto& [rows, columns] : {std::pair{128, 128}, {64, 128}, {64, 256}, {64, 64}, {128, 256}})
+        tiles.push_back({.rows = rows, .columns = columns});
+  };
+  if (given.empty()) add_others();
+  tiles.insert(tiles.end(), given.begin(), given.end());
   const std::vector<Tensor> inputs{a, b, bias};
   const Tensor wanted = library({cast(a, f32), cast(b, f32), cast(bias, f32)});
   const double error = max(abs(cast(ours(inputs, chosen), f32) - wanted)).item() / max(abs(wanted)).item();
@@ -184,6 +189,23 @@ void measure_groups(std::int64_t rows, std::int64_t groups, std::int64_t columns
 int main(int argc, char** argv) {
   const auto asked = [&](const char* word) { return bench::asked(argc, argv, word); };
   bench::choose_device();
+  if (asked("rows")) {
+    using T = ops::ProductTile;
+    const std::vector<T> of_64{
+        T{.rows = 64, .columns = 64, .terms = 128, .splits = 2}, T{.rows = 64, .columns = 64, .terms = 128, .splits = 4},
+        T{.rows = 64, .columns = 128, .terms = 64, .splits = 4}, T{.rows = 64, .columns = 128, .terms = 128, .splits = 4},
+        T{.rows = 64, .columns = 256, .terms = 128, .splits = 2, .blocks = 4, .specialize = true}},
+        of_256{T{.rows = 128, .columns = 128, .splits = 2},
+               T{.rows = 256, .columns = 128, .splits = 4},
+               T{.rows = 64, .columns = 128, .terms = 128, .specialize = true},
+               T{.rows = 256, .columns = 128, .terms = 64, .blocks = 4, .specialize = true},
+               T{.rows = 256, .columns = 128, .terms = 128, .blocks = 4, .specialize = true},
+               T{.rows = 128, .columns = 128, .terms = 128, .blocks = 2, .specialize = true},
+               T{.rows = 256, .columns = 128, .terms = 64, .splits = 2, .blocks = 2, .specialize = true}};
+    for (const bool turned : {false, true}) measure_chosen({64, 4096, 4096}, turned, false, of_64);
+    for (const bool turned : {false, true}) measure_chosen({256, 4096, 4096}, turned, false, of_256);
+    return 0;
+  }
   if (asked("few")) {
     for (const long long m : {16, 64, 256}) measure_chosen({m, 4096, 4096}, false, false), measure_chosen({m, 4096, 4096}, true, false);
     for (const Size& s : {Size{8192, 3072, 768}, {4096, 4096, 4096}, {1024, 4096, 1024}}) measure_chosen(s, false, true);
