@@ -147,7 +147,7 @@ simt::Kernel lowered(const Analysis& analysis, const Decisions& decisions, const
                       .column_threads = grid.column_threads,
                       .groups = grid.groups,
                       .column_warps = grid.fragments ? grid.column_warps : 0,
-                      .cluster = std::max({grid.cluster, grid.parts(), decisions.products.blocks}),
+                      .cluster = std::max(grid.cluster, grid.parts()),
                       .rows_apart = grid.row_blocks > 1 ? static_cast<int>(grid.rows_of_part()) : 0,
                       .columns_apart = grid.column_blocks > 1 ? static_cast<int>(grid.columns_of_part()) : 0,
                       .resident = decisions.products.turns ? 1 : grid.resident,  // the compiler needs the number to move registers

@@ -138,7 +138,7 @@ int warps_wanted(const Program& program, int architecture) {
 ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<std::int64_t> widths, bool groups, int wanted,
                          const TileParts& parts) {
   constexpr std::int64_t kSumsOfWarp = 64 * 64, kSumsOfFewWarps = 32 * 32, kManySums = 128 * 128;
-  const std::int64_t rows = sums[0] / parts.rows, columns = sums[1] / parts.columns, count = rows * columns,
+  const std::int64_t rows = sums[0] / parts.rows, columns = sums[1] / (parts.by_terms ? 1 : parts.columns), count = rows * columns,
                      narrowest = widths.empty() ? columns : std::min(columns, std::ranges::min(widths));
   const bool reduces = std::ranges::any_of(
       program.instructions, [](const Instruction& self) { return self.word == Word::Reduce || self.word == Word::ArgReduce; });
@@ -156,7 +156,7 @@ ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<
   if (groups) row_warps = 4 * std::clamp<std::int64_t>(wanted > 0 ? wanted / 4 : 2, 1, rows / 64), column_warps = 1;
   ThreadGrid grid;
   grid.rows = sums[0], grid.columns = sums[1];
-  grid.row_blocks = parts.rows, grid.column_blocks = parts.columns;
+  grid.row_blocks = parts.rows, grid.column_blocks = parts.columns, grid.parts_of_terms = parts.by_terms;
   grid.groups = groups;
   grid.vector = 2;
   grid.widths = std::move(widths);
@@ -168,7 +168,7 @@ ThreadGrid fragment_grid(const Program& program, const Shape& sums, std::vector<
   grid.column_warps = static_cast<int>(column_warps);
   grid.row_threads = static_cast<int>(8 * row_warps), grid.column_threads = static_cast<int>(4 * column_warps);
   grid.row_steps = static_cast<int>(rows / grid.row_threads);
-  grid.column_steps = static_cast<int>(columns / (2 * grid.column_threads));
+  grid.column_steps = static_cast<int>(columns / (2 * grid.column_threads)) / (parts.by_terms ? parts.columns : 1);
   return grid;
 }
 

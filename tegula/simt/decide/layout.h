@@ -34,6 +34,7 @@ struct ThreadGrid {
   int row_threads = 1, column_threads = 1;
   int cluster = 1;  // blocks that share the columns of one tile
   int row_blocks = 1, column_blocks = 1;  // of a cluster, which have so many parts of the tile: of fragments
+  bool parts_of_terms = false;  // behind the loop of products, whose iterations the blocks do between them, each for all of the tile
   int row_steps = 1, column_steps = 1;  // how often a thread comes back
   bool staged = false;  // the row lies in shared memory, see staged_rows.h; nothing is held in registers
   int ahead = 0;  // steps of a staged row whose vectors of what meets every row are read before the last exchange

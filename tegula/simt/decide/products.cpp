@@ -61,7 +61,6 @@ class Decider {
     p_.parts_fit = v_.grid().parts() == 1 || parts_fit(v_, p_);
     choose_boxes();
     choose_stored();
-    p_.blocks = blocks_of_terms(v_, p_);
     return std::move(p_);
   }
 
@@ -122,8 +121,10 @@ class Decider {
     const bool halves = is_half(dtype);
     const std::int64_t terms = which == 0 ? shape[1] : shape[0], others = which == 0 ? shape[0] : shape[1];
     const int terms_axis = (which == 0) != turned ? 1 : 0;  // of `id`
-    if (const CopiedTile* const copied =
-            copied_tile(id, dtype, 1 - terms_axis, which == 0 ? v_.grid().row_blocks : v_.grid().column_blocks)) {
+    if (const CopiedTile* const copied = copied_tile(id, dtype, 1 - terms_axis,
+                                                     v_.grid().parts_of_terms ? 1
+                                                     : which == 0             ? v_.grid().row_blocks
+                                                                              : v_.grid().column_blocks)) {
       if (!halves && copied->along != terms_axis) refused_.insert(id);  // only halves can be transposed by ldmatrix
       one.copied = true;
       one.by_terms = copied->along != terms_axis;
@@ -196,7 +197,7 @@ class Decider {
     }
     copied.tile = tile_of(shape[1 - copied.along], line);
     if (parts > 1) copied.part = shape[cut], copied.part_along = copied.along == cut;
-    else copied.shares = v_.grid().parts();
+    else if (!v_.grid().parts_of_terms) copied.shares = v_.grid().parts();
     if (v_.grid().groups && a_.maps() && copied.tile.rows <= kMostBoxRows) copied.box = box_of(a_, id, copied.along);
     p_.absorbed.insert(between.begin(), between.end());
     return &(p_.copied[id] = copied);

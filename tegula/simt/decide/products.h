@@ -113,7 +113,6 @@ struct TensorProducts {
   bool turns = false;  // then: groups of four warps multiply in turn
   bool behind = false;  // then: there is a Product::behind
   std::size_t rows_place = 0, rows_bytes = 0;  // of blocks that stay: among the tiles, what warps store halves as whole rows through
-  int blocks = 1;  // of a cluster, which share the terms of the only loop of products
   bool parts_fit = true;  // blocks of a cluster can have parts of the sums (ThreadGrid::parts)
   std::map<tile::Id, StoredTile> stored;  // by Store
   std::size_t stored_place = 0;  // of blocks that stay: among the tiles, the pieces of warps; of others: of a ring
@@ -139,6 +138,7 @@ int warps_wanted(const tile::Program& program, int architecture);
 /// need. `parts`: of blocks of a cluster.
 struct TileParts {
   int rows = 1, columns = 1;
+  bool by_terms = false;  // each block adds up terms of its own for all of the sums, and has its part behind the loop
   int count() const { return rows * columns; }
 };
 ThreadGrid fragment_grid(const tile::Program& program, const Shape& sums, std::vector<std::int64_t> widths = {}, bool groups = false,
@@ -148,14 +148,14 @@ TensorProducts decide_products(const Values& values, int architecture);
 /// values must follow from parameters, the instance and the counter, and the others must need each other nowhere in the loop.
 void decide_roles(const Values& values, TensorProducts& products);
 
-/// shared_terms.cpp: how many blocks of a cluster do the iterations of the products' loop between them, where the loop asks for it (RangeHints::num_ctas). Nothing
-/// but its sum, which begins with zeros, comes of it; nothing is done ahead of it that several blocks must not do; and the sums of the other blocks have room
-/// in the ring of the first one.
-int blocks_of_terms(const Values& values, const TensorProducts& products);
-/// The same file: how the sums of the program's only product are cut for blocks of a cluster, if a warp of its own copies for each: where the loop asks for it
-/// (num_ctas beside warp_specialize), or, if the loop says neither, where one block's threads have no registers for them. The longer side is cut.
+/// roles.cpp: a word that a thread does by itself, or that nothing is lowered to where products take their operands from shared memory.
+bool is_own(tile::Word word);
+/// shared_terms.cpp: how the sums of the program's only product are cut for blocks of a cluster, if a warp of its own copies for each: where the loop asks for it
+/// (num_ctas beside warp_specialize), or, if the loop says neither, where one block's threads have no registers for them. The longer side is cut. With num_ctas
+/// alone the blocks do the loop's iterations between them, and the columns are cut behind it.
 TileParts parts_of_sums(const tile::Program& program, const Shape& sums, int architecture);
-/// Whether that is possible: blocks stay, each operand is a box of a matrix that is cut, or that can come in shares, and all that is stored is cut as the sums are.
+/// Whether that is possible: blocks stay, each operand is a box of a matrix that is cut, or that can come in shares, and all that is stored is cut as the sums are;
+/// for terms, nothing but the loop's sum, which begins with zeros, comes of it, and what stands behind is done element by element.
 bool parts_fit(const Values& values, const TensorProducts& products);
 /// stored.cpp: the stores that ask for it (tile::Cache::Bulk), or do not say how and are faster so, whose tiles the copy engine can take: boxes of halves that threads hold as four warps' products
 /// have them, of which nothing is read behind.

@@ -25,7 +25,8 @@ constexpr bool kTurns = true;
 /// in blocks of 384 threads, 554 (559 where all products of an iteration begin together, 576 where the first iteration stands apart).
 constexpr bool kBehind = true;
 
-/// Words that a thread does by itself, or that nothing is lowered to where products take their operands from shared memory.
+}  // namespace
+
 bool is_own(Word word) {
   switch (word) {
     case Word::Constant:
@@ -44,6 +45,8 @@ bool is_own(Word word) {
     default: return tile::is_elementwise(word);
   }
 }
+
+namespace {
 
 class Roles {
  public:
@@ -219,7 +222,7 @@ void decide_roles(const Values& values, TensorProducts& products) {
   const std::int64_t flags = values.at(products.rings.begin()->first).attribute >> 16;  // of RangeHints (tile/language/control.cpp)
   const bool said = (flags & 16) != 0, wanted = (flags & 4) != 0;
   Roles roles(values, products);
-  products.copies_apart = (said ? wanted : kUnlessSaid || values.grid().parts() > 1) && roles.fit();
+  products.copies_apart = (said ? wanted : kUnlessSaid || (values.grid().parts() > 1 && !values.grid().parts_of_terms)) && roles.fit();
   products.stays = products.copies_apart && roles.stay();
   products.turns = products.copies_apart && roles.take_turns();
   if (kBehind && products.turns) Behind(values, products).find(products.rings.begin()->first);

@@ -29,9 +29,34 @@ bool may_repeat(const Instruction& self) {
 }
 
 constexpr unsigned kMostBlocks = 8;  // that every card with clusters takes
+constexpr std::int64_t kLeastColumns = 8;  // of a part that a thread has two of
 constexpr std::int64_t kLeastSide = 64;  // of a part: what four warps multiply together, and columns that lie beside each other
 /// Sums that the threads of a block have registers for. Larger tiles had no form of their own before; no rate of clusters has been measured yet.
 constexpr std::int64_t kSumsOfBlock = 128 * 256;
+
+/// Returns true if nothing but the sum of the loop comes of it, which begins with zeros, each block may do what else there is, and what stands behind the loop is done
+/// by threads for themselves.
+bool terms_fit(const Values& values, const TensorProducts& products) {
+  const Analysis& a = values.analysis();
+  if (products.copies_apart || products.rings.size() != 1 || products.all.size() != 1 || a.guarded()) return false;
+  const auto& [loop, ring] = *products.rings.begin();
+  const Instruction& self = values.at(loop);
+  const tile::Region& body = self.regions[0];
+  const std::vector<Id>& whole = a.program().body.body;
+  const auto here = std::ranges::find(whole, loop);
+  if (!ring.boxes || here == whole.end() || body.parameters.size() != 2) return false;
+  const Id sum = body.parameters[1], dot = products.all.begin()->first;
+  const auto in_place = products.in_place.find(dot);
+  const bool only_adds = in_place != products.in_place.end() && in_place->second == sum && tile::is_zero(a.program(), self.operands[3]);
+  const std::size_t room = static_cast<std::size_t>(ring.stages) * ring.stage_bytes,
+                    sums = static_cast<std::size_t>(numel(a.type(sum).shape)) * sizeof(float);
+  return only_adds && sums <= room && std::ranges::all_of(body.body, [&](Id id) { return may_repeat(values.at(id)); }) &&
+         std::all_of(whole.begin(), here, [&](Id id) { return may_repeat(values.at(id)); }) &&
+         std::all_of(here + 1, whole.end(), [&](Id id) {
+           const Instruction& one = values.at(id);
+           return one.regions.empty() && is_own(one.word) && one.word != Word::Dot && (one.word != Word::Reshape || values.renames(id));
+         });
+}
 
 }  // namespace
 
@@ -48,6 +73,10 @@ TileParts parts_of_sums(const tile::Program& program, const Shape& sums, int arc
   const std::int64_t flags = loop->attribute >> 16;  // of RangeHints (tile/language/control.cpp)
   const bool said = (flags & 16) != 0, wanted = (flags & 4) != 0;
   std::int64_t blocks = std::bit_floor(static_cast<std::uint64_t>(loop->attribute >> 32 & 255));
+  if (blocks > 1 && !(said && wanted)) {
+    blocks = std::min<std::int64_t>({blocks, kMostBlocks, sums[1] / kLeastColumns});
+    return blocks > 1 ? TileParts{.columns = static_cast<int>(blocks), .by_terms = true} : TileParts();
+  }
   if (said ? !wanted : blocks > 0) return {};
   if (blocks == 0) blocks = numel(sums) / kSumsOfBlock;
   const bool rows = sums[0] >= sums[1];
@@ -60,9 +89,11 @@ TileParts parts_of_sums(const tile::Program& program, const Shape& sums, int arc
 bool parts_fit(const Values& values, const TensorProducts& products) {
   constexpr int kRowsOfSwizzle = 8;
   const ThreadGrid& grid = values.grid();
-  if (!products.fit_groups || !products.stays || products.rings.size() != 1 || products.copied.size() != 2 || !grid.widths.empty())
+  if (!products.fit_groups || !grid.widths.empty()) return false;
+  if (grid.parts_of_terms ? !terms_fit(values, products) : !products.stays || products.rings.size() != 1 || products.copied.size() != 2)
     return false;
   for (const auto& [load, copied] : products.copied) {
+    if (grid.parts_of_terms) break;
     if (!copied.box || copied.box->map.inside || values.at(load).type.shape.rank() != 2) return false;
     if (copied.shares > 1 && !copied.shares_strips() && copied.tile.rows % (kRowsOfSwizzle * copied.shares) != 0) return false;
   }
@@ -70,28 +101,6 @@ bool parts_fit(const Values& values, const TensorProducts& products) {
   for (Id id = 0; id < static_cast<Id>(all.size()); ++id)
     if (values.at(id).word == Word::Store && values.spread(values.at(id).operands[0]) != Spread::Full) return false;
   return true;
-}
-
-int blocks_of_terms(const Values& values, const TensorProducts& products) {
-  const Analysis& a = values.analysis();
-  if (!products.fit_groups || products.copies_apart || products.rings.size() != 1 || products.all.size() != 1 || a.guarded()) return 1;
-  const auto& [loop, ring] = *products.rings.begin();
-  const Instruction& self = values.at(loop);
-  const auto wanted = static_cast<unsigned>(self.attribute >> 32 & 255);
-  const tile::Region& body = self.regions[0];
-  const std::vector<Id>& whole = a.program().body.body;
-  const auto here = std::ranges::find(whole, loop);
-  if (wanted < 2 || !ring.boxes || here == whole.end() || body.parameters.size() != 2) return 1;
-  const Id sum = body.parameters[1], dot = products.all.begin()->first;
-  const auto in_place = products.in_place.find(dot);
-  const bool only_adds = in_place != products.in_place.end() && in_place->second == sum && tile::is_zero(a.program(), self.operands[3]);
-  if (!only_adds || !std::ranges::all_of(body.body, [&](Id id) { return may_repeat(values.at(id)); })) return 1;
-  if (!std::all_of(whole.begin(), here, [&](Id id) { return may_repeat(values.at(id)); })) return 1;
-  const std::size_t room = static_cast<std::size_t>(ring.stages) * ring.stage_bytes,
-                    sums = static_cast<std::size_t>(numel(a.type(sum).shape)) * sizeof(float);
-  unsigned blocks = std::min(std::bit_floor(wanted), kMostBlocks);
-  while (blocks > 1 && (blocks - 1) * sums > room) blocks /= 2;
-  return static_cast<int>(blocks);
 }
 
 }  // namespace tegula::gpu

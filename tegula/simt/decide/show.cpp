@@ -68,11 +68,12 @@ class Lines {
     if (!written.empty()) line("written", names(written) + " into shared memory");
     if (!packed.empty()) line("operands", names(packed) + " as threads hold them");
     if (!in_place.empty()) line("in place", names(in_place));
-    if (d_.grid.parts() > 1)
+    if (d_.grid.parts() > 1 && !d_.grid.parts_of_terms)
       line("parts", str(d_.grid.rows_of_part()) + " x " + str(d_.grid.columns_of_part()) + " in each of " + str(d_.grid.parts()) +
                         " blocks of a cluster, which bring each other what all of them need");
-    if (all.blocks > 1)
-      line("terms", "shared by the " + str(all.blocks) + " blocks of a cluster, of which the first one goes on with the sums");
+    if (d_.grid.parts_of_terms)
+      line("terms", "shared by the " + str(d_.grid.parts()) + " blocks of a cluster, each of which goes on with " +
+                        str(d_.grid.columns_of_part()) + " columns");
     for (const auto& [store, tile] : all.stored)
       line("stored", name(store) + " by the copy engine, " + str(StoredTile::kRows) + " rows of a warp at a time");
     for (const auto& [loop, ring] : all.rings)

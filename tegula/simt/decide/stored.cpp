@@ -74,7 +74,9 @@ std::map<Id, StoredTile> stored_tiles(const Values& values) {
     if (said != tile::Cache::Bulk && (said != tile::Cache::Default || !is_faster(a))) continue;
     const tile::Type& type = a.type(self.operands[0]);
     const Shape shape = in_two_axes(type.shape);
-    if (values.spread(self.operands[0]) != Spread::Full || !is_half(type.dtype) || shape[1] % StoredTile::kColumns != 0) continue;
+    if (values.spread(self.operands[0]) != Spread::Full || !is_half(type.dtype) ||
+        shape[1] / values.grid().column_blocks % StoredTile::kColumns != 0)
+      continue;
     if (shape[0] % StoredTile::kRows != 0 || is_touched_again(a, id)) continue;
     auto box = box_of(a, id, 1);
     if (auto tile = box ? in_pieces(*std::move(box), static_cast<int>(shape[0])) : std::nullopt) all.emplace(id, *std::move(tile));

@@ -116,7 +116,10 @@ void Lowering::loop(Id id) {
   const tile::Region& body = self.regions[0];
   origin(id);
   const DeferredSums& deferred = decided_.deferred.at(id);
-  for (std::size_t k = 0; k < deferred.size(); ++k) begin_carried(body.parameters[k + 1], self.operands[k + 3], deferred[k]);
+  const bool shares = shares_terms(id);
+  if (shares) begin_shared_sums(id);
+  else
+    for (std::size_t k = 0; k < deferred.size(); ++k) begin_carried(body.parameters[k + 1], self.operands[k + 3], deferred[k]);
   await_tiles();
   const auto each_behind = [&](const std::function<void(Id, const Product&)>& f) {
     for (const auto& [dot, product] : decided_.products.all)
@@ -145,7 +148,6 @@ void Lowering::loop(Id id) {
     for (const Id address : tiles->second.addresses) plan.addresses.push_back({variable(address), at(address).where});
     loop.program->tiles = std::move(plan);
   }
-  const bool shares = decided_.products.blocks > 1 && decided_.products.rings.contains(id);
   if (shares) share_iterations(id, loop);
   const bool copies = static_cast<bool>(loop.program->tiles);
   open_rings_ += copies;

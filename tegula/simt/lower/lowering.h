@@ -201,8 +201,12 @@ class Lowering : private Values {
   void product_steps(Id id, const Product& product);
   void group_steps(Id id, const Product& product);
   // ---- shared_terms.cpp: blocks of a cluster that share them.
+  bool shares_terms(Id loop) const { return grid_.parts_of_terms && decided_.products.rings.contains(loop); }
+  void begin_shared_sums(Id loop);
   void share_iterations(Id loop, simt::For& iterations);
   void gather_sums(Id loop);
+  template <class F>
+  void each_vector(std::int64_t columns, F&& f);
   // ---- products.cpp
   /// A number of a column, in the own block's part of the tile.
   Expression of_column_block(Expression column) const {

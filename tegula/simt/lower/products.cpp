@@ -119,7 +119,7 @@ bool Lowering::store_by_rows(const VectorAccess& vectors, Id pointer, Id value) 
   for (const auto& [loop, plan] : decided_.products.rings)
     if (plan.boxes && static_cast<std::size_t>(plan.stages) * plan.stage_bytes >= tile.bytes()) ring = &plan;
   const std::int64_t pieces = std::int64_t{tile.rows} * tile.pieces, threads = grid_.threads();
-  if (!grid_.groups || open_rings_ > 0 || ring == nullptr || pieces % threads != 0) return false;
+  if (!grid_.groups || open_rings_ > 0 || ring == nullptr || pieces % threads != 0 || grid_.parts() > 1) return false;
   const simt::Type stored = simt::pointer_to(simt::stored(a_.type(pointer).dtype));
   const auto place = [&](const Expression& row, Expression piece, Expression within_piece) {
     Expression bytes = Expression("tiles") + (ring->place) + place_of_piece(tile, row, std::move(piece));
@@ -419,7 +419,7 @@ void Lowering::group_steps(Id id, const Product& product) {
     const auto rows = [&] {
       add(simt::MultiplyTile{
           .dtype = product.dtype,
-          .columns = static_cast<int>(sums[1]) / grid_.column_blocks,
+          .columns = static_cast<int>(sums[1]) / (grid_.parts_of_terms ? 1 : grid_.column_blocks),
           .upper = simt::element(to, Expression("m") * 2),
           .lower = simt::element(to, Expression("m") * 2 + 1),
           .registers = packs ? When(simt::element(packed_left(id), "step", "m")) : When(),
