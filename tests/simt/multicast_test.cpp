@@ -54,9 +54,9 @@ class Multicast : public testing::TestWithParam<TensorProduct> {};
 
 TEST_P(Multicast, LeaveOnTheMachineWhatTheInterpreterLeaves) {
   EXPECT_TRUE(shares_boxes(GetParam()));
-  for (const auto& [M, N, K] : {std::array{328, 136, 336}, {72, 264, 16}, {64, 64, 0}}) {
+  for (const auto& [M, N, K] : {std::array{200, 136, 344}, {72, 264, 16}, {64, 64, 0}}) {
     const Sample sample = sample_of(GetParam(), M, N, K);
-    for (const Pace pace : {Pace::Even, Pace::Even, Pace::Uneven, Pace::Uneven})
+    for (const Pace pace : {Pace::Even, Pace::Uneven, Pace::Uneven})
       EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace})) << M;
   }
 }
