@@ -54,7 +54,7 @@ class Multicast : public testing::TestWithParam<TensorProduct> {};
 
 TEST_P(Multicast, LeaveOnTheMachineWhatTheInterpreterLeaves) {
   EXPECT_TRUE(shares_boxes(GetParam()));
-  for (const auto& [M, N, K] : {std::array{200, 136, 344}, {72, 264, 16}, {64, 64, 0}}) {
+  for (const auto& [M, N, K] : {std::array{200, 72, 344}, {72, 136, 16}, {64, 64, 0}}) {
     const Sample sample = sample_of(GetParam(), M, N, K);
     for (const Pace pace : {Pace::Even, Pace::Uneven, Pace::Uneven})
       EXPECT_TRUE(emulation_agrees(sample.program, sample.arguments, sample.run, {.pace = pace})) << M;
@@ -132,7 +132,7 @@ std::vector<Fault> faults() {
       {"a share comes to a block more", changed<CopyBox>([&](CopyBox& copy) { return is_shared(copy) && (copy.blocks = 7, true); })},
       {"the own part comes to both blocks", changed<CopyBox>([&](CopyBox& copy) { return !is_shared(copy) && (copy.blocks = 3, true); })},
       {"both blocks bring the first share", changed<CopyBox>([&](CopyBox& copy) {
-         return is_shared(copy) && replaced(copy.x, named("block"), [](const Expression&) { return 0; });
+         return is_shared(copy) && replaced(copy.y, named("block"), [](const Expression&) { return 0; });
        })},
       {"both shares come to the same place", changed<CopyBox>([&](CopyBox& copy) {
          return is_shared(copy) && replaced(copy.place, named("block"), [](const Expression&) { return 0; });
@@ -164,7 +164,8 @@ std::vector<Fault> faults() {
   };
 }
 TEST(MulticastFaults, AreFoundByTheVerifierOrTheMachine) {
-  expect_found(faults(), sample_of({.tile = {128, 128, 64}, .out = bf16, .roles = true, .bulk = true, .blocks = 2}, 328, 264, 336));
+  expect_found(faults(), sample_of({.tile = {128, 64, 64}, .out = bf16, .roles = true, .bulk = true, .blocks = 2}, 264, 40, 344),
+               {Pace::Even, Pace::Uneven});
 }
 
 }  // namespace
