@@ -53,11 +53,12 @@ __device__ inline void expect_bytes(unsigned char* counter, int bytes) {
   asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" :: "r"(in_shared(counter)), "r"(bytes) : "memory");
 }
 __device__ inline void arrive(unsigned char* counter) { asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" :: "r"(in_shared(counter)) : "memory"); }
-/// At the counter in the same place of the cluster's block of that number.
+/// At the counter in the same place of the cluster's block of that number. Of this block's scope: a release to the cluster would wait in each iteration for all that
+/// the thread has on its way, and what others wait for are reads of tensor cores that are over.
 __device__ inline void arrive_in(unsigned char* counter, int block) {
   unsigned int there;
   asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(in_shared(counter)), "r"(block));
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");
+  asm volatile("mbarrier.arrive.shared::cluster.b64 _, [%0];" :: "r"(there) : "memory");
 }
 /// All threads but those that copy for them.
 __device__ inline void team_barrier(int threads) { asm volatile("bar.sync 1, %0;" :: "r"(threads) : "memory"); }
