@@ -28,17 +28,13 @@ TEST(MulticastDecisions, AreOfLoopsThatAskForItBesideAWarpThatCopies) {
   EXPECT_FALSE(shares_boxes({.tile = {64, 64, 64}, .roles = true, .blocks = 2}));
   EXPECT_FALSE(shares_boxes({.tile = {128, 64, 64}, .blocks = 2}));  // which share the terms
   EXPECT_FALSE(shares_boxes({.tile = {128, 64, 64}, .roles = true}));
+  EXPECT_FALSE(shares_boxes({.tile = {256, 256, 64}, .out = bf16}));
   EXPECT_FALSE(shares_boxes({.tile = {128, 64, 64}, .boxes = false, .roles = true, .blocks = 2}));  // threads copy
   EXPECT_FALSE(shares_boxes({.tile = {128, 64, 64}, .a = From::Computed, .roles = true, .blocks = 2}));
   Specialisation guarded = known();
   guarded.guarded = true;
   EXPECT_FALSE(shares_boxes({.tile = {128, 64, 64}, .roles = true, .blocks = 2}, guarded));
   EXPECT_EQ(generate(program_of({.tile = {128, 64, 64}, .roles = true, .blocks = 2}), known(), 80).cluster, 1);
-}
-TEST(MulticastDecisions, AreOfTilesThatOneBlockHasNoRegistersFor) {
-  EXPECT_TRUE(shares_boxes({.tile = {256, 256, 64}, .out = bf16}));
-  EXPECT_FALSE(shares_boxes({.tile = {256, 256, 64}, .out = bf16, .blocks = 1}));
-  EXPECT_FALSE(shares_boxes({.tile = {128, 256, 64}, .out = bf16}));
 }
 TEST(MulticastDecisions, CutTheLongerSide) {
   const auto parts = [](const TensorProduct& p) {

@@ -151,7 +151,7 @@ void decide_roles(const Values& values, TensorProducts& products);
 /// roles.cpp: a word that a thread does by itself, or that nothing is lowered to where products take their operands from shared memory.
 bool is_own(tile::Word word);
 /// shared_terms.cpp: how the sums of the program's only product are cut for blocks of a cluster, if a warp of its own copies for each: where the loop asks for it
-/// (num_ctas beside warp_specialize), or, if the loop says neither, where one block's threads have no registers for them. The longer side is cut. With num_ctas
+/// (num_ctas beside warp_specialize). The longer side is cut. With num_ctas
 /// alone the blocks do the loop's iterations between them, and the columns are cut behind it.
 TileParts parts_of_sums(const tile::Program& program, const Shape& sums, int architecture);
 /// Whether that is possible: blocks stay, each operand is a box of a matrix that is cut, or that can come in shares, and all that is stored is cut as the sums are;

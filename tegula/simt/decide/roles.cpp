@@ -222,7 +222,7 @@ void decide_roles(const Values& values, TensorProducts& products) {
   const std::int64_t flags = values.at(products.rings.begin()->first).attribute >> 16;  // of RangeHints (tile/language/control.cpp)
   const bool said = (flags & 16) != 0, wanted = (flags & 4) != 0;
   Roles roles(values, products);
-  products.copies_apart = (said ? wanted : kUnlessSaid || (values.grid().parts() > 1 && !values.grid().parts_of_terms)) && roles.fit();
+  products.copies_apart = (said ? wanted : kUnlessSaid) && roles.fit();
   products.stays = products.copies_apart && roles.stay();
   products.turns = products.copies_apart && roles.take_turns();
   if (kBehind && products.turns) Behind(values, products).find(products.rings.begin()->first);
