@@ -86,7 +86,7 @@ const Expression& sigmoid(DType dtype);
 const Expression& tanh(DType dtype);
 /// result * the derivative of gelu's tanh form at a tensor.
 const Expression& gelu_tanh_gradient(DType dtype);
-/// True for the first five, the activations.
+/// True for the activations: relu, gelu, gelu_tanh, sigmoid and tanh.
 bool is_activation(const Expression& expression, DType dtype);
 
 }  // namespace tegula::runtime

@@ -19,9 +19,10 @@ namespace tegula::tile {
 /// once, where they have room; without one, and of loads for other words, the generator decides how far it fetches. num_warps: so many multiply, rounded down
 /// to a power of two, of those that multiply in fours (wgmma) to what the rows have work for; Triton's hint of a kernel, as for num_stages one of a configuration
 /// (ops/tile_tune.h) holds for the loops that say none. warp_specialize: whether a warp of its own copies for those that multiply, and blocks stay for several
-/// instances, where the kernel allows it; without it the generator decides. num_ctas: so many blocks of a cluster (2, 4, 8) do the iterations of a product's loop between them and bring their sums
-/// together, in their order (Triton's blocks of a cluster, which share one instance). The others are wishes that no generator needs: it unrolls, orders and multiplies as
-/// it finds best. The values are the same whatever the hints.
+/// instances, where the kernel allows it; without it the generator decides. num_ctas: so many blocks of a cluster (2, 4, 8) do the iterations of a product's
+/// loop between them and bring their sums together, in their order (Triton's blocks of a cluster, which share one instance); with warp_specialize each has a
+/// part of the rows or columns instead, and brings the operand that all of them read once for all (TMA multicast). The others are wishes that no generator
+/// needs: it unrolls, orders and multiplies as it finds best. The values are the same whatever the hints.
 struct RangeHints {
   int num_stages = 0, loop_unroll_factor = 0;
   bool disallow_acc_multi_buffer = false, flatten = false;
