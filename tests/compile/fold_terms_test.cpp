@@ -148,6 +148,26 @@ TEST(FoldTerms, OtherDtypesAndLinesWithoutAnIndexAreStored) {
   EXPECT_EQ(sums(step.print_plan()).first, 0);
 }
 
+TEST(FoldTerms, ConditionsAndOtherShapesAreStored) {
+  const Edges e = edges(20, 90);
+  const Tensor a = drawn({20, 4}, f32), b = drawn({90, 4}, f32), one = drawn({90, 1}, f32), row = drawn({4}, f32);
+  const auto same = [](const auto& terms, const Segments& s) {
+    auto step = jit([&] { return segment_sum(terms(), s); });
+    const std::vector<double> got = numbers(step());
+    const Tensor stored = terms();
+    eval(stored);
+    EXPECT_EQ(got, numbers(segment_sum(stored, s)));
+  };
+  same([&] { return where(segment_take(a, e.from) > segment_take(a, e.to), segment_take(a, e.from), b); }, e.to);
+  same([&] { return where(b > 0.0, b, b * 0.5); }, e.to);
+  same([&] { return where(segment_take(a, e.from) > 0.0, b, 0.5 * b); }, e.to);
+  same([&] { return cast(segment_take(a, e.from) > b, f32) * b; }, e.to);
+  same([&] { return segment_take(a, e.from) * one; }, e.to);
+  same([&] { return segment_take(a, e.from) + row; }, e.to);
+  same([&] { return segment_take(a, e.from) * sum(b); }, e.to);
+  same([&] { return pow(segment_take(a, e.from), 3.0) + exp(b); }, e.to);
+}
+
 TEST(FoldTerms, NaNAndInfinityStayInTheirGroups) {
   const Segments s = segments(tensor<std::int64_t>({0, 1, 1, 2}), 4);
   const Tensor x = tensor({1.f, NAN, INFINITY, 2.f}, {4, 1}), i = tensor<std::int64_t>({0, 1, -1, 2});

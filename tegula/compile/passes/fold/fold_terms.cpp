@@ -97,10 +97,11 @@ class Folder {
   };
   /// The expression of what a sum adds, and what its values read.
   struct Terms {
-    runtime::Expression expression;
-    std::vector<runtime::GroupedSum::Lines> matrices;
-    std::map<int, std::vector<int>> inputs;  // of the values that read
-    std::map<int, int> known;  // the value of an item
+    const Item& lines;  // what it adds; every value has this dtype and shape
+    runtime::Expression expression = {};
+    std::vector<runtime::GroupedSum::Lines> matrices = {};
+    std::map<int, std::vector<int>> inputs = {};  // of the values that read
+    std::map<int, int> known = {};  // the value of an item
     int items = 0;
     bool named = false;
   };
@@ -108,7 +109,7 @@ class Folder {
   /// The sum with its terms, if they can be computed, and the device takes that.
   std::optional<Folded> with_terms(int i) const {
     const Item& item = graph_[i];
-    Terms terms;
+    Terms terms{.lines = graph_[item.inputs[kLines]]};
     terms.expression.values.push_back({.source = Source::Result});
     if (!computed_[index(item.inputs[kLines])] || value(item.inputs[kLines], terms) < 0 || !terms.named) return std::nullopt;
     runtime::GroupedSum form = std::get<runtime::GroupedSum>(description_of(graph_, item, device_));
@@ -139,12 +140,13 @@ class Folder {
 
   int read(int i, Terms& terms) const {
     const Item& item = graph_[i];
+    if (item.dtype != terms.lines.dtype) return -1;  // a condition
     if (item.role() == Role::Scalar && item.shape.rank() == 0) {
       const int at = terms.expression.read(Source::Number);
       terms.inputs[at] = {i};
       return at;
     }
-    if (terms.matrices.size() == kMostMatrices || item.shape.rank() != 2) return -1;
+    if (terms.matrices.size() == kMostMatrices || item.shape.rank() != 2 || item.shape != terms.lines.shape) return -1;
     const bool named = item.role() == Role::Kernel && item.as<KernelOp>().line_axis() == 0 && item.prologue->input < 0;
     const std::vector<int> inputs = named ? std::vector{item.inputs[1], item.inputs[0]} : std::vector{i};
     const int matrix = inputs.back();
