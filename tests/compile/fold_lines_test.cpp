@@ -147,5 +147,22 @@ TEST(FoldLines, TheSameBitsAsTheKernelOfTheOpAndAtEveryRun) {
   EXPECT_EQ(jit([](const Tensor& from, const Tensor& other) { return tanh(from * other); })(taken, y).to_host<float>(), first);
 }
 
+TEST(FoldLines, ALineNamedByASumIsReadBehindIt) {
+  const Tensor table = counted({7}), lines = counted({7, 3});
+  for (const std::int64_t rows : {1, 2, 33, 300})
+    for (const std::int64_t columns : {1, 16, 40}) {
+      const Tensor x = cast(zeros({rows, columns}), i64);
+      eval(x);
+      for (const int axis : {0, 1}) {
+        auto step = jit([&](const Tensor& in, const Tensor& v) { return -take(v, sum(in, axis) + 4, 0); });
+        EXPECT_EQ(numbers(step(x, table)), std::vector<double>(static_cast<std::size_t>(axis == 0 ? columns : rows), -5));
+        EXPECT_HAS_MESSAGE(numbers(step(x + 40, table)), "where it must lie in [-7, 6]");
+      }
+      auto one = jit([&](const Tensor& in, const Tensor& v) { return -take(v, sum(in) + 4, 0); });
+      EXPECT_EQ(numbers(one(x, table)), std::vector<double>{-5});
+      EXPECT_EQ(numbers(one(x, lines)), (std::vector<double>{-13, -14, -15}));
+    }
+}
+
 }  // namespace
 }  // namespace tegula

@@ -206,8 +206,10 @@ class Lowering : GroupPortion {
   /// The element of the line that the index names, of stream s.
   Value load_line(int s, const Value& place) {
     ++emitted_;
-    const Value way = place * lines_[index(s)], at = offset(s);
-    return builder_.load(pointers_[index(s)] + (at.is_empty() ? way : way + at), mask(true, true));
+    const Value way = place * lines_[index(s)], at = offset(s), pointer = pointers_[index(s)] + (at.is_empty() ? way : way + at);
+    const Shape& shape = pointer.shape();  // behind a reduction it has one row or column
+    const auto moves = [&](int axis, std::int64_t size) { return axis < shape.rank() && shape[axis] == size; };
+    return builder_.load(pointer, mask(moves(0, nest_.rows), moves(1, nest_.cols)));
   }
 
   /// The item of this group that operand `k` is; -1 for what is loaded or a number.
